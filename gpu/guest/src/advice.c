@@ -1,5 +1,5 @@
-/* What the program has advised about managed memory: by page ranges, because it
- * may advise about a part of an allocation. */
+/* The program's advice about managed memory (cuMemAdvise). It is kept per range of pages,
+ * because the program may give advice about a part of an allocation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct part {
 	uint64_t from, to;
 	struct advice a;
-} *parts;           /* by address, without overlaps; what none holds has no advice */
+} *parts;           /* sorted by address, without overlaps; addresses outside have no advice */
 static size_t n, room; /* guarded by lock, like parts */
 
 static int insert(size_t i, struct part p)
@@ -33,7 +33,7 @@ static int insert(size_t i, struct part p)
 	return 0;
 }
 
-/* Makes a part begin at an address, if one is there. */
+/* Splits the part that contains an address, so that a part begins there. */
 static int split(uint64_t at)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ static int split(uint64_t at)
 	return 0;
 }
 
-/* Makes parts of all of a range, so that each can be changed alone. */
+/* Creates parts that cover a range exactly, so that they can be changed without others. */
 static int cover(uint64_t from, uint64_t to, size_t *first, size_t *end)
 {
 	size_t i = 0;
@@ -114,7 +114,7 @@ int advice_prefetched(uint64_t from, uint64_t to, int device)
 	return change(from, to, 0, device, true);
 }
 
-/* What holds for every page. */
+/* Reduces a to the advice that a and b have in common. */
 static void both(struct advice *a, const struct advice *b)
 {
 	a->read_mostly &= b->read_mostly;
@@ -137,7 +137,7 @@ void advice_get(uint64_t from, uint64_t to, struct advice *a)
 		if (parts[i].to <= at)
 			continue;
 		if (parts[i].from > at)
-			break; /* nothing was said of what is between */
+			break; /* the pages between have no advice */
 		if (first)
 			*a = parts[i].a;
 		else

@@ -1,5 +1,6 @@
-/* Whether a session still lives: what the worker says, its heartbeat, the other
- * end of the carrier. Everything that waits for the worker asks here. */
+/* Checks whether a session is alive, by the state that the worker reports, its heartbeat
+ * and the other end of the carrier. Everything that waits for the worker calls these
+ * functions. */
 #include <time.h>
 
 #include "channel.h"

@@ -1,11 +1,11 @@
 /* The staging arena: chunks of region 0. This side takes chunks under one lock;
  * the worker may free them (FlagReleaseChunks).
  *
- * Copies in streams that do not go on keep their chunks for any time, and so many
- * streams may have some that none is left. So nobody waits for chunks for long. */
+ * Copies in a blocked stream keep their chunks for an unlimited time, and such streams may
+ * hold all chunks. So every wait for chunks is short. */
 #include "channel.h"
 
-/* More than the worker takes for the copies that are before one's own. */
+/* Longer than the worker needs for the copies that were enqueued before. */
 #define PATIENCE_NANOS 2000000u
 
 static _Atomic uint32_t *chunk(struct session *s, uint32_t i)
@@ -18,7 +18,7 @@ static bool is_free(struct session *s, uint32_t i)
 	return atomic_load_explicit(chunk(s, i), memory_order_acquire) == BSLT_CHUNK_FREE;
 }
 
-/* The longest run of free chunks from start on, at most want. */
+/* Returns the number of consecutive free chunks from start on, at most want. */
 static uint32_t run(struct session *s, uint32_t start, uint32_t want)
 {
 	uint32_t n = 0;
@@ -28,15 +28,16 @@ static uint32_t run(struct session *s, uint32_t start, uint32_t want)
 	return n;
 }
 
-/* Takes a run of min to want chunks; 0 if there is none now. The first in the arena:
- * what was used just now is in this processor's caches. */
+/* Allocates min to want consecutive chunks and returns their number, or 0 if there are not
+ * enough now. It uses the first ones in the arena, because recently used chunks are in this
+ * processor's caches. */
 static uint32_t take(struct session *s, uint32_t min, uint32_t want, uint32_t *first)
 {
 	uint32_t n = 0, i = 0;
 
 	pthread_mutex_lock(&s->chunk_lock);
 	while (i < s->chunk_count && (n = run(s, i, want)) < min)
-		i += n + 1; /* the one after the run is taken, or the arena's end */
+		i += n + 1; /* the chunk after the run is in use, or the arena ends */
 	if (n < min)
 		n = 0;
 	for (uint32_t k = 0; k < n; k++)
@@ -56,8 +57,8 @@ static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint
 	return p;
 }
 
-/* RES_NOT_READY: none in PATIENCE_NANOS; or now, when somebody has waited so long
- * and there were none since. */
+/* Allocates chunks, and waits for them up to PATIENCE_NANOS; then it returns RES_NOT_READY.
+ * It does not wait if an earlier wait failed and no chunks became free since. */
 static int take_soon(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
 {
 	bool crowded = atomic_load_explicit(&s->crowded, memory_order_relaxed);
@@ -127,7 +128,7 @@ static int region_piece(struct session *s, uint64_t len, struct piece *p)
 	return 0;
 }
 
-/* From min chunks on. While there are neither chunks nor regions it waits for either. */
+/* Allocates a piece of at least min chunks, or a region. If there is neither, it waits. */
 static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
 {
 	unsigned step = 0;
@@ -144,7 +145,7 @@ static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
 
 int piece_get(struct session *s, uint64_t len, struct piece *p)
 {
-	/* A quarter of the arena, lest two waiters hold what the other needs. */
+	/* At most a quarter of the arena, so that two waiters cannot block each other. */
 	return len <= s->chunk_count / 4 * s->chunk_size ? get(s, chunks(s, len), len, p) : region_piece(s, len, p);
 }
 

@@ -1,5 +1,5 @@
-/* Arrays, with and without levels. The worker has one array for all levels; a level
- * that the program asks for is an object of this library. */
+/* Arrays, with and without mipmap levels. The worker has one array for all levels; a level
+ * that the program requests is an object of this library. */
 #include "capture.h"
 
 static int create(CUDA_ARRAY3D_DESCRIPTOR d, uint32_t levels, enum kind kind, void **out)
@@ -51,7 +51,7 @@ CUDA_API CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR
 	return cuArray3DCreate_v2(pHandle, &d);
 }
 
-/* How often a size can be halved, and one more. */
+/* Returns how often the largest side can be halved, plus one. */
 static uint32_t most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	size_t side = d->Width > d->Height ? d->Width : d->Height;
@@ -82,7 +82,7 @@ static size_t half(size_t n, uint32_t times)
 	return n == 0 ? 0 : n >> times ? n >> times : 1;
 }
 
-/* The level's object, which is made when it is first asked for. */
+/* Finds the object of a level, and creates it at the first request. */
 static int level_of(const struct array *m, uint32_t level)
 {
 	uint64_t id = m->first + level;
@@ -107,7 +107,7 @@ static int level_of(const struct array *m, uint32_t level)
 
 CUDA_API CUresult cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one object for a level */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* so that a level gets one object */
 	struct array *m;
 	int err = CUDA_ERROR_INVALID_VALUE;
 
@@ -142,7 +142,7 @@ static int destroy(const void *h, enum kind kind)
 		return CUDA_ERROR_INVALID_HANDLE;
 	first = o->first;
 	levels = kind == KIND_MIPMAP ? o->levels : 0;
-	err = o->wire == a.array ? 0 : CUDA_ERROR_INVALID_HANDLE; /* a level goes with the whole */
+	err = o->wire == a.array ? 0 : CUDA_ERROR_INVALID_HANDLE; /* a level is destroyed with the whole array only */
 	object_put(o);
 	TRY(err);
 	if (!object_remove(a.array, kind))
@@ -188,7 +188,8 @@ CUDA_API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescripto
 	return 0;
 }
 
-/* Questions about arrays that are sparse, mapped later, or of several planes: none is. */
+/* Checks the arguments of queries about sparse, deferred or planar arrays. No array of a vGPU
+ * is one of these. */
 static int is_plain(const void *h, enum kind kind, const void *out)
 {
 	void *o;

@@ -1,16 +1,18 @@
-/* A device's attributes: the worker's, less what this library cannot do. */
+/* A device's attributes: those that the worker reports, without what this library does not
+ * support. */
 #include "state.h"
 
-/* What a program may ask a device that its own driver runs, and cannot ask a
- * vGPU: a program that reads 1 here would take a path that ends in
- * CUDA_ERROR_NOT_SUPPORTED. 41, UNIFIED_ADDRESSING, stays: what follows from it
- * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. So do 19,
- * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, and
- * 92 to 94, 122 and 123, CAN_USE_STREAM_MEM_OPS and its kin, as
- * the worker says them; state.c clears them where the worker is too old. So do 120,
- * CLUSTER_LAUNCH, 127, TENSOR_MAP_ACCESS_SUPPORTED, 102,
- * VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, and 103, HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED. 125, IPC_EVENT_SUPPORTED, is what this library
- * makes of the worker's version. */
+/* The values of attributes whose features a vGPU does not have: a program that reads 1 would
+ * make calls that return CUDA_ERROR_NOT_SUPPORTED.
+ *
+ * Not overridden are 41, UNIFIED_ADDRESSING, because what it promises works (cuMemcpy and
+ * cuPointerGetAttribute recognize the kind of an address); 19, CAN_MAP_HOST_MEMORY, 83,
+ * MANAGED_MEMORY, 89, CONCURRENT_MANAGED_ACCESS, and 92 to 94, 122 and 123,
+ * CAN_USE_STREAM_MEM_OPS and related ones, which are the worker's values, and which state.c
+ * clears if the worker is too old; 120, CLUSTER_LAUNCH, 127, TENSOR_MAP_ACCESS_SUPPORTED,
+ * 102, VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, and 103,
+ * HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED; and 125, IPC_EVENT_SUPPORTED, which this
+ * library derives from the worker's version. */
 static const struct {
 	unsigned char attribute;
 	signed char value;

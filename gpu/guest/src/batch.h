@@ -1,12 +1,12 @@
-/* What batches have in common: lists of which each entry holds from one operation up
- * to the next entry's. */
+/* Common code of batches. Their lists have entries each of which applies from one operation
+ * up to the one where the next entry begins. */
 #ifndef BASALT_BATCH_H
 #define BASALT_BATCH_H
 
 #include "capture.h"
 
-/* Whether such a list of n entries covers count operations: the first begins at the
- * first of them, and each after the one before. */
+/* Reports whether a list of n entries covers count operations: the first entry begins at the
+ * first operation, and each other entry after the one before. */
 static inline bool batch_covers(const size_t *from, size_t n, size_t count)
 {
 	if (!from || n == 0 || n > count || from[0] != 0)
@@ -17,7 +17,7 @@ static inline bool batch_covers(const size_t *from, size_t n, size_t count)
 	return true;
 }
 
-/* Whether a batch may go into a stream. */
+/* Returns 0 if a batch may be enqueued in a stream, else an error. */
 static inline int batch_stream(CUstream h)
 {
 	uint64_t stream, context;

@@ -1,36 +1,35 @@
-/* Host functions in streams. The card cannot call into this process: a thread
- * here waits until the stream has come to the function's place and calls it.
- * What the stream is to do after it is held back on this side: a call that puts
- * work behind a function waits until that has returned. So a function must not
- * wait for what the program does only after such a call; CUDA allows that, and
- * few use it. */
+/* Host functions in streams. The GPU cannot call into this process, so a thread of this
+ * library waits until the stream has reached the function, and calls it. Later work of the
+ * stream is held back in this process: a call that enqueues work behind a function waits
+ * until the function has returned. So a function must not wait for something that the
+ * program does only after such a call. CUDA allows that, but few programs use it. */
 #include <signal.h>
 #include <stdlib.h>
 
 #include "state.h"
 
-/* The least that a program's function gets: musl gives a thread 128 KiB. */
+/* The minimum stack of a program's function: musl's default for a thread is 128 KiB. */
 #define STACK_BYTES (1u << 20)
 
 struct job {
 	struct job *next;
 	struct session *session;
 	uint64_t stream, context;
-	bool blocking; /* the stream waits for the context's default stream, and that for it */
-	uint32_t slot; /* done when the stream is here */
+	bool blocking; /* the stream and the context's default stream wait for each other */
+	uint32_t slot; /* completed when the stream has reached the job */
 	CUhostFn function;
 	CUstreamCallback callback; /* if function is NULL */
-	void (*run)(void *, int);  /* the library's own, in place of both */
+	void (*run)(void *, int);  /* a function of this library, in place of both */
 	CUstream handle;
 	void *data;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct job *first, **last = &first; /* first is the one under way */
+static struct job *first, **last = &first; /* first is the one that is running */
 static bool running;                       /* the thread exists */
-static _Atomic unsigned int pending;       /* their number; written under lock */
-static __thread bool calling;              /* this is that thread */
+static _Atomic unsigned int pending;       /* number of jobs; written with lock held */
+static __thread bool calling;              /* this thread is the one that calls functions */
 
 static void perform(const struct job *j)
 {
@@ -42,7 +41,7 @@ static void perform(const struct job *j)
 		j->run(j->data, err);
 	else if (!j->function)
 		j->callback(j->handle, err, j->data);
-	else if (err == 0) /* not called in a context that has failed */
+	else if (err == 0) /* functions are not called after their context has failed */
 		j->function(j->data);
 }
 
@@ -69,8 +68,8 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-/* Starts the thread, with all signals blocked: a program's handlers run on its
- * own threads. Called with the lock. */
+/* Starts the thread with all signals blocked, so that the program's signal handlers run on
+ * its own threads. The caller holds lock. */
 static int start(void)
 {
 	sigset_t all, before;
@@ -96,7 +95,8 @@ static int start(void)
 	return 0;
 }
 
-/* Whether work of that stream comes after j; stream 0: of any in the context. */
+/* Reports whether work that is enqueued in a stream now comes after j. Stream 0 stands for
+ * all streams of the context. */
 static bool after(const struct job *j, uint64_t stream, uint64_t context, bool blocking)
 {
 	if (j->context != context)
@@ -117,7 +117,7 @@ int callbacks_wait(uint64_t stream, uint64_t context, bool blocking)
 	if (atomic_load_explicit(&pending, memory_order_acquire) == 0)
 		return 0;
 	if (calling)
-		return CUDA_ERROR_NOT_PERMITTED; /* as CUDA says; here it would also wait for itself */
+		return CUDA_ERROR_NOT_PERMITTED; /* as CUDA documents; here it would also wait for itself */
 	pthread_mutex_lock(&lock);
 	while (conflict(stream, context, blocking))
 		pthread_cond_wait(&changed, &lock);
@@ -148,7 +148,7 @@ void callbacks_abandon(void)
 	atomic_store(&pending, 0);
 }
 
-/* Puts *j, whose slot is done by that command; frees it when that fails. */
+/* Appends *j, and enqueues the command that completes its slot. Frees *j if that fails. */
 static int append(struct job *j, uint16_t op, const void *args, uint32_t args_len)
 {
 	int err;
@@ -207,7 +207,8 @@ int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(
 	return append(j, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a);
 }
 
-/* No stream waits for such a job. */
+/* Runs a function of this library when all work of a context is done. Streams do not wait
+ * for it. */
 int callbacks_after(uint64_t context, void (*run)(void *, int), void *data)
 {
 	struct bslt_ctx_synchronize a = {context};

@@ -9,7 +9,7 @@ _Atomic unsigned int capture_count;
 struct capture *captures;
 struct captured_stream *captured_streams;
 
-#define NO_STREAM 0 /* of a captured_stream that the program has destroyed */
+#define NO_STREAM 0 /* the ID in a captured_stream whose stream the program has destroyed */
 
 static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -95,8 +95,9 @@ void capture_end(struct capture *c)
 	atomic_fetch_sub(&capture_count, 1);
 }
 
-/* The stream, if it captures; an error if the capture is lost already, or if
- * the call would put work into the legacy stream behind a stream that captures. */
+/* Finds the stream, if it is capturing. Returns an error if the capture is already
+ * invalidated, or if the call would enqueue work in the legacy stream that depends on a
+ * capturing stream. */
 static int enter(CUstream h, struct captured_stream **st)
 {
 	struct captured_stream *other;
@@ -114,7 +115,7 @@ static int enter(CUstream h, struct captured_stream **st)
 	return 0;
 }
 
-/* Adds the node behind what the stream has come to. */
+/* Adds a node that depends on what the stream has captured so far. */
 static int append(struct captured_stream *st, int made, struct node_params *p)
 {
 	struct graph_node *n;
@@ -130,7 +131,7 @@ static int append(struct captured_stream *st, int made, struct node_params *p)
 	return handles_add(&st->deps, handle_of(n->o.id));
 }
 
-/* The body of a function that captures a node; made makes its parameters p. */
+/* The body of a function that captures a node. The expression made creates its parameters p. */
 #define CAPTURE(made)                                                                                                  \
 	do {                                                                                                           \
 		struct captured_stream *st = NULL;                                                                     \
@@ -197,7 +198,7 @@ int capture_allocate(CUstream h, size_t size, CUdeviceptr *address, bool *done)
 	*done = st != NULL;
 	if (err || !st)
 		return err;
-	TRY(graph_memory_new(&a, &p)); /* may wait, so without the lock */
+	TRY(graph_memory_new(&a, &p)); /* without the lock, because it may wait */
 	pthread_mutex_lock(&graph_lock);
 	if ((err = enter(h, &st)) == 0 && !st)
 		err = CUDA_ERROR_ILLEGAL_STATE; /* another thread has ended the capture */
@@ -281,7 +282,7 @@ static void event_gone(struct object *o)
 	free(e->fork);
 }
 
-/* The event stands for what the stream has come to in the capture. */
+/* Records in the event what the stream has captured so far. */
 static int mark(struct event *e, const struct captured_stream *st)
 {
 	if (!e->fork && !(e->fork = calloc(1, sizeof *e->fork)))
@@ -320,7 +321,8 @@ int capture_record(CUstream h, struct event *e, bool external, bool *done)
 	return err;
 }
 
-/* A wait for what the event stands for in a capture: the stream joins it. */
+/* Makes a stream wait for an event that was recorded in a capture: the stream joins the
+ * capture. */
 static int join(CUstream h, struct captured_stream *st, const struct event *e)
 {
 	struct capture *c = capture_of(e->captured);
@@ -328,7 +330,7 @@ static int join(CUstream h, struct captured_stream *st, const struct event *e)
 	bool blocking;
 
 	if (!c)
-		return CUDA_ERROR_CAPTURED_EVENT; /* of a capture that has ended */
+		return CUDA_ERROR_CAPTURED_EVENT; /* it was recorded in a capture that has ended */
 	if (c->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (st && st->c != c) {
@@ -360,7 +362,7 @@ static int wait(CUstream h, struct event *e, bool external, bool *done)
 		*done = true;
 		return join(h, st, e);
 	}
-	if (st && e->recorded) { /* outside of the capture */
+	if (st && e->recorded) { /* it was recorded outside of the capture */
 		st->c->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 	}
@@ -440,7 +442,8 @@ int capture_event(struct event *e)
 	return capturing() ? capture_unsafe() : 0;
 }
 
-/* A capture whose first stream has gone can never end: the graph goes, too. */
+/* Discards a capture whose first stream was destroyed, because it can never end. Its graph is
+ * destroyed too. */
 static void lose(struct capture *c)
 {
 	struct graph *g = c->given ? NULL : c->graph;
@@ -459,7 +462,7 @@ void capture_stream_gone(uint64_t stream)
 			continue;
 		if (c->origin == stream) {
 			lose(c);
-		} else { /* what it has captured has to be joined all the same */
+		} else { /* its captured work must still be joined */
 			(*at)->stream = NO_STREAM;
 			(*at)->blocking = false;
 		}

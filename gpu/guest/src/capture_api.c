@@ -1,5 +1,4 @@
-/* Beginning and ending captures, and what the program asks about them: none of
- * it asks the worker. */
+/* Beginning, ending and querying captures. None of it needs the worker. */
 #include <stdlib.h>
 
 #include "capture_state.h"
@@ -85,7 +84,7 @@ CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, 
 	GRAPH_LOCKED(begin_to(hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
 }
 
-/* Marks (place = 1) all that the stream's next node would come behind. */
+/* Marks (place = 1) all nodes that the stream's next node would depend on. */
 static int mark(const struct captured_stream *st)
 {
 	struct node_list todo = {0};
@@ -115,7 +114,7 @@ static int mark(const struct captured_stream *st)
 	return err;
 }
 
-/* Whether the first stream has come behind all that others have captured. */
+/* Checks that the first stream depends on everything that the other streams have captured. */
 static int joined(const struct captured_stream *origin)
 {
 	TRY(mark(origin));
@@ -142,7 +141,7 @@ static int end(CUstream h, CUgraph *out)
 
 	TRY(stream_find(h, &stream, &context, &blocking));
 	st = captured_find(stream);
-	if (!out && (!st || !st->c->given)) /* who gave the graph has it */
+	if (!out && (!st || !st->c->given)) /* a graph that the program gave belongs to the program */
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!st)
 		return CUDA_ERROR_ILLEGAL_STATE;

@@ -1,4 +1,4 @@
-/* Carrier (b): a unix socket and memfds, on one host. */
+/* Carrier (b): a unix socket and memfds between processes of one host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -41,7 +41,7 @@ static int send_flagged(struct session *s, uint16_t type, uint16_t flags, uint32
 	do
 		n = sendmsg(s->fd, &h, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	/* Our messages are far smaller than a socket's buffer: all or nothing. */
+	/* Messages are much smaller than a socket's buffer, so they are sent as a whole or not. */
 	if (n != (ssize_t)(sizeof m + length)) {
 		session_die(s, RES_UNAVAILABLE);
 		return RES_UNAVAILABLE;
@@ -66,7 +66,7 @@ static int u_region_make(struct session *s, uint64_t size, uint64_t address, str
 	(void)s;
 	if (fd < 0)
 		return RES_OPERATING_SYSTEM;
-	/* The seals tell the worker that the pages cannot vanish under it. */
+	/* The seals guarantee the worker that the pages cannot be removed. */
 	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
 		close(fd);
 		return RES_OUT_OF_MEMORY;
@@ -127,7 +127,7 @@ static bool read_all(int fd, void *p, size_t n)
 	return true;
 }
 
-/* The first bytes of the answer to hello, and the descriptor that may come with
+/* Reads the first bytes of the answer to hello, and the descriptor that may come with
  * them. */
 static bool read_first(struct session *s, void *p, size_t n)
 {
@@ -186,8 +186,8 @@ static void u_kick(struct session *s)
 
 	if (s->bell >= 0 && write(s->bell, &one, sizeof one) == sizeof one)
 		return;
-	/* A full socket has kicks in it already; a part of one cannot be sent
-	 * because the kernel takes so small a message whole or not at all. */
+	/* If the socket is full, it already contains kicks. The kernel sends such a small
+	 * message as a whole or not at all. */
 	(void)send(s->fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -1,5 +1,5 @@
-/* Carrier (a): the stock virtio_gpu driver of a VM. Regions are virtio-gpu
- * resources with guest pages behind them; EXECBUFFER carries messages. */
+/* Carrier (a): the standard virtio_gpu driver of a VM's kernel. Regions are virtio-gpu
+ * resources backed by guest pages; messages are sent by EXECBUFFER. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int drm(int fd, unsigned long request, void *arg)
 	return r;
 }
 
-/* Sends one carrier message. With fence: *fence is a sync_file that signals
+/* Sends one carrier message. If fence is not NULL, *fence becomes a sync_file that signals
  * when basalt-vgpu has answered. */
 static int submit_flagged(struct session *s, uint16_t type, uint16_t flags, uint32_t argument, const void *body,
 			  uint32_t length, int *fence)
@@ -92,8 +92,8 @@ static int v_region_make(struct session *s, uint64_t size, uint64_t address, str
 		(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);
 		return RES_OUT_OF_MEMORY;
 	}
-	/* The kernel gives zeroed pages to shmem objects; a resource may be
-	 * recycled nowhere, but region 0 relies on zeros, so be sure. */
+	/* The kernel zeroes the pages of shmem objects. Region 0 depends on that, so zero its
+	 * beginning again in case the kernel reuses pages. */
 	memset(r->base, 0, size < (2u << 20) ? size : (2u << 20));
 	return 0;
 }
@@ -104,7 +104,7 @@ static int v_region_announce(struct session *s, struct region *r)
 	struct {
 		uint64_t size;
 		uint32_t resource, zero;
-		uint64_t address; /* with BSLT_REGION_PLACED */
+		uint64_t address; /* only with BSLT_REGION_PLACED */
 	} body = {r->size, 0, 0, (uintptr_t)r->base};
 	uint32_t length = r->placed ? sizeof body : sizeof body - sizeof body.address;
 	int fence, err;
@@ -112,8 +112,8 @@ static int v_region_announce(struct session *s, struct region *r)
 	if (drm(s->fd, VIRTGPU_IOCTL_RESOURCE_INFO, &info) != 0)
 		return RES_UNAVAILABLE;
 	body.resource = info.res_handle;
-	/* The fence makes sure that the worker's socket has the message before
-	 * the ring has a command that names the region. */
+	/* The fence ensures that the worker's socket has the message before the ring has a
+	 * command that names the region. */
 	if ((err = submit_flagged(s, BSLT_MSG_REGION, r->placed ? BSLT_REGION_PLACED : 0, r->number, &body, length, &fence)) != 0)
 		return err;
 	return fence_wait(fence, PROCESSED_MILLIS) ? 0 : RES_UNAVAILABLE;
@@ -129,7 +129,7 @@ static void v_region_drop(struct session *s, struct region *r, bool announced)
 	(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);
 }
 
-/* Waits for the next wake-up, unless the word changes from expect before. */
+/* Waits for the next wake-up, unless the word already differs from expect. */
 static void wait_message(struct session *s, _Atomic uint32_t *word, uint32_t expect, int millis)
 {
 	struct timespec nap = {0, 1000000};
@@ -139,8 +139,8 @@ static void wait_message(struct session *s, _Atomic uint32_t *word, uint32_t exp
 		nanosleep(&nap, NULL);
 		return;
 	}
-	/* Another thread's wait may have taken the wake-up that was ours: the
-	 * word was written before that, so look once more. */
+	/* Another thread's wait may have consumed the wake-up. The word was written before
+	 * that, so check it again. */
 	if (atomic_load_explicit(word, memory_order_acquire) != expect) {
 		close(fence);
 		return;
@@ -178,7 +178,7 @@ static void v_block(struct session *s, _Atomic uint32_t *state, int millis)
 
 static bool v_gone(struct session *s)
 {
-	(void)s; /* basalt-vgpu writes StateDead; its own end shows in the heartbeat */
+	(void)s; /* basalt-vgpu writes StateDead; if it ends itself, the heartbeat stops */
 	return false;
 }
 
@@ -193,7 +193,8 @@ const struct carrier_ops carrier_virtio = {
 	"virtio", v_region_make, v_region_announce, v_region_drop, v_hello, v_ready, v_kick, v_block, v_gone, v_close,
 };
 
-/* The capability set of a Basalt vGPU, and of a major version that we speak. */
+/* Reports whether the device has the capability set of a Basalt vGPU, with a major version
+ * that this library supports. */
 static bool is_ours(int fd, struct session *s)
 {
 	struct {
@@ -223,7 +224,7 @@ int carrier_virtio_open(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	unsigned nodes = 0, denied = 0;
 
 	s->ops = &carrier_virtio;
-	s->default_arena = 10u << 20; /* with ring and header about 12 MiB of the guest's memory */
+	s->default_arena = 10u << 20; /* about 12 MiB of the guest's memory, with ring and header */
 	while (d && s->fd < 0 && (e = readdir(d)) != NULL) {
 		char path[300];
 		int fd;

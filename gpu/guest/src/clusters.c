@@ -1,4 +1,5 @@
-/* How many clusters of a kernel's blocks fit, and how large one can be. */
+/* Occupancy of clusters: how many clusters of a kernel's blocks fit on the device, and how
+ * large a cluster can be. */
 #include "capture.h"
 #include "launch_flags.h"
 
@@ -32,7 +33,7 @@ CUDA_API CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func
 	return ask(numClusters, func, config, false);
 }
 
-/* The cluster that config may name does not count. */
+/* The size of a cluster in config is ignored. */
 CUDA_API CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
 	return ask(clusterSize, func, config, true);

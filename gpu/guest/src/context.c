@@ -1,4 +1,4 @@
-/* Contexts: making and destroying them, and the primary one. */
+/* Creation and destruction of contexts, and the primary context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static int destroy(uint64_t id)
 	if (capturing())
 		capture_context_gone(id);
 	TRY(callbacks_wait(0, id, true));
-	(void)call(s, BSLT_OP_CTX_SYNCHRONIZE, &ends, sizeof ends); /* what is under way may print */
+	(void)call(s, BSLT_OP_CTX_SYNCHRONIZE, &ends, sizeof ends); /* running kernels may print */
 	output_show(s, id);
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -71,7 +71,8 @@ int context_drain(struct session *s, struct context *c)
 	uint64_t work = work_count(s) + 1, staged = staged_count(s) + 1;
 
 	TRY(call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result);
-	/* Who finds the context quiet sees what its work has written to host memory. */
+	/* Release, so that a thread that finds the context idle reads what its work has written
+	 * to host memory. */
 	atomic_store_explicit(&c->drained, work, memory_order_release);
 	atomic_store_explicit(&c->drained_staged, staged, memory_order_release);
 	return 0;
@@ -156,8 +157,8 @@ CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : primary_release();
 }
 
-/* Frees everything in it; who has retained it keeps his reference, and the
- * next retain makes it anew. */
+/* Frees everything in the primary context. References are kept, and the next retain creates
+ * the context again. */
 CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	uint64_t gone;
@@ -222,8 +223,8 @@ CUDA_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice d
 	return current_push(id);
 }
 
-/* Execution affinity divides a card among clients of one server: a vGPU has
- * one share already. */
+/* Execution affinity divides a GPU among the clients of one MPS server. It is not supported,
+ * because a vGPU already has a share of a GPU. */
 CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
 {
 	if (numParams < 0 || (numParams && !paramsArray))
@@ -276,7 +277,7 @@ CUDA_API CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
 	return 0;
 }
 
-/* Ends one cuCtxAttach, or the context if there was none. */
+/* Undoes one cuCtxAttach, or destroys the context if there was none. */
 CUDA_API CUresult cuCtxDetach(CUcontext ctx)
 {
 	struct context *c;

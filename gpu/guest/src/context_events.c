@@ -1,15 +1,16 @@
-/* Events of all of a context's work: one is recorded after what every stream has, or every
- * stream waits for it. Blocking streams follow the default stream, so that one speaks for
- * them, also for those to come; a gate speaks for the others to come. */
+/* Events of all work of a context: an event is recorded after the work of every stream, or
+ * every stream waits for it. Blocking streams are ordered with the default stream, so it
+ * represents them, including those that are created later. A stream called gate represents
+ * the other streams that are created later. */
 #include <stdlib.h>
 
 #include "capture.h"
 #include "green.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the making of gates */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the creation of gates */
 static _Atomic bool any_gate;
 
-/* What is put into to from now on follows what is in from. */
+/* Orders later work of the stream to after the current work of the stream from. */
 static int order(CUstream from, CUstream to)
 {
 	CUevent e;
@@ -27,8 +28,8 @@ static bool is_of(const struct stream *o, uint64_t context, uint64_t green)
 	return o->o.context == context && o->green == green && o->flags & CU_STREAM_NON_BLOCKING && !o->gate;
 }
 
-/* Calls f for the default stream of a context, which is current, and for its streams that
- * do not follow that; of a green context if green is not 0. */
+/* Calls f for the default stream of a context, which is current, and for its streams that are
+ * not ordered with that stream. If green is not 0, it does so for a green context. */
 static int each(uint64_t context, uint64_t green, int (*f)(CUstream h, void *data), void *data)
 {
 	size_t most = object_list(KIND_STREAM, NULL, 0) + 64, n;
@@ -79,7 +80,7 @@ static int wait_one(CUstream h, void *event)
 	return cuStreamWaitEvent(h, event, 0);
 }
 
-/* The gate at a place of a context, which is current. */
+/* Finds or creates the gate in *place, of the current context. */
 static int gate_at(_Atomic uint64_t *place, uint64_t *gate)
 {
 	struct stream *o;
@@ -99,7 +100,8 @@ static int gate_at(_Atomic uint64_t *place, uint64_t *gate)
 	return err;
 }
 
-/* Where a context, or a green one, keeps its gate; object_put(*holder). NULL: it has gone. */
+/* Returns where a context or green context stores its gate, or NULL if it was destroyed. The
+ * caller calls object_put(*holder). */
 static _Atomic uint64_t *gate_place(uint64_t context, uint64_t green, void **holder)
 {
 	struct green *g = green ? object_get(handle_of(green), KIND_GREEN) : NULL;
@@ -137,7 +139,7 @@ int context_gate(CUstream h, uint64_t context, uint64_t green)
 	return gate ? order(handle_of(gate), h) : 0;
 }
 
-/* Does something for all streams of a context, ordinary or green, with that current. */
+/* Calls f for a context or green context, while the context is current. */
 static int for_all(const void *h, CUevent event, int (*f)(uint64_t context, uint64_t green, CUevent event))
 {
 	struct green *g = object_get(h, KIND_GREEN);

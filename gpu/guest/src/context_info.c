@@ -1,4 +1,4 @@
-/* What a context says of itself; nothing here asks the worker. */
+/* Queries and settings of contexts that do not need the worker. */
 #include "green.h"
 
 CUDA_API CUresult cuCtxGetFlags(unsigned int *flags)
@@ -119,7 +119,7 @@ CUDA_API CUresult cuCtxSetCacheConfig(int config)
 	if (config < 0 || config > 3)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(context_object(&c));
-	c->cache_config = config; /* a preference: nothing has to follow it */
+	c->cache_config = config; /* a preference, which has no effect */
 	object_put(c);
 	return 0;
 }

@@ -25,7 +25,7 @@ static int which(CUcontext ctx, uint64_t *context)
 	return 0;
 }
 
-/* The place of an entry, or of the list's end; lock is held. */
+/* Returns the pointer to an entry, or the one at the list's end. The caller holds lock. */
 static struct entry **find(uint64_t context, void *key)
 {
 	struct entry **e = &entries;
@@ -86,7 +86,8 @@ CUresult context_storage_get(void **value, CUcontext ctx, void *key)
 	return e ? 0 : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* One after the other, without the lock: who is told may ask again. */
+/* Calls the functions one after the other without the lock, because they may call this
+ * library. */
 void context_storage_end(uint64_t context)
 {
 	for (;;) {

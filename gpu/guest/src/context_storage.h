@@ -1,5 +1,5 @@
-/* What others keep with a context: values by key, each with a function that is
- * told when the context goes. */
+/* Values that other libraries store with a context, by key. Each has a function that is called
+ * when the context is destroyed. */
 #ifndef BASALT_CONTEXT_STORAGE_H
 #define BASALT_CONTEXT_STORAGE_H
 
@@ -7,14 +7,15 @@
 
 typedef void (*storage_gone)(CUcontext ctx, void *key, void *value);
 
-/* ctx NULL or -1: the current one. A key that is there gets the new value. */
+/* Stores a value. ctx NULL or -1 is the current context. It replaces the key's old value. */
 CUresult context_storage_put(CUcontext ctx, void *key, void *value, storage_gone gone);
-/* Forgets the value without telling. */
+/* Removes the value without calling its function. */
 CUresult context_storage_delete(CUcontext ctx, void *key);
 CUresult context_storage_get(void **value, CUcontext ctx, void *key);
-/* Tells all of a context and forgets them; before its handle is gone. */
+/* Calls the functions of all values of a context and removes them. It is called before the
+ * context's handle becomes invalid. */
 void context_storage_end(uint64_t context);
-/* In a forked child: forgets all without telling. */
+/* In a forked child: removes all values without calling their functions. */
 void context_storage_abandon(void);
 
 #endif

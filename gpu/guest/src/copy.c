@@ -1,21 +1,22 @@
-/* Copies. Small ones ride in the command; others go through the arena in
- * pieces, several under way at a time; pinned memory is copied in place. */
+/* Copies. The data of small copies is part of the command. Others go through the arena in
+ * several concurrent pieces. Pinned memory is copied in place. */
 #include <string.h>
 
 #include "capture.h"
 
 #define PIECE (1u << 20)
-#define WINDOW 4 /* pieces of a copy to the host under way */
+#define WINDOW 4 /* maximum number of concurrent pieces of a copy to the host */
 /* As in CUDA, a copy up to this size to the device may return before it is done. */
 #define NO_WAIT_UP_TO (64u << 10)
 
-/* Whether n bytes from p on cannot be the program's: device addresses. */
+/* Reports whether n bytes from p on contain device addresses, so that they cannot be memory
+ * of the program. */
 static bool foreign(const void *p, size_t n)
 {
 	return in_window((uintptr_t)p, n) && !host_range((uintptr_t)p, n);
 }
 
-/* Whether a call that returns when it is done has to wait for what it does there. */
+/* Reports whether a synchronous call has to wait for its work on n bytes from address on. */
 static bool must_wait(uint64_t address, uint64_t n)
 {
 	return host_range(address, n) || range_synced(address);
@@ -26,7 +27,7 @@ int settle(CUstream h, uint64_t address, uint64_t n, int err)
 	return err || !must_wait(address, n) ? err : stream_wait(h);
 }
 
-/* Where host memory lies in a region of its own. */
+/* Finds the region, and the offset in it, of host memory that has its own region. */
 static bool pinned(const void *p, size_t n, uint32_t *region, uint64_t *off)
 {
 	struct range r;
@@ -54,7 +55,7 @@ int stream_wait(CUstream h)
 	return 0;
 }
 
-/* Puts a command into a stream, with a slot to wait for if wait says so. */
+/* Enqueues a command in a stream, and waits for its completion if wait is set. */
 static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
 	       uint32_t inl_len, bool wait)
 {
@@ -71,7 +72,7 @@ static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, 
 	return wait ? slot_wait(s, slot).result : 0;
 }
 
-/* Without the arena: inside commands. */
+/* Copies without the arena: the data is part of the commands. */
 static int put_inside(struct session *s, uint64_t stream, uint64_t dst, const char *src, size_t n, bool wait)
 {
 	for (size_t at = 0; at < n; at += BSLT_MAX_INLINE) {
@@ -99,7 +100,7 @@ int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src
 	memcpy(p.bytes, src, p.len);
 	a.src_off = p.off;
 	*staged = a.src_len = p.len;
-	/* The worker frees the chunks; a dead session needs none. */
+	/* The worker frees the chunks. If the session has ended, they are not needed. */
 	return put(s, stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n);
 }
 
@@ -134,8 +135,8 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 		a.src_region = region;
 		return put(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
 	}
-	/* As in CUDA, what the stream had before is done when the call returns, the copy
-	 * itself perhaps not: its bytes are in the arena. */
+	/* As in CUDA, earlier work of the stream is done when the call returns, but the copy
+	 * itself may not be: its bytes are in the arena. */
 	wait = wait && ((n > NO_WAIT_UP_TO && !stream_quiet(s, a.stream)) || must_wait(dst, n));
 	at = work_count(s);
 	while (n) {
@@ -157,7 +158,7 @@ struct flight {
 	char *dst;
 };
 
-/* Waits for one piece and takes it out of the arena. */
+/* Waits for one piece and copies it out of the arena. */
 static int land(struct session *s, struct flight *f)
 {
 	int err = slot_wait(s, f->slot).result;
@@ -198,14 +199,14 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 		a.dst_region = region;
 		return put(s, a.stream, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
 	}
-	/* In pieces that the worker fills while this thread empties others. */
+	/* Uses several pieces, so that the worker fills one while this thread empties another. */
 	want = page_up(n / WINDOW);
 	want = want < s->chunk_size ? s->chunk_size : want > PIECE ? PIECE : want;
 	at = work_count(s);
 	while ((n && !err) || flying) {
 		struct flight *next = &f[(first + flying) % WINDOW];
 
-		/* Whoever holds chunks does not wait for more: two would for ever. */
+		/* A thread that holds chunks must not wait for more: two of them could deadlock. */
 		if (n && !err && flying < WINDOW &&
 		    (flying ? arena_try(s, n < want ? n : want, &next->p) : (err = piece_get_some(s, n < want ? n : want, &next->p)) == 0)) {
 			next->dst = to;
@@ -286,7 +287,7 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 		if (done)
 			return 0;
 	}
-	TRY(stream_wait(h)); /* host to host, in the stream's order */
+	TRY(stream_wait(h)); /* from host to host, in the order of the stream */
 	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, n);
 	return 0;
 }

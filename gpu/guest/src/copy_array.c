@@ -1,14 +1,14 @@
-/* Copies from and to arrays. The worker copies between arrays and device memory; what
- * is the program's goes through device memory that lives as long as the copy. */
+/* Copies from and to arrays. The worker copies between arrays and device memory. Copies
+ * with the program's memory go through temporary device memory. */
 #include <string.h>
 
 #include "capture.h"
 
-/* So much of it at most, while one row fits. */
+/* Maximum size of the temporary memory, if one row fits into it. */
 #define THROUGH_LIMIT (8u << 20)
 
-/* Whether a box is in an array, as the worker will check; what is not would come as
- * an error of a later call. */
+/* Reports whether a box is inside an array. The worker checks that too, but its error would
+ * be returned by a later call. */
 static bool inside(const struct array *o, const uint64_t at[3], const uint64_t size[3])
 {
 	const uint64_t most[3] = {o->desc.Width * o->desc.NumChannels * channel_bytes(o->desc.Format), o->desc.Height ? o->desc.Height : 1,
@@ -20,7 +20,8 @@ static bool inside(const struct array *o, const uint64_t at[3], const uint64_t s
 	return true;
 }
 
-/* Finds the array of a side that is one; it is in the stream's context, and the box in it. */
+/* Finds the array of a side of a copy. Returns an error if it is not in the stream's context,
+ * or if the box is not inside it. */
 static int array_side(const void *h, uint64_t context, const uint64_t at[3], const uint64_t size[3], uint64_t *wire, uint32_t *level)
 {
 	struct array *o = object_get(h, KIND_ARRAY);
@@ -47,11 +48,11 @@ static int put(CUstream h, struct bslt_array_copy *a)
 	return stream_put(s, a->stream, BSLT_OP_ARRAY_COPY, 0, BSLT_NO_SLOT, a, sizeof *a, NULL, 0);
 }
 
-/* Where a side in memory is: its pitch, and rows from slice to slice. */
+/* A side of a copy that is in memory: its address and pitch, and the rows of a slice. */
 struct flat {
 	struct side side;
 	size_t rows;
-	bool to_array; /* it is the source */
+	bool to_array; /* the memory is the source */
 };
 
 static int flat_side(const CUDA_MEMCPY3D *c, bool dst, struct flat *f)
@@ -80,7 +81,7 @@ static int with_device(CUstream h, struct bslt_array_copy *a, const struct flat 
 	return put(h, a);
 }
 
-/* One part of a copy with the program's memory, which fits into tmp. */
+/* Makes one part of a copy with the program's memory. The part fits into tmp. */
 static int through(CUstream h, struct bslt_array_copy *a, const struct flat *f, CUdeviceptr tmp, bool wait)
 {
 	size_t slice = a->size[0] * a->size[1];
@@ -100,7 +101,7 @@ static int through(CUstream h, struct bslt_array_copy *a, const struct flat *f, 
 	return f->to_array ? put(h, a) : 0;
 }
 
-/* All of it at once, or slice by slice in parts of as many rows as fit. */
+/* Makes a copy at once, or slice by slice in parts of as many rows as fit into tmp. */
 static int in_parts(CUstream h, const struct bslt_array_copy *whole, const struct flat *f, CUdeviceptr tmp, uint64_t rows, bool wait)
 {
 	struct bslt_array_copy a = *whole;
@@ -166,7 +167,7 @@ int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 	return f.side.host ? with_host(h, &a, &f, context, wait) : with_device(h, &a, &f);
 }
 
-/* n bytes of one row, from and to where c says. */
+/* Copies n bytes of one row; c has the source and the destination. */
 static int copy_bytes(CUDA_MEMCPY3D c, size_t n, CUstream h, bool wait)
 {
 	c.WidthInBytes = n;

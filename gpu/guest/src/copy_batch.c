@@ -1,9 +1,9 @@
-/* Copies with attributes, and batches of them. What a batch says is checked as a whole;
- * then each copy goes into the stream as one that the program has asked for alone. */
+/* Copies with attributes, and batches of them. A batch is checked as a whole; then each copy
+ * is enqueued as if the program had requested it alone. */
 #include "batch.h"
 #include "log.h"
 
-#define NO_COPY SIZE_MAX /* the error is not about one of the copies */
+#define NO_COPY SIZE_MAX /* the error does not belong to one copy */
 
 int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait);
 
@@ -13,7 +13,8 @@ static bool attributes_valid(int order, unsigned int flags)
 	       !(flags & ~(unsigned int)CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE);
 }
 
-/* Whether n bytes from address on can be copied: of one allocation, or the program's. */
+/* Reports whether n bytes from address on can be copied: they are in one allocation, or in
+ * the program's own memory. */
 static bool reachable(CUdeviceptr address, size_t n)
 {
 	struct range r;
@@ -23,8 +24,8 @@ static bool reachable(CUdeviceptr address, size_t n)
 	return address && !in_window(address, n) && !range_find(SPACE_DEVICE, address, &r);
 }
 
-/* Whether a source may still be read when the copy's call has returned. What is the
- * program's own has been staged by then. */
+/* Reports whether a source may still be read after the copy's call has returned. The
+ * program's own memory has been staged by then. */
 static bool read_later(CUdeviceptr src)
 {
 	struct range r;
@@ -32,23 +33,23 @@ static bool read_later(CUdeviceptr src)
 	return range_find(SPACE_DEVICE, src, &r) || range_find(SPACE_HOST, src, &r);
 }
 
-/* The end of a call: some sources have to have been read. */
+/* Ends a call. With all_read it waits until all sources have been read. */
 static int finish(CUstream h, bool all_read)
 {
 	return all_read ? stream_wait(h) : 0;
 }
 
-/* A batch of copies of bytes, as cuMemcpyBatchAsync has it. */
+/* A batch of copies of bytes: the arguments of cuMemcpyBatchAsync. */
 struct batch {
 	const CUdeviceptr *dst, *src;
 	const size_t *size;
 	size_t count;
 	const CUmemcpyAttributes *attributes;
-	const size_t *from; /* attributes i are those of the copies from from[i] on */
+	const size_t *from; /* attributes[i] apply to the copies from from[i] on */
 	size_t lists;
 };
 
-/* *at becomes the number of the copy that is wrong, or NO_COPY. */
+/* Checks a batch. On an error, *at becomes the index of the invalid copy, or NO_COPY. */
 static int batch_check(const struct batch *b, size_t *at)
 {
 	*at = NO_COPY;
@@ -82,7 +83,7 @@ static int batch_put(const struct batch *b, CUstream h, size_t *at)
 	return finish(h, all_read);
 }
 
-/* Tells the program and its log which copy was wrong. */
+/* Reports to the program and its log which copy was invalid. */
 static int report(const char *api, int err, size_t at, size_t *failed)
 {
 	if (err && at != NO_COPY)
@@ -92,7 +93,8 @@ static int report(const char *api, int err, size_t at, size_t *failed)
 	return err;
 }
 
-/* No graph has a node for a batch. */
+/* Returns an error if the stream is capturing, because graphs have no nodes for batches, or if
+ * it cannot accept work. */
 static int may_put(CUstream h)
 {
 	if (capturing())
@@ -134,7 +136,7 @@ CUDA_API CUresult cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, 
 	return finish(hStream, attr->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL && read_later(src));
 }
 
-/* Bytes of an element of an operand that is an array; 0: it is none. */
+/* Returns the size of an element of an operand that is an array, or 0 if it is not one. */
 static size_t element_bytes(const CUmemcpy3DOperand *o)
 {
 	struct array *a = object_get(o->op.array.array, KIND_ARRAY);
@@ -144,7 +146,8 @@ static size_t element_bytes(const CUmemcpy3DOperand *o)
 	return n;
 }
 
-/* Bytes from the first of a box in memory to its last; false: more than there are. */
+/* Computes the bytes from the first to the last byte of a box in memory. Returns false if the
+ * number overflows. */
 static bool span(const CUDA_MEMCPY3D *c, size_t pitch, size_t rows, size_t *bytes)
 {
 	size_t slices;
@@ -153,7 +156,7 @@ static bool span(const CUDA_MEMCPY3D *c, size_t pitch, size_t rows, size_t *byte
 	       !__builtin_mul_overflow(slices, pitch, bytes) && !__builtin_add_overflow(*bytes, c->WidthInBytes, bytes);
 }
 
-/* One side of a copy, in the terms of CUDA_MEMCPY3D. */
+/* One side of a copy, with the fields of CUDA_MEMCPY3D. */
 struct operand {
 	unsigned int type;
 	CUdeviceptr address;
@@ -195,7 +198,7 @@ static int element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *element)
 	return 0;
 }
 
-/* A copy of a batch as one that stands alone. */
+/* Converts a copy of a batch to a single copy. */
 static int box_of(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 {
 	struct operand src, dst;
@@ -216,7 +219,7 @@ static int box_of(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 	return 0;
 }
 
-/* Whether the source has to be waited for. */
+/* Reports whether the call has to wait until the source has been read. */
 static bool box_read_later(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
 	return op->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL &&

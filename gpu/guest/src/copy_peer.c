@@ -1,19 +1,19 @@
-/* Copies between contexts. There is one device: a copy within one context is as any
- * other, and one between two, whose work cannot reach each other's memory, goes
- * through the program's memory and is done when the call returns. */
+/* Copies between contexts. There is one device, so a copy within one context is an ordinary
+ * copy. The work of one context cannot access the memory of another, so a copy between two
+ * contexts goes through the program's memory, and is done when the call returns. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
 
-/* Bytes at a time on the way between two contexts. */
+/* Maximum bytes of one part of a copy between two contexts. */
 #define THROUGH_LIMIT (8u << 20)
 
 int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait);
 
 _Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D), "a context stands where the other has a reserved member");
 
-/* The context of a side; 0 for host memory, which is in none. */
+/* Finds the context of a side; it is 0 for host memory, which belongs to none. */
 static int side_context(unsigned int type, CUcontext h, uint64_t *context)
 {
 	struct context *c;
@@ -28,7 +28,7 @@ static int side_context(unsigned int type, CUcontext h, uint64_t *context)
 	return 0;
 }
 
-/* A stream of a context that waits for nothing else there. */
+/* Creates a stream in a context that does not wait for other work there. */
 static int stream_in(uint64_t context, CUstream *h)
 {
 	int err;
@@ -45,7 +45,7 @@ static int copy_now(const CUDA_MEMCPY3D *c, CUstream h)
 	return stream_wait(h);
 }
 
-/* One part of a copy: out of one context, and into the other. */
+/* Makes one part of a copy: out of one context, and into the other. */
 static int through(const CUDA_MEMCPY3D *part, CUstream from, CUstream to, void *bytes)
 {
 	CUDA_MEMCPY3D out = *part, in = *part;
@@ -60,7 +60,7 @@ static int through(const CUDA_MEMCPY3D *part, CUstream from, CUstream to, void *
 	return copy_now(&in, to);
 }
 
-/* Whole rows, as many as fit, or parts of one. */
+/* Makes a copy in parts of whole rows, as many as fit, or in parts of one row. */
 static int in_parts(const CUDA_MEMCPY3D *c, CUstream from, CUstream to, void *bytes, size_t width, size_t rows)
 {
 	CUDA_MEMCPY3D part = *c;
@@ -106,7 +106,8 @@ static int between(CUDA_MEMCPY3D c, uint64_t src, uint64_t dst)
 	return err;
 }
 
-/* wait: as a call that is in the order of all work of both contexts, and of h's. */
+/* Copies between two contexts, in the order of h. With wait, the copy is also ordered with all
+ * work of both contexts. */
 static int copy_peer(const CUDA_MEMCPY3D *c, uint64_t src, uint64_t dst, CUstream h, bool wait)
 {
 	uint64_t stream, context;

@@ -1,10 +1,10 @@
-/* Copies of rectangles and boxes, row by row; those with arrays go to copy_array.c. */
+/* Copies of rectangles and boxes, row by row. copy_array.c makes those with arrays. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
 
-/* Rows of the device are read together when not too much lies between them. */
+/* Rows on the device are read at once if the bytes including the gaps do not exceed this. */
 #define GATHER_LIMIT (64u << 20)
 
 struct rect {
@@ -53,7 +53,8 @@ static int run(CUstream h, const struct side *dst, const struct side *src, size_
 	return copy_any(h, dst->address, src->address, n, wait);
 }
 
-/* Device rows to the host: one read of all, then the rows out of it. */
+/* Copies rows from the device to the host: reads all at once, and then copies the rows from
+ * the buffer. */
 static int gather(CUstream h, const struct rect *r)
 {
 	size_t span = r->src.pitch * (r->height - 1) + r->width;
@@ -152,7 +153,7 @@ int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 	}
 	if (has_array(c->dstMemoryType, c->srcMemoryType))
 		return copy_array(c, h, wait);
-	TRY(stream_resolve(h, &stream, &context)); /* also when there is nothing to copy */
+	TRY(stream_resolve(h, &stream, &context)); /* errors are returned even if there is nothing to copy */
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	size_t ss = sp * (c->srcHeight ? c->srcHeight : c->Height), ds = dp * (c->dstHeight ? c->dstHeight : c->Height);
 

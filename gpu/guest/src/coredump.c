@@ -1,6 +1,6 @@
 /* Settings of dumps of the device's state (CUDA driver API, "Coredump Attributes Control
- * API"). A vGPU writes none: what would turn them on is not permitted, and the rest is
- * kept, for the program and for each context. */
+ * API"). A vGPU does not write such dumps: settings that would enable them are not permitted.
+ * The others are stored, for the program and for each context. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,11 @@ enum { NOT_SET, KEPT };
 #define TEXT sizeof(((struct coredump *)NULL)->file)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct coredump program; /* guarded by lock, as those of contexts */
-static char pipe_name[TEXT];	/* likewise: the program's alone; "": the default */
+static struct coredump program; /* guarded by lock, like those of contexts */
+static char pipe_name[TEXT];	/* guarded by lock; for the program only; "" is the default */
 
 static const struct setting {
-	const char *variable; /* of the environment: it has precedence for good */
+	const char *variable; /* environment variable, which always has precedence */
 	size_t size;
 } settings[] = {
 	[CU_COREDUMP_ENABLE_ON_EXCEPTION] = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", sizeof(bool)},
@@ -33,8 +33,8 @@ static const struct setting *setting_of(int attrib)
 	return attrib > 0 && (size_t)attrib < sizeof settings / sizeof *settings ? &settings[attrib] : NULL;
 }
 
-/* The environment's word, or NULL. */
-static const char *said(int attrib)
+/* Returns the value of the setting's environment variable, or NULL. */
+static const char *from_environment(int attrib)
 {
 	const char *v = settings[attrib].variable ? getenv(settings[attrib].variable) : NULL;
 
@@ -60,12 +60,12 @@ static int text_out(const char *text, const char *prefix, char *out, size_t room
 	return 0;
 }
 
-/* What holds for a context, or with NULL for the program. Called with the lock. */
+/* Returns the setting of a context, or of the program if c is NULL. The caller holds lock. */
 static int get(const struct coredump *c, int attrib, void *value, size_t room)
 {
 	const struct coredump *host = c && c->trigger_host.state ? c : &program, *light = c && c->lightweight.state ? c : &program;
 	const struct coredump *flags = c && c->flags.state ? c : &program, *file = c && *c->file ? c : &program;
-	const char *env = said(attrib);
+	const char *env = from_environment(attrib);
 	bool yes = false; /* dumps are never written */
 	int number;
 
@@ -97,10 +97,10 @@ static int set_number(struct coredump *c, int attrib, int number)
 	case CU_COREDUMP_TRIGGER_HOST: c->trigger_host.state = KEPT, c->trigger_host.value = number; return 0;
 	case CU_COREDUMP_LIGHTWEIGHT: c->lightweight.state = KEPT, c->lightweight.value = number; return 0;
 	}
-	return number ? CUDA_ERROR_NOT_PERMITTED : 0; /* what would have a dump written */
+	return number ? CUDA_ERROR_NOT_PERMITTED : 0; /* the setting would enable dumps */
 }
 
-/* Called with the lock. */
+/* Stores a setting. The caller holds lock. */
 static int set(struct coredump *c, int attrib, const void *value, size_t size)
 {
 	char *text = attrib == CU_COREDUMP_FILE ? c->file : attrib == CU_COREDUMP_PIPE ? pipe_name : NULL;
@@ -125,7 +125,8 @@ static int set(struct coredump *c, int attrib, const void *value, size_t size)
 	return set_number(c, attrib, number);
 }
 
-/* Whether a call is about a setting; without a value it asks for the setting's size. */
+/* Checks the arguments of a call. Without a value the call only queries the setting's size,
+ * and *done is set. */
 static int enter(int attrib, const void *value, size_t *size, bool *done)
 {
 	const struct setting *s = setting_of(attrib);
@@ -137,8 +138,8 @@ static int enter(int attrib, const void *value, size_t *size, bool *done)
 	return 0;
 }
 
-/* c: of a context, or NULL. */
-static int look(const struct coredump *c, int attrib, void *value, size_t *size)
+/* Reads a setting of a context, or of the program if c is NULL. */
+static int read_setting(const struct coredump *c, int attrib, void *value, size_t *size)
 {
 	bool done, text = attrib == CU_COREDUMP_FILE || attrib == CU_COREDUMP_PIPE;
 	int err;
@@ -164,7 +165,7 @@ static int change(struct coredump *c, int attrib, const void *value, size_t *siz
 		return 0;
 	if (text ? *size == 0 : *size < settings[attrib].size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (said(attrib))
+	if (from_environment(attrib))
 		return CUDA_ERROR_NOT_PERMITTED;
 	pthread_mutex_lock(&lock);
 	err = set(c, attrib, value, *size);
@@ -180,12 +181,12 @@ CUDA_API CUresult cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value,
 	SESSION(s);
 	(void)s;
 	TRY(context_object(&c));
-	err = look(&c->coredump, attrib, value, size);
+	err = read_setting(&c->coredump, attrib, value, size);
 	object_put(c);
 	return err;
 }
 
-/* The pipe is the program's: no context has one. */
+/* The pipe is a setting of the program only, not of contexts. */
 CUDA_API CUresult cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
 {
 	struct context *c;
@@ -206,7 +207,7 @@ CUDA_API CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings attrib, void *
 {
 	SESSION(s);
 	(void)s;
-	return look(NULL, attrib, value, size);
+	return read_setting(NULL, attrib, value, size);
 }
 
 CUDA_API CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)

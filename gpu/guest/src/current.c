@@ -1,10 +1,10 @@
-/* What is current in a thread: its stack of contexts, and its own default streams. */
+/* The state of a thread: its stack of contexts, and its own default streams. */
 #include <string.h>
 
 #include "green.h"
 
 #define STACK_LIMIT 128
-#define DEFAULT_STREAMS 8 /* contexts in which one thread has its own stream */
+#define DEFAULT_STREAMS 8 /* number of contexts in which one thread can have its own stream */
 
 struct thread {
 	unsigned generation;
@@ -19,9 +19,9 @@ struct thread {
 static __thread struct thread thread_state;
 static pthread_key_t thread_key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static _Atomic(void (*)(uint64_t)) stream_gone; /* is told of default streams that go */
+static _Atomic(void (*)(uint64_t)) stream_gone; /* called for default streams that are destroyed */
 
-/* This thread's state; a child of fork starts with none. */
+/* Returns this thread's state. It is empty at first in a child of fork. */
 static struct thread *self(void)
 {
 	unsigned g = atomic_load_explicit(&generation, memory_order_relaxed);
@@ -100,7 +100,7 @@ void default_streams_tell(void (*gone)(uint64_t stream))
 	atomic_store(&stream_gone, gone);
 }
 
-/* At a thread's end its default streams go. */
+/* Destroys the default streams of a thread that ends. */
 static void thread_ends(void *p)
 {
 	struct thread *t = p;
@@ -155,7 +155,7 @@ int stream_per_thread(uint64_t context, uint64_t *stream)
 		return err;
 	}
 	if (t->streams[place].stream)
-		object_stream_end(t->streams[place].stream); /* its context is gone */
+		object_stream_end(t->streams[place].stream); /* its context was destroyed */
 	t->streams[place].context = context;
 	t->streams[place].stream = *stream = a.stream;
 	if (!t->registered) {

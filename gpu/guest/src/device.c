@@ -1,4 +1,4 @@
-/* cuInit and what a device says of itself. */
+/* cuInit, and queries of the device. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "state.h"
 
-#define CUDA_VERSION 12040 /* where there is no vGPU that says what its driver has */
+#define CUDA_VERSION 12040 /* used if there is no vGPU that reports its driver's version */
 
 CUDA_API CUresult cuInit(unsigned int Flags)
 {
@@ -50,7 +50,7 @@ CUDA_API CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 	return 0;
 }
 
-/* What is known here is device 0's. */
+/* Begins a query of a device: there is only device 0. */
 #define DEVICE(dev, out)                                                                                               \
 	SESSION(s);                                                                                                    \
 	(void)s;                                                                                                       \
@@ -138,8 +138,8 @@ CUDA_API CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 	return 0;
 }
 
-/* Reads up to 8 hex digits. Not strtoul: a new glibc gives it a new name there
- * that an older one lacks. */
+/* Parses up to 8 hex digits. It does not use strtoul, because new versions of glibc link that
+ * by a symbol that older ones lack. */
 static const char *hex(const char *p, unsigned long *out)
 {
 	const char *start = p;
@@ -149,7 +149,7 @@ static const char *hex(const char *p, unsigned long *out)
 	return p == start ? NULL : p;
 }
 
-/* [domain]:bus:device.function, the domain and ".0" optional. */
+/* Parses [domain]:bus:device.function; the domain and ".0" are optional. */
 CUDA_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
 	unsigned long part[4] = {0}, parts = 0;

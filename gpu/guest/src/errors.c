@@ -1,4 +1,4 @@
-/* Every CUresult of the public documentation, with a text of our own. */
+/* Every CUresult of the public documentation, with our own description. */
 #include "state.h"
 
 static const struct {

@@ -37,8 +37,8 @@ CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
 	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
-/* Who is told of the record of a shared event, by whatever means, finds it: so the worker
- * has counted it when the call returns. */
+/* Enqueues the record of an event. If the event is shared, it waits until the worker has
+ * counted the record, so that a process that learns of it by any means finds it. */
 static int put_record(struct session *s, const struct event *e, const struct bslt_event_record *a)
 {
 	uint32_t slot;
@@ -88,7 +88,7 @@ CUDA_API CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsig
 	return flags & ~1u ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-/* An event that was never recorded is done. */
+/* Queries or waits for an event. An event that was never recorded counts as done. */
 static int ask(CUevent h, uint16_t op)
 {
 	struct bslt_event_query a;

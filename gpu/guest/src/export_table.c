@@ -1,11 +1,10 @@
-/* cuGetExportTable: the tables of functions without names that NVIDIA's runtime
- * library asks for. What is in them is known from public projects (ZLUDA,
- * lupine), and from what the runtime does when a slot is not there.
+/* cuGetExportTable: the tables of unnamed functions that NVIDIA's runtime library requests.
+ * Their content is known from public projects (ZLUDA, lupine), and from the runtime's
+ * behaviour if a slot is missing.
  *
- * A table begins with its size in bytes, but for the context storage's. A slot
- * that we do not know holds a function that refuses, so that no program jumps
- * to nothing. The table by which that library asks whether the driver is
- * NVIDIA's is not here: interop.c. */
+ * A table begins with its size in bytes, except for the one of context storage. Unknown slots
+ * contain a function that returns an error, so that programs do not jump to NULL. The table by
+ * which the library checks whether the driver is NVIDIA's is in interop.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static CUresult unknown(unsigned int slot)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* A function for each number of a slot, so that the log names it. */
+/* One function for each number of a slot, so that the log shows the number. */
 #define ONE(n) static CUresult unknown_##n(void) { return unknown(n); }
 #define TEN(n) ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) ONE(n##8) ONE(n##9)
 TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) TEN(9)
@@ -44,7 +43,7 @@ static CUresult module_of_wrapper(CUmodule *module, const void *wrapper)
 	return cuModuleLoadData(module, wrapper);
 }
 
-/* Options and names of other files are not known: they are refused. */
+/* Options and the names of other files are refused, because their meaning is unknown. */
 static CUresult module_with_options(CUmodule *module, const void *wrapper, void *options, void *values, unsigned int count)
 {
 	return options || values || count ? CUDA_ERROR_NOT_SUPPORTED : cuModuleLoadData(module, wrapper);
@@ -60,7 +59,7 @@ static void nothing(void *unused)
 	(void)unused;
 }
 
-/* Room in which the runtime keeps hooks of its tools; there are none. */
+/* Returns a buffer in which the runtime stores hooks of its tools. This library calls none. */
 static void hooks(void **buffer, size_t *size)
 {
 	static unsigned char room[4096];
@@ -87,8 +86,8 @@ static CUresult tools_context_id(CUcontext ctx, unsigned long long *id)
 	return cuCtxGetId(ctx, id);
 }
 
-/* The stream behind a handle of the program's: what stands for a default stream is
- * made the one that is meant. */
+/* Resolves a stream handle of the program: handles of default streams are replaced by the
+ * stream that they stand for. */
 static CUresult tools_stream(CUcontext ctx, CUstream stream, CUstream *inner, int per_thread)
 {
 	unsigned long long id;
@@ -109,7 +108,7 @@ static CUresult tools_stream_id(CUcontext ctx, CUstream inner, unsigned long lon
 	return inner ? cuStreamGetId(inner, id) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Every context may be used. */
+/* Reports that the context may be used, for every context. */
 static CUresult context_check(CUcontext ctx, unsigned int *flags, const void **why)
 {
 	(void)ctx;
@@ -125,8 +124,8 @@ static unsigned int no_checks(void)
 	return 0;
 }
 
-/* Tells every kernel of a module, the caller's data first, as cuFFT wants it: it
- * stores the kernel there, and goes on only if this returns 1. */
+/* Calls tell for every kernel of a module, with the caller's data as the first argument, as
+ * cuFFT expects: it stores the kernel there, and continues only if this function returns 1. */
 static int tools_module_each(CUcontext ctx, CUmodule module, void (*tell)(void *, CUfunction), void *data)
 {
 	unsigned int count;
@@ -143,8 +142,8 @@ static int tools_module_each(CUcontext ctx, CUmodule module, void (*tell)(void *
 	return known;
 }
 
-/* A table whose first slot is its size in bytes; the slots that are not named
- * are set when it is first asked for. */
+/* A table whose first slot is its size in bytes. Slots that are not initialized here are set
+ * when the table is first requested. */
 static slot cudart_interface[13] = {
 	[1] = SLOT(module_of_wrapper), [2] = SLOT(retain_primary), [6] = SLOT(module_with_options), [7] = SLOT(nothing),
 	[8] = SLOT(module_of_fatbin),

@@ -1,7 +1,7 @@
-/* External memory (CUDA driver API, "External Resource Interoperability"): of the
- * descriptors that there are, a vGPU knows those that cuMemExportToShareableHandle gave
- * another process. A buffer is a mapping of its own from the memory's beginning on, which
- * cuMemFree ends. There is no Vulkan here, and nobody who could have made a semaphore. */
+/* External memory (CUDA driver API, "External Resource Interoperability"). The only supported
+ * descriptors are those that cuMemExportToShareableHandle gave another process. A buffer is a
+ * separate mapping of the memory from its beginning on, which cuMemFree removes. External
+ * semaphores are not supported: without Vulkan nothing here could create one. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,10 +12,10 @@ enum { FILE_DESCRIPTOR = 1 /* CUmemAllocationHandleType */, READWRITE = 3 /* CUm
 struct external {
 	struct object o; /* KIND_EXTERNAL */
 	CUmemGenericAllocationHandle memory;
-	uint64_t size; /* as the program says */
+	uint64_t size; /* as the program has given it */
 };
 
-/* A buffer, by the address that the program was given. */
+/* A buffer; address is the one that the program received. */
 static struct buffer {
 	uint64_t address, base, size;
 	struct buffer *next;
@@ -28,7 +28,7 @@ void external_abandon(void)
 	buffers = NULL;
 }
 
-/* The descriptor is the library's once it is imported. */
+/* After a successful import, the descriptor belongs to the library. */
 CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
 {
 	const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *d = memHandleDesc;
@@ -39,7 +39,7 @@ CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *extMem_out, const CUD
 	(void)s;
 	if (!extMem_out || !d || d->type < CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD || d->type > CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (d->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD) /* of other systems */
+	if (d->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD) /* a handle of another system */
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (d->size == 0 || d->flags & ~CUDA_EXTERNAL_MEMORY_DEDICATED)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -69,8 +69,8 @@ CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
 	memory = e->memory;
 	object_put(e);
 	if (!object_remove((uintptr_t)extMem, KIND_EXTERNAL))
-		return CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
-	return cuMemRelease(memory); /* buffers keep it */
+		return CUDA_ERROR_INVALID_HANDLE; /* another thread has destroyed it */
+	return cuMemRelease(memory); /* buffers keep the memory */
 }
 
 static int map(struct buffer *b, CUmemGenericAllocationHandle memory)
@@ -88,7 +88,7 @@ static int map(struct buffer *b, CUmemGenericAllocationHandle memory)
 	return err;
 }
 
-/* Maps what the buffer needs of the memory and notes it. */
+/* Maps the part of the memory that the buffer needs, and records the buffer. */
 static int make_buffer(const struct external *e, uint64_t offset, uint64_t size, CUdeviceptr *out)
 {
 	struct buffer *b;

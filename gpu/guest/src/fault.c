@@ -1,10 +1,10 @@
-/* Asynchronous errors: after one, every call that gives its context work, or
- * asks about it, returns it at once, whether it needs an answer or not. */
+/* Asynchronous errors. After one, every call that enqueues work in the context, or queries
+ * it, returns the error at once, even if the call needs no answer. */
 #include "state.h"
 
-/* The worker counts the contexts that have failed (async_count; a worker that
- * does not count leaves it 0). Only when that has grown is the worker asked
- * whether this context is one of them. */
+/* Returns the asynchronous error of a context, or 0. The worker counts the contexts that have
+ * failed (async_count, which is always 0 with a worker that does not count them). Only if the
+ * count has grown does this function ask the worker whether this context has failed. */
 int context_fault(uint64_t context)
 {
 	struct bslt_stream_query a = {context}; /* its default stream has its number */
@@ -25,7 +25,7 @@ int context_fault(uint64_t context)
 			err = 0;
 		if (err) {
 			atomic_store(&c->fault, err);
-			output_show(s, context); /* perhaps the line of an assertion */
+			output_show(s, context); /* it may contain the message of an assertion */
 		} else {
 			atomic_store(&c->well_at, count);
 		}

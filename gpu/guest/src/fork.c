@@ -1,5 +1,4 @@
-/* fork(): the child knows nothing of the parent's session, and may call cuInit
- * itself. */
+/* fork(): the child does not inherit the parent's session, and may call cuInit itself. */
 #include "capture.h"
 #include "context_storage.h"
 #include "log.h"

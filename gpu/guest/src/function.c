@@ -17,7 +17,7 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 		*pi = f->info.attributes[attrib];
 	else if (attrib >= CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED && attrib < 16)
 		*pi = atomic_load(&f->cluster[attrib - CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED]);
-	else if (attrib < 16) /* the cluster that a kernel requires: not told */
+	else if (attrib < 16) /* the cluster that a kernel requires, which the worker does not report */
 		*pi = 0;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -25,7 +25,7 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 	return err;
 }
 
-/* What has been set is kept for cuFuncGetAttribute. */
+/* Stores a value that was set, for cuFuncGetAttribute. */
 static void keep(struct function *f, int attrib, int value)
 {
 	if (attrib < FUNCTION_ATTRIBUTES)
@@ -34,8 +34,8 @@ static void keep(struct function *f, int attrib, int value)
 		atomic_store(&f->cluster[attrib - CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED], value);
 }
 
-/* cuFuncSetAttribute hands on the settable attributes but for the size of the cluster
- * that a kernel requires. */
+/* Passes the settable attributes to the worker, except for the size of the cluster that a
+ * kernel requires. */
 CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
 {
 	struct bslt_func_set_attribute a = {.attribute = attrib, .value = value};
@@ -65,7 +65,7 @@ static int valid(CUfunction hfunc)
 	return 0;
 }
 
-/* Preferences: nothing has to follow them. */
+/* Preferences, which have no effect. */
 CUDA_API CUresult cuFuncSetCacheConfig(CUfunction hfunc, int config)
 {
 	return config < 0 || config > 3 ? CUDA_ERROR_INVALID_VALUE : valid(hfunc);
@@ -90,7 +90,7 @@ CUDA_API CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 	return 0;
 }
 
-/* The name lives as long as the module. */
+/* The name is valid as long as the module. */
 CUDA_API CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 {
 	struct function *f;
@@ -179,7 +179,7 @@ CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numB
 			   : cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
-/* Tries every multiple of the warp, largest first; of equals the largest wins. */
+/* Tries every multiple of the warp size, the largest first. The first of the best is used. */
 CUDA_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
 							    CUoccupancyB2DSize blockSizeToDynamicSMemSize,
 							    size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)

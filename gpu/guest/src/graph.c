@@ -1,4 +1,4 @@
-/* Graphs: nodes, and what depends on what. */
+/* Graphs: nodes, and the dependencies between them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +30,9 @@ static size_t list_find(const struct node_list *l, const struct graph_node *n)
 {
 	size_t i = l->n;
 
-	while (i > 0 && l->at[i - 1] != n) /* the latest are asked for most */
+	while (i > 0 && l->at[i - 1] != n) /* recent nodes are searched most often */
 		i--;
-	return i; /* one more than its place */
+	return i; /* its index plus one, or 0 */
 }
 
 bool list_has(const struct node_list *l, const struct graph_node *n)
@@ -51,7 +51,8 @@ bool list_remove(struct node_list *l, const struct graph_node *n)
 	return true;
 }
 
-/* What is found stays: only who has graph_lock takes anything out. */
+/* Finds an object. It stays valid while graph_lock is held, because objects are removed only
+ * with that lock. */
 static void *find(const void *h, enum kind kind)
 {
 	void *o = object_get(h, kind);
@@ -225,8 +226,8 @@ CUDA_API CUresult cuGraphDestroyNode(CUgraphNode hNode)
 	GRAPH_LOCKED(destroy_node(hNode));
 }
 
-/* An edge with data lets a kernel begin before the other has ended, which
- * nothing here can do. */
+/* An edge with data allows a kernel to begin before the other has ended, which is not
+ * supported. */
 bool edges_plain(const CUgraphEdgeData *data, size_t n)
 {
 	static const CUgraphEdgeData none;
@@ -237,7 +238,7 @@ bool edges_plain(const CUgraphEdgeData *data, size_t n)
 	return true;
 }
 
-/* All edges or none. */
+/* Adds or removes edges: all of them, or none if there is an error. */
 static int change(CUgraph h, const CUgraphNode *from, const CUgraphNode *to, size_t n, bool add)
 {
 	struct graph *g = graph_find(h);

@@ -1,12 +1,12 @@
-/* Attributes of kernels in graphs. All but those of launch_flags.h are hints that a stream has
- * too, and a kernel that is captured takes its stream's. */
+/* Attributes of kernels in graphs. All except those of launch_flags.h are hints. Streams have
+ * them too, and a captured kernel gets those of its stream. */
 #include <string.h>
 
 #include "graph.h"
 #include "launch_flags.h"
 
-/* What a kernel may have, in the order of kernel_params.attributes. Source: CUDA
- * driver API, CUlaunchAttributeID: "Valid for streams, graph nodes, launches". */
+/* The attributes that a kernel can have, in the order of kernel_params.attributes. Source:
+ * CUDA driver API, CUlaunchAttributeID: "Valid for streams, graph nodes, launches". */
 const int kernel_attribute_ids[KERNEL_ATTRIBUTES] = {
 	CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
 	CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
@@ -20,7 +20,8 @@ static int place_of(int id)
 	return -1;
 }
 
-/* CUaccessProperty: normal, streaming, persisting; what misses is not persisting. */
+/* Checks a window. CUaccessProperty is normal (0), streaming (1) or persisting (2); misses
+ * cannot be persisting. */
 static bool window_good(const CUaccessPolicyWindow *w)
 {
 	return w->hitRatio >= 0 && w->hitRatio <= 1 && w->hitProp >= 0 && w->hitProp <= 2 && w->missProp >= 0 && w->missProp <= 1 &&
@@ -74,7 +75,7 @@ void kernel_attributes_copy(struct kernel_params *to, const struct kernel_params
 	memcpy(to->attributes, from->attributes, sizeof to->attributes);
 }
 
-/* Whether a value says no more than no value does. */
+/* Reports whether a value is the same as the default. */
 static bool plain(int id, const CUkernelNodeAttrValue *v)
 {
 	switch (id) {
@@ -85,8 +86,9 @@ static bool plain(int id, const CUkernelNodeAttrValue *v)
 	}
 }
 
-/* The device has a stream's attributes, and is asked only if the program has ever
- * given a stream some. One that the device does not know is none. */
+/* Copies the attributes of a stream. The device stores them, and is queried only if the program
+ * has ever set attributes of a stream. Attributes that the device does not support are
+ * omitted. */
 int kernel_attributes_of_stream(CUstream h, struct kernel_params *k)
 {
 	CUkernelNodeAttrValue v = {{0}};
@@ -103,7 +105,7 @@ int kernel_attributes_of_stream(CUstream h, struct kernel_params *k)
 		if (err == CUDA_ERROR_NOT_SUPPORTED)
 			continue;
 		TRY(err);
-		/* A window over memory that has been freed meanwhile is nothing to take. */
+		/* This fails for a window over memory that has been freed, which is then omitted. */
 		if (!plain(kernel_attribute_ids[i], &v))
 			(void)kernel_attribute_set(k, kernel_attribute_ids[i], &v);
 	}

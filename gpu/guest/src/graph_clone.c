@@ -1,4 +1,4 @@
-/* Clones of graphs. Executable graphs have one of their own. */
+/* Clones of graphs. Each executable graph has its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,11 +26,11 @@ int params_clone(const struct node_params *p, bool visible, struct node_params *
 		return clone_kernel(&p->kernel, &out->kernel);
 	if (is_memory(p->kind)) {
 		if (visible)
-			return CUDA_ERROR_NOT_SUPPORTED; /* CUDA: such a graph is no child and has no clones */
+			return CUDA_ERROR_NOT_SUPPORTED; /* CUDA: such a graph cannot be a child or be cloned */
 		graph_memory_get(p->memory);
 	}
 	if (p->kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		return visible ? CUDA_ERROR_NOT_SUPPORTED : choice_clone(&p->choice, &out->choice); /* likewise */
+		return visible ? CUDA_ERROR_NOT_SUPPORTED : choice_clone(&p->choice, &out->choice); /* the same */
 	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 		TRY(graph_clone(p->child, visible, &out->child));
 		out->child->child = true;
@@ -48,7 +48,7 @@ static int clone_nodes(const struct graph *g, bool visible, struct graph *to)
 		TRY(node_add(to, NULL, 0, &p, &n));
 		n->origin = from->o.id;
 		n->disabled = from->disabled;
-		from->place = i; /* its place, for the edges */
+		from->place = i; /* its index, for the edges */
 	}
 	for (size_t i = 0; i < g->nodes.n; i++)
 		for (size_t k = 0; k < g->nodes.at[i]->in.n; k++)

@@ -1,27 +1,28 @@
-/* Conditions of graphs and the nodes that choose by them. A handle is the address of
- * the condition's value in device memory, to which cudaGraphSetConditional stores on
- * devices of ours; this process reads it when a launch comes to the node. A card's
- * driver has handles of its own, so there is no condition on a card. */
+/* Conditions of graphs, and conditional nodes. A handle is the address of the condition's
+ * value in device memory. On a soft GPU, cudaGraphSetConditional stores the value there, and
+ * this process reads it when a launch reaches the node. The driver of a physical GPU has
+ * another kind of handle, so conditions are not supported there. */
 #include <stdlib.h>
 
 #include "graph.h"
 
-#define OURS 92 /* CAN_USE_STREAM_MEM_OPS_V1: yes from devices of ours, no on a card */
+#define OURS 92 /* CAN_USE_STREAM_MEM_OPS_V1: 1 on a soft GPU, 0 on a physical GPU */
 #define CHOICES_LIMIT 4096
 
 struct condition {
 	struct condition *next;
 	uint64_t address, context;
-	uint32_t value; /* at the beginning of a launch */
-	bool assign;	/* there is one */
-	bool gone;	/* with its context */
+	uint32_t value; /* value at the beginning of a launch */
+	bool assign;	/* a launch assigns value */
+	bool gone;	/* its context was destroyed */
 	unsigned int refs;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct condition *all; /* guarded by lock, as what it leads to */
+static struct condition *all; /* guarded by lock, like the list's elements */
 
-/* The worker frees the value when the context's work is done. */
+/* Gives up a reference. With the last, the worker frees the value when the context's work is
+ * done. */
 static void put(struct condition *c)
 {
 	struct condition **at = &all;
@@ -47,7 +48,7 @@ static void put(struct condition *c)
 	free(c);
 }
 
-/* A reference to the condition of a handle, or NULL. */
+/* Returns a new reference to the condition of a handle, or NULL. */
 static struct condition *get(uint64_t handle)
 {
 	struct condition *c;
@@ -111,7 +112,7 @@ void conditions_free(struct graph *g)
 	free(g->conditions);
 }
 
-/* The graph keeps the condition; takes it over. */
+/* Adds the condition to those of the graph. It takes ownership of the reference. */
 static int belongs(CUgraph h, struct condition *c)
 {
 	struct graph *g = graph_find(h);
@@ -126,7 +127,7 @@ static int belongs(CUgraph h, struct condition *c)
 	return 0;
 }
 
-/* Without graph_lock, because an allocation may wait. */
+/* Runs without graph_lock, because an allocation may wait. */
 CUDA_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx,
 						 unsigned int defaultLaunchValue, unsigned int flags)
 {
@@ -169,7 +170,7 @@ static bool size_fits(int type, unsigned int size)
 	}
 }
 
-/* Room for size bodies. */
+/* Allocates memory for size bodies. */
 static int room(struct choice *c, unsigned int size)
 {
 	c->size = size;

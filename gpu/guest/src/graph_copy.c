@@ -1,5 +1,5 @@
-/* Copies in graphs: from how the program describes them to how they are made;
- * and those that are made in this process, because the worker does not see the
+/* Copies in graphs: the conversion of their descriptions to the form in which they are
+ * performed, and the copies that this process performs because the worker cannot access the
  * program's memory. */
 #include <string.h>
 
@@ -10,10 +10,10 @@
 struct end {
 	uint64_t address, pitch, slice;
 	bool host;
-	uint32_t region; /* host: the worker sees it as this one */
+	uint32_t region; /* host: the worker's region that contains it */
 };
 
-/* Whether rows × pitch and what else adds up fits 64 bits; *n: the sum. */
+/* Computes the bytes that a box spans, into *n. Returns false if they exceed 64 bits. */
 static bool span(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice, uint64_t *n)
 {
 	uint64_t rows, layers;
@@ -44,7 +44,7 @@ static int end_of(unsigned int type, const void *host, CUdeviceptr dev, struct e
 	return e->address ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Moves the end to its first byte and sees what lies there. */
+/* Moves the end to its first byte, and finds the memory that contains it. */
 static int place(struct end *e, const struct lowered *l, uint64_t x, uint64_t y, uint64_t z)
 {
 	uint64_t rows, layers, n;
@@ -73,7 +73,7 @@ static uint64_t offset(const struct end *e)
 	return range_find(SPACE_HOST, e->address, &r) ? e->address - r.address : 0;
 }
 
-/* Whether a graph may have no copy of so many rows; those without gaps count as one. */
+/* Reports whether a copy has too many rows for a graph. Rows without gaps count as one. */
 static bool too_many_rows(const struct lowered *l, const struct end *a, const struct end *b)
 {
 	bool packed = l->height == 1 || (a->pitch == l->width && b->pitch == l->width);

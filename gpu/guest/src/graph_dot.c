@@ -1,4 +1,4 @@
-/* A graph as text for Graphviz. */
+/* Prints a graph as text for Graphviz. */
 #include <stdio.h>
 
 #include "graph.h"
@@ -9,7 +9,7 @@ static const char *const kinds[] = {"KERNEL", "MEMCPY", "MEMSET", "HOST", "GRAPH
 	[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC", [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
 	[CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL"};
 
-/* A name from the program's module: what would end the label becomes '_'. */
+/* Prints a name from the program's module. Characters that would end the label become '_'. */
 static void name(FILE *f, const char *s)
 {
 	fprintf(f, "\\n");
@@ -42,7 +42,7 @@ static void label(FILE *f, const struct graph_node *n, unsigned int flags)
 
 static void print(FILE *f, const struct graph *g, unsigned int flags);
 
-/* A graph inside of a node. */
+/* Prints a graph that is inside a node. */
 static void cluster(FILE *f, const struct graph_node *n, unsigned int number, const struct graph *inside, unsigned int flags)
 {
 	fprintf(f, "\tsubgraph cluster_%llu_%u {\n", (unsigned long long)n->o.id, number);

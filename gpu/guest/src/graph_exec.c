@@ -1,11 +1,12 @@
-/* Executable graphs: made, launched, destroyed. */
+/* Creation, launch and destruction of executable graphs. */
 #include <stdlib.h>
 
 #include "capture.h"
 #include "graph.h"
 #include "reference.h"
 
-/* All nodes must be of one context; those that do not care take the current one. */
+/* Finds the context of all nodes. They must belong to one context; nodes without a context use
+ * the current one. */
 static int context_of(const struct graph *g, uint64_t *context, const struct graph_node **wrong)
 {
 	for (size_t i = 0; i < g->nodes.n; i++) {
@@ -32,8 +33,8 @@ static void unwanted(void *references, int err)
 	user_references_free(references);
 }
 
-/* The worker lets a launch under way complete; what the program counts on until
- * then (user objects) is given up after it. */
+/* Destroys the worker's executable graphs of an order. The worker completes a running launch;
+ * what the program needs until then (user objects) is released afterwards. */
 static int destroy_parts(struct order *o, void *session)
 {
 	for (size_t i = 0; i < o->step_count; i++) {
@@ -66,7 +67,8 @@ struct maker {
 	int err;
 };
 
-/* After an error the worker knows nothing of the rest. */
+/* Creates the worker's executable graphs of an order. After an error, the worker does not have
+ * the rest. */
 static int make_parts(struct order *o, void *arg)
 {
 	struct maker *m = arg;
@@ -133,7 +135,8 @@ static int instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, CU
 	return 0;
 }
 
-/* Sending a graph to the worker waits for an answer, but for no stream. */
+/* Instantiates a graph with graph_lock held. That is possible because sending a graph to the
+ * worker waits for an answer, but not for a stream. */
 static int instantiate_locked(CUgraphExec *out, CUgraph h, unsigned long long flags, CUDA_GRAPH_INSTANTIATE_PARAMS *said)
 {
 	said->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
@@ -193,7 +196,8 @@ CUDA_API CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 	return 0;
 }
 
-/* The common graph is one part: one command, and no lock of graphs. Takes over *e. */
+/* Launches an executable graph and takes ownership of *e. Most graphs have one part: they need
+ * one command and not graph_lock. */
 static int launch(struct session *s, struct exec *e, CUstream h)
 {
 	struct bslt_graph_launch a;
@@ -241,7 +245,7 @@ CUDA_API CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 	return launch(s, e, hStream);
 }
 
-/* The worker has all of a graph since it was instantiated. */
+/* Does nothing but check: the worker has the whole graph since it was instantiated. */
 CUDA_API CUresult cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
 {
 	uint64_t stream, context;

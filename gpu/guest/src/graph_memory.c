@@ -1,7 +1,7 @@
-/* Memory that graphs allocate and free. It is there from the making of the node that
- * allocates it, so its address is known and stays; a launch only says when it is the
- * program's. So a graph holds its memory for as long as it or its executable graph is
- * there, and pieces that are not needed at the same time share none. */
+/* Memory that graphs allocate and free. It is allocated when the node that allocates it is
+ * created, so that its address is known and does not change; a launch only determines when
+ * the program may use it. So a graph holds its memory as long as it or its executable graph
+ * exists, and allocations that are not needed at the same time do not share memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +13,15 @@ struct graph_memory {
 	uint64_t context;
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
 	CUmemAccessDesc access;   /* what params points to */
-	uint64_t owner, freed_by;         /* graphs; 0: none */
-	unsigned int refs;                /* nodes */
-	unsigned int allocating, freeing; /* executable graphs */
-	bool gone;                        /* with its context */
-	bool live;                        /* a launch has allocated it, and nobody has freed it since */
+	uint64_t owner, freed_by;         /* IDs of graphs; 0: none */
+	unsigned int refs;                /* number of nodes */
+	unsigned int allocating, freeing; /* number of executable graphs */
+	bool gone;                        /* its context was destroyed */
+	bool live;                        /* a launch has allocated it, and it has not been freed since */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct graph_memory *all;      /* guarded by lock, as what it leads to */
+static struct graph_memory *all;      /* guarded by lock, like the list's elements */
 static uint64_t used_most, held_most; /* bytes */
 
 static struct graph_memory *of(uint64_t address)
@@ -51,7 +51,8 @@ static void note_most(void)
 	held_most = held > held_most ? held : held_most;
 }
 
-/* Takes it out, if nobody has it any more; free it without the lock. */
+/* Removes the memory from the list and returns it, if nothing refers to it any more, else
+ * NULL. The caller frees it without the lock. */
 static struct graph_memory *unused(struct graph_memory *m)
 {
 	struct graph_memory **at = &all;
@@ -64,7 +65,7 @@ static struct graph_memory *unused(struct graph_memory *m)
 	return m;
 }
 
-/* The worker frees it when the context's work is done. */
+/* Has the worker free the memory when the context's work is done. */
 static void finish(struct graph_memory *m)
 {
 	struct session *s;
@@ -123,7 +124,8 @@ void graph_memory_belongs(const struct node_params *p, const struct graph *g)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One graph at a time has a node that frees it; where its own graph has one, no other. */
+/* Reports whether a node that frees the memory can be added. Only one graph at a time may have
+ * such a node, and none if the graph that allocates it has had one. */
 static bool freeable(const struct graph_memory *m)
 {
 	return !m->freed_by || (m->freed_by != m->owner && !graph_find(handle_of(m->freed_by)));
@@ -178,7 +180,7 @@ bool graph_has_memory(const struct graph *g)
 	return false;
 }
 
-/* The nodes of a graph that allocate or free. */
+/* Iterates over the nodes of a graph that allocate or free memory. */
 #define EACH_MEMORY(g, m, allocates)                                                                                   \
 	for (size_t each = 0; each < (g)->nodes.n; each++)                                                             \
 		if (is_memory((g)->nodes.at[each]->p.kind) && ((m) = (g)->nodes.at[each]->p.memory,                    \
@@ -193,7 +195,7 @@ int graph_memory_instantiate(const struct graph *g)
 	pthread_mutex_lock(&lock);
 	EACH_MEMORY(g, m, allocates)
 		if (allocates ? m->allocating : m->freeing)
-			err = CUDA_ERROR_NOT_SUPPORTED; /* CUDA: one executable graph at a time */
+			err = CUDA_ERROR_NOT_SUPPORTED; /* CUDA: there is only one executable graph at a time */
 	EACH_MEMORY(g, m, allocates)
 		if (!err)
 			(*(allocates ? &m->allocating : &m->freeing))++;
@@ -212,7 +214,8 @@ void graph_memory_uninstantiate(const struct graph *g)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What the launch allocates must not be the program's already, what it frees must. */
+/* Reports whether a graph can be launched: memory that it allocates must not be allocated
+ * already, and memory that it frees must be. */
 static bool launchable(const struct graph *g, bool auto_free)
 {
 	struct graph_memory *m;
@@ -267,7 +270,7 @@ void graph_memory_drop_context(uint64_t context)
 			continue;
 		m->live = false;
 		m->gone = true;
-		free(unused(m)); /* else with its last node */
+		free(unused(m)); /* otherwise it is freed with its last node */
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -283,7 +286,7 @@ CUDA_API CUresult cuDeviceGraphMemTrim(CUdevice device_given)
 {
 	SESSION(s);
 	(void)s;
-	return device_given == 0 ? 0 : CUDA_ERROR_INVALID_DEVICE; /* what no graph has is freed at once */
+	return device_given == 0 ? 0 : CUDA_ERROR_INVALID_DEVICE; /* unused memory is always freed at once, so there is nothing to trim */
 }
 
 /* CUgraphMem_attribute */
@@ -311,7 +314,7 @@ CUDA_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device_given, int attr, 
 	return 0;
 }
 
-/* The greatest ever can be set back. */
+/* The maximum values can be reset. */
 CUDA_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device_given, int attr, void *value)
 {
 	uint64_t given;

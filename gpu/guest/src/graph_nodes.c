@@ -1,8 +1,8 @@
-/* Adding nodes of each kind, asking for their parameters and changing them. */
+/* Functions that add nodes of each kind, and that query and change their parameters. */
 #include "graph.h"
 
-/* Adds a node with the parameters that a params_… function has made, or says
- * why it has not. */
+/* Adds a node with the parameters *p that a params_… function has created. made is that
+ * function's result, which is returned if it is an error. */
 static int added(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, int made, struct node_params *p)
 {
 	struct graph *g = graph_find(h);
@@ -129,7 +129,7 @@ static int added_choice(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, si
 	struct node_params p;
 
 	TRY(added(out, h, deps, n, params_choice(c, &p), &p));
-	c->phGraph_out = p.choice.handles; /* the node has it now */
+	c->phGraph_out = p.choice.handles; /* the node owns the array */
 	return 0;
 }
 
@@ -153,7 +153,7 @@ CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, co
 	return cuGraphAddNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
-/* A node of that kind, or why there is none. */
+/* Finds a node of a kind. Returns an error if h is not one, or if out is NULL. */
 static int kind(CUgraphNode h, int kind, const void *out, struct graph_node **n)
 {
 	*n = node_find(h);
@@ -292,7 +292,7 @@ CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dp
 	GRAPH_LOCKED(get_freed(hNode, dptr_out));
 }
 
-/* Gives a node of the same kind other parameters. */
+/* Replaces the parameters of a node by others of the same kind. */
 static int set(CUgraphNode h, int made, struct node_params *p)
 {
 	struct graph_node *n = node_find(h);

@@ -1,10 +1,10 @@
-/* From a graph to steps: its nodes and those of its children in an order that
- * keeps all dependencies, cut where this process has to do something itself. */
+/* Converts a graph to steps: sorts its nodes and those of its children in the order of their
+ * dependencies, and splits the order at the nodes that this process has to perform. */
 #include <stdlib.h>
 
 #include "graph.h"
 
-#define DEPTH_LIMIT 64 /* children in children, and bodies of conditional nodes in bodies */
+#define DEPTH_LIMIT 64 /* maximum nesting of children, and of bodies of conditional nodes */
 
 static int depend(struct flat *f, uint32_t on)
 {
@@ -21,7 +21,7 @@ static int depend(struct flat *f, uint32_t on)
 	return 0;
 }
 
-/* As CUDA documents for the body of a conditional node. */
+/* Reports whether a node may be in the body of a conditional node, as CUDA documents. */
 static bool in_body(const struct graph_node *n)
 {
 	switch (n->p.kind) {
@@ -35,7 +35,7 @@ static bool in_body(const struct graph_node *n)
 	}
 }
 
-/* How many places a graph takes: a child one for its begin and one for its end. */
+/* Counts the entries of a graph. A child has one for its beginning and one for its end. */
 static int count(const struct graph *g, unsigned int depth, bool body, size_t *n)
 {
 	if (depth > DEPTH_LIMIT)
@@ -110,7 +110,7 @@ static int connect(const struct graph *g, struct order *o)
 	return 0;
 }
 
-/* A queue of places; each is put once. */
+/* A queue of entries; each is added once. */
 struct queue {
 	uint32_t *at;
 	size_t head, tail;
@@ -128,7 +128,8 @@ static void take(struct order *o, uint32_t f)
 	o->steps[o->step_count - 1].end = o->n;
 }
 
-/* What the worker does comes first whenever it can: the fewest cuts. */
+/* Sorts the entries. Nodes for the worker come first whenever possible, which gives the fewest
+ * steps. */
 static int sort(struct order *o, const uint32_t *starts, const uint32_t *behind, uint32_t *missing, struct queue ready[2])
 {
 	size_t all = o->n;
@@ -154,10 +155,10 @@ static int sort(struct order *o, const uint32_t *starts, const uint32_t *behind,
 				q->at[q->tail++] = behind[k];
 		}
 	}
-	return o->n == all ? 0 : CUDA_ERROR_INVALID_VALUE; /* the rest wait for each other */
+	return o->n == all ? 0 : CUDA_ERROR_INVALID_VALUE; /* the rest depend on each other */
 }
 
-/* Who comes behind each place, one after the other: behind[starts[f]…]. */
+/* Lists the entries that depend on each entry f: behind[starts[f]…]. */
 static void reverse(const struct order *o, uint32_t *starts, uint32_t *behind)
 {
 	for (size_t i = 0; i < o->n; i++)
@@ -197,7 +198,7 @@ static int arrange(struct order *o)
 
 static int make(struct graph *g, unsigned int depth, bool body, struct order *o);
 
-/* The bodies of all conditional nodes. */
+/* Creates the orders of the bodies of all conditional nodes. */
 static int make_bodies(struct order *o, unsigned int depth)
 {
 	for (size_t i = 0; i < o->n; i++) {
@@ -231,7 +232,7 @@ static int make(struct graph *g, unsigned int depth, bool body, struct order *o)
 		return err;
 	}
 	if (o->step_count == 0)
-		o->steps[o->step_count++].part = 1; /* an empty graph is launched, too */
+		o->steps[o->step_count++].part = 1; /* an empty graph is launched like others */
 	if ((err = make_bodies(o, depth)) != 0)
 		order_free(o);
 	return err;

@@ -1,4 +1,4 @@
-/* Parameters of nodes: checked when the program gives them, then ours. */
+/* Parameters of nodes. They are checked and copied when the program passes them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,7 @@ int params_event(CUevent h, int kind, struct node_params *out)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*out = (struct node_params){.kind = kind, .event = e->o.id};
 	if (kind == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
-		out->context = e->o.context; /* others may wait for it */
+		out->context = e->o.context; /* other contexts may wait for it */
 	object_put(e);
 	return 0;
 }

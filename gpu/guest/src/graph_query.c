@@ -1,7 +1,8 @@
-/* What the program asks about graphs: nodes, roots, edges, neighbours. */
+/* Queries of graphs: nodes, roots, edges, neighbors. */
 #include "graph.h"
 
-/* Without room: how many there are. With more room than that: NULL at the end. */
+/* Stores the handle of node i, if there is room for it. If the program's array is longer than
+ * the list, the rest is filled with NULL. */
 static void give(const struct graph_node *n, size_t i, CUgraphNode *out, size_t room)
 {
 	if (out && i < room)

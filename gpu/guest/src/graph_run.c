@@ -1,7 +1,7 @@
-/* A launch of a graph in which this process has to do something: host functions,
- * copies of memory that the worker does not see, and conditional nodes. The steps follow each other
- * in the thread of host functions, which the stream comes to as it comes to a host
- * function; what the stream is to do after the graph waits on this side. */
+/* A launch of a graph with nodes that this process performs: host functions, copies of memory
+ * that the worker cannot access, and conditional nodes. The thread of host functions runs the
+ * steps one after the other when the stream reaches the graph, as it reaches a host function.
+ * Later work of the stream is held back in this process. */
 #include <stdlib.h>
 
 #include "graph.h"
@@ -9,9 +9,9 @@
 /* A step as it was when the graph was launched. */
 struct run_step {
 	uint64_t part;
-	CUDA_HOST_NODE_PARAMS host; /* fn: a host function */
-	struct run_choice *choice;  /* a conditional node */
-	struct lowered copy;	    /* else */
+	CUDA_HOST_NODE_PARAMS host; /* of a host function, if fn is set */
+	struct run_choice *choice;  /* of a conditional node, or NULL */
+	struct lowered copy;	    /* otherwise */
 	bool disabled;
 };
 
@@ -22,8 +22,8 @@ struct run_list {
 
 struct run_choice {
 	int type;
-	uint64_t address; /* of the value */
-	bool assign;	  /* value is the first one */
+	uint64_t address; /* of the condition's value */
+	bool assign;	  /* the launch assigns value first */
 	uint32_t value;
 	unsigned int size;
 	struct run_list bodies[];
@@ -31,9 +31,9 @@ struct run_choice {
 
 struct run {
 	struct session *session;
-	struct exec *exec; /* kept: its parts are the worker's until it goes */
+	struct exec *exec; /* a reference: the worker has its parts until it is destroyed */
 	uint64_t stream;
-	bool reached; /* all before is done */
+	bool reached; /* all earlier work of the stream is done */
 	struct run_list top;
 };
 
@@ -54,7 +54,7 @@ static int launch_part(const struct run *r, uint64_t part)
 
 static int run_list(struct run *r, const struct run_list *l);
 
-/* As long as a body is to be run. */
+/* Runs bodies as the condition's value requires. */
 static int run_choice(struct run *r, const struct run_choice *c)
 {
 	for (;;) {
@@ -100,7 +100,7 @@ static int run_list(struct run *r, const struct run_list *l)
 	return 0;
 }
 
-/* Gives the conditions the values with which a launch begins. */
+/* Assigns the conditions the values with which a launch begins. */
 static int assign(struct run *r, const struct run_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -133,7 +133,7 @@ static void run_free(struct run *r)
 	free(r);
 }
 
-/* In a context that has failed nothing more is called. */
+/* Runs the steps. If the context has failed (err), it calls nothing. */
 static void run_steps(void *arg, int err)
 {
 	struct run *r = arg;
@@ -204,8 +204,9 @@ int exec_run(struct session *s, struct exec *e, uint64_t stream, uint64_t contex
 		err = snapshot(&e->order, &r->top);
 		pthread_mutex_unlock(&graph_lock);
 	}
-	/* No need to come to the place for the first part, but that conditions have their
-	 * first values then, which a launch before may not be done with. */
+	/* The first part can be enqueued at once. This is not possible with conditions: their
+	 * first values are assigned when the stream reaches the graph, because an earlier launch
+	 * may still use them. */
 	if (err == 0 && r->top.steps[0].part && !has_choice(&r->top)) {
 		err = launch_part(r, r->top.steps[0].part);
 		r->top.steps[0].part = 0;

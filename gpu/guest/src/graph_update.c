@@ -1,5 +1,5 @@
-/* Other parameters for an executable graph: of one node, or of all that another
- * graph of the same shape has. Launches before are not touched. */
+/* Changes the parameters of an executable graph: those of one node, or all, to those of
+ * another graph of the same structure. Earlier launches are not affected. */
 #include <stdlib.h>
 
 #include "graph.h"
@@ -20,8 +20,8 @@ struct graph_node *exec_node(struct graph *own, uint64_t origin)
 	return NULL;
 }
 
-/* The graph, when no launch of it needs steps of this process any more: those
- * that are under way must not see the change. object_put it. */
+/* Finds the graph, and waits until no launch of it needs steps of this process any more,
+ * because running launches must not use the new parameters. The caller calls object_put. */
 static int open_exec(CUgraphExec h, struct exec **e)
 {
 	SESSION(s);
@@ -45,7 +45,7 @@ static int send(const struct order *o, size_t step, const size_t *changed, size_
 	return n ? wire_update(s, o, &o->steps[step], changed, n) : 0;
 }
 
-/* Sends one node, if the worker has it. */
+/* Sends one node to the worker, if the worker performs it. */
 static int send_one(const struct graph_node *n)
 {
 	const struct flat *f = &n->order->flat[n->first];
@@ -53,7 +53,7 @@ static int send_one(const struct graph_node *n)
 	return f->guest ? 0 : send(n->order, f->step, &n->first, 1);
 }
 
-/* Whether the node can be given those parameters where it stands. */
+/* Reports whether the node's parameters can be replaced without changing the steps. */
 static bool fits(const struct exec *e, const struct graph_node *n, const struct node_params *p)
 {
 	struct lowered l;
@@ -158,13 +158,13 @@ CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode h
 	EXEC_SET(params_any(nodeParams, &p));
 }
 
-/* A change under way: the nodes of the executable graph and what they get. */
+/* A change: the nodes of the executable graph and their new parameters. */
 struct change {
 	struct graph_node **at;
 	struct node_params *p;
 	size_t n;
-	size_t *changed; /* room to list those of a step */
-	const struct graph_node *wrong; /* of the other graph */
+	size_t *changed; /* buffer for the list of those of one step */
+	const struct graph_node *wrong; /* the node of the other graph that does not fit */
 	CUgraphExecUpdateResult why;
 };
 
@@ -187,8 +187,8 @@ static bool same_edges(const struct graph *own, const struct graph_node *a, cons
 
 static int compare(struct exec *e, struct graph *own, const struct graph *g, struct change *c);
 
-/* The bodies are compared as the graphs around them; the condition is another one where
- * a graph was captured again. */
+/* Compares a conditional node. The bodies are compared like graphs. The condition may differ,
+ * because it does if a graph was captured again. */
 static int compare_choice(struct exec *e, struct graph_node *a, const struct graph_node *b, struct change *c)
 {
 	struct node_params *p = &c->p[c->n];
@@ -242,7 +242,7 @@ static void exchange(struct change *c)
 	for (size_t i = 0; i < c->n; i++) {
 		struct node_params p = c->at[i]->p;
 
-		if (p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) { /* the bodies stay */
+		if (p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) { /* the bodies are kept */
 			c->at[i]->p.choice.condition = c->p[i].choice.condition;
 			c->p[i].choice.condition = p.choice.condition;
 			continue;
@@ -252,7 +252,7 @@ static void exchange(struct change *c)
 	}
 }
 
-/* Sends what has changed in one order, part by part. */
+/* Sends the changed nodes of one order to the worker, part by part. */
 static int send_changes(struct order *o, void *change)
 {
 	struct change *c = change;
@@ -288,11 +288,11 @@ static int update(struct exec *e, struct graph *own, const struct graph *g, stru
 		exchange(c);
 		if ((err = order_each(&e->order, send_changes, c)) != 0) {
 			exchange(c);
-			(void)order_each(&e->order, send_changes, c); /* what was sent goes back */
+			(void)order_each(&e->order, send_changes, c); /* restore what was sent */
 		}
 	}
 	for (size_t i = 0; c->p && i < c->n; i++)
-		params_free(&c->p[i]); /* the old ones, or those that were not taken */
+		params_free(&c->p[i]); /* the old parameters, or new ones that were not used */
 	free(c->changed);
 	free(c->at);
 	free(c->p);

@@ -1,4 +1,4 @@
-/* What graphs keep of user objects. */
+/* References of graphs to user objects. */
 #include "graph.h"
 
 static int retain(CUgraph h, CUuserObject object, unsigned int n, unsigned int flags)

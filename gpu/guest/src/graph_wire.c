@@ -1,4 +1,4 @@
-/* Executable graphs as the worker gets them: gpu/abi/graph_codec.go. */
+/* Encodes executable graphs for the worker: gpu/abi/graph_codec.go. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ struct wire {
 	uint8_t *b;
 	size_t n, room;
 	bool failed;
-	bool attributes; /* of kernels, which the worker knows */
-	bool clusters;	 /* too */
+	bool attributes; /* the worker supports attributes of kernels */
+	bool clusters;	 /* the worker supports clusters */
 };
 
 static void put(struct wire *w, const void *p, size_t n)
@@ -51,7 +51,8 @@ static void align(struct wire *w)
 	put(w, zero, -w->n & 7);
 }
 
-/* How many attributes go along: an older worker knows none, and they are hints. */
+/* Returns the number of attributes to send. Older workers do not support them; they are only
+ * hints. */
 static uint32_t attribute_count(const struct wire *w, const struct kernel_params *k)
 {
 	return w->attributes ? (uint32_t)__builtin_popcount(k->given) : 0;
@@ -91,7 +92,7 @@ static int copy(struct wire *w, const CUDA_MEMCPY3D *c)
 				 l.dst_pitch, l.dst_slice, l.src_pitch, l.src_slice};
 
 	if (l.guest)
-		return CUDA_ERROR_INVALID_VALUE; /* it was not when the graph was made */
+		return CUDA_ERROR_INVALID_VALUE; /* it was valid when the graph was created */
 	u32(w, l.what);
 	u32(w, l.what == BSLT_GRAPH_COPY_DTOD ? 0 : l.region);
 	put(w, sums, sizeof sums);
@@ -127,7 +128,7 @@ static int body(struct wire *w, const struct node_params *p)
 	return 0;
 }
 
-/* One node; deps are numbers in the same record. */
+/* Writes one node; deps are the indices of nodes in the same record. */
 static int node(struct wire *w, const struct graph_node *n, const uint32_t *deps, uint32_t count)
 {
 	bool empty = !n || n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH || is_memory(n->p.kind);
@@ -158,7 +159,8 @@ static void begin(struct wire *w, size_t nodes)
 	u32(w, 0);
 }
 
-/* Sends what was written; *off, *len and *region are where the command says where it lies. */
+/* Sends the record with a command. off, len and region point to the members of args for the
+ * record's position. */
 static int finish(struct session *s, struct wire *w, uint16_t op, void *args, uint32_t args_len, uint64_t *off, uint64_t *len,
 		  uint32_t *region)
 {
@@ -201,7 +203,7 @@ int wire_instantiate(struct session *s, const struct order *o, const struct step
 			}
 			deps = more;
 		}
-		for (size_t k = 0; k < f->deps.n; k++) { /* others are done before this part begins */
+		for (size_t k = 0; k < f->deps.n; k++) { /* nodes of earlier parts are done before this part begins */
 			const struct flat *on = &o->flat[f->deps.at[k]];
 
 			if (on->step == f->step)

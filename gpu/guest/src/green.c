@@ -1,16 +1,16 @@
-/* Green contexts (CUDA driver API, "Green Contexts"). All they do is say which
- * multiprocessors work is meant for: their memory, modules and default stream are the
- * primary context's, and their streams run as any other. A green context and the CUcontext
- * that it is converted to are one handle. */
+/* Green contexts (CUDA driver API, "Green Contexts"). They only record which multiprocessors
+ * work is meant for: their memory, modules and default stream are those of the primary
+ * context, and their streams run like others. A green context and the CUcontext that it is
+ * converted to have the same handle. */
 #include <string.h>
 
 #include "green.h"
 
-/* What this library writes into a resource, so that it knows it again: a part of the
- * device's multiprocessors, in order. */
+/* The data that this library stores in a resource, to recognize it: a contiguous part of the
+ * device's multiprocessors. */
 struct mark {
 	uint32_t magic, first, count;
-	uint32_t split; /* which call made it; 0: it is all that a context or the device has */
+	uint32_t split; /* number of the call that split it off; 0: all of a context or device */
 };
 #define MARK 0x736d7267u
 
@@ -24,8 +24,8 @@ static struct mark mark_of(const CUdevResource *r)
 	return m;
 }
 
-/* How large the parts are that the device can be split into: the least, and of what they
- * are a multiple (CUDA driver API, cuDevSmResourceSplitByCount). */
+/* Returns the minimum size of the parts that the device can be split into, and the number of
+ * which their size is a multiple (CUDA driver API, cuDevSmResourceSplitByCount). */
 static void granularity(unsigned int flags, unsigned int *least, unsigned int *multiple)
 {
 	int major = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -49,7 +49,8 @@ static CUdevResource resource(uint32_t first, uint32_t count, uint32_t split)
 	return r;
 }
 
-/* All multiprocessors of the device; an error where it has no green contexts. */
+/* Returns the resource of all multiprocessors of the device. It is an error if the device does
+ * not support green contexts. */
 static int whole(struct session *s, CUdevResource *r)
 {
 	struct bslt_multiprocessors a = {0};
@@ -62,7 +63,7 @@ static int whole(struct session *s, CUdevResource *r)
 	return n.result;
 }
 
-/* Whether this library has made a resource, of the device's multiprocessors. */
+/* Checks that this library has created a resource, of the device's multiprocessors. */
 static int known(const CUdevResource *r, struct mark *m)
 {
 	CUdevResource all;
@@ -132,7 +133,7 @@ static int split_size(const CUdevResource *input, unsigned int flags, unsigned i
 	unsigned int multiple;
 
 	TRY(known(input, m));
-	if (m->split) /* it has to become a green context first */
+	if (m->split) /* a part must become a green context before it can be split */
 		return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 	if (flags & ~flags_known || count > m->count)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -144,8 +145,8 @@ static int split_size(const CUdevResource *input, unsigned int flags, unsigned i
 	return 0;
 }
 
-/* Groups of one size, as many as there is room for and as the program has; without an
- * array only their number. */
+/* Creates groups of one size, as many as the input and the program's array have room for.
+ * Without an array it only returns their number. */
 CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups, const CUdevResource *input,
 					      CUdevResource *remaining, unsigned int useFlags, unsigned int minCount)
 {
@@ -175,13 +176,13 @@ CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned in
 	return 0;
 }
 
-/* What a green context is made of; there is no call that ends one. */
+/* The description from which a green context is created. No call destroys it. */
 struct desc {
 	struct object o; /* KIND_RESOURCE_DESC */
 	uint32_t first, count;
 };
 
-/* Resources of one split that do not overlap. */
+/* Joins resources of one split. They must not overlap. */
 static int join(const CUdevResource *list, unsigned int n, uint32_t *first, uint32_t *count)
 {
 	struct mark m, other;
@@ -206,7 +207,7 @@ static int join(const CUdevResource *list, unsigned int n, uint32_t *first, uint
 
 CUDA_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources, unsigned int nbResources)
 {
-	enum { MOST = 1024 }; /* parts; no device has more */
+	enum { MOST = 1024 }; /* maximum number of parts; no device has more */
 	uint32_t first, count;
 	struct desc *d;
 
@@ -262,7 +263,7 @@ CUDA_API CUresult cuGreenCtxDestroy(CUgreenCtx hCtx)
 	gate = g->gate;
 	object_put(g);
 	if (!object_remove(id, KIND_GREEN))
-		return CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
+		return CUDA_ERROR_INVALID_CONTEXT; /* another thread has destroyed it */
 	if (gate)
 		(void)cuStreamDestroy_v2(handle_of(gate));
 	current_leave(id);
@@ -317,7 +318,7 @@ CUDA_API CUresult cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx
 	return err;
 }
 
-/* The green context of a stream; of a default one: that is current. */
+/* Finds the green context of a stream. For a default stream it is the current one. */
 static int green_of(CUstream h, uint64_t *green)
 {
 	uint64_t stream, context;
@@ -346,7 +347,7 @@ CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 	return 0;
 }
 
-/* The first version gives what was current when the stream was made. */
+/* The first version returns the context that was current when the stream was created. */
 CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
 	uint64_t id, context, green;
@@ -360,7 +361,7 @@ CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 	return 0;
 }
 
-/* The second gives the primary context beside the green one. */
+/* The second version returns both the primary context and the green one. */
 CUDA_API CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
 	uint64_t id, context, green;

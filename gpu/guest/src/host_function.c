@@ -1,4 +1,4 @@
-/* Host functions, as a program puts them into a stream. */
+/* The calls by which a program enqueues host functions in a stream. */
 #include "capture.h"
 
 CUDA_API CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)

@@ -1,10 +1,10 @@
-/* Pinned host memory: pages that the worker maps too, at the same address of the
- * window, so that kernels and copies use them in place. */
+/* Pinned host memory: pages that the worker maps at the same address of the window, so that
+ * kernels and copies use them in place. */
 #include <sys/mman.h>
 
 #include "capture.h"
 
-/* Ordinary memory, whose copies go through the arena: correct, and slower. */
+/* Allocates ordinary memory. Copies of it go through the arena, which is slower. */
 static int plain(struct range *r)
 {
 	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,7 +30,7 @@ int host_allocate(struct session *s, struct range *r, bool reached)
 	int err = session_host_region(s, r->size, &r->region);
 
 	r->mapped = err == 0;
-	/* An older worker copies from and to a region, wherever it lies. */
+	/* An older worker can copy from and to a region at any address. */
 	if (err == CUDA_ERROR_NOT_SUPPORTED && !s->host.size)
 		reached = false, err = session_region(s, r->size, &r->region);
 	if (err == 0) {
@@ -57,8 +57,8 @@ int host_release(struct session *s, uint64_t address, bool managed)
 	return 0;
 }
 
-/* All of it can be reached by the device where it can be mapped; with
- * DEVICEMAP it must. */
+/* The device can access the memory if the pages can be mapped. With DEVICEMAP, it is an error
+ * if they cannot. */
 CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	struct range r = {.size = bytesize, .flags = Flags, .owned = true};
@@ -79,7 +79,7 @@ CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 	return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* As on a card, it waits for the work that may use the memory. */
+/* As with NVIDIA's driver, it waits for work that may use the memory. */
 CUDA_API CUresult cuMemFreeHost(void *p)
 {
 	SESSION(s);
@@ -88,10 +88,10 @@ CUDA_API CUresult cuMemFreeHost(void *p)
 	return host_release(s, (uintptr_t)p, false);
 }
 
-/* Registered memory is the program's, at the program's address, which the worker
- * may have something else at: it is copied through the arena like any other,
- * correct, and no slower than before. Programs ask for DEVICEMAP and then only copy;
- * who wants the device's address of it is told that there is none. */
+/* Registered memory belongs to the program and is at the program's address, where the worker
+ * may have other memory. So it is copied through the arena like other memory. DEVICEMAP is
+ * accepted, because many programs request it and then only copy. A program that queries the
+ * device's address gets an error. */
 CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	struct range r = {.address = (uintptr_t)p, .size = bytesize, .flags = Flags};
@@ -101,13 +101,13 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 	if (!p || bytesize == 0 || bytesize > UINTPTR_MAX - (uintptr_t)p)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & ~(unsigned int)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP))
-		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
+		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, or read-only memory */
 	if (capturing())
 		TRY(capture_unsafe());
 	if (host_range((uintptr_t)p, 1))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (in_window((uintptr_t)p, bytesize))
-		return CUDA_ERROR_INVALID_VALUE; /* device addresses, not the program's */
+		return CUDA_ERROR_INVALID_VALUE; /* device addresses, which are not the program's memory */
 	TRY(context_working(&r.context));
 	return range_add(SPACE_HOST, &r);
 }
@@ -135,7 +135,7 @@ CUDA_API CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	return 0;
 }
 
-/* The device's address is the host's, or there is none. */
+/* The device's address is the same as the host's, if there is one. */
 CUDA_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
 	struct range r;

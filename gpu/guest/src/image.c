@@ -1,5 +1,5 @@
-/* How long an image is whose length the program did not give, and what its beginning
- * tells about it. */
+/* Determines the size of images that the program passes without it, and checks the beginning
+ * of images. */
 #include <string.h>
 
 #include "state.h"
@@ -7,9 +7,9 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define FATBIN_MAGIC 0xba55ed50u
 
-/* Version 2 is what nvcc's linker of device code makes: data is linked, for the
- * architectures that the program was built for, and parts are the fatbins that it
- * was linked of, up to a null. */
+/* The header of a fatbin in a program. Version 2 is written by nvcc's linker of device code:
+ * data is the linked code, for the architectures that the program was built for, and parts
+ * points to the fatbins that it was linked from, terminated by NULL. */
 struct wrapper {
 	uint32_t magic, version;
 	const void *data;
@@ -21,7 +21,7 @@ struct fatbin {
 	uint64_t size; /* after the header */
 };
 
-/* What cuLinkComplete has made of several objects (link.c). */
+/* Returns the size of an image that cuLinkComplete has created (link.c). */
 static size_t link_size(const uint8_t *p)
 {
 	uint64_t size;
@@ -30,8 +30,8 @@ static size_t link_size(const uint8_t *p)
 	return size > BSLT_MAX_MODULE_IMAGE ? 0 : (size_t)size;
 }
 
-/* The end of the section headers, and of the program headers, whichever is
- * last: cubins have both at the end. */
+/* Returns the end of the section headers or of the program headers, whichever is later: cubins
+ * have both at the end. */
 static size_t elf_size(const uint8_t *p)
 {
 	uint64_t phoff, shoff, ends[2];
@@ -57,8 +57,8 @@ static size_t fatbin_size(const void *p)
 	return f.magic != FATBIN_MAGIC || f.size > BSLT_MAX_MODULE_IMAGE ? 0 : f.header_size + (size_t)f.size;
 }
 
-/* The image of what was linked and its parts: the device links them again where it
- * has no code in what was linked. */
+/* Creates an image of the linked code and its parts. The device links the parts again if the
+ * linked code has none for it. */
 static size_t parts_image(const struct wrapper *w, const void **image, void **made)
 {
 	size_t size;
@@ -83,7 +83,7 @@ size_t image_size(const void **image, void **made)
 	uint32_t magic;
 
 	*made = NULL;
-	/* A byte at a time: PTX may be as short as one NUL. */
+	/* One byte at a time, because PTX may be as short as one NUL. */
 	for (int i = 0; i < 4; i++)
 		if (p[i] == 0 && i < 3)
 			return (size_t)i;
@@ -106,7 +106,7 @@ size_t image_size(const void **image, void **made)
 	return strlen((const char *)p);
 }
 
-/* Where PTX begins after blanks and comments, or its end. */
+/* Returns the position after white space and comments, which may be the end. */
 static size_t skip_comments(const char *p, size_t n)
 {
 	size_t i = 0;
@@ -128,7 +128,7 @@ static size_t skip_comments(const char *p, size_t n)
 	return i;
 }
 
-/* PTX begins with .version (PTX ISA, "PTX Module Directives: .version"). */
+/* Reports whether an image is PTX, which begins with .version (PTX ISA, "PTX Module Directives: .version"). */
 static bool is_ptx(const char *p, size_t n)
 {
 	static const char first[] = ".version";
@@ -157,7 +157,7 @@ int image_check(const void *image, size_t size)
 			good = f.header_size >= sizeof f && f.size > 0 && f.size <= size - sizeof f;
 		}
 	} else if (magic == BSLT_LINK_MAGIC) {
-		good = true; /* cuLinkComplete has made it */
+		good = true; /* cuLinkComplete has created it */
 	} else if (magic && memcmp(p, "\177ELF", 4) == 0) {
 		good = size >= ELF_HEADER;
 		if (good) {

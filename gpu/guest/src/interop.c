@@ -1,6 +1,5 @@
-/* The vendor runtime's authenticity query is answered by a library of its own,
- * which is loaded only where the operator has turned it on
- * (docs/vendor-interop.md). */
+/* The authenticity query of the vendor's runtime. A separate library answers it, which is
+ * loaded only if the operator has enabled that (docs/vendor-interop.md). */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "interop.h"
 #include "state.h"
 
-/* Whoever sees the runtime's "named symbol not found" should know what to do. */
+/* Prints what to do, because the runtime only reports "named symbol not found". */
 static void explain(const char *why)
 {
 	fprintf(stderr,
@@ -24,7 +23,7 @@ static bool turned_on(const struct session *s)
 	return atomic_load_explicit(word32(s, BSLT_OFF_FEATURES), memory_order_relaxed) & BSLT_FEATURE_INTEROP;
 }
 
-/* The library lies beside this one. */
+/* Finds the library in the folder of this one. */
 static bool find(char path[PATH_MAX])
 {
 	Dl_info self;
@@ -62,7 +61,7 @@ const void *interop_table(const void *cudart_interface)
 	struct session *s;
 
 	if (library_session(&s) != 0)
-		return NULL; /* nobody knows yet */
+		return NULL; /* it is not known yet whether interop is on */
 	pthread_mutex_lock(&lock);
 	if (!decided && !turned_on(s))
 		explain("interop is off on this host (an operator turns it on with \"basalt gpu interop enable\", or \"basalt-gpud --interop\")");

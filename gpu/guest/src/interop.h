@@ -1,5 +1,6 @@
-/* interop.c: the table of the vendor runtime's authenticity query, given the one
- * of the runtime's functions; NULL, once with an explanation, where it is off. */
+/* interop.c: returns the table of the authenticity query of the vendor's runtime, given the
+ * table of the runtime's functions. If interop is off, it returns NULL, and prints an
+ * explanation the first time. */
 #ifndef BASALT_SRC_INTEROP_H
 #define BASALT_SRC_INTEROP_H
 

@@ -1,6 +1,6 @@
-/* Memory and events that processes of one vGPU share. What travels between them is a token, which
- * the worker has made and nobody can guess; the worker and gpud decide who may open what
- * it stands for. */
+/* Memory and events that processes of one vGPU share. The processes exchange tokens, which
+ * the worker generates and which cannot be guessed. The worker and gpud decide which process
+ * may open the object of a token. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 enum { LAZY_ENABLE_PEER_ACCESS = 1 /* CUipcMem_flags */ };
 
-/* What is in a handle, of 64 bytes; the rest is zero. */
+/* The content of a handle of 64 bytes; the rest is zero. */
 struct token {
 	uint64_t half[2];
 	uint64_t kind;
 };
 enum { TOKEN_MEMORY = 1, TOKEN_EVENT = 2, TOKEN_MAPPED = 3 };
 
-/* Held while the worker is asked, so that what it answers is noted in its order. */
+/* Held during calls of the worker, so that its answers are recorded in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 void ipc_abandon(void)
@@ -31,7 +31,7 @@ bool ipc_capable(const struct range *r)
 	return !r->pool && !r->graph && !r->memory && !r->opened;
 }
 
-/* Writes the handle for a token that the worker has answered. */
+/* Writes the handle for a token in the worker's answer. */
 static int handle_make(char *handle, size_t size, uint64_t kind, const struct answer *a)
 {
 	struct token token = {{a->value0, a->value1}, kind};
@@ -42,7 +42,7 @@ static int handle_make(char *handle, size_t size, uint64_t kind, const struct an
 	return 0;
 }
 
-/* Any address in the allocation names all of it. */
+/* Any address in an allocation stands for the whole allocation. */
 CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
 	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
@@ -65,7 +65,7 @@ CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	return handle_make(pHandle->reserved, sizeof pHandle->reserved, TOKEN_MEMORY, &a);
 }
 
-/* The token of a handle, or CUDA_ERROR_INVALID_HANDLE. */
+/* Reads the token of a handle. The error is CUDA_ERROR_INVALID_HANDLE. */
 static int token_of(const char *handle, size_t size, uint64_t kind, struct token *token)
 {
 	memcpy(token, handle, sizeof *token);
@@ -75,7 +75,7 @@ static int token_of(const char *handle, size_t size, uint64_t kind, struct token
 	return token->kind == kind ? 0 : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Called with asking. */
+/* Opens memory and records its range. The caller holds asking. */
 static int open_memory(struct session *s, struct bslt_mem_open *args, CUdeviceptr *out)
 {
 	struct answer a = call(s, BSLT_OP_MEM_OPEN, args, sizeof *args);
@@ -113,7 +113,8 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	return err;
 }
 
-/* Returns, with the last of several opens, when no work can use the memory any more. */
+/* Closes the memory. When it undoes the last of several opens, it waits until no work can use
+ * the memory any more. */
 CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
@@ -134,7 +135,7 @@ CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 	return a.result;
 }
 
-/* Records that the program has made before count as one. */
+/* Records of the event before it is shared count as one. */
 CUDA_API CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
 	struct bslt_event_share args = {(uintptr_t)event};
@@ -190,7 +191,7 @@ CUDA_API CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle
 /* A record that another process may have made, for which a stream waits. */
 struct foreign {
 	struct session *session;
-	uint32_t slot; /* done when the record is */
+	uint32_t slot; /* completed when the record is done */
 };
 
 static void await_foreign(void *data, int err)
@@ -203,8 +204,8 @@ static void await_foreign(void *data, int err)
 	free(f);
 }
 
-/* The stream's work cannot wait for another worker, so this side holds it back, as for a
- * host function. Which record is meant the worker knows from when it is asked, now. */
+/* The stream's work cannot wait for another worker, so this process holds it back, as for a
+ * host function. The worker is asked now, because that determines which record is meant. */
 int ipc_stream_wait(struct session *s, CUstream h, const struct event *e)
 {
 	struct bslt_event_synchronize a = {e->o.id};
@@ -250,7 +251,7 @@ int token_file(const struct answer *a, int *fd)
 	return 0;
 }
 
-/* Of any other descriptor that is no file nothing is taken. */
+/* Reads a token from a file. It does not consume data of descriptors that are not files. */
 int token_read(int fd, uint64_t *half0, uint64_t *half1)
 {
 	struct token token;

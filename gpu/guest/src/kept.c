@@ -1,11 +1,11 @@
-/* Device memory that the program has freed and that this library keeps for its next
- * allocations of the same size in the same context: those cost no command then.
- * It is kept only when nothing in its context can use it any more, and only as much
- * as the worker lets: that is none from a worker that does not know of it, or when
- * somebody else wants the memory.
+/* A cache of device memory that the program has freed. The next allocation of the same size in
+ * the same context uses it, and needs no command then. Memory is kept only if nothing in its
+ * context can use it any more, and only up to the worker's limit. The limit is 0 with a worker
+ * that does not support the cache, and while other programs need the memory.
  *
- * What is kept lies open in the header of region 0, so that the worker can free it
- * without this process. Whoever swaps a word for 0 has the memory (gpu/abi/layout.go). */
+ * The kept addresses are in the header of region 0, so that the worker can free the memory
+ * without this process. The side that exchanges a word for 0 owns the memory
+ * (gpu/abi/layout.go). */
 #include <string.h>
 
 #include "state.h"
@@ -21,7 +21,7 @@ static _Atomic uint64_t *word(const struct session *s, size_t i)
 	return word64(s, BSLT_OFF_KEPT + 8 * i);
 }
 
-/* Takes it out of the header; false: the worker has freed it. */
+/* Removes the memory from the header. Returns false if the worker has freed it. */
 static bool take(const struct session *s, struct kept *k)
 {
 	uint64_t address = k->address;
@@ -30,7 +30,7 @@ static bool take(const struct session *s, struct kept *k)
 	return atomic_compare_exchange_strong(word(s, (size_t)(k - kept)), &address, 0);
 }
 
-/* What the worker counts for an allocation. */
+/* Returns the bytes that the worker counts for an allocation. */
 static uint64_t accounted(uint64_t size)
 {
 	return (size + 255) & ~255ull;
@@ -64,7 +64,8 @@ bool kept_put(struct session *s, const struct range *r)
 		else
 			room = k;
 	}
-	/* Under the lock: a context that goes takes its memory out of here afterwards. */
+	/* Checked with the lock held, because a context that is destroyed removes its memory
+	 * from the cache afterwards. */
 	if (sum > most || !room || !context_there(r->context)) {
 		pthread_mutex_unlock(&lock);
 		return false;

@@ -1,4 +1,4 @@
-/* Kernels of libraries: names that stand for a function in each context. */
+/* Kernels of libraries: each stands for a function in every context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@ static void kernel_destroy(struct object *o)
 	free(((struct kernel *)o)->name);
 }
 
-/* The library's kernel of that name, which is in its module; called with the lock. */
+/* Finds or creates the library's kernel of a name that its module has. The caller holds the
+ * lock. */
 static int kernel_of(struct library *l, const char *name, CUkernel *out)
 {
 	struct kernel **more, *k;
@@ -48,8 +49,8 @@ void kernels_remove(struct library *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* What the image has, which the worker is asked once. Another thread may ask at the
- * same time: the first answer stays. */
+/* Returns the functions of the image, which the worker is asked for once. If several threads
+ * ask at the same time, the first answer is stored. */
 static int image_about(struct library *l, const struct module_info **about)
 {
 	struct module_info found = {0};
@@ -73,11 +74,11 @@ static int image_about(struct library *l, const struct module_info **about)
 	return 0;
 }
 
-/* The names of a library's kernels: those of its module in the current context or,
- * when there is none, those in its image. */
+/* The names of a library's kernels: from its module in the current context or, if there is no
+ * current context, from its image. */
 struct names {
 	uint32_t count;
-	struct module *module; /* object_put; NULL: of the image */
+	struct module *module; /* the caller calls object_put; NULL: the names are the image's */
 	const struct module_info *about;
 };
 
@@ -95,7 +96,7 @@ static int names_get(struct library *l, struct names *n)
 	*n = (struct names){0};
 	if (none) {
 		if ((err = image_about(l, &n->about)) == CUDA_ERROR_NOT_SUPPORTED)
-			return none; /* the worker is too old: only a context will tell */
+			return none; /* the worker is too old: the names are only known in a context */
 		n->count = err ? 0 : n->about->function_count;
 		return err;
 	}
@@ -106,8 +107,8 @@ static int names_get(struct library *l, struct names *n)
 	return 0;
 }
 
-/* At most max of the library's kernels, only that of a name unless it is NULL. *count:
- * how many there are. */
+/* Returns at most max of the library's kernels, or only the one named name if that is not
+ * NULL. *count becomes their number. */
 static int kernels_get(CUlibrary h, const char *name, CUkernel *kernels, unsigned int max, unsigned int *count)
 {
 	unsigned int found = 0;
@@ -163,7 +164,7 @@ CUDA_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 	return 0;
 }
 
-/* The name lives as long as the library. */
+/* The name is valid as long as the library. */
 CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 {
 	struct kernel *k;
@@ -212,7 +213,7 @@ CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 	return err;
 }
 
-/* What the image says of a kernel's parameter. */
+/* Finds a kernel's parameter in the image. */
 static int image_param(const struct kernel *k, size_t index, size_t *offset, size_t *size)
 {
 	struct library *l = object_get(handle_of(k->library), KIND_LIBRARY);
@@ -248,7 +249,7 @@ CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_
 	return err == CUDA_ERROR_NOT_SUPPORTED ? none : err;
 }
 
-/* A launch may name a kernel of a library instead of a function. */
+/* Finds the function of a launch, which may also be the kernel of a library. */
 int function_resolve(CUfunction h, struct function **f)
 {
 	CUfunction inner;

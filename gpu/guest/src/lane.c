@@ -1,18 +1,17 @@
-/* What each stream has under way: a stream that is full makes its own callers
- * wait, before their command takes a place in the ring, and nobody else.
+/* Limits the commands of each stream that are not done. If a stream is full, only its own
+ * callers wait, before their command gets a place in the ring.
  *
- * A stream counts in the lane that its number names. Whenever LANE_STRIDE units
- * more have been put, a mark (StreamMark) goes into the stream before them, once
- * the mark before it is done: so at most two strides are under way, as many
- * commands as a driver on a card holds. */
+ * A stream counts in the lane that its number selects. After every LANE_STRIDE units, a mark
+ * (StreamMark) is enqueued in the stream when the previous mark is done. So at most two strides
+ * are not done, which is as many commands as NVIDIA's driver holds. */
 #include <stdlib.h>
 
 #include "channel.h"
 
 #define LANE_STRIDE 512u /* units; a power of two, so that a counter may wrap */
-#define UNIT_BYTES 1024u  /* a command is one unit, and one more for so many bytes inside it */
+#define UNIT_BYTES 1024u  /* a command counts as one unit, plus one for each of these many bytes of data in it */
 
-/* Waits until the mark before is done, and puts the next. */
+/* Waits until the previous mark is done, and enqueues the next one. */
 static int mark(struct session *s, struct lane *l, uint64_t stream)
 {
 	uint32_t slot = s->slot_count + (uint32_t)(l - s->lanes);
@@ -21,8 +20,8 @@ static int mark(struct session *s, struct lane *l, uint64_t stream)
 
 	pthread_mutex_lock(&l->lock);
 	if (l->marked) {
-		/* Whatever the answer is: an old worker knows no marks, and the
-		 * error of a context is for those who ask about it. */
+		/* The answer does not matter: an old worker does not support marks, and the
+		 * error of a context is returned by calls that query it. */
 		(void)slot_await(s, slot);
 		err = session_check(s);
 	}

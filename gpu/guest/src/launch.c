@@ -1,4 +1,4 @@
-/* Launches: one ring entry, nothing waits. */
+/* Launches: each is one ring entry, and nothing waits. */
 #include <stdlib.h>
 
 #include "capture.h"
@@ -13,7 +13,7 @@ static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, vo
 	return capture_kernel(h, &k, a->flags, done);
 }
 
-/* More than this does not lie on a program's stack. */
+/* Maximum size of parameters on the stack; larger ones are allocated. */
 #define FEW_BYTES 4096
 
 static int put_with(struct session *s, const struct bslt_launch *a, struct function *f, void **params, void **extra, uint8_t *bytes)
@@ -45,8 +45,8 @@ static int put_many(struct session *s, const struct bslt_launch *a, struct funct
 	return err;
 }
 
-/* The blocks of a cooperative launch wait for each other: what the device cannot have
- * all at once is refused at the call, as programs expect. */
+/* Checks a cooperative launch. Its blocks wait for each other, so the call returns an error if
+ * the device cannot run all of them at once. */
 static int check_cooperative(CUfunction func, const struct bslt_launch *a)
 {
 	uint64_t threads = (uint64_t)a->block_x * a->block_y * a->block_z, most;
@@ -60,7 +60,7 @@ static int check_cooperative(CUfunction func, const struct bslt_launch *a)
 	return (uint64_t)a->grid_x * a->grid_y > most / a->grid_z ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : 0;
 }
 
-/* An older worker would leave the cluster out, and so would a device that has none. */
+/* Checks that worker and device support clusters: otherwise they would ignore the cluster. */
 static int check_cluster(const struct session *s, const struct bslt_launch *a)
 {
 	CUlaunchAttributeValue v;
@@ -130,8 +130,8 @@ CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	return launch(f, &a, hStream, kernelParams, NULL);
 }
 
-/* There is one device, so that the list holds one launch; attribute 96 stays 0, because
- * kernels find no barrier for several. */
+/* There is one device, so the list must have one launch. Attribute 96 is 0, because kernels
+ * have no barrier for several devices. */
 CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
 {
 	const CUDA_LAUNCH_PARAMS *l = launchParamsList;
@@ -141,7 +141,7 @@ CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launc
 	if (!l || numDevices != 1 ||
 	    flags & ~(unsigned int)(CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC))
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((uintptr_t)l->hStream <= (uintptr_t)CU_STREAM_PER_THREAD) /* it must be a stream that the program has made */
+	if ((uintptr_t)l->hStream <= (uintptr_t)CU_STREAM_PER_THREAD) /* it must be a stream that the program has created */
 		return CUDA_ERROR_INVALID_HANDLE;
 	return cuLaunchCooperativeKernel(l->function, l->gridDimX, l->gridDimY, l->gridDimZ, l->blockDimX, l->blockDimY, l->blockDimZ,
 					 l->sharedMemBytes, l->hStream, l->kernelParams);
@@ -153,9 +153,9 @@ int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
 		switch (config->attrs[i].id) {
-		/* What changes no result, and only a card could make something of. A kernel
-		 * may begin before the one ahead of it in the stream has ended: it never does,
-		 * and what it waits for (griddepcontrol) has happened. */
+		/* Attributes that do not change results, and that are ignored. The first allows
+		 * a kernel to begin before the previous one of the stream has ended. It never
+		 * does here, so that what it waits for (griddepcontrol) has always happened. */
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
 		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
 		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
@@ -177,8 +177,8 @@ int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
 	return 0;
 }
 
-/* The event of an attribute that names one, and the flags of its record; NULL: it is no
- * such attribute. */
+/* Returns the event that an attribute names, and the flags of its record, or NULL if the
+ * attribute names none. */
 static const CUevent *event_of(const CUlaunchAttribute *a, int *flags)
 {
 	switch (a->id) {
@@ -188,8 +188,8 @@ static const CUevent *event_of(const CUlaunchAttribute *a, int *flags)
 	}
 }
 
-/* Events that a card records when all blocks of a kernel have begun, or have said so, are
- * recorded behind the kernel: later than they could be, never too early. */
+/* Records the events of a launch after the kernel. NVIDIA's driver records them when all
+ * blocks of the kernel have begun or have triggered them; later is allowed. */
 static int record_events(const CUlaunchConfig *config)
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
@@ -202,7 +202,7 @@ static int record_events(const CUlaunchConfig *config)
 	return 0;
 }
 
-/* Whether the events of a launch are some, before anything is launched. */
+/* Checks that the events of a launch are valid, before anything is launched. */
 static int check_events(const CUlaunchConfig *config)
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++) {

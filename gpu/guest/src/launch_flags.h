@@ -1,12 +1,12 @@
-/* The flags of a launch on the wire (gpu/abi/launch.go): whether it is cooperative, and
- * its cluster. */
+/* The flags of a launch in the protocol (gpu/abi/launch.go): whether it is cooperative, and
+ * the size of its clusters. */
 #pragma once
 #include "basalt_cuda.h"
 
 #define LAUNCH_COOPERATIVE 1u
 #define CLUSTER_SHIFT 8
 
-/* Sets what an attribute of a launch says. */
+/* Sets the flags for one attribute of a launch. */
 static inline int launch_flags_set(uint32_t *flags, int id, const CUlaunchAttributeValue *v)
 {
 	if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
@@ -33,5 +33,5 @@ static inline void launch_flags_get(uint32_t flags, int id, CUlaunchAttributeVal
 	v->clusterDim.z = flags >> (CLUSTER_SHIFT + 16);
 }
 
-/* launch.c: what the attributes of a launch say. */
+/* launch.c: computes the flags from the attributes of a launch. */
 int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags);

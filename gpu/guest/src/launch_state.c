@@ -1,12 +1,12 @@
-/* Launches as before CUDA 4: a function keeps its block, its shared memory and its
- * parameters between calls, and cuLaunch uses them. */
+/* Launches by the functions from before CUDA 4: a function stores its block size, shared
+ * memory and parameters between calls, and cuLaunch uses them. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "state.h"
 
-#define PARAMETER_BYTES 4096 /* what a kernel could have then */
+#define PARAMETER_BYTES 4096 /* the maximum size of a kernel's parameters at that time */
 
 struct launch_state {
 	unsigned int block[3], shared;
@@ -14,9 +14,9 @@ struct launch_state {
 	uint8_t parameters[PARAMETER_BYTES];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every function's state */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the state of all functions */
 
-/* The function's state, which is the caller's with the lock until release. */
+/* Finds the function and locks its state, until the caller calls release. */
 static int acquire(CUfunction hfunc, struct function **f)
 {
 	SESSION(s);

@@ -1,15 +1,15 @@
-/* Libraries: images that are sent to the worker when a context first needs
- * something of them or, with CUDA_MODULE_LOADING=EAGER, into every context at once. */
+/* Libraries: images that are loaded into a context when it first needs something of them or,
+ * with CUDA_MODULE_LOADING=EAGER, into every context at once. */
 #include "library.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define CONTEXT_LIMIT 128 /* more than a worker makes for one program */
+#define CONTEXT_LIMIT 128 /* more than a worker creates for one program */
 #define LIBRARY_LIMIT 4096
 
-static bool eager; /* as CUDA_MODULE_LOADING said when first asked */
+static bool eager; /* from CUDA_MODULE_LOADING, which is read once */
 
 static void read_mode(void)
 {
@@ -59,8 +59,8 @@ static bool context_lives(uint64_t context)
 	return c != NULL;
 }
 
-/* The place of a context's module, which *found says is there; or one that is free,
- * of a context that has gone if need be, or SIZE_MAX. Called with the lock. */
+/* Returns the index of a context's module, and sets *found. If there is none, it returns a free
+ * index, if necessary that of a destroyed context, or SIZE_MAX. The caller holds the lock. */
 static size_t place_of(struct library *l, uint64_t context, bool *found)
 {
 	size_t free_place = SIZE_MAX;
@@ -86,8 +86,8 @@ static size_t place_of(struct library *l, uint64_t context, bool *found)
 	return l->count++;
 }
 
-/* Loads into a context, unless it has been. Threads that come meanwhile for the same
- * context wait for that load, those for another do not. */
+/* Loads the library into a context, if that has not been done. Other threads that load it into
+ * the same context wait for this; threads that load it into another context do not. */
 static int load_into(struct library *l, uint64_t context, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
 {
 	bool found;
@@ -122,7 +122,7 @@ int library_module(struct library *l, CUmodule *out)
 	return load_into(l, context, l->options, l->keys, l->values, out);
 }
 
-/* Takes the library away: nobody loads it from now on, and what is loaded goes. */
+/* Withdraws the library: it cannot be loaded any more, and its modules are unloaded. */
 static void withdraw(struct library *l)
 {
 	struct session *s;
@@ -137,17 +137,17 @@ static void withdraw(struct library *l)
 		if (busy)
 			pthread_cond_wait(&l->loads, &l->lock);
 	} while (busy);
-	pthread_cond_broadcast(&l->loads); /* to those that have waited for another's load */
+	pthread_cond_broadcast(&l->loads); /* wakes the threads that wait for this load */
 	pthread_mutex_unlock(&l->lock);
 	for (size_t i = 0; i < l->count; i++)
 		if (l->loaded[i].context)
-			(void)cuModuleUnload(l->loaded[i].module); /* fails where the context has gone */
+			(void)cuModuleUnload(l->loaded[i].module); /* fails if the context was destroyed */
 	kernels_remove(l);
 	if (l->managed.address && library_session(&s) == 0)
 		(void)managed_variables_free(s, l->managed.address);
 }
 
-/* EAGER: into every context that there is. */
+/* With EAGER, loads the library into every existing context. */
 static int load_everywhere(struct library *l)
 {
 	uint64_t contexts[CONTEXT_LIMIT];
@@ -163,7 +163,8 @@ static int load_everywhere(struct library *l)
 	return 0;
 }
 
-/* What fails here fails again, and is told, when the program uses the library. */
+/* Errors are ignored: the load fails again, and is reported, when the program uses the
+ * library. */
 void libraries_enter(uint64_t context)
 {
 	uint64_t *libraries;
@@ -183,7 +184,7 @@ void libraries_enter(uint64_t context)
 	free(libraries);
 }
 
-/* Whether the program wants to be told something of the compilation. */
+/* Reports whether the program requests a log or the time of the compilation. */
 static bool wants_log(unsigned int n, const CUjit_option *keys)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -202,8 +203,8 @@ static void keep_options(struct library *l, unsigned int n, const CUjit_option *
 	}
 }
 
-/* A library that nobody has a handle of yet. copy is the image when it is ours; it
- * is the library's from then on, whatever comes. */
+/* Creates a library whose handle is not valid yet. copy is the image if this library has
+ * allocated it; the new library owns it, even if this function fails. */
 static int library_new(struct library **out, const void *image, void *copy, size_t size)
 {
 	struct library *l;
@@ -226,8 +227,8 @@ static int library_new(struct library **out, const void *image, void *copy, size
 	return 0;
 }
 
-/* Gives the program the library. It is loaded at once into the current context, if
- * there is one, when the program wants a log: the buffers are good only during
+/* Returns the library to the program. If the program requests a log, the library is loaded at
+ * once into the current context, if there is one, because the buffers are only valid during
  * this call. */
 static int library_give(CUlibrary *out, struct library *l, unsigned int n, const CUjit_option *keys, void **values)
 {
@@ -243,7 +244,7 @@ static int library_give(CUlibrary *out, struct library *l, unsigned int n, const
 		return err;
 	}
 	object_get_more(l);
-	object_add(l); /* contexts that are made from now on find it */
+	object_add(l); /* contexts that are created from now on find it */
 	if (loads_eagerly() && (err = load_everywhere(l)) != 0 && object_remove(l->o.id, KIND_LIBRARY))
 		withdraw(l);
 	else
@@ -252,7 +253,8 @@ static int library_give(CUlibrary *out, struct library *l, unsigned int n, const
 	return err;
 }
 
-/* *preserved: the program keeps the image until it unloads the library. */
+/* Reads the options. *preserved becomes true if the program keeps the image until it unloads
+ * the library. */
 static int library_options(unsigned int n, const CUlibraryOption *options, void **values, bool *preserved)
 {
 	*preserved = false;
@@ -260,7 +262,7 @@ static int library_options(unsigned int n, const CUlibraryOption *options, void 
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < n; i++) {
 		switch (options[i]) {
-		case CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE: break; /* for functions that host and device share: there are none */
+		case CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE: break; /* for functions that host and device share, which are not supported */
 		case CU_LIBRARY_BINARY_IS_PRESERVED: *preserved = values && values[i]; break;
 		default: return CUDA_ERROR_INVALID_VALUE;
 		}
@@ -311,7 +313,7 @@ CUDA_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &preserved));
 	if (preserved)
-		return CUDA_ERROR_INVALID_VALUE; /* nobody but us has the bytes */
+		return CUDA_ERROR_INVALID_VALUE; /* the program does not have the bytes */
 	TRY(read_file(fileName, &bytes, &size));
 	TRY(library_new(&l, bytes, bytes, size));
 	return library_give(library, l, numJitOptions, jitOptions, jitOptionsValues);
@@ -345,7 +347,7 @@ CUDA_API CUresult cuLibraryUnload(CUlibrary library)
 	if ((ours = object_remove(l->o.id, KIND_LIBRARY)))
 		withdraw(l);
 	object_put(l);
-	return ours ? 0 : CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
+	return ours ? 0 : CUDA_ERROR_INVALID_HANDLE; /* another thread has unloaded it */
 }
 
 CUDA_API CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
@@ -358,7 +360,7 @@ CUDA_API CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 	return cuModuleGetGlobal_v2(dptr, bytes, m, name);
 }
 
-/* The library's module in the current context or, when there is none, any. */
+/* Finds the library's module in the current context or, without one, in any context. */
 static int some_module(struct library *l, CUmodule *out)
 {
 	uint64_t context;
@@ -377,7 +379,7 @@ static int some_module(struct library *l, CUmodule *out)
 	return err;
 }
 
-/* As CUDA says, managed variables are there once the library has been loaded into a
+/* As CUDA documents, managed variables exist when the library has been loaded into a
  * context. */
 CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
@@ -397,7 +399,7 @@ CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrar
 	return err;
 }
 
-/* What a driver answers where no device has unified function pointers (attribute 129). */
+/* Returns what a driver returns if no device has unified function pointers (attribute 129). */
 CUDA_API CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
 	struct library *l;

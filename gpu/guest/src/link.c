@@ -1,7 +1,8 @@
-/* The linker. Objects are kept until cuLinkComplete; of one that a program can load
- * it gives back that one, else an image that holds them all (abi/link.go), which the program
- * loads as a module. The worker links when it loads it, and before that once
- * more at cuLinkComplete, where a program expects the errors and the log. */
+/* The linker. Objects are stored until cuLinkComplete. If there is only one, and a program can
+ * load it, cuLinkComplete returns that. Otherwise it returns an image that contains all of them
+ * (gpu/abi/link.go), which the program loads as a module. The worker links the objects when it
+ * loads the image. It also does so once in cuLinkComplete, where a program expects the errors
+ * and the log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 struct part {
 	uint32_t type;
 	char name[BSLT_MAX_LINK_NAME];
-	char *bytes; /* and a NUL */
+	char *bytes; /* with a NUL behind them */
 	size_t size;
 };
 struct link {
@@ -19,11 +20,11 @@ struct link {
 	struct part *parts;
 	unsigned int count;
 	size_t total; /* bytes of all parts */
-	char *image;  /* unless it is the only part: what cuLinkComplete has given away */
+	char *image;  /* the result of cuLinkComplete, unless that is the only part */
 	size_t size;
 	unsigned int options;
-	CUjit_option *keys; /* ours */
-	void **values;      /* the program's: it keeps them until cuLinkDestroy */
+	CUjit_option *keys; /* a copy */
+	void **values;      /* the program's array, which it keeps until cuLinkDestroy */
 };
 
 static void link_destroy(struct object *o)
@@ -146,7 +147,7 @@ static char *put(char *at, const void *from, size_t n)
 	return at + n;
 }
 
-/* Makes the image of all parts. */
+/* Creates the image of all parts. */
 static int link_image(struct link *l)
 {
 	uint32_t head[2] = {BSLT_LINK_MAGIC, BSLT_LINK_VERSION}, tail[4] = {l->count};
@@ -197,8 +198,8 @@ static bool wants_log(const struct link *l)
 	return log;
 }
 
-/* Whether the only part is what the program gets: one that a module can be, and
- * that needs nothing which the program asked for when it created the link. */
+/* Reports whether the program gets the only part unchanged: it can be loaded as a module, and
+ * the options that the program gave when it created the link do not matter. */
 static bool passes_through(const struct link *l)
 {
 	uint32_t level, registers, default_level, no_registers;
@@ -208,8 +209,8 @@ static bool passes_through(const struct link *l)
 	return l->count == 1 && l->parts[0].type <= CU_JIT_INPUT_FATBINARY && level == default_level && registers == no_registers;
 }
 
-/* Links, or compiles the only one, and throws it away: for the error and the
- * log in their place. */
+/* Links the parts, or compiles the only one, and discards the result. It exists for the error
+ * and the log. */
 static int try_load(const struct link *l, const void *image, size_t size)
 {
 	CUmodule m;
@@ -250,7 +251,7 @@ CUDA_API CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *siz
 	if (!(l = object_get(state, KIND_LINK)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if ((err = link_complete(l, &image, &size)) == 0) {
-		*cubinOut = image; /* good until cuLinkDestroy */
+		*cubinOut = image; /* valid until cuLinkDestroy */
 		if (sizeOut)
 			*sizeOut = size + 1;
 	}

@@ -1,7 +1,7 @@
-/* What the links of the device do by themselves. */
+/* Queries of the device's links. */
 #include "state.h"
 
-#define OPERATIONS 13 /* of CUatomicOperation */
+#define OPERATIONS 13 /* number of values of CUatomicOperation */
 
 static int check(const unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count)
 {
@@ -13,7 +13,7 @@ static int check(const unsigned int *capabilities, const CUatomicOperation *oper
 	return 0;
 }
 
-/* None, as attributes 86 and 147 say. */
+/* There are none, which attributes 86 and 147 report too. */
 CUDA_API CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
 						    CUdevice dev)
 {
@@ -27,7 +27,7 @@ CUDA_API CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, 
 	return 0;
 }
 
-/* A link has two ends, and there is one device. */
+/* A link connects two devices, and there is only one. */
 CUDA_API CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
 						   CUdevice srcDevice, CUdevice dstDevice)
 {
@@ -37,7 +37,7 @@ CUDA_API CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, c
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Attributes 1 to 5 are of a link, which has two ends. */
+/* Attributes 1 to 5 belong to a link between two devices, and there is only one. */
 CUDA_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
 	SESSION(s);

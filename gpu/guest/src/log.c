@@ -1,5 +1,5 @@
-/* The error log: what went wrong in words, for cuLogs…, for the callbacks that the
- * program has registered, and for the file that CUDA_LOG_FILE names. */
+/* The error log: messages for cuLogs…, for the callbacks that the program has registered, and
+ * for the file that CUDA_LOG_FILE names. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "log.h"
 
-#define ROOM 25600u	/* bytes of all messages; the oldest go first */
-#define LONGEST 1024u /* bytes of one */
+#define ROOM 25600u	/* maximum bytes of all messages; the oldest are removed first */
+#define LONGEST 1024u /* maximum bytes of one message */
 #define TRUNCATED "[older messages are gone]\n"
 
 struct callback {
@@ -21,16 +21,16 @@ struct callback {
 	struct callback *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the last to be taken */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no other lock is acquired while it is held */
 static char lines[ROOM];				  /* guarded by lock, like used, first and next */
 static size_t used;
-static CUlogIterator first, next; /* numbers of the oldest message, and of the one to come */
+static CUlogIterator first, next; /* numbers of the oldest message, and of the next one */
 
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* held while callbacks run */
 static struct callback *callbacks;			    /* guarded by telling */
-static _Thread_local bool inside;			    /* a callback: what goes wrong there is told to nobody */
+static _Thread_local bool inside;			    /* this thread is in a callback, whose own messages are passed to no callback */
 
-/* Bytes of the line at an offset, with its end. */
+/* Returns the length of the line at an offset, with its newline. */
 static size_t line_length(size_t at)
 {
 	return (size_t)((char *)memchr(lines + at, '\n', used - at) - (lines + at)) + 1;
@@ -53,7 +53,7 @@ static void keep(const char *line, size_t n)
 
 static void write_out(const char *line)
 {
-	const char *path = secure_getenv("CUDA_LOG_FILE"); /* none writes files with another user's rights */
+	const char *path = secure_getenv("CUDA_LOG_FILE"); /* a program with another user's rights must not write files */
 	FILE *f;
 
 	if (!path || !*path)
@@ -95,7 +95,7 @@ void log_message(int level, const char *api, const char *format, ...)
 			      level == CU_LOG_LEVEL_ERROR ? 'E' : 'W', api ? "[" : "", api ? api : "", api ? "]" : "");
 	message = line + n;
 	va_start(args, format);
-	vsnprintf(message, sizeof line - n - 1, format, args); /* one byte is for the line's end */
+	vsnprintf(message, sizeof line - n - 1, format, args); /* one byte is for the newline */
 	va_end(args);
 	for (char *c = message; *c; c++)
 		if (*c == '\n')
@@ -115,8 +115,8 @@ void logs_abandon(void)
 	inside = false;
 }
 
-/* Copies whole messages from *from on, as many as fit; *from becomes the number of
- * the next. The bytes copied. */
+/* Copies as many whole messages as fit, from number *from on. *from becomes the number of the
+ * next one. Returns the number of bytes. */
 static size_t copy_out(CUlogIterator *from, char *to, size_t room)
 {
 	size_t at = 0, out = 0;
@@ -158,7 +158,7 @@ CUDA_API CUresult cuLogsDumpToMemory(CUlogIterator *iterator, char *buffer, size
 		*size = 0;
 	} else {
 		*size = copy_out(&from, buffer, *size - 1);
-		if (from == was) { /* not one fits */
+		if (from == was) { /* not even one fits */
 			*size = 0;
 			err = CUDA_ERROR_INVALID_VALUE;
 		} else if (iterator) {
@@ -170,7 +170,7 @@ CUDA_API CUresult cuLogsDumpToMemory(CUlogIterator *iterator, char *buffer, size
 	return err;
 }
 
-/* Adds to the file, as who dumps what is new again and again wants. */
+/* Appends to the file, so that a program can repeatedly dump the new messages. */
 CUDA_API CUresult cuLogsDumpToFile(CUlogIterator *iterator, const char *pathToFile, unsigned int flags)
 {
 	CUlogIterator from;
@@ -218,7 +218,7 @@ CUDA_API CUresult cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *user
 	return 0;
 }
 
-/* Once it has returned, the callback runs no more. */
+/* When it has returned, the callback is not running and is not called any more. */
 CUDA_API CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
 {
 	struct callback **at, *c;

@@ -1,6 +1,6 @@
-/* Managed memory: host memory that kernels and the program use in place. It stays
- * where it is, so that both may use it at any time; prefetches move nothing, and
- * advice is kept and told. */
+/* Managed memory: host memory that kernels and the program use in place. It does not move, so
+ * both may use it at any time. Prefetches move nothing, and advice is only stored and
+ * reported. */
 #include <string.h>
 
 #include "capture.h"
@@ -70,7 +70,7 @@ bool managed_range(uint64_t address, size_t n)
 	return n && range_find(SPACE_HOST, address, &r) && r.managed && n <= r.size - (address - r.address);
 }
 
-/* Device 0 and the processor are all that there is. */
+/* Reports whether a location exists: device 0 or the processor. */
 static bool place_exists(int device)
 {
 	return device == 0 || device == CU_DEVICE_CPU;
@@ -131,7 +131,7 @@ CUDA_API CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise 
 	return cuMemAdvise(devPtr, count, advice, device_at(location));
 }
 
-/* One attribute of a range, in dataSize bytes. */
+/* Stores one attribute of a range, in size bytes. */
 static int attribute(void *data, size_t size, int which, const struct advice *a)
 {
 	int *list = data, value, n = 0;
@@ -184,7 +184,7 @@ CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_
 	return 0;
 }
 
-/* Who may use the memory and when: everybody, always. */
+/* Has no effect: all may use the memory at any time. */
 CUDA_API CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
 	uint64_t stream, context;

@@ -1,5 +1,5 @@
-/* Prefetching and discarding managed memory in batches. Both are hints, and the memory
- * is where it is: what is prefetched is remembered, what is discarded keeps its bytes. */
+/* Prefetching and discarding managed memory in batches. Both are hints, and the memory does
+ * not move: a prefetch is recorded, and discarded memory keeps its bytes. */
 #include "batch.h"
 
 static int check(const CUdeviceptr *dptrs, const size_t *sizes, size_t count, unsigned long long flags, CUstream h)

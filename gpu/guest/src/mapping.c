@@ -1,9 +1,9 @@
-/* Virtual memory management: addresses that the program reserves, memory without an
- * address, and where it is mapped. The worker checks and decides; what is mapped is
- * noted in ranges, from which pointers and copies are answered as for other memory.
+/* Virtual memory management: addresses that the program reserves, memory without an address,
+ * and its mappings. The worker checks all calls. Mappings are recorded in ranges, so that
+ * pointer queries and copies work as for other memory.
  *
- * Memory is its context's, the one that is current when it is created, and is mapped for
- * the work of that context. */
+ * Memory belongs to the context that is current when it is created, and is mapped for the work
+ * of that context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,21 +11,21 @@
 
 enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, ATTRIBUTE_DESCRIPTORS = 103, FILE_DESCRIPTOR = 1 /* CUmemAllocationHandleType */, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
 
-/* Held while the worker is asked, so that what it answers is noted in its order. */
+/* Held during calls of the worker, so that its answers are recorded in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* after asking, and short */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* acquired after asking, and held for a short time */
 
-/* Memory, as long as the program has its handle or it is mapped. */
+/* Memory. It exists as long as the program has its handle or it is mapped. */
 struct memory {
 	struct object o;
 	CUmemAllocationProp prop;
-	unsigned int held;   /* references of the program; 0: the handle is none. Guarded by asking */
-	unsigned int mapped; /* places; likewise */
+	unsigned int held;   /* references of the program; 0: the handle is invalid. Guarded by asking */
+	unsigned int mapped; /* number of mappings. Guarded by asking */
 };
 
 static struct reservation {
 	uint64_t address, size;
-} *reserved; /* by address; guarded by lock */
+} *reserved; /* sorted by address; guarded by lock */
 static size_t reserved_count, reserved_room;
 
 void mappings_abandon(void)
@@ -41,7 +41,7 @@ static int supported(void)
 	return device_attribute(ATTRIBUTE_VIRTUAL_MEMORY) ? 0 : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The index of the first reservation above address; called with the lock. */
+/* Returns the index of the first reservation above address. The caller holds lock. */
 static size_t above(uint64_t address)
 {
 	size_t i = reserved_count;
@@ -150,7 +150,7 @@ CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	return err;
 }
 
-/* Where memory or access is asked for: the program's one device. */
+/* Checks a location of memory or access: it must be the program's one device. */
 static int location_check(const CUmemLocation *l)
 {
 	switch (l->type) {
@@ -162,10 +162,10 @@ static int location_check(const CUmemLocation *l)
 	}
 }
 
-/* Compression is a wish, which the properties say is not granted. Memory for network
- * adapters or behind sparse arrays cannot be had. Memory that can be handed to other
- * processes by a file descriptor is made everywhere, because programs that never hand it
- * out ask for it, as PyTorch does without looking at the attribute. */
+/* Checks the properties of memory. Compression is optional and is not provided, which the
+ * memory's properties report. Memory for network adapters or sparse arrays is not supported.
+ * Memory with a handle for other processes (a file descriptor) is always accepted, because
+ * programs request it that never export it: PyTorch does so without reading the attribute. */
 static int prop_check(const CUmemAllocationProp *p)
 {
 	if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED || p->allocFlags.compressionType > 1)
@@ -174,7 +174,7 @@ static int prop_check(const CUmemAllocationProp *p)
 	return p->requestedHandleTypes & ~FILE_DESCRIPTOR || p->allocFlags.gpuDirectRDMACapable || p->allocFlags.usage ? CUDA_ERROR_NOT_SUPPORTED : 0;
 }
 
-/* On every device of which the library says that it maps memory. */
+/* Works on every device for which the library reports virtual memory management. */
 CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
 {
 	SESSION(s);
@@ -187,7 +187,8 @@ CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmem
 	return 0;
 }
 
-/* A handle of memory of the worker's, with what the program may know of it. */
+/* Creates the object for memory of the worker, with the properties that the program can
+ * query. */
 static struct memory *memory_new(uint64_t id, uint64_t context, int handle_types)
 {
 	struct memory *m = object_new(sizeof *m, KIND_MEMORY, id, context);
@@ -223,7 +224,7 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	return 0;
 }
 
-/* The memory behind a program's handle, or NULL; called with asking. */
+/* Returns the memory of a program's handle, or NULL. The caller holds asking. */
 static struct memory *held(CUmemGenericAllocationHandle handle)
 {
 	struct memory *m = object_get(handle_of(handle), KIND_MEMORY);
@@ -234,7 +235,7 @@ static struct memory *held(CUmemGenericAllocationHandle handle)
 	return NULL;
 }
 
-/* Frees memory that nobody has a handle of and that is mapped nowhere; called with asking. */
+/* Frees memory without handles and mappings. The caller holds asking. */
 static int destroy_unused(struct session *s, const struct memory *m)
 {
 	struct bslt_mem_destroy a = {m->o.id};
@@ -307,7 +308,7 @@ static int unmap(struct session *s, uint64_t address, uint64_t size)
 	return call(s, BSLT_OP_MEM_UNMAP, &a, sizeof a).result;
 }
 
-/* Called with asking. */
+/* Maps memory and records the range. The caller holds asking. */
 static int map(struct session *s, struct memory *m, uint64_t address, uint64_t size)
 {
 	struct range r = {.address = address, .size = size, .context = m->o.context, .memory = m->o.id};
@@ -322,7 +323,7 @@ static int map(struct session *s, struct memory *m, uint64_t address, uint64_t s
 	return 0;
 }
 
-/* An offset into the memory has to be 0, as the API's page says. */
+/* The offset into the memory must be 0, as the API's documentation requires. */
 CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	struct memory *m;
@@ -340,7 +341,7 @@ CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGen
 	return err;
 }
 
-/* Takes what the worker has unmapped out of the ranges; called with asking. */
+/* Removes the ranges that the worker has unmapped. The caller holds asking. */
 static int forget(struct session *s, uint64_t address, uint64_t size)
 {
 	struct range r;
@@ -350,7 +351,7 @@ static int forget(struct session *s, uint64_t address, uint64_t size)
 		struct memory *m = object_get(handle_of(r.memory), KIND_MEMORY);
 
 		if (!m)
-			continue; /* its context has gone meanwhile */
+			continue; /* its context was destroyed in the meantime */
 		m->mapped--;
 		if (err == 0)
 			err = destroy_unused(s, m);
@@ -410,8 +411,8 @@ CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation 
 	return 0;
 }
 
-/* The descriptor is a file that has the token in it, which a program passes on as it
- * would a card's; gpud has the memory's own. */
+/* The descriptor is that of a file that contains the token. A program passes it on like a
+ * descriptor of NVIDIA's driver; gpud has the descriptor of the memory itself. */
 CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
 {
 	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};

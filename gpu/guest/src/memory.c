@@ -1,7 +1,7 @@
-/* Device memory. */
+/* Allocation of device memory. */
 #include "capture.h"
 
-/* Allocates what a range says and adds it. */
+/* Allocates the memory of a range, and adds the range. */
 static int allocate_range(struct session *s, struct range range, CUdeviceptr *out)
 {
 	struct bslt_mem_alloc a = {range.context, range.size};
@@ -59,9 +59,9 @@ CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t W
 	return 0;
 }
 
-/* Returns when no work of the context can use the memory any more; who frees it in
- * the worker need not be waited for then. An error there, which only a worker that
- * is broken gives, comes with the context's next answer. */
+/* Frees memory. It waits until no work of the context can use it any more, so that it need not
+ * wait for the worker to free it. An error of that, which only a broken worker returns, comes
+ * with the context's next answer. */
 static int release(struct session *s, const struct range *r)
 {
 	struct context *c = object_get(handle_of(r->context), KIND_CONTEXT);
@@ -82,7 +82,7 @@ static int release(struct session *s, const struct range *r)
 	return err;
 }
 
-/* Memory of a graph stays the graph's, and is the program's no longer. */
+/* Frees memory of a graph: the program must not use it any more, but the graph keeps it. */
 static int release_graphs(struct session *s, const struct range *r, CUdeviceptr dptr)
 {
 	struct context *c = object_get(handle_of(r->context), KIND_CONTEXT);
@@ -107,15 +107,15 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
 		return release_graphs(s, &r, dptr);
 	if (range_find(SPACE_DEVICE, dptr, &r) && (r.memory || r.opened))
-		return r.memory ? external_free(dptr) : CUDA_ERROR_INVALID_VALUE; /* else cuMemUnmap, cuIpcCloseMemHandle */
+		return r.memory ? external_free(dptr) : CUDA_ERROR_INVALID_VALUE; /* others are freed by cuMemUnmap or cuIpcCloseMemHandle */
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
 	return release(s, &r);
 }
 
-/* Memory is there at once, which is sooner than the stream's order asks for. Where
- * there is none the worker waits for what is being freed in streams. */
+/* Allocates memory at once, which is earlier than the stream's order requires. If there is not
+ * enough, the worker waits for memory that streams are freeing. */
 static int allocate_in(CUmemoryPool pool, CUdeviceptr *dptr, size_t size, CUstream h)
 {
 	uint64_t stream, context;
@@ -151,12 +151,12 @@ CUDA_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CU
 	return pool ? allocate_in(pool, dptr, bytesize, hStream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Frees in the order of a stream. Only the first time the worker is asked whether
- * it can; one that does not know the command frees when the context has done all that it has. */
+/* Frees memory in the order of a stream. The first call finds out whether the worker supports
+ * the command. If not, the memory is freed when all work of the context is done. */
 static int free_in(struct session *s, uint64_t stream, CUdeviceptr dptr)
 {
 	enum { UNKNOWN, SERVED, REFUSED };
-	static _Atomic int served; /* workers of one machine: the same after a fork */
+	static _Atomic int served; /* valid after a fork too, because the workers of one machine are the same */
 	struct bslt_mem_free_async a = {stream, dptr};
 	struct bslt_mem_free f = {dptr};
 	int err;

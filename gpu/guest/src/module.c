@@ -1,4 +1,4 @@
-/* Modules: loading, and looking up what is in them. */
+/* Modules: loading them, and finding their functions and variables. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct jit jit_options(unsigned int n, const CUjit_option *keys, void **v
 		case CU_JIT_ERROR_LOG_BUFFER: j.error = (int)i; break;
 		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: j.error_size = (int)i; break;
 		case CU_JIT_WALL_TIME: j.wall_time = (int)i; break;
-		default: break; /* hints that change no result */
+		default: break; /* hints that do not change results */
 		}
 	}
 	return j;
@@ -57,7 +57,7 @@ void jit_logs_begin(unsigned int n, const CUjit_option *keys, void **values)
 			*(char *)values[buffers[i][0]] = 0;
 }
 
-/* Fills a log buffer of the program and says how much of it is used. */
+/* Fills a log buffer of the program, and stores the number of bytes used. */
 static void give_log(int buffer, int size, void **values, const char *text)
 {
 	size_t room, n;
@@ -75,7 +75,8 @@ static void give_log(int buffer, int size, void **values, const char *text)
 	values[size] = (void *)(n ? n + 1 : 0);
 }
 
-/* Where a command writes its record: out_off, out_len and out_region of its arguments. */
+/* Sets the position of the record that a command writes: out_off, out_len and out_region of its
+ * arguments. */
 static void place_record(void *args, const struct piece *out)
 {
 	struct bslt_func_load a = {.out_off = out->off, .out_len = out->len, .out_region = out->number};
@@ -83,8 +84,8 @@ static void place_record(void *args, const struct piece *out)
 	memcpy(args, &a.out_off, sizeof a - offsetof(struct bslt_func_load, out_off));
 }
 
-/* Calls with room for a record, which begins at an offset of the arguments, and reads
- * it into info, also when the command fails. */
+/* Makes a call with a buffer for a record, whose position is at an offset of the arguments. It
+ * reads the record into info, even if the command fails. */
 static int ask(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, struct module_info *info)
 {
 	struct piece out;
@@ -94,7 +95,7 @@ static int ask(struct session *s, uint16_t op, void *args, uint32_t args_len, si
 	for (int attempt = 0; attempt < 3; attempt++) {
 		if ((r.result = piece_get(s, room, &out)) != 0)
 			break;
-		memset(out.bytes, 0, 8); /* a failure without a record must not show an old one */
+		memset(out.bytes, 0, 8); /* so that a failure without a record does not return an old one */
 		place_record((uint8_t *)args + offset, &out);
 		r = call(s, op, args, args_len);
 		if (r.result == RES_INVALID_VALUE && r.value0 > out.len && r.value0 <= BSLT_MAX_MODULE_IMAGE) {
@@ -115,8 +116,8 @@ static int ask(struct session *s, uint16_t op, void *args, uint32_t args_len, si
 	return r.result;
 }
 
-/* Sends the image with a command whose arguments have the members of
- * bslt_image_info at an offset; fills info also when a load fails. */
+/* Sends the image with a command whose arguments have the members of bslt_image_info at an
+ * offset. It fills info even if a load fails. */
 static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, const void *image, size_t size,
 		      struct module_info *info)
 {
@@ -171,7 +172,7 @@ static void function_destroy(struct object *o)
 	free(f->info.refused);
 }
 
-/* Gives each function an object of its own, with what was in the record. */
+/* Creates an object for each function, with the data of the record. */
 static int make_functions(struct module *m)
 {
 	struct function **made = calloc(m->info.function_count + 1, sizeof *made);
@@ -214,7 +215,7 @@ static int make_functions(struct module *m)
 	return 0;
 }
 
-/* Whether a variable is known as host memory already: a managed one. */
+/* Reports whether a variable is managed, so that it is recorded as host memory. */
 static bool is_managed(const struct global_info *g)
 {
 	return host_range(g->address, 1);
@@ -229,7 +230,7 @@ static void drop_globals(const struct module *m, uint32_t n)
 			(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
 }
 
-/* Makes the module's variables known as device memory. */
+/* Records the module's variables as device memory. */
 static int add_globals(const struct module *m)
 {
 	for (uint32_t i = 0; i < m->info.global_count; i++) {
@@ -244,7 +245,7 @@ static int add_globals(const struct module *m)
 	return 0;
 }
 
-/* Makes all known that a module has brought; nothing if that fails. */
+/* Adds the module's functions and variables to the tables, or nothing if that fails. */
 static int module_enter(struct module *m)
 {
 	int err;
@@ -265,7 +266,7 @@ static int unload(struct session *s, const struct module *m)
 	return err;
 }
 
-/* What a list of managed variables takes, one after the other. */
+/* Returns the size of all managed variables of a module. */
 static uint64_t managed_size(const struct module_info *info)
 {
 	uint64_t n = 0;
@@ -280,7 +281,7 @@ static uint64_t managed_size(const struct module_info *info)
 	return n;
 }
 
-/* The load again, with memory for the variables that m's info lists. */
+/* Repeats the load, with memory for the managed variables in m->info. */
 static int load_managed(struct session *s, struct module *m, const struct bslt_module_load *load, const void *image, size_t size,
 			bool own, uint64_t *address)
 {
@@ -303,7 +304,7 @@ static int load_managed(struct session *s, struct module *m, const struct bslt_m
 	return err;
 }
 
-/* Has the worker load the module, a second time if it has managed variables. */
+/* Loads the module in the worker, and a second time if it has managed variables. */
 static int load(struct session *s, struct module *m, struct bslt_module_load *a, const void *image, size_t size,
 		struct managed_variables *shared)
 {
@@ -333,7 +334,7 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		return CUDA_ERROR_INVALID_IMAGE;
 	output_show(s, context);
 	a.module = object_ids(1);
-	a.first_function = object_ids(FUNCTION_LIMIT); /* their number is not known yet */
+	a.first_function = object_ids(FUNCTION_LIMIT); /* the number of functions is not known yet */
 	if (!(m = object_new(sizeof *m, KIND_MODULE, a.module, a.ctx)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->o.destroy = module_destroy;
@@ -400,7 +401,7 @@ int read_file(const char *name, void **bytes, size_t *size)
 
 	if (fd < 0)
 		return err;
-	/* Only a file has a size; a folder, which may have one too, cannot be read. */
+	/* The size is valid for files only. A folder may have one too, but cannot be read. */
 	end = lseek(fd, 0, SEEK_END);
 	if (end > 0 && (uint64_t)end <= BSLT_MAX_MODULE_IMAGE && lseek(fd, 0, SEEK_SET) == 0) {
 		size_t n = (size_t)end, have = 0;
@@ -446,7 +447,7 @@ CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!object_remove(m->o.id, KIND_MODULE)) {
 		object_put(m);
-		return CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
+		return CUDA_ERROR_INVALID_HANDLE; /* another thread has unloaded it */
 	}
 	output_show(s, m->o.context);
 	for (uint32_t i = 0; i < m->info.function_count; i++)

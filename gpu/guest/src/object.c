@@ -4,10 +4,10 @@
 
 #include "state.h"
 
-#define FIRST_ID 0x10000u /* above every special value of a handle */
+#define FIRST_ID 0x10000u /* larger than all special values of handles */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct object **buckets; /* guarded by lock, like the rest */
+static struct object **buckets; /* guarded by lock, like the variables below */
 static size_t bucket_count, object_count;
 static _Atomic uint64_t next_id = FIRST_ID;
 
@@ -17,10 +17,10 @@ uint64_t object_ids(uint64_t n)
 }
 
 static pthread_mutex_t lane_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t lane_users[LANES], lane_last; /* guarded by lane_lock: streams by lane, the lane given last */
+static uint32_t lane_users[LANES], lane_last; /* guarded by lane_lock: number of streams in each lane, and the last lane allocated */
 
-/* The lane after the last one that nobody has; with more streams than lanes
- * some share. Called with lane_lock. */
+/* Returns the next unused lane after the last one. If there are more streams than lanes, some
+ * share a lane. The caller holds lane_lock. */
 static uint32_t lane_free(void)
 {
 	for (uint32_t least = 0;; least++)
@@ -77,7 +77,7 @@ static void grow(void)
 
 	if (!b) {
 		if (!buckets)
-			abort(); /* not even 2 KiB */
+			abort(); /* there are not even 2 KiB of memory */
 		return;
 	}
 	for (size_t i = 0; i < bucket_count; i++) {
@@ -157,7 +157,7 @@ void object_put(void *p)
 	}
 }
 
-/* Unlinks what *at points to; called with the lock. */
+/* Unlinks the object that *at points to. The caller holds lock. */
 static void unlink_object(struct object **at, struct object **dead)
 {
 	struct object *o = *at;

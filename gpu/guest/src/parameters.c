@@ -1,4 +1,4 @@
-/* Kernel parameters, from how a program gives them to the kernel's parameter space. */
+/* Converts kernel parameters from the program's form to the kernel's parameter space. */
 #include <string.h>
 
 #include "state.h"

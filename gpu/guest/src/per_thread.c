@@ -1,5 +1,5 @@
-/* The forms of the API for per-thread default streams: a null stream means the
- * calling thread's own. */
+/* The forms of the API for per-thread default streams: a null stream stands for the calling
+ * thread's own. */
 #include "state.h"
 
 int copy_2d(const CUDA_MEMCPY2D *c, CUstream h, bool wait);

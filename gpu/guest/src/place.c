@@ -1,6 +1,6 @@
-/* Places in the window's host part: addresses that are shared pages here and, at
- * the same numbers, in the worker. This side gives them out, the worker those of
- * the rest of the window. */
+/* Allocator of places in the window's host part: addresses of pages that are shared with the
+ * worker, and that have the same address there. This process allocates them; the worker
+ * allocates the rest of the window. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -21,8 +21,9 @@ void places_open(struct session *s)
 	s->place_next = s->host.base;
 }
 
-/* Finds size bytes from an address on, and the index for them; 0: none. A page
- * stays unused behind each place, so that running past an end is noticed. */
+/* Finds size free bytes from an address on, and the index at which to insert them. Returns 0 if
+ * there are none. A page behind each place stays unused, so that accesses beyond the end are
+ * detected. */
 static uint64_t gap(const struct session *s, uint64_t from, uint64_t size, uint64_t align, uint32_t *index)
 {
 	uint64_t end = s->host.base + s->host.size, at = (from + align - 1) & ~(align - 1);
@@ -50,7 +51,7 @@ uint64_t place_take(struct session *s, uint64_t size)
 	pthread_mutex_lock(&s->region_lock);
 	if (s->host.size && s->taken_count < BSLT_MAX_REGIONS) {
 		address = gap(s, s->place_next, size, align, &i);
-		if (!address) /* addresses are not used again soon */
+		if (!address) /* so that addresses are not used again soon */
 			address = gap(s, s->host.base, size, align, &i);
 	}
 	if (address) {
@@ -76,9 +77,8 @@ void place_give(struct session *s, uint64_t address)
 	pthread_mutex_unlock(&s->region_lock);
 }
 
-/* As in window.c the kernel itself is asked: sanitizers want addresses of their
- * own choice. */
-/* By the system call: glibc has memfd_create since 2.27 only. */
+/* This uses the system calls, as window.c does, because the mmap of sanitizers requires
+ * addresses of their own choice, and because glibc has memfd_create since 2.27 only. */
 int pages_file(const char *name)
 {
 	return (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -95,8 +95,8 @@ int pages_map(struct region *r, uint64_t address, int fd, uint64_t offset)
 	}
 	r->base = (uint8_t *)p;
 	r->placed = address != 0;
-	/* Long runs are few mappings in the worker, and few pages for a card. The
-	 * kernel may have none to give. */
+	/* Huge pages give fewer mappings in the worker, and fewer pages for a GPU. It does
+	 * not matter if the kernel has none. */
 	if (r->size >= HUGE_PAGE)
 		(void)syscall(SYS_madvise, p, r->size, MADV_HUGEPAGE);
 	return 0;

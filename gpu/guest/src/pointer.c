@@ -1,4 +1,4 @@
-/* cuPointerGetAttribute: answered from the tables of ranges. */
+/* cuPointerGetAttribute and related functions, which use the tables of ranges. */
 #include <string.h>
 
 #include "state.h"
@@ -31,7 +31,8 @@ enum {
 		return 0;                                                                                              \
 	} while (0)
 
-/* RANGE_START and RANGE_SIZE are of what the program has reserved, where it has. */
+/* Returns the range for RANGE_START and RANGE_SIZE: the whole reservation, if the program has
+ * reserved the addresses. */
 static struct range whole(const struct range *r)
 {
 	struct range all = *r;
@@ -73,7 +74,7 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	}
 }
 
-/* What is reserved and not mapped. */
+/* Returns an attribute of addresses that are reserved but not mapped. */
 static int get_reserved(void *data, int attribute, CUdeviceptr ptr)
 {
 	uint64_t base, size;
@@ -104,7 +105,7 @@ CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p
 	return get_reserved(data, attribute, ptr);
 }
 
-/* Returns when the copies and memsets that were not waited for are done. */
+/* Waits until earlier asynchronous copies and memsets are done. */
 CUDA_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	unsigned int set;
@@ -120,7 +121,7 @@ CUDA_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute a
 	return set && r.context ? cuCtxSynchronize_v2(handle_of(r.context)) : 0;
 }
 
-/* Unlike the single form this succeeds for unknown pointers, with zeros. */
+/* Unlike cuPointerGetAttribute it succeeds for unknown pointers, with zeros. */
 CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attributes, void **data, CUdeviceptr ptr)
 {
 	struct range r;

@@ -1,7 +1,6 @@
-/* Memory pools for stream-ordered allocation. A pool here is a count: it keeps no
- * memory that nothing uses, so what it has reserved is what is in use, and a
- * release threshold changes nothing. What makes allocating cheap without that is
- * the worker's account (gpu/worker/account.go). */
+/* Memory pools for stream-ordered allocation. A pool only counts: it does not keep unused
+ * memory, so the reserved memory is the memory in use, and a release threshold has no effect.
+ * Allocation is cheap nevertheless, because of the worker's account (gpu/worker/account.go). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +23,14 @@ enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1 };
 struct pool {
 	uint64_t id;
 	uint64_t used, used_high, reserved_high, max, threshold; /* bytes; max 0: no limit */
-	int reuse[3]; /* as set; nothing is reused within a pool */
-	bool destroyed; /* it goes when nothing of it is in use */
+	int reuse[3]; /* as set; they have no effect, because a pool does not reuse memory */
+	bool destroyed; /* it is freed when none of its memory is in use */
 	struct pool *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the last to be taken */
-static struct pool *pools; /* guarded by lock, like the rest */
-static uint64_t standard, current; /* ids; 0: not made yet */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no other lock is acquired while it is held */
+static struct pool *pools; /* guarded by lock, like the variables below */
+static uint64_t standard, current; /* IDs; 0: not created yet */
 
 static struct pool *find(uint64_t id)
 {
@@ -56,7 +55,7 @@ static struct pool *add(void)
 	return p;
 }
 
-/* Frees a destroyed pool of which nothing is in use. */
+/* Frees a destroyed pool if none of its memory is in use. */
 static void drop_unused(struct pool *p)
 {
 	struct pool **at = &pools;
@@ -69,7 +68,7 @@ static void drop_unused(struct pool *p)
 	free(p);
 }
 
-/* Makes the device's default pool when it is first needed. */
+/* Creates the device's default pool when it is first needed. */
 static int make_standard(void)
 {
 	struct pool *p;
@@ -82,7 +81,7 @@ static int make_standard(void)
 	return 0;
 }
 
-/* The pool behind a handle of the program; NULL: none. */
+/* Returns the pool of a program's handle, or NULL. */
 static struct pool *of(CUmemoryPool h)
 {
 	struct pool *p = h ? find((uintptr_t)h) : NULL;
@@ -165,7 +164,7 @@ CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool
 	if (!pool || !poolProps || poolProps->allocType != ALLOCATION_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (poolProps->handleTypes != 0)
-		return CUDA_ERROR_NOT_SUPPORTED; /* attribute 119: no other process can have it */
+		return CUDA_ERROR_NOT_SUPPORTED; /* attribute 119: pools cannot be shared with other processes */
 	TRY(is_device(&poolProps->location));
 	pthread_mutex_lock(&lock);
 	if ((err = make_standard()) == 0 && !(p = add()))
@@ -178,7 +177,7 @@ CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool
 	return err;
 }
 
-/* What was allocated from it stays, and is freed as ever. */
+/* Memory that was allocated from the pool stays allocated, and is freed as usual. */
 CUDA_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct pool *p;
@@ -199,7 +198,7 @@ CUDA_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	return err;
 }
 
-/* Nothing is kept that could be released. */
+/* A pool keeps no memory that could be released. */
 CUDA_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
 	int err;
@@ -231,7 +230,7 @@ static int get(const struct pool *p, int attribute, void *value)
 	return 0;
 }
 
-/* The greatest value so far can only be reset. */
+/* Resets a maximum to the current value. Other changes are an error. */
 static int reset(uint64_t *high, uint64_t now, uint64_t value)
 {
 	if (value != 0)
@@ -291,7 +290,7 @@ CUDA_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attr, void *value
 	return err;
 }
 
-/* The one device can always read and write what is its own. */
+/* The device can always read and write its own memory. */
 CUDA_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
 	int err;
@@ -372,8 +371,8 @@ CUDA_API CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	return err;
 }
 
-/* Whether a place may have pools of a type, and then those here: the device's, of
- * memory of its own. The host's and managed ones are not. */
+/* Checks a location and a type of memory. Only pools of the device's own memory are supported,
+ * not pools on the host or of managed memory. */
 static int place_of_pools(const CUmemLocation *l, CUmemAllocationType type)
 {
 	bool host = l && (l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA);

@@ -1,24 +1,24 @@
-/* What kernels print. The worker keeps it, for each context, until this side takes
- * it: at the calls at which CUDA says that it appears (CUDA C++ Programming Guide,
- * "Formatted Output", "Limitations"). A counter in the header says whether there can
- * be some, so that a program whose kernels print nothing asks nothing. */
+/* The output of kernels. The worker stores it for each context until this process reads it, in
+ * the calls for which CUDA documents that output appears (CUDA C++ Programming Guide,
+ * "Formatted Output", "Limitations"). A counter in the header shows whether there can be new
+ * output, so that programs whose kernels do not print make no additional calls. */
 #include <stdio.h>
 
 #include "state.h"
 
 #define PIECE (64u << 10)
-/* The most that one call shows: kernels may go on printing meanwhile. */
+/* Maximum bytes that one call prints, because kernels may continue to print. */
 #define MOST (32u << 20)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one thread takes and writes, in order; nothing is locked under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time reads and writes, in order; no lock is acquired while it is held */
 
 void output_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* Room for a piece. Copies that wait for what the caller is about to do may hold all of
- * the arena, so nothing waits for that. */
+/* Allocates a piece. It does not wait for the arena, because copies that wait for the caller's
+ * next action may hold all of it. */
 static int room(struct session *s, struct piece *p)
 {
 	if (arena_try(s, PIECE, p))
@@ -30,7 +30,7 @@ static int room(struct session *s, struct piece *p)
 	return 0;
 }
 
-/* Takes pieces until there are none; false: there may be more. */
+/* Reads and prints pieces until there are none. Returns false if there may be more. */
 static bool show(struct session *s, uint64_t context, const struct piece *p)
 {
 	struct bslt_ctx_read_output a = {.ctx = context, .out_off = p->off, .out_len = p->len, .out_region = p->number};
@@ -83,7 +83,7 @@ int output_limit(uint64_t context, uint64_t *value)
 	SESSION(s);
 	r = call(s, BSLT_OP_CTX_SET_LIMIT, &a, sizeof a);
 	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
-		return 0; /* a worker whose kernels do not print */
+		return 0; /* kernels of this worker cannot print */
 	if (r.result == 0)
 		*value = r.value0;
 	return r.result;

@@ -14,7 +14,7 @@ static void (*lookup(const char *symbol, int version, bool per_thread, int *quer
 	unsigned int lo = 0, hi = proc_count;
 	bool known = false, reached = false;
 
-	while (lo < hi) { /* the first entry of that name */
+	while (lo < hi) { /* find the first entry of that name */
 		unsigned int mid = lo + (hi - lo) / 2;
 
 		if (strcmp(procs[mid].name, symbol) < 0)
@@ -49,7 +49,7 @@ CUDA_API CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVe
 	return 0;
 }
 
-/* The older form tells a miss by its result and leaves the pointer alone. */
+/* The older form reports an unknown symbol by its result, and does not change the pointer. */
 CUDA_API CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, uint64_t flags)
 {
 	void (*f)(void);

@@ -16,7 +16,7 @@ uint8_t *private_copy(const struct piece *p, uint64_t n)
 	return b;
 }
 
-/* Asks op for a record, with a larger buffer if the first was too small. */
+/* Requests a record by the command op, and repeats it with a larger buffer if necessary. */
 static int record(struct session *s, uint16_t op, uint8_t **bytes, uint64_t *len)
 {
 	uint64_t size = FIRST_TRY;
@@ -42,7 +42,7 @@ static int record(struct session *s, uint16_t op, uint8_t **bytes, uint64_t *len
 			return *bytes ? 0 : RES_OUT_OF_MEMORY;
 		if (r.result != RES_INVALID_VALUE || r.value0 <= size || attempt == 3)
 			return r.result;
-		size = r.value0 * 2; /* it may have grown meanwhile */
+		size = r.value0 * 2; /* it may grow in the meantime */
 	}
 }
 

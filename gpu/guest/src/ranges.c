@@ -8,17 +8,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define PAGE 4096ull
 
 static struct table {
-	struct range *r; /* by address; they do not overlap */
+	struct range *r; /* sorted by address, without overlaps */
 	size_t n, room;
 } tables[2]; /* guarded by lock */
 
-/* A device address outside of the window is the exception: a variable of a
- * module on a card, whose place libcuda chooses, or any memory of a card without
- * virtual memory management. Such addresses are made sure of one by one: their
- * pages are reserved in this process, and stay so, because a card gives the same
- * ones again. */
-static struct window window, host;   /* written before there is a session */
-static _Atomic bool strays;          /* there is a device address outside */
+/* Device addresses outside of the window are exceptions: variables of modules on a physical
+ * GPU, whose address NVIDIA's driver chooses, or all memory of a GPU without virtual memory
+ * management. For each of them this process reserves the pages, so that the program cannot have
+ * memory there. They stay reserved, because a GPU uses the same addresses again. */
+static struct window window, host;   /* written before the session exists */
+static _Atomic bool strays;          /* there are device addresses outside of the window */
 static struct table outside = {0};   /* pages reserved for them; guarded by lock */
 
 void ranges_window(const struct window *w, const struct window *host_part)
@@ -32,7 +31,7 @@ bool in_window(uint64_t address, uint64_t n)
 	return address < window.base + window.size && (address >= window.base || n > window.base - address);
 }
 
-/* Whether an address can be memory of a space at all. */
+/* Reports whether memory of a space can be at an address. */
 static bool possible(enum space space, uint64_t address)
 {
 	bool ours = address - window.base < window.size, shared = address - host.base < host.size;
@@ -42,7 +41,7 @@ static bool possible(enum space space, uint64_t address)
 	return ours ? !shared : atomic_load_explicit(&strays, memory_order_relaxed);
 }
 
-/* The index of the first range that starts above address. */
+/* Returns the index of the first range that starts above address. */
 static size_t above(const struct table *t, uint64_t address)
 {
 	size_t lo = 0, hi = t->n;
@@ -58,7 +57,7 @@ static size_t above(const struct table *t, uint64_t address)
 	return lo;
 }
 
-/* Puts a range that overlaps no other. */
+/* Inserts a range. It is an error if it overlaps another. */
 static int insert(struct table *t, const struct range *r)
 {
 	size_t i = above(t, r->address);
@@ -82,8 +81,8 @@ static int insert(struct table *t, const struct range *r)
 	return 0;
 }
 
-/* Makes sure that the program has nothing at these device addresses outside of
- * the window, page by page: some may be ours already. */
+/* Reserves the pages of device addresses outside of the window, so that the program has nothing
+ * there. It does so page by page, because some may be reserved already. */
 static int claim(uint64_t address, uint64_t size)
 {
 	uint64_t end = (address + size + PAGE - 1) & ~(PAGE - 1);
@@ -194,7 +193,7 @@ void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r))
 	pthread_mutex_unlock(&lock);
 }
 
-static _Atomic bool synced; /* some range is, or was */
+static _Atomic bool synced; /* the sync of some range is set, or was */
 
 bool range_sync(uint64_t address, bool set, struct range *r)
 {
@@ -243,7 +242,7 @@ void ranges_abandon(void)
 	pthread_mutex_init(&lock, NULL);
 	memset(tables, 0, sizeof tables);
 	window = host = (struct window){0, 0};
-	outside = (struct table){0}; /* like the window, not mapped in a child */
+	outside = (struct table){0}; /* not mapped in a child, like the window */
 	atomic_store(&strays, false);
 }
 
@@ -258,8 +257,8 @@ void ranges_access(uint64_t address, uint64_t size, uint32_t access)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether n bytes from address on are mapped with access, in the mapping r, which is at
- * address, and those beside it. */
+/* Reports whether n bytes from address on are mapped with access, in the mapping r, which
+ * contains address, and in adjacent ones. */
 static bool mapped_range(struct range r, uint64_t address, uint64_t n)
 {
 	while (r.memory && r.access) {

@@ -1,13 +1,14 @@
-/* Texture and surface references as objects: found in modules, told to the worker. */
+/* The objects of texture and surface references: finds them in modules, and sends their state
+ * to the worker. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
 #include "reference.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while the worker is told */
-static struct reference *all;				  /* of modules; guarded by lock */
-_Atomic uint32_t references_untold;			  /* changed with lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while state is sent to the worker */
+static struct reference *all;				  /* the references of modules; guarded by lock */
+_Atomic uint32_t references_untold;			  /* changed with lock held */
 
 static void tell_later(struct reference *r)
 {
@@ -41,8 +42,8 @@ static void reference_destroy(struct object *o)
 	free(r->name);
 }
 
-/* Until the program says something else: no filter, no address beyond the edge, numbers
- * as they are. */
+/* Creates a reference with the default state: point filter, clamped addresses, and numbers that
+ * are not converted. */
 static struct reference *make(uint64_t context)
 {
 	struct reference *r = object_new(sizeof *r, KIND_REFERENCE, object_ids(1), context);
@@ -107,7 +108,7 @@ void reference_put(struct reference *r, bool changed)
 	object_put(r);
 }
 
-/* One that has been asked for before. Called with the lock. */
+/* Finds a reference that was requested before, or returns NULL. The caller holds lock. */
 static struct reference *known(uint64_t module, const char *name, bool surface)
 {
 	for (struct reference *r = all; r; r = r->next)
@@ -135,7 +136,8 @@ static int find_in_worker(struct session *s, const struct module *m, const char 
 	return slot_wait(s, slot).result;
 }
 
-/* Called with the lock, which keeps one name one object. */
+/* Finds or creates the reference of a name. The caller holds lock, so that there is one object
+ * for each name. */
 static int enter(struct session *s, const struct module *m, const char *name, bool surface, uint64_t *id)
 {
 	struct reference *r = known(m->o.id, name, surface);
@@ -147,7 +149,7 @@ static int enter(struct session *s, const struct module *m, const char *name, bo
 	}
 	if (!(r = make(m->o.context)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r->o.destroy = NULL; /* it takes the lock; until now there is nothing to take out */
+	r->o.destroy = NULL; /* destroy would acquire the lock, and there is nothing to remove yet */
 	r->surface = surface;
 	if (!(r->name = strdup(name)))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
@@ -198,7 +200,7 @@ CUDA_API CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const c
 	return find((void **)pSurfRef, hmod, name, true);
 }
 
-/* The description of a reference's memory, whose format may have been set after it. */
+/* Returns the description of a reference's memory, whose format may have been set later. */
 static CUDA_RESOURCE_DESC resource_of(const struct reference *r)
 {
 	CUDA_RESOURCE_DESC d = r->resource;
@@ -210,8 +212,8 @@ static CUDA_RESOURCE_DESC resource_of(const struct reference *r)
 	return d;
 }
 
-/* What filters and edges are has no effect on memory without rows (CUDA driver API,
- * cuTexRefSetFilterMode, cuTexRefSetAddressMode). */
+/* Sends a reference's state to the worker. Filter and address mode have no effect on linear
+ * memory (CUDA driver API, cuTexRefSetFilterMode, cuTexRefSetAddressMode). */
 static int tell(struct session *s, struct reference *r)
 {
 	struct bslt_texture_create a = {.ctx = r->o.context, .texture = r->o.id, .surface = r->surface};
@@ -219,7 +221,7 @@ static int tell(struct session *s, struct reference *r)
 	int err = texture_resource(&a, &resource);
 
 	_Static_assert(sizeof(struct bslt_reference_bind) == sizeof a, "the same members");
-	if (err == CUDA_ERROR_INVALID_HANDLE) { /* the array has gone */
+	if (err == CUDA_ERROR_INVALID_HANDLE) { /* the array was destroyed */
 		r->bound = false;
 		has_been_told(r);
 		return 0;
@@ -246,7 +248,7 @@ int references_tell(struct session *s, uint64_t context, uint64_t module)
 	return err;
 }
 
-/* The handle of a reference of the module that has not ended; 0: there is none. */
+/* Returns the handle of a reference of the module that is not destroyed yet, or 0. */
 static uint64_t next_end(uint64_t module)
 {
 	uint64_t id = 0;

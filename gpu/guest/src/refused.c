@@ -1,15 +1,15 @@
-/* Kernels that the device cannot run. They are in their module, as on a card that
- * compiles a kernel when it is first used; that use is the error. */
+/* Kernels that the device cannot run. Their module can be loaded, as with a driver that
+ * compiles a kernel at its first use; using such a kernel is the error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 
-/* A program that tries a kernel again and again is told so often. */
+/* Maximum number of messages, for programs that try such kernels repeatedly. */
 #define MOST_LINES 16u
 
-static void say(const struct function_info *f)
+static void report(const struct function_info *f)
 {
 	static _Atomic unsigned int lines;
 	const char *v = getenv("BASALT_VERBOSE");
@@ -19,14 +19,14 @@ static void say(const struct function_info *f)
 		fprintf(stderr, "basalt: kernel %s cannot run on this device: %s\n", f->name, f->refused);
 }
 
-/* What only FUNC_LOAD tells of a function: until then its attributes are 0. */
+/* Gets the attributes of a function that only FUNC_LOAD returns. They are 0 before. */
 static int load(struct session *s, struct function *f)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct module_info info;
 	int err = function_load(s, f->o.id, &info);
 
-	if (err == CUDA_ERROR_NOT_SUPPORTED) { /* a device that has no more to tell */
+	if (err == CUDA_ERROR_NOT_SUPPORTED) { /* the device has no more information */
 		atomic_store(&f->loaded, true);
 		return 0;
 	}
@@ -51,6 +51,6 @@ int function_usable(struct function *f)
 		TRY(load(s, f));
 	if (!f->info.refused)
 		return 0;
-	say(&f->info);
+	report(&f->info);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }

@@ -1,10 +1,10 @@
-/* Regions of shared memory besides region 0: their numbers, and how they come and go. */
+/* Regions of shared memory other than region 0: their numbers, creation and destruction. */
 #include "channel.h"
 
-/* A number that no command in the ring can still name; 0: none is free. The
- * numbers go round, so that one comes again only after a thousand others: by
- * then the worker has read the message that dropped it, because the socket
- * holds a few hundred. Until it has, it would take the old region for the new. */
+/* Allocates a number that no command in the ring can still use. Returns 0 if none is free.
+ * Numbers are used in turn, so that one is used again only after a thousand others. By then
+ * the worker has read the message that dropped the old region, because the socket holds only
+ * a few hundred. Otherwise it would mistake the old region for the new one. */
 static uint32_t region_number(struct session *s)
 {
 	uint64_t tail = atomic_load_explicit(word64(s, BSLT_OFF_TAIL), memory_order_acquire);
@@ -35,7 +35,7 @@ static void number_free(struct session *s, uint32_t number)
 	pthread_mutex_unlock(&s->region_lock);
 }
 
-/* Makes and announces a region, at an address or, 0, anywhere. */
+/* Creates and announces a region, at an address, or anywhere if it is 0. */
 static int make_region(struct session *s, uint64_t size, uint64_t address, struct region *r)
 {
 	uint32_t number;
@@ -55,7 +55,7 @@ static int make_region(struct session *s, uint64_t size, uint64_t address, struc
 	return err;
 }
 
-/* Whether a region can have so many bytes. */
+/* Reports whether a region can have size bytes. */
 static bool region_fits(const struct session *s, uint64_t size)
 {
 	return size != 0 && size <= BSLT_MAX_REGION_SIZE - PAGE && (!s->max_region || size <= s->max_region);
@@ -101,6 +101,6 @@ void session_host_region_free(struct session *s, struct region *r)
 {
 	struct bslt_mem_host_unmap a = {.region = r->number};
 
-	(void)call(s, BSLT_OP_MEM_HOST_UNMAP, &a, sizeof a); /* fails in a session that is dead: nothing runs */
+	(void)call(s, BSLT_OP_MEM_HOST_UNMAP, &a, sizeof a); /* fails if the session has ended: then no work runs */
 	session_region_free(s, r);
 }

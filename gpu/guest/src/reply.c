@@ -40,7 +40,7 @@ static uint64_t u64(struct reader *r)
 	return v;
 }
 
-/* The length of a list whose elements take at least each bytes. */
+/* Reads the length of a list whose elements have at least each bytes. */
 static uint32_t count(struct reader *r, size_t each, uint32_t limit)
 {
 	uint32_t n = u32(r);
@@ -50,7 +50,7 @@ static uint32_t count(struct reader *r, size_t each, uint32_t limit)
 	return r->bad ? 0 : n;
 }
 
-/* A fresh NUL-terminated copy; NULL when the record is bad. */
+/* Returns a new NUL-terminated copy of a string, or NULL if the record is invalid. */
 static char *string(struct reader *r)
 {
 	uint32_t n = u32(r), pad = -n & 3;
@@ -102,7 +102,7 @@ int decode_device_info(const uint8_t *b, size_t n, struct device_info *out)
 	d.name = string(&r);
 	d.driver_version = string(&r);
 	d.cuda_version = u32(&r);
-	d.devices = r.bad || r.n - r.pos < 4 ? 1 : u32(&r); /* an old worker does not say */
+	d.devices = r.bad || r.n - r.pos < 4 ? 1 : u32(&r); /* old workers do not send it */
 	*out = d;
 	if (r.bad)
 		free_device_info(out);
@@ -139,7 +139,7 @@ static void read_global(struct reader *r, struct global_info *g)
 	g->size = u64(r);
 }
 
-/* Which functions the device cannot run. An old worker does not say. */
+/* Reads which functions the device cannot run. Old workers do not send it. */
 static void read_refused(struct reader *r, struct module_info *m)
 {
 	uint32_t n = r->bad || r->n - r->pos < 4 ? 0 : count(r, 8, m->function_count);
@@ -162,7 +162,7 @@ int decode_module_info(const uint8_t *b, size_t n, struct module_info *out)
 	struct reader r = open_record(b, n);
 	struct module_info m = {0};
 
-	/* A function takes 48 bytes at least, a global 20. */
+	/* A function has at least 48 bytes, a global variable 20. */
 	m.function_count = count(&r, 48, MAX_LIST);
 	m.global_count = count(&r, 20, MAX_LIST);
 	m.functions = list(&r, m.function_count, sizeof *m.functions);

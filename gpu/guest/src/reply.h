@@ -1,5 +1,5 @@
-/* Decoding of the records that the worker writes (gpu/abi/reply.go). The bytes
- * must be a private copy: the worker could change shared ones meanwhile. */
+/* Decoding of the records that the worker writes (gpu/abi/reply.go). The bytes must be a
+ * private copy, because the worker could change shared bytes at any time. */
 #ifndef BASALT_REPLY_H
 #define BASALT_REPLY_H
 
@@ -26,7 +26,7 @@ struct function_info {
 	uint32_t param_count;
 	struct param_info *params;
 	int32_t attributes[FUNCTION_ATTRIBUTES];
-	char *refused; /* why the device cannot run it; NULL: it can */
+	char *refused; /* why the device cannot run it, or NULL if it can */
 };
 struct global_info {
 	char *name;
@@ -49,8 +49,8 @@ struct reading {
 	uint64_t value;
 };
 struct accounted_process {
-	uint32_t pid, gpu_utilization; /* per cent of the last second */
-	uint64_t start, end;           /* microseconds since 1970; an end of 0: it runs */
+	uint32_t pid, gpu_utilization; /* percent of the last second */
+	uint64_t start, end;           /* microseconds since 1970; end is 0 while it runs */
 	uint64_t gpu_nanos, peak_vram;
 };
 struct sample {
@@ -62,14 +62,14 @@ struct vgpu_status {
 	uint32_t gpu_utilization, memory_utilization, temperature, power_milliwatts;
 	uint32_t process_count, reading_count, accounted_count, sample_count;
 	struct process_info *processes;
-	/* An old worker tells nothing of these. */
+	/* Old workers do not send the members below. */
 	struct reading *readings;
 	struct accounted_process *accounted;
 	struct sample *samples; /* oldest first */
 };
 
-/* 0, or -1 for bytes that are no such record (or no memory); then *out is
- * empty. What they fill is freed with the function of the same name. */
+/* Return 0, or -1 if the bytes are not a valid record or there is no memory; *out is then
+ * empty. The caller frees the result with the free_ function of the same name. */
 int decode_device_info(const uint8_t *b, size_t n, struct device_info *out);
 int decode_module_info(const uint8_t *b, size_t n, struct module_info *out);
 int decode_vgpu_status(const uint8_t *b, size_t n, struct vgpu_status *out);

@@ -1,4 +1,4 @@
-/* The checks that begin every call which gives a context or a stream work. */
+/* The checks at the beginning of every call that enqueues work in a context or stream. */
 #include "state.h"
 
 int context_working(uint64_t *context)
@@ -12,6 +12,6 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
 	bool blocking;
 
 	TRY(stream_find(h, stream, context, &blocking));
-	TRY(callbacks_wait(*stream, *context, blocking)); /* they hear of the error, too */
+	TRY(callbacks_wait(*stream, *context, blocking)); /* host functions are called even if the context has failed */
 	return context_fault(*context);
 }

@@ -1,10 +1,10 @@
-/* Putting commands into the ring. */
+/* Enqueues commands in the ring. */
 #include <string.h>
 
 #include "channel.h"
 
-/* An entry never wraps, and the rest of the ring must hold a whole header of
- * the NOP that fills it: so an entry may not leave exactly 8 bytes either. */
+/* An entry never wraps, and a NOP fills the rest of the ring. The rest must have room for the
+ * header of the NOP, so an entry must not leave exactly 8 bytes either. */
 uint64_t ring_padding(uint64_t head, uint64_t ring_size, uint64_t length)
 {
 	uint64_t rest = ring_size - (head & (ring_size - 1));
@@ -19,20 +19,20 @@ static void ring_doorbell(struct session *s)
 	_Atomic uint32_t *sleeps = word32(s, BSLT_OFF_WORKER_SLEEPS);
 	uint32_t nap;
 
-	/* Pairs with the worker's: set worker_sleeps, fence, look at head. */
+	/* Pairs with the worker's fence between setting worker_sleeps and reading head. */
 	atomic_thread_fence(memory_order_seq_cst);
 	nap = atomic_load_explicit(sleeps, memory_order_relaxed);
 	if (nap == 0)
 		return;
 	s->ops->kick(s);
-	/* Once for each time that it sleeps; the number keeps this from being taken
-	 * for an answer to its next sleep. */
+	/* One kick for each time that it sleeps. Comparing the number prevents clearing the
+	 * word for its next sleep. */
 	if (worker_minor(s) >= 3)
 		atomic_compare_exchange_strong(sleeps, &nap, 0);
 }
 
-/* Waits until need bytes are free. Called with ring_lock held: others could
- * not put anything either. */
+/* Waits until need bytes are free. The caller holds ring_lock; other threads could not enqueue
+ * anything either. */
 static int ring_room(struct session *s, uint64_t need)
 {
 	uint64_t size = s->ring_mask + 1;
@@ -46,7 +46,7 @@ static int ring_room(struct session *s, uint64_t need)
 		if (s->head - tail <= size && size - (s->head - tail) >= need)
 			return 0;
 		if (s->head - tail > size) {
-			session_die(s, RES_UNAVAILABLE); /* a tail beyond the head */
+			session_die(s, RES_UNAVAILABLE); /* the tail is beyond the head */
 			return RES_UNAVAILABLE;
 		}
 		if ((err = pulse_check(s, &pulse)) != 0)
@@ -73,8 +73,9 @@ uint64_t staged_count(struct session *s)
 	return atomic_load_explicit(&s->staged, memory_order_relaxed);
 }
 
-/* Counts a command that nobody waits for. A program cannot see the end of a staged
- * copy to the device, which only changes what later commands find there. */
+/* Counts a command that nobody waits for. Staged copies to the device are counted separately,
+ * because a program cannot observe their completion: they only change what later commands
+ * read. */
 static void count(struct session *s, uint16_t op, uint16_t flags)
 {
 	switch (op) {

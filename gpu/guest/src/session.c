@@ -1,4 +1,4 @@
-/* Opening and ending a session: region 0, its layout, the greeting. */
+/* Opens and closes a session: region 0, its layout, and the handshake. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #define SLOT_COUNT 256u
 #define CHUNK_SIZE (256u << 10)
 
-/* BASALT_ARENA: a number of bytes, or with K, M or G. 0: not given. */
+/* Reads BASALT_ARENA: a number of bytes, optionally with K, M or G. Returns 0 if it is not
+ * set. */
 static uint64_t arena_wanted(void)
 {
 	const char *p = getenv("BASALT_ARENA");
@@ -57,7 +58,7 @@ static int make_region0(struct session *s)
 	s->arena = page_up(off), off = s->arena + (uint64_t)s->chunk_count * CHUNK_SIZE;
 	if ((err = s->ops->region_make(s, off, 0, &s->region0)) != 0)
 		return err;
-	/* A forked child must not see, and cannot spoil, its parent's channel. */
+	/* So that a forked child cannot access its parent's channel. */
 	(void)madvise(s->region0.base, s->region0.size, MADV_DONTFORK);
 	*(uint32_t *)(void *)at(s, BSLT_OFF_MAGIC) = BSLT_MAGIC;
 	*(uint16_t *)(void *)at(s, BSLT_OFF_MAJOR) = BSLT_MAJOR;
@@ -89,7 +90,7 @@ static void make_hello(uint8_t body[BSLT_HELLO_SIZE])
 		memcpy(body + 72, token, strnlen(token, 64));
 }
 
-/* The text that the worker left in the header. */
+/* Reads the worker's error text in the header. */
 static void header_text(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 {
 	if (atomic_load_explicit(word32(s, BSLT_OFF_STATE), memory_order_acquire) != BSLT_STATE_DEAD)
@@ -98,7 +99,7 @@ static void header_text(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	why[BSLT_ERROR_TEXT_SIZE - 1] = 0;
 }
 
-/* Hello and region 0, with the windows to choose from; and the answer. */
+/* Sends hello and region 0, with the offered windows, and waits for the answer. */
 static int greet(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 {
 	uint8_t body[BSLT_HELLO_SIZE];
@@ -115,7 +116,7 @@ static int greet(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	return err;
 }
 
-/* Greets the worker and agrees on the address window. */
+/* Does the handshake with the worker, and agrees on the address window. */
 static int greet_with_window(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 {
 	struct window offers[BSLT_MAX_WINDOWS];
@@ -198,6 +199,6 @@ void session_close(struct session *s)
 
 void session_abandon(struct session *s)
 {
-	/* Region 0 and the window are not mapped here (MADV_DONTFORK). */
+	/* Region 0 and the window are not mapped in the child (MADV_DONTFORK). */
 	s->ops->close(s);
 }

@@ -1,4 +1,4 @@
-/* The process's one session. */
+/* The session of the process. There is only one. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@ _Atomic unsigned generation = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct session *) session; /* set under lock, once */
-static struct session *early;             /* until cuInit: of who asked for the version; under lock */
-static bool asked;                        /* once is enough; under lock */
+static struct session *early;             /* opened before cuInit, for the version; guarded by lock */
+static bool asked;                        /* the version was queried, which is done once; guarded by lock */
 
 struct session *state_abandon(void)
 {
@@ -31,7 +31,7 @@ struct session *state_abandon(void)
 	return s;
 }
 
-/* Attributes that say no, because the worker is too old for them (attribute.c). */
+/* Sets attributes to 0, because the worker is too old for them (attribute.c). */
 static void deny(const uint32_t *attributes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -80,7 +80,7 @@ int library_init(void)
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
-	if (early && session_check(early)) { /* its worker has ended meanwhile */
+	if (early && session_check(early)) { /* its worker has ended in the meantime */
 		session_close(early);
 		early = NULL;
 	}

@@ -49,7 +49,7 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 		return CUDA_ERROR_INVALID_HANDLE;
 	TRY(stream_find(hStream, &a.stream, &context, &blocking));
 	TRY(callbacks_wait(a.stream, context, blocking));
-	err = context_fault(context); /* the stream goes all the same */
+	err = context_fault(context); /* the stream is destroyed nevertheless */
 	if (!object_remove(a.stream, KIND_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (capturing())
@@ -94,14 +94,14 @@ CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned i
 	a.event = e->o.id;
 	err = capturing() || e->captured ? capture_wait(hStream, e, Flags & CU_EVENT_WAIT_EXTERNAL, &done) : 0;
 	if (err == 0 && !done && Flags & CU_EVENT_WAIT_EXTERNAL)
-		err = CUDA_ERROR_INVALID_VALUE; /* means something in a capture only */
+		err = CUDA_ERROR_INVALID_VALUE; /* the flag is valid in a capture only */
 	if (err == 0 && !done && (err = stream_resolve(hStream, &a.stream, &context)) == 0)
 		err = e->shared ? ipc_stream_wait(s, hStream, e) : stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 	object_put(e);
 	return err;
 }
 
-/* Default streams have neither flags nor priority. */
+/* Returns flags and priority of a stream. Default streams have none. */
 static int info(CUstream h, unsigned int *flags, int *priority)
 {
 	uint64_t id, context;
@@ -149,7 +149,7 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 	return 0;
 }
 
-/* There are no green contexts. */
+/* Green contexts do not matter here: all streams are on the one device. */
 CUDA_API CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
 	CUcontext of;

@@ -1,5 +1,5 @@
-/* Waiting in a stream for a value in memory, and batches of memory operations.
- * Flushing remote writes is refused. */
+/* Waits of a stream for a value in memory, and batches of memory operations. Flushing remote
+ * writes is not supported. */
 #include <stddef.h>
 
 #include "capture.h"
@@ -14,7 +14,7 @@ _Static_assert(sizeof(CUstreamBatchMemOpParams) == 48 && offsetof(CUstreamBatchM
 		       offsetof(CUstreamBatchMemOpParams, memoryBarrier.flags) == 4,
 	       "CUDA driver API, CUstreamBatchMemOpParams");
 
-/* Whether a stream can wait for a value of size bytes so. */
+/* Checks the arguments of a wait for a value of size bytes. */
 static int check_wait(CUdeviceptr address, size_t size, unsigned int flags)
 {
 	if (!device_attribute(CAN_WAIT))
@@ -47,7 +47,7 @@ CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuui
 	return wait_value(stream, addr, value, 8, flags);
 }
 
-/* Whether an operation can be put: a batch is put as a whole or not at all. */
+/* Checks an operation, because a batch is enqueued as a whole or not at all. */
 static int check(const CUstreamBatchMemOpParams *p)
 {
 	bool wide = p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -80,9 +80,9 @@ static int put(CUstream stream, const CUstreamBatchMemOpParams *p, unsigned int 
 	}
 }
 
-/* A barrier orders what the stream did before it with what comes after. Here the
- * next write brings it: it has a barrier of its own unless its flag says no. Whatever
- * else comes next in a stream sees the writes before it anyway. */
+/* A barrier orders earlier work of the stream before later work. It is implemented by the next
+ * write, which has a barrier of its own unless its flag excludes that. Other later work of a
+ * stream observes the earlier writes anyway. */
 CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
 	uint64_t wire, context;

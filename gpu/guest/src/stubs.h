@@ -1,4 +1,4 @@
-/* What the generated functions (stubs_gen.c) call. */
+/* Functions that the generated code (stubs_gen.c) calls. */
 #ifndef BASALT_STUBS_H
 #define BASALT_STUBS_H
 
@@ -7,14 +7,14 @@
 #include "capture.h"
 #include "log.h"
 
-/* The stream that a form for per-thread default streams means. */
+/* Returns the stream that a handle stands for in the forms for per-thread default streams. */
 static inline CUstream per_thread(CUstream h)
 {
 	return h ? h : CU_STREAM_PER_THREAD;
 }
 
-/* The wire's numbers of objects that a command names, for a call that gives their
- * context work: an error when that has failed. */
+/* Return the protocol's IDs of objects, for a call that enqueues work in their context. It is
+ * an error if the context has failed. */
 static inline int wire_function(CUfunction h, uint64_t *id)
 {
 	struct function *f;
@@ -50,7 +50,7 @@ static inline int wire_stream(CUstream h, uint64_t *id)
 	return context_fault(context);
 }
 
-/* n numbers of the program, size bytes each, into an array of a command. */
+/* Copies n elements of size bytes from the program into an array of a command. */
 static inline int put_array(const void *from, long n, void *to, size_t size, long max)
 {
 	if (n > max || (n > 0 && !from))
@@ -60,7 +60,7 @@ static inline int put_array(const void *from, long n, void *to, size_t size, lon
 	return 0;
 }
 
-/* Whether what is reserved in a struct is zero. */
+/* Reports whether reserved members of a struct are zero. */
 static inline bool all_zero(const void *p, size_t n)
 {
 	const unsigned char *b = p;
@@ -71,7 +71,7 @@ static inline bool all_zero(const void *p, size_t n)
 	return true;
 }
 
-/* Shared memory for the structs that come back, and what is in it then. */
+/* Allocate shared memory for structs that the worker returns, and read them. */
 static inline int record_open(struct session *s, size_t n, struct piece *p)
 {
 	TRY(piece_get(s, n, p));
@@ -84,7 +84,7 @@ static inline void record_close(struct session *s, struct piece *p, uint8_t *to,
 	piece_put(s, p);
 }
 
-/* A result that is a float. */
+/* Returns a result that is a float. */
 static inline float float_of(uint64_t value)
 {
 	uint32_t bits = (uint32_t)value;
@@ -94,7 +94,7 @@ static inline float float_of(uint64_t value)
 	return f;
 }
 
-/* What a function that no vGPU can serve returns. */
+/* Returns the error of a function that no vGPU supports. */
 static inline int refuse(const char *api, int error)
 {
 	SESSION(s);

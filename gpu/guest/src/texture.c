@@ -1,12 +1,12 @@
-/* Texture and surface objects. What kernels are given is the device's number; this
- * library remembers what the program said of it. */
+/* Texture and surface objects. Kernels use the device's number of the object; this library
+ * stores the program's description of it. */
 #include <stddef.h>
 #include <string.h>
 
 #include "capture.h"
 #include "reference.h"
 
-/* What the program said of it. */
+/* The program's description of an object. */
 struct said {
 	bool surface, viewed;
 	CUDA_RESOURCE_DESC resource;
@@ -20,13 +20,14 @@ struct texture {
 	struct said said;
 };
 
-/* Where an object is in the table. Two contexts of a card may have the same number. */
+/* Returns the ID of an object in the table. It contains the context, because objects in two
+ * contexts of a physical GPU may have the same number. */
 static uint64_t key(uint64_t context, uint64_t object)
 {
 	return 1ull << 63 ^ context << 40 ^ object;
 }
 
-/* 0: no vGPU knows the format. */
+/* Returns 0 if no vGPU supports the format. */
 uint64_t channel_bytes(int format)
 {
 	switch (format) {
@@ -180,7 +181,7 @@ CUDA_API CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOU
 	return create(&a, &said, pSurfObject);
 }
 
-/* An object of the current context; object_put it. */
+/* Finds an object of the current context. The caller calls object_put. */
 static int find(unsigned long long object, bool surface, struct texture **o)
 {
 	uint64_t context;
@@ -222,7 +223,7 @@ CUDA_API CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
 	return destroy(surfObject, true);
 }
 
-/* A member of what was said of an object. */
+/* Returns a member of an object's description. */
 static int describe(unsigned long long object, bool surface, size_t at, void *out, size_t size)
 {
 	struct texture *o;

@@ -1,5 +1,6 @@
-/* What programs say of texture and surface references (CUDA driver API, "Texture Reference
- * Management", "Surface Reference Management"). A launch sees what was said before it. */
+/* The functions that set and query the state of texture and surface references (CUDA driver
+ * API, "Texture Reference Management", "Surface Reference Management"). A launch uses the state
+ * at the time of its call. */
 #include <string.h>
 
 #include "reference.h"
@@ -16,7 +17,7 @@ CUDA_API CUresult cuTexRefDestroy(CUtexref hTexRef)
 	return reference_delete(hTexRef);
 }
 
-/* context: of what is bound. */
+/* Binds a resource of the given context to a reference. */
 static int bind(const void *h, bool surface, uint64_t context, const CUDA_RESOURCE_DESC *to, int format, unsigned int channels)
 {
 	struct reference *r;
@@ -33,7 +34,7 @@ static int bind(const void *h, bool surface, uint64_t context, const CUDA_RESOUR
 	return good ? 0 : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* Binds an array, whose format the reference takes over. */
+/* Binds an array. The reference gets its format. */
 static int bind_array(const void *h, bool surface, const void *array, enum kind kind)
 {
 	CUDA_RESOURCE_DESC to = {.resType = kind == KIND_MIPMAP ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY};
@@ -76,7 +77,7 @@ CUDA_API CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned
 	return Flags == 0 ? bind_array(hSurfRef, true, hArray, KIND_ARRAY) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The context whose work can read n bytes from an address on. */
+/* Finds the context whose work can read n bytes from an address on. */
 static int memory_context(uint64_t address, uint64_t n, uint64_t *context)
 {
 	struct range r;
@@ -94,8 +95,8 @@ static bool format_valid(int format, unsigned int channels)
 	return channel_bytes(format) && (channels == 1 || channels == 2 || channels == 4);
 }
 
-/* The texture begins where the device can let one begin; what is before the address that
- * was given is the program's to add. */
+/* The texture begins at an aligned address. The program has to add the bytes between that and
+ * the given address. */
 CUDA_API CUresult cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
 	enum { TEXTURE_ALIGNMENT = 14, MAXIMUM_TEXTURE1D_LINEAR_WIDTH = 69 };
@@ -172,7 +173,7 @@ CUDA_API CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int Nu
 	return err;
 }
 
-/* Sets a member of how the texture is read, if the value is one. */
+/* Sets a member of the sampling state, if the value is valid. */
 #define SET(handle, valid, member, value)                                                                              \
 	do {                                                                                                           \
 		struct reference *r;                                                                                   \
@@ -239,8 +240,8 @@ CUDA_API CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 	return pBorderColor ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Copies what a reference says now; its lock is not held by who looks at it. */
-static int look(const void *h, bool surface, struct reference *copy)
+/* Copies the state of a reference, so that the caller does not hold its lock. */
+static int snapshot(const void *h, bool surface, struct reference *copy)
 {
 	struct reference *r;
 
@@ -250,11 +251,11 @@ static int look(const void *h, bool surface, struct reference *copy)
 	return 0;
 }
 
-/* A member of how it is read. */
+/* Returns a member of the sampling state. */
 #define GET(handle, out, valid, member)                                                                                \
 	do {                                                                                                           \
 		struct reference r;                                                                                    \
-		TRY(look(handle, false, &r));                                                                          \
+		TRY(snapshot(handle, false, &r));                                                                          \
 		if (!(out) || !(valid))                                                                                \
 			return CUDA_ERROR_INVALID_VALUE;                                                               \
 		*(out) = r.sampler.member;                                                                             \
@@ -326,10 +327,10 @@ CUDA_API CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, 
 	return 0;
 }
 
-/* What is bound, if it is of that type. */
+/* Copies the state of a reference. It is an error if no resource of that type is bound. */
 static int bound(const void *h, bool surface, int type, const void *out, struct reference *copy)
 {
-	TRY(look(h, surface, copy));
+	TRY(snapshot(h, surface, copy));
 	return out && copy->bound && copy->resource.resType == type ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -373,7 +374,7 @@ CUDA_API CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, 
 	return 0;
 }
 
-/* A function's references are those of its module: there is nothing left to do. */
+/* Has no effect, because a function uses the references of its module. */
 CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 {
 	struct reference r;

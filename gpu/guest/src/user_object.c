@@ -1,11 +1,11 @@
-/* User objects: what the program wants to be told of when no graph needs it any
- * more. The destructor is called in the thread of host functions. */
+/* User objects: resources of the program whose destructor is called when no graph needs them
+ * any more. It runs in the thread of host functions. */
 #include <limits.h>
 #include <stdlib.h>
 
 #include "graph.h"
 
-/* Guards user objects; taken after graph_lock, which guards the lists of graphs. */
+/* Guards user objects. It is acquired after graph_lock, which guards the lists of graphs. */
 static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define USER_LOCKED(call)                                                                                              \
@@ -26,7 +26,7 @@ void user_objects_abandon(void)
 
 struct user_object {
 	struct object o;
-	unsigned int count; /* references, of the program and of graphs */
+	unsigned int count; /* number of references, of the program and of graphs */
 	void *data;
 	CUhostFn destroy;
 };
@@ -45,7 +45,7 @@ static void destruct(void *arg, int err)
 	free(d);
 }
 
-/* Gives up n references; the object goes with the last. */
+/* Releases n references. The last one destroys the object. */
 static void release(struct user_object *u, unsigned int n)
 {
 	struct destruction *d;
@@ -88,7 +88,7 @@ static int retain(struct user_object *u, unsigned int n)
 	return 0;
 }
 
-/* References of a graph that are counted already. */
+/* Adds n references to a graph's list. They are already counted. */
 static int hold(struct user_reference **list, struct user_object *u, unsigned int n)
 {
 	struct user_reference *r = *list;

@@ -1,5 +1,5 @@
-/* The ioctls of the Linux virtio_gpu driver, as many as the channel needs.
- * Layouts and numbers: Linux UAPI, drm/drm.h and drm/virtgpu_drm.h. */
+/* The ioctls of the Linux virtio_gpu driver that the channel needs. Layouts and numbers are
+ * from Linux UAPI, drm/drm.h and drm/virtgpu_drm.h. */
 #ifndef BASALT_VIRTGPU_UAPI_H
 #define BASALT_VIRTGPU_UAPI_H
 
@@ -29,8 +29,8 @@ struct virtgpu_map {
 };
 #define VIRTGPU_IOCTL_MAP _IOWR('d', 0x41, struct virtgpu_map)
 
-/* Without the ring index and the syncobjs of newer kernels, which take the
- * short form too. */
+/* The layout without the ring index and the syncobjs of newer kernels, which accept this
+ * shorter form too. */
 struct virtgpu_execbuffer {
 	uint32_t flags, size;
 	uint64_t command, bo_handles;

@@ -1,16 +1,15 @@
-/* Completion slots: spin some tens of microseconds, then sleep. */
+/* Completion slots. A waiter spins for some tens of microseconds, and then sleeps. */
 #include <sched.h>
 
 #include "channel.h"
 
 #define SPIN_NANOS 50000u
-/* How often a waiter looks at its slot between two times that it makes way: for
- * about 0.1 and 3 us. */
+/* Minimum and maximum number of polls of a slot between two yields: about 0.1 and 3 us. */
 #define MIN_LOOKS 4u
 #define MAX_LOOKS 128u
-/* Less than another thread takes that runs meanwhile. */
+/* Less than the time that another thread uses if it runs during a yield. */
 #define ALONE_NANOS 1500u
-#define BLOCK_MILLIS 200 /* how often a sleeper looks whether the worker lives */
+#define BLOCK_MILLIS 200 /* interval at which a sleeping waiter checks that the worker is alive */
 
 int slot_take(struct session *s, uint32_t *slot)
 {
@@ -45,9 +44,9 @@ void slot_give(struct session *s, uint32_t slot)
 	atomic_fetch_or_explicit(&s->slot_free[slot / 64], 1ull << (slot % 64), memory_order_release);
 }
 
-/* Lets whoever waits for this processor run: with few of them that may be the
- * worker. Where nobody has run, the next looks go on for longer, because the
- * worker has a processor of its own. */
+/* Yields to other threads: if there are few processors, the worker may be waiting for this one.
+ * If no other thread has run, the number of polls is increased, because the worker then has its
+ * own processor. */
 static void make_way(struct session *s, uint64_t now, uint32_t looks)
 {
 	sched_yield();
@@ -79,7 +78,8 @@ static bool spin(struct session *s, _Atomic uint32_t *state)
 	}
 }
 
-/* Sleeps until the slot is done; returns 0 or why it never will be. */
+/* Sleeps until the slot is completed. Returns 0, or the error because of which it never will
+ * be. */
 static int sleep_on(struct session *s, _Atomic uint32_t *state)
 {
 	struct pulse pulse = {0, 0};
@@ -101,7 +101,8 @@ static int sleep_on(struct session *s, _Atomic uint32_t *state)
 	return 0;
 }
 
-/* *over: the slot is done, and not the session dead. */
+/* Waits for the slot's answer. *over becomes true if the slot was completed, and false if the
+ * session has ended. */
 static struct answer await(struct session *s, uint32_t slot, bool *over)
 {
 	uint64_t off = s->slots + slot * BSLT_SLOT_SIZE;
@@ -130,7 +131,7 @@ struct answer slot_wait(struct session *s, uint32_t slot)
 	struct answer a = await(s, slot, &over);
 
 	if (over)
-		slot_give(s, slot); /* else it stays taken: a dead session needs none */
+		slot_give(s, slot); /* otherwise it stays allocated, because a session that has ended does not need it */
 	return a;
 }
 

@@ -1,9 +1,9 @@
-/* The address window: numbers that are device addresses and nothing else.
+/* The address window: a range of addresses that are only device addresses.
  *
- * The process reserves its candidates, without access, so that none of its own
- * memory can come to lie there; the worker chooses one of them, reserves the
- * same range, and the others are given back. Each range is MADV_DONTFORK: a
- * forked child has none, and may open a session of its own. */
+ * The process reserves candidates without access, so that none of its own memory can be
+ * allocated there. The worker chooses one of them and reserves the same range, and the process
+ * releases the others. Each range is MADV_DONTFORK: a forked child has none, and may open a
+ * session of its own. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,23 +15,23 @@
 
 #include "channel.h"
 
-/* Where processes have nothing, the best first: away from PIE programs (0x55...),
- * the heaps of Go, the shadows of AddressSanitizer (0x1000..., 0x6000...), and
- * what mmap and the loader use (from 0x7c00... on). ThreadSanitizer leaves only
- * the last free. */
+/* Ranges that processes normally do not use, the best first: outside of PIE programs (0x55...),
+ * the heaps of Go, the shadow memory of AddressSanitizer (0x1000..., 0x6000...), and the
+ * addresses of mmap and the loader (from 0x7c00... on). With ThreadSanitizer only the last one
+ * is free. */
 static const struct window candidates[BSLT_MAX_WINDOWS] = {
 	{0x400000000000, BSLT_MAX_WINDOW}, {0x300000000000, BSLT_MAX_WINDOW}, {0x680000000000, BSLT_MAX_WINDOW},
 	{0x200000000000, BSLT_MAX_WINDOW}, {0x700000000000, BSLT_MAX_WINDOW}, {0x740000000000, BSLT_MAX_WINDOW},
 	{0x100000000000, BSLT_MAX_WINDOW}, {0x2000000000, BSLT_MAX_WINDOW / 4},
 };
 
-/* Of a process that may use few addresses (RLIMIT_AS) a window takes this part
- * at most, and two are offered: the program needs the rest. */
+/* If a process may use few addresses (RLIMIT_AS), a window has at most this part of them, and
+ * two are offered, because the program needs the rest. */
 #define LIMIT_PART 8
 #define LIMIT_OFFERS 2
 
-/* The kernel itself is asked: a sanitizer's mmap ends the program when the
- * address is none of the program's. Returns an errno. */
+/* Reserves a range by the system call, because a sanitizer's mmap ends the program for such
+ * addresses. Returns an errno. */
 static int reserve(const struct window *w)
 {
 	long p = syscall(SYS_mmap, w->base, w->size, PROT_NONE,
@@ -39,7 +39,7 @@ static int reserve(const struct window *w)
 
 	if (p == -1)
 		return errno;
-	if ((uint64_t)p != w->base) { /* before Linux 4.17 the address is a wish */
+	if ((uint64_t)p != w->base) { /* before Linux 4.17 the address is only a hint */
 		(void)syscall(SYS_munmap, p, w->size);
 		return EEXIST;
 	}
@@ -52,7 +52,8 @@ static void release(const struct window *w)
 	(void)syscall(SYS_munmap, w->base, w->size);
 }
 
-/* The size that the process's limit allows: a power of two, or 0 for too little. */
+/* Returns the size of a window that the process's limit allows: a power of two, or 0 if the
+ * limit is too small. */
 static uint64_t size_within(uint64_t limit)
 {
 	uint64_t size = BSLT_MAX_WINDOW;
