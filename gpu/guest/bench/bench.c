@@ -1,7 +1,6 @@
-/* What calls cost on the guest's side, each beside its baseline in the same
- * program: one sample of every row per round, in the form that "go test
- * -bench" prints, for appliance/test/benchreport. Wants BASALT_GPU=unix:SOCKET
- * or a vGPU.
+/* Measures the cost of calls on the guest's side, each beside its baseline in the same program:
+ * one sample of every row per round, in the format of "go test -bench", for
+ * appliance/test/benchreport. It needs BASALT_GPU=unix:SOCKET or a vGPU.
  *
  *   bench [ROUNDS]                   default 5
  *   bench path [ROUNDS [LAUNCHES]]   the rows of path.c, for a null device;
@@ -20,7 +19,7 @@
 
 #include "bench.h"
 
-/* Launches between two synchronizations: few enough never to fill the ring. */
+/* Launches between two synchronizations: so few that they never fill the ring. */
 #define BATCH 128
 #define BATCHES 100
 
@@ -45,7 +44,7 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Only the launches are timed, not the waiting until they are done. */
+/* Measures only the launches, not the wait until they are done. */
 static void enqueue(CUfunction f, CUdeviceptr p)
 {
 	unsigned int value = 1;
@@ -63,7 +62,7 @@ static void enqueue(CUfunction f, CUdeviceptr p)
 	sample("GuestEnqueue", (long)BATCH * BATCHES, sum);
 }
 
-/* The same bytes, entry after entry, into memory of the batch's size. */
+/* Writes the same bytes, entry after entry, into memory of the batch's size. */
 static void enqueue_baseline(void)
 {
 	struct launch_entry entry;
@@ -92,7 +91,7 @@ static void round_trip(CUstream stream)
 	sample("GuestRoundTrip", TRIPS, now() - t);
 }
 
-/* Two processes pass a word to and fro over shared memory, both polling. */
+/* Two processes pass a word back and forth in shared memory. Both poll. */
 void round_trip_baseline(const char *name)
 {
 	struct words {
@@ -107,7 +106,7 @@ void round_trip_baseline(const char *name)
 		exit(1);
 	}
 	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it polls for ever */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* because it polls forever */
 		if (getppid() != parent)
 			_exit(1);
 		for (uint32_t last = 0;; pause_cpu()) {
@@ -118,7 +117,7 @@ void round_trip_baseline(const char *name)
 		}
 	}
 	atomic_store(&w->ping, 1);
-	while (atomic_load(&w->pong) != 1) /* until the child runs */
+	while (atomic_load(&w->pong) != 1) /* wait until the child runs */
 		sched_yield();
 	t = now();
 	for (uint32_t i = 2; i < TRIPS + 2; i++) {
@@ -133,7 +132,7 @@ void round_trip_baseline(const char *name)
 	sample(name, TRIPS, t);
 }
 
-/* n copies of size bytes, until all are on the device. */
+/* Makes n copies of size bytes, and waits until all are on the device. */
 static void copy(const char *name, CUdeviceptr dst, const void *src, size_t size, int n)
 {
 	double t = now();
@@ -174,7 +173,7 @@ int main(int argc, char **argv)
 	memset(src, 1, BIG);
 	memset(dst, 2, BIG);
 	CHECK(cuMemAlloc(&p, BIG));
-	CHECK(cuMemcpyHtoD(p, src, BIG)); /* the device's pages are touched once, as the host's were */
+	CHECK(cuMemcpyHtoD(p, src, BIG)); /* so that the device's pages were touched once, like the host's */
 	CHECK(cuStreamCreate(&stream, 0));
 	CHECK(cuStreamSynchronize(stream));
 	for (unsigned int r = 0; r < rounds; r++) {

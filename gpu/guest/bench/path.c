@@ -1,7 +1,6 @@
-/* The path between a program and a device: what is left when the device
- * completes everything at once (basalt-gpud --null-gpu). On another device the
- * numbers contain that device's own time. "CPU" is this process's processor
- * time, of all its threads. */
+/* Measures the path between a program and a device, with a device that completes everything at
+ * once (basalt-gpud --null-gpu). With another device the numbers include that device's own time.
+ * "CPU" is the processor time of all threads of this process. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #define ALLOCATIONS 1000
 #define GRAPH_NODES 1000
 #define GRAPH_LAUNCHES 500
-#define ASLEEP 100 /* launches that find the worker asleep */
+#define ASLEEP 100 /* number of launches that find the worker sleeping */
 #define MODULE_BYTES (20u << 20)
 
 enum { BIGGEST = 16 << 20, ALLOCATION = 1 << 20, RING = 4 << 20 };
@@ -44,8 +43,8 @@ static void *allocate(size_t size)
 	return p;
 }
 
-/* One thread of a row with several. They begin together: what a thread needs to
- * get ready is not counted. */
+/* One thread of a row with several. They begin at the same time, so that their initialization is
+ * not measured. */
 struct issuer {
 	pthread_t thread;
 	pthread_barrier_t *begin, *end;
@@ -73,7 +72,7 @@ static void *issue(void *arg)
 	return NULL;
 }
 
-/* The same bytes, entry after entry, into a ring of the thread's own. */
+/* Writes the same bytes, entry after entry, into a ring of the thread's own. */
 static void *write_entries(void *arg)
 {
 	struct issuer *w = arg;
@@ -92,8 +91,8 @@ static void *write_entries(void *arg)
 	return NULL;
 }
 
-/* So many launches in all. Where the ring fills, so this is what can be sustained: what a
- * thread spends on waiting for room counts. */
+/* Measures the given number of launches in all threads together. The ring fills, so this is the
+ * rate that can be sustained: the time of waiting for room is included. */
 static void sustained(const char *name, void *(*run)(void *), int threads, long launches, CUfunction f, CUdeviceptr p)
 {
 	struct issuer all[MAX_THREADS];
@@ -107,7 +106,7 @@ static void sustained(const char *name, void *(*run)(void *), int threads, long 
 	for (int i = 0; i < threads; i++) {
 		all[i] = (struct issuer){0, &begin, &end, context, f, p, launches / threads};
 		if (pthread_create(&all[i].thread, NULL, run, &all[i]) != 0) {
-			fprintf(stderr, "bench: no thread\n");
+			fprintf(stderr, "bench: cannot create a thread\n");
 			exit(1);
 		}
 	}
@@ -144,8 +143,8 @@ static void launches_one_by_one(CUfunction f, CUdeviceptr p, CUstream stream)
 		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }
 
-/* What a launch of a graph costs this process; the baseline launches its kernels
- * one by one. The waiting between and after is not counted. */
+/* Measures what a launch of a graph costs this process. The baseline launches its kernels one by
+ * one. Waits between and after the launches are not included. */
 static void graph_launch(CUfunction f, CUdeviceptr p)
 {
 	CUstream stream;
@@ -168,7 +167,7 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 	sample("PathGraphLaunchCPU/worker=busy", GRAPH_LAUNCHES, sum);
 	sum = 0;
 	for (int i = 0; i < ASLEEP; i++) {
-		usleep(1000); /* the worker sleeps: a launch rings its doorbell */
+		usleep(1000); /* the worker sleeps, so that a launch has to kick it */
 		t = cpu();
 		CHECK(cuGraphLaunch(exec, stream));
 		sum += cpu() - t;
@@ -188,8 +187,8 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 	CHECK(cuStreamDestroy(stream));
 }
 
-/* What it costs this process at least to wake another one: processor time of a
- * write to an eventfd that a child sleeps on, after 1 ms without work. */
+/* Measures the minimum cost of waking another process: the processor time of a write to an
+ * eventfd that a child waits for, after 1 ms without work. */
 static void wake_baseline(void)
 {
 	int bell = eventfd(0, EFD_CLOEXEC);
@@ -281,7 +280,7 @@ static void copies(CUdeviceptr p, void *pageable, void *pinned, void *other)
 	}
 }
 
-/* A module of at least MODULE_BYTES, of kernels as a compiler writes them. */
+/* Returns a module of at least MODULE_BYTES, with kernels as a compiler writes them. */
 static char *big_module(size_t *bytes)
 {
 	static const char head[] = ".version 6.4\n.target sm_50\n.address_size 64\n";

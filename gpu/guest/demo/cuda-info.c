@@ -1,4 +1,4 @@
-/* Prints what the device says of itself. */
+/* Prints the device's properties. */
 #include <stdio.h>
 
 #include "basalt_cuda.h"

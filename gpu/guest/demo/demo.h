@@ -1,4 +1,4 @@
-/* What the demo programs share: errors end the program. */
+/* Functions and macros of the demo programs. Errors end the program. */
 #ifndef BASALT_DEMO_H
 #define BASALT_DEMO_H
 
@@ -20,7 +20,7 @@ extern const char kernels_ptx[];
 		}                                                                                                      \
 	} while (0)
 
-/* A context on device 0, and the function of that name. */
+/* Creates a context on device 0, loads the demo's module, and returns the function of a name. */
 static inline CUfunction demo_start(const char *name)
 {
 	CUdevice device;
@@ -36,15 +36,15 @@ static inline CUfunction demo_start(const char *name)
 	return f;
 }
 
-/* Numbers from 0 to 1, the same in each run. */
+/* Returns numbers from 0 to 1, which are the same in each run. */
 static inline float demo_random(unsigned int *state)
 {
 	*state = *state * 1664525u + 1013904223u;
 	return (float)(*state >> 8) / 16777216.0f;
 }
 
-/* The argument as a number, or what it is without one. Not atoi: a new glibc
- * makes that a function that an older one lacks. */
+/* Parses the argument as a number, or returns otherwise if there is none. It does not use atoi,
+ * because new versions of glibc link that by a symbol that older ones lack. */
 static inline unsigned int number(const char *arg, unsigned int otherwise)
 {
 	unsigned int n = 0;

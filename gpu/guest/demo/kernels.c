@@ -1,4 +1,4 @@
-/* The demo's kernels. demo/kernels.ptx is made from this file (make ptx). */
+/* The demo's kernels. make ptx compiles this file to demo/kernels.ptx. */
 #define KERNEL __attribute__((nvptx_kernel))
 #define SHARED __attribute__((address_space(3)))
 #define GLOBAL __attribute__((address_space(1)))
@@ -21,7 +21,7 @@ KERNEL void vecadd(const float *a, const float *b, float *c, unsigned int n)
 SHARED float tile_a[TILE][TILE];
 SHARED float tile_b[TILE][TILE];
 
-/* C = A * B for n by n matrices, by tiles of 16 by 16 in shared memory. */
+/* Computes C = A * B for n by n matrices, by tiles of 16 by 16 in shared memory. */
 KERNEL void matmul(const float *a, const float *b, float *c, unsigned int n)
 {
 	unsigned int x = tid_x(), y = tid_y();
@@ -40,13 +40,13 @@ KERNEL void matmul(const float *a, const float *b, float *c, unsigned int n)
 		c[row * n + column] = sum;
 }
 
-/* For tests: writes where it is told to. */
+/* For tests: writes a value to an address. */
 KERNEL void poke(unsigned int *p, unsigned int value)
 {
 	*p = value;
 }
 
-/* For tests: every thread adds to one counter, rounds times. */
+/* For tests: every thread increments one counter rounds times. */
 KERNEL void count(unsigned int *p, unsigned int rounds)
 {
 	for (unsigned int i = 0; i < rounds; i++)

@@ -1,7 +1,7 @@
-/* The table of the authenticity query. What the runtime asks and expects is known
- * from a public project (ZLUDA): 16 bytes that depend on the runtime's version,
- * and for most versions are a keyed digest of what runtime and driver both see:
- * versions, process, thread, time, addresses of the tables, devices. */
+/* The table of the authenticity query. The runtime's query and the expected answer are known from
+ * a public project (ZLUDA): 16 bytes that depend on the runtime's version. For most versions they
+ * are a keyed digest of data that both runtime and driver have: versions, process, thread, time,
+ * addresses of the tables, devices. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,17 +20,17 @@ static CUresult answer(uint32_t version, uint64_t seconds, unsigned char result[
 
 static CUresult enable(int on)
 {
-	(void)on; /* it has been, by the operator */
+	(void)on; /* the operator has enabled it already */
 	return 0;
 }
 
 typedef void (*slot)(void);
 static struct {
-	size_t size; /* bytes of the table */
+	size_t size; /* size of the table in bytes */
 	slot answer, enable;
 } table = {sizeof table, (slot)answer, (slot)enable};
 
-/* All that one process has but its devices, as it is digested. */
+/* The digested data of a process, without its devices. */
 struct facts {
 	uint32_t driver_version, version, process, thread;
 	const void *runtime_table, *table;
@@ -95,7 +95,7 @@ static CUresult digest(uint32_t version, uint64_t seconds, unsigned char result[
 
 static CUresult answer(uint32_t version, uint64_t seconds, unsigned char result[MD2_SIZE])
 {
-	/* The answers to versions that end in 0 and 1 do not depend on anything. */
+	/* The answers for versions that end in 0 and 1 are constant. */
 	static const uint64_t fixed[2][2] = {{0x3341181C03CB675C, 0x8ED383AA1F4CD1E8},
 					     {0x1841181C03CB675C, 0x8ED383AA1F4CD1E8}};
 

@@ -1,4 +1,4 @@
-/* What each process has used, also after its end: the host always counts it. */
+/* Accounting of processes, which the host always does. It includes processes that have ended. */
 #include <stdbool.h>
 
 #include "status.h"
@@ -13,7 +13,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t device, uns
 	return NVML_SUCCESS;
 }
 
-/* An old host does not account. */
+/* Old hosts do not support accounting. */
 NVML_API nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
 	unsigned int most;
@@ -27,7 +27,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnabl
 	return NVML_SUCCESS;
 }
 
-/* Of several processes that had one number the last counts. */
+/* Reports whether a later process had the same number: only the last one is returned. */
 static bool superseded(const struct vgpu_status *v, uint32_t i)
 {
 	for (uint32_t later = i + 1; later < v->accounted_count; later++)
@@ -63,7 +63,7 @@ static nvmlAccountingStats_t stats_of(const struct accounted_process *p, unsigne
 		.gpuUtilization = percent < 100 ? (unsigned int)percent : 100,
 		.memoryUtilization = (unsigned int)NVML_VALUE_NOT_AVAILABLE,
 		.maxMemoryUsage = p->peak_vram,
-		.time = p->end ? lived / 1000 : 0, /* so is that of one that runs */
+		.time = p->end ? lived / 1000 : 0, /* it is 0 for a running process */
 		.startTime = p->start,
 		.isRunning = !p->end,
 	};
@@ -76,7 +76,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned
 	STATUS(device, stats, v);
 	for (uint32_t i = v.accounted_count; i-- > 0 && r;) {
 		if (v.accounted[i].pid == pid) {
-			/* The last sample has the host's time, as the process's start has. */
+			/* The last sample has the host's time, and so has the process's start. */
 			*stats = stats_of(&v.accounted[i], v.sample_count ? v.samples[v.sample_count - 1].at : (unsigned long long)nvml_now());
 			r = NVML_SUCCESS;
 		}

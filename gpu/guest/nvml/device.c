@@ -1,4 +1,4 @@
-/* The device: there is one, and what it is does not change. */
+/* Properties of the device that do not change. There is one device. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -85,7 +85,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDev
 	return NVML_SUCCESS;
 }
 
-/* A vGPU has no serial number, so none is its. */
+/* No serial number is found, because a vGPU has none. */
 NVML_API nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
 {
 	TRY(nvml_ready());
@@ -114,7 +114,7 @@ static int capability(void)
 	return nvml_attribute(75) * 10 + nvml_attribute(76);
 }
 
-/* nvmlDeviceArchitecture_t, from the compute capability. */
+/* Derives nvmlDeviceArchitecture_t from the compute capability. */
 NVML_API nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitecture_t *arch)
 {
 	static const struct { int capability; unsigned int architecture; } since[] = {
@@ -132,7 +132,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceA
 	return NVML_SUCCESS;
 }
 
-/* FP32 cores of a multiprocessor: CUDA C++ Programming Guide, "Compute
+/* The number of FP32 cores of a multiprocessor is from the CUDA C++ Programming Guide, "Compute
  * Capabilities", arithmetic instructions. */
 NVML_API nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int *numCores)
 {
@@ -143,8 +143,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int
 	return *numCores ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* nvmlBrandType_t, from the name as NVIDIA gives it to its cards; the operator
- * may have given the vGPU another. */
+/* Derives nvmlBrandType_t from the name of an NVIDIA GPU. The operator may have given the vGPU
+ * another name. */
 NVML_API nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *type)
 {
 	static const struct { const char *word; unsigned int brand; } words[] = {
@@ -159,7 +159,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *t
 	return NVML_SUCCESS;
 }
 
-/* Modes that are always so. */
+/* Modes with a fixed value. */
 #define FIXED(function, type, value)                                                                                   \
 	NVML_API nvmlReturn_t function(nvmlDevice_t device, type *out)                                                 \
 	{                                                                                                              \

@@ -1,4 +1,4 @@
-/* What nvmlErrorString says: the texts that programs know, word for word. */
+/* The texts of nvmlErrorString. They are the same as NVIDIA's, because programs know them. */
 #include "state.h"
 
 NVML_API const char *nvmlErrorString(nvmlReturn_t result)

@@ -1,5 +1,5 @@
-/* Event sets. The host reports none of a card's events to guests, so a wait ends
- * with its time, or with the card. */
+/* Event sets. The host does not report events of a GPU to guests, so a wait ends with its timeout,
+ * or when the GPU is lost. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "state.h"
 
 #define MAX_SETS 64
-#define LOOK_EACH 1000 /* milliseconds: whether the card is lost */
+#define LOOK_EACH 1000 /* interval in milliseconds of checks whether the GPU is lost */
 
 static struct nvmlEventSet_st {
 	atomic_bool used, has_device;
@@ -70,7 +70,7 @@ static void sleep_for(unsigned int milliseconds)
 	struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
 
 	while (nanosleep(&left, &left) != 0)
-		; /* a signal: the rest of the time */
+		; /* interrupted by a signal: sleep the rest of the time */
 }
 
 NVML_API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeoutms)

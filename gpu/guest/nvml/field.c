@@ -1,9 +1,9 @@
-/* Queries of many values: each says for itself whether it is there. */
+/* Queries of several values, each of which has its own result. */
 #include "state.h"
 
-#define FIELDS_END 303 /* one more than the last number of CUDA 13.3 */
+#define FIELDS_END 303 /* one more than the last field of CUDA 13.3 */
 
-/* Whoever asks has checked the handle; clearing asks for no value. */
+/* The getters below are called after the handle has been checked. */
 static nvmlReturn_t ecc_mode(nvmlDevice_t d, nvmlFieldValue_t *f)
 {
 	nvmlEnableState_t pending;
@@ -77,7 +77,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCo
 	return NVML_SUCCESS;
 }
 
-/* Counters are the card's, which others use. */
+/* Counters cannot be cleared, because other users share the GPU. */
 NVML_API nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
 {
 	TRY(check(device, valuesCount, values));

@@ -1,4 +1,4 @@
-/* The vGPU's memory: its limit, and what all its processes have of it. */
+/* The vGPU's memory: its limit, and the usage of all its processes. */
 #include "status.h"
 
 static unsigned long long unused(const struct vgpu_status *v)
@@ -21,7 +21,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory
 	VERSIONED(device, memory, VERSION_nvmlMemory_v2_v2);
 	STATUS(device, memory, v);
 	memory->total = v.vram_limit;
-	memory->reserved = 0; /* a vGPU's memory is all the programs' */
+	memory->reserved = 0; /* programs can use all of a vGPU's memory */
 	memory->used = v.vram_used;
 	memory->free = unused(&v);
 	free_vgpu_status(&v);

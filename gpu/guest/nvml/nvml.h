@@ -1,5 +1,5 @@
-/* The NVIDIA Management Library API, as far as libnvidia-ml here has an answer.
- * Names, values and layouts: NVIDIA's public "NVML API Reference". */
+/* The part of the NVIDIA Management Library API that this libnvidia-ml implements. Names, values
+ * and layouts are those of NVIDIA's public "NVML API Reference". */
 #ifndef BASALT_NVML_H
 #define BASALT_NVML_H
 
@@ -7,7 +7,7 @@
 
 #include "functions.h"
 
-/* What nvmlErrorString says of them is in error.c. */
+/* Return codes; error.c has their texts. */
 enum {
 	NVML_SUCCESS = 0,
 	NVML_ERROR_UNINITIALIZED = 1,
@@ -41,7 +41,7 @@ enum { NVML_VALUE_TYPE_DOUBLE, NVML_VALUE_TYPE_UNSIGNED_INT, NVML_VALUE_TYPE_UNS
 enum { NVML_TOTAL_POWER_SAMPLES, NVML_GPU_UTILIZATION_SAMPLES, NVML_SAMPLINGTYPE_COUNT = 9 };
 enum { NVML_GPU_VIRTUALIZATION_MODE_VGPU = 2 };
 
-/* The struct has the size that programs know it by. */
+/* Checks that a struct has the documented size. */
 #define LAYOUT(type) _Static_assert(sizeof(type) == BYTES_##type, #type)
 
 struct nvmlMemory_t {
@@ -60,8 +60,8 @@ LAYOUT(nvmlUtilization_t);
 struct nvmlPciInfo_t {
 	char busIdLegacy[16];
 	unsigned int domain, bus, device, pciDeviceId;
-	unsigned int pciSubSystemId; /* not in the first version */
-	char busId[32];              /* not in the second version */
+	unsigned int pciSubSystemId; /* since the second version */
+	char busId[32];              /* since the third version */
 };
 LAYOUT(nvmlPciInfo_t);
 struct nvmlPciInfoExt_t {
@@ -100,7 +100,7 @@ struct nvmlProcessInfo_v2_t {
 	unsigned int gpuInstanceId, computeInstanceId;
 };
 LAYOUT(nvmlProcessInfo_v2_t);
-struct nvmlProcessInfo_t { /* the third version is as the second */
+struct nvmlProcessInfo_t { /* the same in the second and third version */
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
 	unsigned int gpuInstanceId, computeInstanceId;
@@ -138,7 +138,7 @@ struct nvmlGpuDynamicPstatesInfo_t {
 	unsigned int flags;
 	struct {
 		unsigned int bIsPresent, percentage, incThreshold, decThreshold;
-	} utilization[8]; /* graphics, frame buffer, video, bus; the others are nobody's */
+	} utilization[8]; /* graphics, frame buffer, video, bus; the others are unused */
 };
 LAYOUT(nvmlGpuDynamicPstatesInfo_t);
 struct nvmlAccountingStats_t {

@@ -1,4 +1,4 @@
-/* Where the device is on the bus, as the driver API tells it. */
+/* The device's PCI address, which is the same as in the driver API. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void fill(nvmlPciInfo_t *pci)
 	snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
 }
 
-/* As many bytes as the program's struct has, which may be an old one. */
+/* Returns as many bytes as the program's struct has, which may be of an old version. */
 static nvmlReturn_t answer(nvmlDevice_t device, void *out, size_t size)
 {
 	nvmlPciInfo_t all;
@@ -54,13 +54,13 @@ NVML_API nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoEx
 	pci->pciDeviceId = all.pciDeviceId;
 	pci->pciSubSystemId = all.pciSubSystemId;
 	pci->baseClass = 3; /* display controller */
-	pci->subClass = 2;  /* 3D controller: it draws nothing */
+	pci->subClass = 2;  /* 3D controller, without a display */
 	memcpy(pci->busId, all.busId, sizeof pci->busId);
 	return NVML_SUCCESS;
 }
 
-/* Reads a hexadecimal number up to one of the characters in ends, which is
- * passed over; ends of "" is the text's end. */
+/* Parses a hexadecimal number up to one of the characters in ends, and skips that. If ends is "",
+ * the number must end with the text. */
 static int number(const char **text, const char *ends, unsigned int *out)
 {
 	const char *s = *text;
@@ -83,7 +83,7 @@ static int number(const char **text, const char *ends, unsigned int *out)
 	return 0;
 }
 
-/* DOMAIN:BUS:DEVICE.FUNCTION, where the domain, or the function, may be left out. */
+/* Parses DOMAIN:BUS:DEVICE.FUNCTION; domain and function are optional. */
 static int parse(const char *s, nvmlPciInfo_t *pci)
 {
 	const char *colon = strchr(s, ':');

@@ -1,4 +1,4 @@
-/* Pairs of devices: there is one, whose links are the host's business. */
+/* Queries of pairs of devices. There is one device, whose links belong to the host. */
 #include "state.h"
 
 static nvmlReturn_t pair(nvmlDevice_t a, nvmlDevice_t b, const void *out)
@@ -10,8 +10,8 @@ static nvmlReturn_t pair(nvmlDevice_t a, nvmlDevice_t b, const void *out)
 	return r ? r : out ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* NCCL asks this of every pair, a device with itself too, and gives up on an
- * error: so this succeeds and says that there is no such access. */
+/* NCCL calls this for every pair, also for a device with itself, and fails if it returns an error.
+ * So it succeeds and reports that there is no peer access. */
 NVML_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2, nvmlGpuP2PCapsIndex_t p2pIndex, nvmlGpuP2PStatus_t *p2pStatus)
 {
 	TRY(pair(device1, device2, p2pStatus));
@@ -24,11 +24,11 @@ NVML_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t 
 NVML_API nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1, nvmlDevice_t device2, nvmlGpuTopologyLevel_t *pathInfo)
 {
 	TRY(pair(device1, device2, pathInfo));
-	*pathInfo = NVML_TOPOLOGY_INTERNAL; /* the same card */
+	*pathInfo = NVML_TOPOLOGY_INTERNAL; /* the same GPU */
 	return NVML_SUCCESS;
 }
 
-/* Other devices than this one. */
+/* Returns no devices, because there is only this one. */
 NVML_API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level, unsigned int *count, nvmlDevice_t *deviceArray)
 {
 	(void)deviceArray;

@@ -3,16 +3,16 @@
 
 #include "status.h"
 
-#define NO_INSTANCE 0xffffffffu /* the vGPU is no part of a MIG card */
+#define NO_INSTANCE 0xffffffffu /* the vGPU is not a MIG instance */
 
-/* A process that only looks holds no memory and is no compute process. */
+/* Reports whether a process is a compute process. Processes without memory only query the vGPU. */
 static int computes(const struct process_info *p)
 {
 	return p->vram > 0;
 }
 
-/* Copies up to *count entries, whose first size bytes are as those of
- * nvmlProcessDetail_v1_t; sets *count. */
+/* Copies up to *count entries, whose first size bytes have the layout of nvmlProcessDetail_v1_t,
+ * and sets *count. */
 static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *count, void *infos, size_t size)
 {
 	unsigned int room, n = 0;
@@ -42,7 +42,7 @@ PROCESSES(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t)
 
-/* Nothing draws here, and there is no MPS. */
+/* There are no graphics processes, and there is no MPS. */
 #define NO_PROCESSES(function, type)                                                                                   \
 	NVML_API nvmlReturn_t function(nvmlDevice_t device, unsigned int *infoCount, type *infos)                      \
 	{                                                                                                              \

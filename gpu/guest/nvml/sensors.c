@@ -1,4 +1,5 @@
-/* What the card tells of itself; NVML_ERROR_NOT_SUPPORTED where it does not. */
+/* Readings of the GPU's sensors. Those that the GPU does not provide are
+ * NVML_ERROR_NOT_SUPPORTED. */
 #include "status.h"
 
 static nvmlReturn_t reading(nvmlDevice_t device, unsigned int key, unsigned int *out)
@@ -76,7 +77,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_
 	return reading(device, key[type], clock);
 }
 
-/* The card's, or else what the driver API says of it. */
+/* Returns the GPU's value, or that of the driver API if it has none. */
 NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
 {
 	static const struct { unsigned int key; int attribute; } from[] = {
@@ -98,7 +99,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t cl
 {
 	DEVICE(device, clockType < NVML_CLOCK_COUNT && clockId < NVML_CLOCK_ID_COUNT ? clockMHz : NULL);
 	if (clockId != NVML_CLOCK_ID_CURRENT)
-		return NVML_ERROR_NOT_SUPPORTED; /* nobody sets a vGPU's clocks */
+		return NVML_ERROR_NOT_SUPPORTED; /* the clocks of a vGPU cannot be set */
 	return nvmlDeviceGetClockInfo(device, clockType, clockMHz);
 }
 
@@ -117,8 +118,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_
 	return NVML_SUCCESS;
 }
 
-/* The host reads the errors that make a card useless: those that were not
- * corrected since its driver was loaded. */
+/* The host only reads the number of uncorrected errors since its driver was loaded. */
 NVML_API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorType, nvmlEccCounterType_t counterType,
 						  unsigned long long *eccCounts)
 {

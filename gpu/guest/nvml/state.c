@@ -72,8 +72,7 @@ NVML_API nvmlReturn_t nvmlInit_v2(void)
 	return translate(err);
 }
 
-/* The flags: no GPU is no error, and none is to be attached. The vGPU is there
- * either way, or it is not. */
+/* The flags allow that there is no GPU, and that none is attached. They have no effect here. */
 NVML_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
 	if (flags & ~(unsigned int)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH))
@@ -123,7 +122,7 @@ nvmlReturn_t nvml_status(struct vgpu_status *out)
 {
 	int err = -1;
 
-	pthread_mutex_lock(&lock); /* held so that nvmlShutdown waits */
+	pthread_mutex_lock(&lock); /* acquired so that nvmlShutdown waits */
 	if (session)
 		err = query_status(session, out);
 	pthread_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* The system: versions, and what there is none of. */
+/* The system: versions, and components that do not exist here. */
 #include <string.h>
 
 #include "state.h"
@@ -25,7 +25,7 @@ NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
 	return NVML_SUCCESS;
 }
 
-/* The name of a process that uses the vGPU, as much of it as there is room for. */
+/* Returns the name of a process that uses the vGPU, truncated if necessary. */
 NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {
 	struct vgpu_status v;
@@ -49,7 +49,7 @@ NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, uns
 	return r;
 }
 
-/* Things of which there are none. */
+/* Functions that return the number of components that do not exist here. */
 #define NONE(function)                                                                                                 \
 	NVML_API nvmlReturn_t function(unsigned int *count)                                                            \
 	{                                                                                                              \

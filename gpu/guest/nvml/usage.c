@@ -1,4 +1,4 @@
-/* How busy the vGPU is, now and at the moments that the host remembers. */
+/* The vGPU's utilization, now and in the samples that the host stores. */
 #include <string.h>
 
 #include "status.h"
@@ -22,8 +22,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlG
 	return NVML_SUCCESS;
 }
 
-/* The samples later than a time, oldest first, as many as there is room for; with no
- * array, how many there are. */
+/* Returns the samples after a time, oldest first, as many as there is room for. Without an array
+ * it returns their number. */
 NVML_API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long lastSeenTimeStamp,
 					   nvmlValueType_t *sampleValType, unsigned int *sampleCount, nvmlSample_t *samples)
 {
@@ -51,13 +51,13 @@ NVML_API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType
 	return NVML_SUCCESS;
 }
 
-/* When the host last looked; 0 with one that does not tell. */
+/* Returns the time of the host's last sample, or 0 if the host does not send samples. */
 static unsigned long long seen(const struct vgpu_status *v)
 {
 	return v->sample_count ? v->samples[v->sample_count - 1].at : 0;
 }
 
-/* Calls note for each process that runs and has used the vGPU. Returns how many. */
+/* Calls note for each running process that has used the vGPU, and returns their number. */
 static unsigned int busy(const struct vgpu_status *v, void *out, void (*note)(void *out, unsigned int i, const struct accounted_process *, unsigned long long at))
 {
 	unsigned int n = 0;
@@ -82,7 +82,8 @@ static void note_info(void *out, unsigned int i, const struct accounted_process 
 	((nvmlProcessUtilizationInfo_v1_t *)out)[i] = (nvmlProcessUtilizationInfo_v1_t){.timeStamp = at, .pid = p->pid, .smUtil = p->gpu_utilization};
 }
 
-/* With too little room only *count is written: how many there are. */
+/* Returns the utilization of processes. If there is too little room, it only sets *count to their
+ * number. */
 static nvmlReturn_t processes(nvmlDevice_t device, unsigned long long since, unsigned int *count, void *out,
 			      void (*note)(void *, unsigned int, const struct accounted_process *, unsigned long long))
 {

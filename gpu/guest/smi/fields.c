@@ -1,8 +1,8 @@
-/* The fields of --query-gpu, which --help-query-gpu lists. v_none: a vGPU has no
- * such thing, or nobody tells it. */
+/* The fields of --query-gpu, which --help-query-gpu lists. v_none is for values that a vGPU does
+ * not have, or that the host does not report. */
 #include "fields.h"
 
-/* The places of memory whose errors are counted, one kind of error and counter. */
+/* The memories whose errors are counted, for one kind of error and counter. */
 #define ECC(kind, total)                                                                                               \
 	{"ecc.errors." kind ".device_memory", "", "", v_none}, {"ecc.errors." kind ".dram", "", "", v_none},           \
 	{"ecc.errors." kind ".register_file", "", "", v_none}, {"ecc.errors." kind ".l1_cache", "", "", v_none},       \

@@ -1,14 +1,14 @@
-/* The fields of a query: what names them, and where they come from. */
+/* The fields of a query: their names, and the functions that get their values. */
 #ifndef BASALT_SMI_FIELDS_H
 #define BASALT_SMI_FIELDS_H
 
 #include "smi.h"
 
 struct field {
-	const char *name, *alias, *unit; /* "": there is none */
+	const char *name, *alias, *unit; /* "" if it does not exist */
 	getter *get;
 };
-/* Those of --query-gpu, up to one without a name. */
+/* The fields of --query-gpu. The last has no name. */
 extern const struct field gpu_fields[];
 
 #endif

@@ -1,4 +1,4 @@
-/* nvidia-smi: what is asked for, once or again and again. */
+/* nvidia-smi: parses the command line, and prints the output once or repeatedly. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -41,7 +41,7 @@ void smi_sleep(long milliseconds)
 	struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
 
 	while (nanosleep(&left, &left) != 0)
-		; /* a signal: the rest of the time */
+		; /* interrupted by a signal: sleep the rest of the time */
 }
 
 int smi_open(void)
@@ -105,14 +105,14 @@ int smi_version(FILE *out)
 
 enum what { TABLE, LIST, QUERY, REPORT, VERSION };
 
-/* What one invocation shows. */
+/* The output that the command line requests. */
 struct asked {
 	enum what what;
 	struct query query;
 	struct report report;
 	bool csv, format;
 	const char *id, *file;
-	long every; /* milliseconds; 0: once */
+	long every; /* interval in milliseconds; 0: once */
 };
 
 static void usage(FILE *out)
@@ -141,7 +141,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-/* Options that change a card. */
+/* Reports whether an option changes the GPU. */
 static bool changes(const char *a)
 {
 	static const char *const options[] = {
@@ -192,7 +192,7 @@ enum option { ID, FILENAME, DISPLAY, LOOP, LOOP_MS, FORMAT, QUERY_OF };
 static const struct {
 	const char *brief, *full;
 	enum option option;
-	enum subject subject; /* of QUERY_OF */
+	enum subject subject; /* the subject of QUERY_OF */
 } options[] = {
 	{"-i", "--id", ID, 0},
 	{"-f", "--filename", FILENAME, 0},
@@ -230,7 +230,7 @@ static int with_argument(struct asked *o, size_t which, const char *a)
 	return EXIT_OTHER;
 }
 
-/* Options without an argument; -1: it is none of them. */
+/* Handles an option without an argument. Returns -1 if it is not one. */
 static int alone(struct asked *o, const char *a)
 {
 	static const struct {
@@ -253,7 +253,7 @@ static int alone(struct asked *o, const char *a)
 	return -1;
 }
 
-/* One option, and its argument if it has one: *i moves on to that. */
+/* Handles one option. If it has an argument, *i advances to that. */
 static int option(struct asked *o, int argc, char **argv, int *i)
 {
 	const char *a = argv[*i];
@@ -327,7 +327,7 @@ static int show(const struct asked *o)
 	return rc;
 }
 
-/* What needs no vGPU; -1: it does. */
+/* Prints help, which needs no vGPU. Returns -1 if the option does not request it. */
 static int help(const char *a)
 {
 	static const char *const fields[SUBJECTS] = {"--help-query-gpu", "--help-query-compute-apps", "--help-query-accounted-apps"};

@@ -1,4 +1,4 @@
-/* dmon and pmon: lines of numbers that go on. A dash is a value that is not known. */
+/* dmon and pmon: repeated lines of numbers. A dash stands for an unknown value. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define HEAD_EACH 20 /* lines */
 
-/* Columns of dmon; a letter of -s chooses its own. */
+/* The columns of dmon. A letter of -s selects the columns that have it. */
 static const struct column {
 	char letter;
 	const char *name, *unit;
@@ -24,7 +24,7 @@ static const struct column {
 
 struct monitor {
 	const char *which, *select, *file, *id;
-	long delay, count; /* seconds; a count of 0 has no end */
+	long delay, count; /* delay in seconds; a count of 0 is unlimited */
 	bool process;
 };
 
@@ -65,7 +65,7 @@ static void process_head(FILE *out, const struct monitor *m)
 	fprintf(out, "# Idx           #    C/G%s%s    name \n", use ? "      %      %      %      %      %      %" : "", memory ? "     MB     MB" : "");
 }
 
-/* The utilization of a process, or -1. */
+/* Returns the utilization of a process, or -1. */
 static int busy(const nvmlProcessUtilizationSample_t *samples, unsigned int n, unsigned int pid)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -148,7 +148,7 @@ static void help(const struct monitor *m)
 	       m->which, m->process ? "u: utilization, m: memory" : "p: power and temperature, u: utilization, c: clocks, v: violations, m: memory, e: errors, t: PCIe");
 }
 
-/* The argument of an option, "-d 2" or "--delay=2"; NULL: another option. */
+/* Returns the argument of an option, "-d 2" or "--delay=2", or NULL if it is another option. */
 static const char *argument(int argc, char **argv, int *i, const char *brief, const char *full)
 {
 	size_t n = strlen(full);

@@ -4,9 +4,9 @@
 
 #include "fields.h"
 
-#define MOST 256 /* fields of a query */
+#define MOST 256 /* maximum number of fields of a query */
 
-/* A process that a row is about. */
+/* The process of a row. */
 struct process {
 	unsigned int pid;
 	unsigned long long memory; /* bytes */
@@ -32,10 +32,10 @@ static void p_none(const struct process *p, struct value *v)
 static void p_name(const struct process *p, struct value *v)
 {
 	if (nvmlSystemGetProcessName(p->pid, v->text, sizeof v->text) != 0)
-		v->text[0] = 0; /* it has ended meanwhile */
+		v->text[0] = 0; /* it has ended in the meantime */
 }
 
-/* Fields of processes; those without a getter are the device's. */
+/* Fields of processes. Those without a getter of their own are fields of the device. */
 static const struct app_field {
 	struct field device;
 	void (*get)(const struct process *, struct value *);
@@ -66,7 +66,7 @@ static const struct app_field {
 
 static const char *const options[SUBJECTS] = {"--query-gpu", "--query-compute-apps", "--query-accounted-apps"};
 
-/* The field with an index, or NULL past the last. */
+/* Returns the field with an index, or NULL after the last. */
 static const struct field *field(enum subject s, size_t i)
 {
 	const struct field *f = s == QUERY_GPU ? &gpu_fields[i] : s == QUERY_COMPUTE_APPS ? &compute_apps[i].device : &accounted_apps[i].device;
@@ -83,8 +83,7 @@ void smi_query_help(FILE *out, enum subject subject)
 		fprintf(out, *f->alias ? "\"%s\" or \"%s\"\n" : "\"%s\"\n", f->name, f->alias);
 }
 
-/* Finds the fields that the query names; the number of them, or -1 once it has
- * said what is wrong. */
+/* Finds the fields that the query names. Returns their number, or -1 after printing an error. */
 static int choose(const struct query *q, size_t *chosen)
 {
 	char *copy = strdup(q->fields), *save = NULL;
@@ -127,7 +126,7 @@ static void header(FILE *out, const struct query *q, const size_t *chosen, int n
 		const struct field *f = field(q->subject, chosen[i]);
 
 		fprintf(out, "%s%s", i ? ", " : "", f->name);
-		if (*f->unit) /* also where the values have none */
+		if (*f->unit) /* even if the values have no units */
 			fprintf(out, " [%s]", f->unit);
 	}
 	fputc('\n', out);
@@ -170,7 +169,7 @@ static nvmlReturn_t accounted(FILE *out, nvmlDevice_t device, const struct query
 	for (unsigned int i = 0; r == NVML_SUCCESS && i < count; i++) {
 		struct process p = {.pid = pids[i]};
 
-		if (nvmlDeviceGetAccountingStats(device, p.pid, &p.stats) == NVML_SUCCESS) /* or it was forgotten meanwhile */
+		if (nvmlDeviceGetAccountingStats(device, p.pid, &p.stats) == NVML_SUCCESS) /* it fails if the process is not accounted any more */
 			row(out, device, q, chosen, n, &p);
 	}
 	return r;
@@ -188,7 +187,7 @@ int smi_query(FILE *out, nvmlDevice_t device, const struct query *q, bool first)
 	if (q->header && first)
 		header(out, q, chosen, n);
 	if (q->subject == QUERY_GPU) {
-		r = nvmlDeviceGetMemoryInfo(device, &m); /* whether it is still there */
+		r = nvmlDeviceGetMemoryInfo(device, &m); /* check whether the GPU is lost */
 		if (r == NVML_SUCCESS)
 			row(out, device, q, chosen, n, NULL);
 	} else {

@@ -1,5 +1,5 @@
-/* -q: one description of the report, which is written as text or as XML, with the
- * element names of nvsmi_device_v12.dtd. */
+/* -q: a description of the report, which is written as text or as XML with the element names of
+ * nvsmi_device_v12.dtd. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -69,12 +69,12 @@ int smi_sections(const char *list, unsigned int *bits)
 	return rc;
 }
 
-/* A line of the report: a value, or the head of a group, whose lines are deeper.
- * -q without -d shows all; with -d those whose sections are wanted. */
+/* A line of the report: a value, or the title of a group, whose lines are deeper. -q prints all
+ * lines, -q -d those of the given sections. */
 struct line {
 	int depth;
 	const char *label, *element, *unit;
-	getter *get; /* NULL: a group */
+	getter *get; /* NULL for a group */
 	unsigned int sections;
 };
 
@@ -277,8 +277,8 @@ static const struct line lines[] = {
 };
 #define LINES (sizeof lines / sizeof lines[0])
 
-/* A text inside an element: bytes that XML or a terminal would take for more than
- * a character are not let through. */
+/* Writes the text of an element. Characters that have a meaning in XML or for a terminal are
+ * replaced. */
 static void escape(FILE *out, const char *s)
 {
 	for (; *s; s++) {
@@ -292,12 +292,12 @@ static void escape(FILE *out, const char *s)
 	}
 }
 
-/* Where the report is written to, and how deep it is. */
+/* The output of the report, and its current depth. */
 struct writer {
 	FILE *out;
 	bool xml;
-	int depth;               /* of the device's lines, in XML: 0 is inside <gpu> */
-	const char *open[8];     /* XML: elements that are to be closed, by depth */
+	int depth;               /* XML: depth of the device's lines; 0 is inside <gpu> */
+	const char *open[8];     /* XML: elements that are open, by depth */
 	int opened;
 };
 
@@ -474,7 +474,7 @@ int smi_report(FILE *out, nvmlDevice_t device, const struct report *what)
 	struct writer w = {.out = out, .xml = what->xml};
 	struct value bus = {""};
 	nvmlMemory_t m;
-	nvmlReturn_t r = nvmlDeviceGetMemoryInfo(device, &m); /* whether it is still there */
+	nvmlReturn_t r = nvmlDeviceGetMemoryInfo(device, &m); /* check whether the GPU is lost */
 
 	if (r == NVML_SUCCESS) {
 		v_bus_id(device, &bus);

@@ -1,4 +1,4 @@
-/* nvidia-smi: what its parts have of each other. */
+/* nvidia-smi: declarations that its parts share. */
 #ifndef BASALT_SMI_H
 #define BASALT_SMI_H
 
@@ -7,16 +7,16 @@
 
 #include "nvml.h"
 
-/* Exit statuses, as nvidia-smi documents them; others are NVML's codes. */
+/* Exit statuses that nvidia-smi documents. Others are NVML's return codes. */
 enum { EXIT_ARGUMENT = 2, EXIT_PERMISSION = 4, EXIT_NOT_FOUND = 6, EXIT_NO_DRIVER = 9, EXIT_OTHER = 255 };
 
-/* What is shown of the device. */
+/* A value of the device, as text. */
 struct value {
-	char text[128]; /* empty: not known */
+	char text[128]; /* empty if unknown */
 };
 typedef void getter(nvmlDevice_t, struct value *);
 
-/* One value, as queries and -q name it; value.c has the getters. */
+/* The getters of the values of queries and -q, in value.c. */
 getter v_timestamp, v_driver, v_cuda, v_count, v_index, v_name, v_brand, v_architecture, v_uuid, v_minor, v_capability;
 getter v_bus_id, v_domain, v_bus, v_device, v_device_id, v_sub_device_id, v_base_class, v_sub_class;
 getter v_persistence, v_compute_mode, v_display_mode, v_display_active, v_virtualization, v_multi_gpu, v_pstate, v_cores;
@@ -27,7 +27,7 @@ getter v_reasons, v_reason_idle, v_reason_applications, v_reason_power_cap, v_re
 getter v_reason_sw_thermal, v_reason_hw_thermal, v_reason_power_brake, v_reason_display;
 getter v_ecc, v_ecc_pending, v_ecc_uncorrected, v_accounting, v_accounting_size, v_none;
 
-/* The result of a call as an exit status, once it has been said. */
+/* Prints an error for the result of a call, and returns the exit status for it. */
 int smi_fail(const char *what, nvmlReturn_t r);
 
 /* Each writes to out and returns the exit status. */
@@ -40,14 +40,14 @@ int smi_version(FILE *out);
 enum subject { QUERY_GPU, QUERY_COMPUTE_APPS, QUERY_ACCOUNTED_APPS, SUBJECTS };
 struct query {
 	enum subject subject;
-	const char *fields; /* as they were given */
+	const char *fields; /* as on the command line */
 	bool header, units;
 };
 int smi_query_check(const struct query *q);
 int smi_query(FILE *out, nvmlDevice_t device, const struct query *q, bool first);
 void smi_query_help(FILE *out, enum subject subject);
 
-/* -q: all of it, or the sections of the bits, as text or as XML. */
+/* The arguments of -q: the sections as bits, and text or XML. */
 struct report {
 	unsigned int sections; /* 0: all */
 	bool xml;
@@ -55,20 +55,20 @@ struct report {
 int smi_sections(const char *names, unsigned int *bits);
 int smi_report(FILE *out, nvmlDevice_t device, const struct report *what);
 
-/* dmon and pmon: the arguments after that word. */
+/* dmon and pmon, with the arguments after that word. */
 int smi_monitor(const char *which, int argc, char **argv);
 
-/* The GPU that is meant by an index, a UUID or a bus id; the only one for NULL. */
+/* Finds the GPU for an index, a UUID or a PCI address. NULL stands for the only one. */
 int smi_device(const char *id, nvmlDevice_t *device);
 
-/* The compute processes; the caller frees *out. */
+/* Returns the compute processes. The caller frees *out. */
 nvmlReturn_t smi_processes(nvmlDevice_t device, nvmlProcessInfo_t **out, unsigned int *n);
 
-/* A number of decimal digits from least to most; -1: it is not. */
+/* Parses a decimal number from least to most. Returns -1 if it is not one. */
 long smi_number(const char *text, long least, long most);
 void smi_sleep(long milliseconds);
 
-/* Begins and ends the session; each says what is wrong. */
+/* Begin and end the session, and print errors. */
 int smi_open(void);
 void smi_close(void);
 

@@ -1,11 +1,11 @@
-/* The table that people know: 91 columns, in the layout of driver 550. */
+/* The default table: 91 columns, in the layout of driver 550. */
 #include <string.h>
 
 #include "table.h"
 
 #define LINE "+-----------------------------------------------------------------------------------------+\n"
 
-/* At most room bytes; of what is longer the end stays, after three dots. */
+/* Shortens a text to room bytes: three dots and its end. */
 static const char *tail(const char *text, size_t room, char *out)
 {
 	size_t n = strlen(text);
@@ -17,7 +17,7 @@ static const char *tail(const char *text, size_t room, char *out)
 	return out;
 }
 
-/* The same, but the start stays: model names differ at their start. */
+/* Shortens a text to its start, because model names differ there. */
 static const char *head(const char *text, size_t room, char *out)
 {
 	if (strlen(text) <= room)
@@ -27,8 +27,8 @@ static const char *head(const char *text, size_t room, char *out)
 	return out;
 }
 
-/* One byte is one column: what is not plain ASCII becomes a question mark, so
- * that a name can neither shift the box nor send control codes to a terminal. */
+/* Replaces bytes that are not printable ASCII by question marks, so that each byte is one column,
+ * and a name can neither shift the table nor send control codes to a terminal. */
 static void plain(char *out, size_t size, const char *text)
 {
 	size_t i = 0;
@@ -38,7 +38,7 @@ static void plain(char *out, size_t size, const char *text)
 	out[i] = 0;
 }
 
-/* A worker's number may be nonsense: nine digits are as many as have room. */
+/* Converts bytes to MiB. A worker may send any number, so it is limited to nine digits. */
 static unsigned long long mib(unsigned long long bytes)
 {
 	return bytes >> 20 < 999999999 ? bytes >> 20 : 999999999;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What the table shows; drawing it is a pure function of this. */
+/* The content of the table. Printing it is a pure function of this. */
 struct smi_process {
 	unsigned int pid;
 	unsigned long long bytes;
@@ -13,11 +13,11 @@ struct smi_process {
 struct smi_view {
 	char name[96], driver[80], bus[32];
 	int cuda;               /* 12040: 12.4 */
-	int degrees;            /* Celsius; -1: not known */
-	long watts, limit;      /* -1: not known */
-	int fan, state;         /* per cent, and 0 is P0; -1: not known */
-	long long errors;       /* that ECC could not correct; -1: not known */
-	int ecc;                /* whether it is on; -1: not known */
+	int degrees;            /* Celsius; -1: unknown */
+	long watts, limit;      /* -1: unknown */
+	int fan, state;         /* percent, and 0 for P0; -1: unknown */
+	long long errors;       /* uncorrected ECC errors; -1: unknown */
+	int ecc;                /* 1 if ECC is enabled; -1: unknown */
 	unsigned int load;      /* percent */
 	unsigned long long used, total; /* bytes */
 	const struct smi_process *processes;

@@ -1,4 +1,4 @@
-/* topo: how GPUs are joined, of which there is one. */
+/* topo: the connections between GPUs. There is only one GPU. */
 #include <string.h>
 
 #include "smi.h"

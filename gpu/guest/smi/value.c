@@ -1,4 +1,4 @@
-/* Single values, as text without unit. A call that fails leaves the value unknown. */
+/* Getters of single values, as text without unit. If a call fails, the value is unknown. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -17,7 +17,7 @@ static void text(struct value *v, const char *s)
 	snprintf(v->text, sizeof v->text, "%s", s);
 }
 
-/* One of a list of words. */
+/* Sets a value to the word with index n. */
 static void word(struct value *v, nvmlReturn_t r, unsigned int n, const char *const *words, unsigned int count)
 {
 	if (r == NVML_SUCCESS && n < count)

@@ -1,4 +1,4 @@
-/* What the table shows, asked from NVML. */
+/* Gets the content of the table from NVML. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@ nvmlReturn_t smi_processes(nvmlDevice_t device, nvmlProcessInfo_t **out, unsigne
 	nvmlReturn_t r = NVML_ERROR_MEMORY;
 
 	*out = NULL;
-	for (unsigned int room = 64; room <= 65536; room = *n + 64) { /* they may become more meanwhile */
+	for (unsigned int room = 64; room <= 65536; room = *n + 64) { /* their number may grow in the meantime */
 		nvmlProcessInfo_t *p = realloc(*out, room * sizeof *p);
 
 		if (!p)
@@ -37,13 +37,13 @@ static nvmlReturn_t processes(nvmlDevice_t device, struct smi_process **out, uns
 		q->pid = p[i].pid;
 		q->bytes = p[i].usedGpuMemory;
 		if (nvmlSystemGetProcessName(q->pid, q->name, sizeof q->name) != 0)
-			q->name[0] = '?'; /* it has ended meanwhile */
+			q->name[0] = '?'; /* it has ended in the meantime */
 	}
 	free(p);
 	return r;
 }
 
-/* What the card may tell of itself. */
+/* Gets the readings of the GPU's sensors. */
 static void sensors(nvmlDevice_t device, struct smi_view *v)
 {
 	nvmlEnableState_t on, pending;

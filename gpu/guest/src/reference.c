@@ -42,8 +42,8 @@ static void reference_destroy(struct object *o)
 	free(r->name);
 }
 
-/* Creates a reference with the default state: point filter, clamped addresses, and numbers that
- * are not converted. */
+/* Creates a reference with the default state: point filter, clamped addresses, and a format of
+ * one float. */
 static struct reference *make(uint64_t context)
 {
 	struct reference *r = object_new(sizeof *r, KIND_REFERENCE, object_ids(1), context);

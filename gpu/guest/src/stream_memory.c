@@ -6,7 +6,7 @@
 
 #define BATCH_LIMIT 256 /* CUDA: a batch has fewer operations */
 #define CAN_WAIT 92     /* CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 */
-#define BARRIER_GPU 1u   /* CU_STREAM_MEMORY_BARRIER_TYPE_GPU; 0 is the system's */
+#define BARRIER_GPU 1u   /* CU_STREAM_MEMORY_BARRIER_TYPE_GPU; 0 is CU_STREAM_MEMORY_BARRIER_TYPE_SYS */
 
 _Static_assert(sizeof(CUstreamBatchMemOpParams) == 48 && offsetof(CUstreamBatchMemOpParams, writeValue.address) == 8 &&
 		       offsetof(CUstreamBatchMemOpParams, writeValue.value64) == 16 &&

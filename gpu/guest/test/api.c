@@ -1,5 +1,5 @@
-/* Tests of the library against a real worker: "api NAME" runs one, "api list"
- * names them; the Go tests run them all, on a host and in a VM. */
+/* Tests of the library against a real worker: "api NAME" runs one, "api list" prints their
+ * names. The Go tests run all of them, on a host and in a VM. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -69,7 +69,7 @@ static void threads(void)
 	EXPECT(total == THREADS * ROUNDS * 32);
 }
 
-/* Larger than the arena, odd offsets, all ways. */
+/* Copies that are larger than the arena, with odd offsets, in all directions. */
 static void copies(void)
 {
 	size_t n = (40u << 20) + 12345;
@@ -111,7 +111,7 @@ static void copies(void)
 	CHECK(cuMemcpy2D(&q));
 	EXPECT(memcmp(a, b, 30000) == 0);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(d + n, a, 8)); /* one byte too far */
-	/* Pinned regions come and go more often than there are numbers. */
+	/* Allocates and frees more pinned regions than there are numbers. */
 	for (int i = 0; i < 1500; i++) {
 		CHECK(cuMemHostAlloc((void **)&pin, 8192, 0));
 		pin[8191] = (unsigned char)i;
@@ -136,7 +136,7 @@ static void events(void)
 	CHECK(cuStreamCreate(&u, CU_STREAM_NON_BLOCKING));
 	CHECK(cuEventCreate(&a, 0));
 	CHECK(cuEventCreate(&b, 0));
-	CHECK(cuEventQuery(a)); /* never recorded: done */
+	CHECK(cuEventQuery(a)); /* an event that was never recorded is done */
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, a, b));
 	CHECK(cuMemAlloc(&p, 4));
 	CHECK(cuMemsetD32(p, 0, 1));
@@ -239,7 +239,7 @@ static void bad_handles(void)
 		GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy(h));
 		GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(junk[i]));
 	}
-	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize((CUstream)(void *)f)); /* of another kind */
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize((CUstream)(void *)f)); /* a handle of another kind */
 	CHECK(cuCtxCreate(&gone, 0, 0));
 	CHECK(cuStreamCreate(&s, 0));
 	CHECK(cuCtxDestroy(gone));
@@ -261,7 +261,7 @@ static void out_of_memory(void)
 	CHECK(cuMemAlloc(&q, total * 3 / 4));
 }
 
-/* An attribute that says yes is a promise: it and the function agree. */
+/* An attribute is 1 if and only if its functions work. */
 static void attributes(void)
 {
 	static const int no[] = {88, 91, 132};
@@ -299,7 +299,7 @@ static void attributes(void)
 	CHECK(cuMemAlloc(&p, 4096));
 	CHECK(cuPointerGetAttribute(&type, 2, p + 4095));
 	EXPECT(type == CU_MEMORYTYPE_DEVICE);
-	CHECK(cuMemcpy(p, (CUdeviceptr)(uintptr_t)host, 4096)); /* the addresses say which way */
+	CHECK(cuMemcpy(p, (CUdeviceptr)(uintptr_t)host, 4096)); /* the addresses determine the direction */
 	CHECK(cuDeviceGetAttribute(&value, 99, 0)); /* HOST_REGISTER_SUPPORTED */
 	EXPECT(value == 1);
 	CHECK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
@@ -308,7 +308,7 @@ static void attributes(void)
 	GIVES(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetAttribute(&value, 16, 1));
 }
 
-/* An illegal address is this process's error, and it stays. */
+/* An illegal address is an error of this process, and the context keeps it. */
 static void illegal_address(void)
 {
 	CUfunction f = demo_start("poke");
@@ -321,8 +321,8 @@ static void illegal_address(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
 }
 
-/* Whatever is made in the moment in which the context fails has the context's
- * error, and is not unknown. */
+/* Calls that use objects created while the context fails return the context's error, and not
+ * that the object is unknown. */
 static void made_at_fault(void)
 {
 	CUdeviceptr wild = 0x10;
@@ -349,8 +349,8 @@ static void made_at_fault(void)
 	}
 }
 
-/* From then on no call of that context pretends that it was done, also those that
- * wait for nothing: launches, events, small copies. Another context works on. */
+/* After a fault, all calls of the context return its error, including those that wait for
+ * nothing: launches, events, small copies. Another context continues to work. */
 static void after_fault(void)
 {
 	CUfunction f = demo_start("poke"), g;
@@ -418,7 +418,7 @@ static void forks(void)
 		CUdeviceptr q;
 
 		GIVES(CUDA_ERROR_NOT_INITIALIZED, cuMemcpyDtoH(&got, p, 4));
-		(void)demo_start("poke"); /* a session of its own */
+		(void)demo_start("poke"); /* this process opens its own session */
 		CHECK(cuMemAlloc(&q, 1 << 20));
 		CHECK(cuMemsetD32(q, 5, 1));
 		CHECK(cuMemcpyDtoH(&got, q, 4));
@@ -430,8 +430,8 @@ static void forks(void)
 	EXPECT(status == 77);
 }
 
-/* The version is known before cuInit, which a process that has asked for it, and its
- * child, may still call. */
+/* The version can be queried before cuInit. Afterwards the process, and its child, can still
+ * call cuInit. */
 static void early_version(void)
 {
 	int early = 0, late = 0, n, status;
@@ -506,8 +506,8 @@ static const struct test tests[] = {
 static const struct test *const all[] = {tests, work_tests, cluster_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
 	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests, reference_tests, coredump_tests, green_tests};
 
-/* Those that wait until the Go test has done something to their worker. */
-static bool needs_a_hand(const char *name)
+/* Reports whether a test waits until the Go test has done something to its worker. */
+static bool needs_go_test(const char *name)
 {
 	static const char *const names[] = {"dead_worker", "stopped_worker", "dead_worker_full"};
 
@@ -517,12 +517,12 @@ static bool needs_a_hand(const char *name)
 	return false;
 }
 
-/* The names of all others. */
+/* Prints the names of all other tests. */
 static int list(void)
 {
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		for (const struct test *t = all[i]; t->name; t++)
-			if (!needs_a_hand(t->name))
+			if (!needs_go_test(t->name))
 				puts(t->name);
 	return 0;
 }

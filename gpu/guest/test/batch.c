@@ -6,7 +6,7 @@
 #define N 6u
 #define BYTES 256u
 
-/* Six places of each kind: the program's memory, pinned memory, the device's. */
+/* Six places of each kind: ordinary memory of the program, pinned memory, device memory. */
 struct places {
 	unsigned char own[N][BYTES], *pinned;
 	CUdeviceptr device, other;
@@ -56,19 +56,19 @@ static void batch_copies(void)
 		sizes[i] = BYTES;
 	}
 	CHECK(cuMemcpyBatchAsync(dst, src, sizes, N, a, from, 2, &fail, p.stream));
-	memset(p.own, 0xee, sizeof p.own); /* they have been staged */
+	memset(p.own, 0xee, sizeof p.own); /* the sources have been staged */
 	CHECK(cuStreamSynchronize(p.stream));
 	for (unsigned int i = 0; i < N; i++)
 		EXPECT(all_are(dst[i], (unsigned char)(i + 1)));
 	EXPECT(fail == 77);
-	/* From the device into each kind, in one batch, and back. */
+	/* Copies from the device into each kind of memory, in one batch, and back. */
 	CUdeviceptr to[4] = {p.other, HOST(p.pinned), HOST(p.pinned + BYTES), HOST(p.own[0])}, back[4];
 	for (unsigned int i = 0; i < 4; i++)
 		back[i] = p.other + (i + 1) * BYTES;
 	CHECK(cuMemcpyBatchAsync_v2(to, src + 0, (size_t[]){0, 0, 0, 0}, 4, a, from, 1, p.stream)); /* nothing */
 	CHECK(cuMemcpyBatchAsync_v2(to, (CUdeviceptr[]){dst[1], dst[2], dst[3], dst[4]}, sizes, 4, a, from, 1, p.stream));
 	CHECK(cuMemcpyBatchAsync_v2_ptsz(back, to, sizes, 4, a + 1, from, 1, p.stream));
-	memset(p.pinned, 0xee, N * BYTES); /* that it has been read is what the order says */
+	memset(p.pinned, 0xee, N * BYTES); /* the access order guarantees that it has been read */
 	CHECK(cuStreamSynchronize(p.stream));
 	for (unsigned int i = 0; i < 4; i++)
 		EXPECT(all_are(back[i], (unsigned char)(i + 2)));
@@ -81,7 +81,7 @@ static void batch_copies(void)
 	EXPECT(all_are(p.device, 5));
 }
 
-/* What a batch says is wrong: nothing of it is copied, and which one it was is told. */
+/* If a copy of a batch is invalid, nothing is copied, and its index is returned. */
 static void batch_refused(void)
 {
 	CUmemcpyAttributes a[2] = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY}, {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY}};
@@ -106,7 +106,7 @@ static void batch_refused(void)
 	WRONG(SIZE_MAX, dst, src, NULL, N, a, from, 1);
 	WRONG(SIZE_MAX, dst, src, sizes, N, a, from, 0);
 	WRONG(SIZE_MAX, dst, src, sizes, 1, a, from, 2); /* more lists than copies */
-	WRONG(SIZE_MAX, dst, src, sizes, N, a, from + 1, 1); /* not from the first on */
+	WRONG(SIZE_MAX, dst, src, sizes, N, a, from + 1, 1); /* the list does not begin at the first copy */
 	WRONG(SIZE_MAX, dst, src, sizes, N, a, ((size_t[]){0, 0}), 2);
 	WRONG(SIZE_MAX, dst, src, sizes, N, a, ((size_t[]){0, N}), 2);
 	a[1].srcAccessOrder = 0;
@@ -158,7 +158,7 @@ static void batch_boxes(void)
 	for (unsigned int i = 0; i < W * H * D; i++)
 		in[i] = i + 1;
 	CHECK(cuArray3DCreate_v2(&array, &desc));
-	/* Tight in memory, into the array at (1, 2, 1), and bytes beside it. */
+	/* From packed memory into the array at (1, 2, 1), and bytes of memory. */
 	ops[0].src = pointer(HOST(in), 0, 0);
 	ops[0].dst = (CUmemcpy3DOperand){.type = CU_MEMCPY_OPERAND_TYPE_ARRAY, .op.array = {array, {1, 2, 1}}};
 	ops[1].src = pointer(HOST(in), 0, 0);
@@ -184,7 +184,7 @@ static void batch_boxes(void)
 	CHECK(cuMemcpy3DWithAttributesAsync_ptsz(&ops[1], 0, NULL));
 	CHECK(cuMemcpy3DBatchAsync_ptsz(2, ops, NULL, 0, NULL));
 	CHECK(cuMemcpy3DBatchAsync_v2_ptsz(2, ops, 0, NULL));
-	/* What is wrong. */
+	/* Invalid arguments. */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync(0, ops, &fail, 0, p.stream));
 	EXPECT(fail == SIZE_MAX);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync(2, ops, &fail, 1, p.stream));
@@ -212,7 +212,7 @@ static void batch_boxes(void)
 	CHECK(cuArrayDestroy(array));
 }
 
-/* Hints about managed memory: they are checked, and the bytes stay. */
+/* Hints about managed memory are checked, and do not change the bytes. */
 static void batch_managed(void)
 {
 	CUmemLocation to[2] = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, {CU_MEM_LOCATION_TYPE_HOST, 0}}, nowhere = {CU_MEM_LOCATION_TYPE_DEVICE, 7};
@@ -256,7 +256,7 @@ static void batch_managed(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchBatchAsync(at, sizes, 3, to, from, 2, 0, p.stream));
 }
 
-/* What the callback has been told. */
+/* The last call of the log callback. */
 struct told {
 	unsigned int times;
 	int level;
@@ -271,12 +271,12 @@ static void tell(void *data, int level, char *message, size_t length)
 	memcpy(t->message, message, length + 1);
 	t->level = level;
 	t->times++;
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit()); /* what goes wrong here is not told */
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit()); /* errors in the callback are not passed to it */
 	GIVES(CUDA_ERROR_NOT_PERMITTED, cuLogsRegisterCallback(tell, data, NULL));
 }
 
-/* Takes the file that a dump has written away. */
-static size_t take(const char *path, char *text, size_t room)
+/* Reads the file that a dump has written, and removes it. */
+static size_t read_and_remove(const char *path, char *text, size_t room)
 {
 	FILE *f = fopen(path, "r");
 	size_t n = f ? fread(text, 1, room - 1, f) : 0;
@@ -306,33 +306,33 @@ static void error_log(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(handle));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuDeviceGetLuid(NULL, NULL, 0));
 	EXPECT(told.times == 1);
-	/* Three lines: that of the callback's own call is between. */
+	/* Three lines: the one of the callback's own call is in the middle. */
 	size = 60;
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&from, text, &size, 0)); /* not one fits */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&from, text, &size, 0)); /* not even one fits */
 	EXPECT(size == 0);
 	size = sizeof text;
 	CHECK(cuLogsDumpToMemory(&from, text, &size, 0));
 	EXPECT(size == strlen(text) && text[size - 1] == '\n' && strstr(text, "[CUDA][E][cuDeviceGetLuid] ") && strstr(text, "[cuGLInit] "));
 	size = sizeof text;
-	CHECK(cuLogsDumpToMemory(&from, text, &size, 0)); /* it has gone on */
+	CHECK(cuLogsDumpToMemory(&from, text, &size, 0)); /* from has advanced to the end */
 	EXPECT(size == 0);
-	/* More than is kept: the oldest go, and that is said. */
+	/* More messages than are kept: the oldest are removed, and a line reports that. */
 	for (int i = 0; i < 600; i++)
 		GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit());
 	CHECK(cuLogsDumpToFile(&all, path, 0));
-	EXPECT(take(path, text, sizeof text) > 20000 && !strstr(text, "cuDeviceGetLuid") && text[0] == '[' && strstr(text, "are gone]\n") < strchr(text, '\n'));
+	EXPECT(read_and_remove(path, text, sizeof text) > 20000 && !strstr(text, "cuDeviceGetLuid") && text[0] == '[' && strstr(text, "are gone]\n") < strchr(text, '\n'));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit());
 	CHECK(cuLogsDumpToFile(&all, path, 0));
-	EXPECT(take(path, text, sizeof text) && strchr(text, '\n') == strrchr(text, '\n'));
+	EXPECT(read_and_remove(path, text, sizeof text) && strchr(text, '\n') == strrchr(text, '\n'));
 	setenv("CUDA_LOG_FILE", path, 1);
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit());
-	EXPECT(take(path, text, sizeof text) && strstr(text, "[cuGLInit]"));
+	EXPECT(read_and_remove(path, text, sizeof text) && strstr(text, "[cuGLInit]"));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsCurrent(&from, 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(NULL, NULL, &size, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToFile(NULL, "/nowhere/at/all", 0));
 }
 
-/* What newer forms of functions add. */
+/* Tests the additional arguments of newer forms of functions. */
 static void newer_forms(void)
 {
 	unsigned int operations[2] = {0, 12}, can[2] = {77, 77};

@@ -1,4 +1,4 @@
-/* Stream capture. */
+/* Tests of stream capture. */
 #include "api.h"
 
 struct work {
@@ -47,8 +47,8 @@ static CUstreamCaptureStatus status(CUstream s)
 	return st;
 }
 
-/* Work forks to a second stream and joins again, as PyTorch does it; nothing
- * runs before the launch, and every launch runs all. */
+/* Work forks to a second stream and joins again, as in PyTorch. Nothing runs before the launch,
+ * and every launch runs everything. */
 static void capture_fork(void)
 {
 	struct work w = start();
@@ -75,7 +75,7 @@ static void capture_fork(void)
 	CHECK(cuStreamGetCaptureInfo(w.s, &st, &id, &seen, &deps, &n));
 	EXPECT(st == CU_STREAM_CAPTURE_STATUS_ACTIVE && id && n == 2);
 	CHECK(cuMemsetD32Async(w.p + 16, 7, 1, w.s));
-	CHECK(cuMemcpyDtoDAsync(w.p + 20, w.p, 0, w.s)); /* nothing to copy: no node */
+	CHECK(cuMemcpyDtoDAsync(w.p + 20, w.p, 0, w.s)); /* a copy of 0 bytes adds no node */
 	CHECK(cuStreamEndCapture(w.s, &g));
 	EXPECT(g == seen && status(w.s) == 0 && status(w.u) == 0);
 	n = 8;
@@ -87,7 +87,7 @@ static void capture_fork(void)
 	CHECK(cuGraphInstantiateWithFlags(&x, g, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
 	for (int i = 0; i < 1000; i++)
 		CHECK(cuGraphLaunch(x, w.s));
-	add(&w, w.u, 15, 1); /* the streams are as before */
+	add(&w, w.u, 15, 1); /* the streams are not capturing any more */
 	CHECK(cuCtxSynchronize());
 	EXPECT(word(&w, 0) == 1000 && word(&w, 1) == 2000 && word(&w, 2) == 3000 && word(&w, 3) == 2000 && word(&w, 4) == 7);
 	GIVES(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(w.fork)); /* until it is recorded again */
@@ -126,7 +126,7 @@ static void capture_kinds(void)
 			     .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = w.p, .dstPitch = 8, .WidthInBytes = 8, .Height = 2};
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	CHECK(cuMemcpy2DAsync(&box, w.s));
-	CHECK(cuMemcpyDtoHAsync(out, w.p, 16, w.s)); /* not done now, though pageable */
+	CHECK(cuMemcpyDtoHAsync(out, w.p, 16, w.s)); /* not done now, although the memory is pageable */
 	CHECK(cuLaunchHostFunc(w.s, called, &calls));
 	CHECK(cuGraphLaunch(child, w.s));
 	CHECK(cuMemcpyDtoHAsync(pinned, w.p + 32, 4, w.s));
@@ -151,7 +151,7 @@ static void capture_kinds(void)
 	EXPECT(out[0] == 500 && calls == 51 && *pinned == 5 * 51);
 }
 
-/* Into a graph that the program has. */
+/* Captures into a graph of the program. */
 static void capture_into(void)
 {
 	struct work w = start();
@@ -171,7 +171,7 @@ static void capture_into(void)
 	CHECK(cuGraphDestroy(inner));
 }
 
-/* Ends a capture that is lost: no graph. */
+/* Ends an invalidated capture, which gives no graph. */
 static void lost(CUstream s)
 {
 	CUgraph g = (CUgraph)(void *)&g;
@@ -181,7 +181,7 @@ static void lost(CUstream s)
 	EXPECT(g == NULL && status(s) == CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-/* Calls that a capturing stream, or a thread that captures, must not make. */
+/* Calls that are not allowed in a capturing stream, or in a thread that captures. */
 static void capture_forbidden(void)
 {
 	struct work w = start();
@@ -212,12 +212,12 @@ static void capture_forbidden(void)
 	lost(w.s);
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuMemAlloc(&p, 16)); /* allowed there, and not part of the graph */
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, w.s)); /* not a graph's */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, w.s)); /* it does not belong to a graph */
 	CHECK(cuStreamEndCapture(w.s, &g));
 }
 
-/* Unjoined work, another stream's end, a wait for what is outside; two captures
- * stay apart, and events of a capture cannot be asked. */
+/* Unjoined work, an end in another stream, and a wait for work outside of the capture. Two
+ * captures are separate, and events of a capture cannot be queried. */
 static void capture_edges(void)
 {
 	struct work w = start();
@@ -251,7 +251,7 @@ static void capture_edges(void)
 	GIVES(CUDA_ERROR_CAPTURED_EVENT, cuStreamWaitEvent(w.u, w.fork, 0));
 }
 
-/* A stream that goes while it takes part leaves what it has captured. */
+/* If a stream is destroyed while it participates, the capture keeps its work. */
 static void capture_streams_go(void)
 {
 	struct work w = start();
@@ -282,7 +282,7 @@ static void capture_streams_go(void)
 	EXPECT(word(&w, 0) == 4 && word(&w, 1) == 2);
 }
 
-/* The legacy stream and a blocking stream that captures; streams that go. */
+/* The legacy stream beside a capturing blocking stream, and streams that are destroyed. */
 static void capture_legacy(void)
 {
 	struct work w = start();
@@ -300,7 +300,7 @@ static void capture_legacy(void)
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32(w.p, 0, 1));
 	lost(blocking);
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_RELAXED));
-	CHECK(cuMemsetD32(w.p, 3, 1)); /* a stream that does not block is no matter */
+	CHECK(cuMemsetD32(w.p, 3, 1)); /* allowed, because the capturing stream is non-blocking */
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamAddCallback(w.s, (CUstreamCallback)(void *)called, &data, 0));
 	lost(w.s);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(w.join, w.s, CU_EVENT_RECORD_EXTERNAL));
@@ -337,7 +337,7 @@ static void *elsewhere(void *arg)
 	return NULL;
 }
 
-/* What another thread may do while this one captures. */
+/* The calls that another thread may make while this one captures. */
 static void capture_modes(void)
 {
 	enum { GLOBAL = CU_STREAM_CAPTURE_MODE_GLOBAL, LOCAL = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, RELAXED = CU_STREAM_CAPTURE_MODE_RELAXED };
@@ -393,8 +393,8 @@ static CUkernelNodeAttrValue attribute(CUgraph g, size_t i, int id)
 	return v;
 }
 
-/* A kernel has the attributes that its stream had when it was captured; those of the
- * stream alone stay there. */
+/* A kernel has the attributes that its stream had when it was captured. Attributes that only
+ * streams have are not copied. */
 static void capture_attributes(void)
 {
 	struct work w = start();
@@ -431,7 +431,7 @@ static void capture_attributes(void)
 	CHECK(cuGraphGetNodes(g, nodes, &n));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
 
-	/* As a program changes them by itself; parameters change none. */
+	/* The program can change attributes; changing parameters does not change them. */
 	CHECK(cuGraphKernelNodeSetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
 	window.accessPolicyWindow.num_bytes = 65;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
@@ -442,7 +442,7 @@ static void capture_attributes(void)
 	EXPECT(attribute(g, 1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).accessPolicyWindow.num_bytes == 64);
 	EXPECT(attribute(g, 1, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP).memSyncDomainMap.remote == 1);
 	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
-	CHECK(cuGraphKernelNodeGetParams_v2(nodes[1], &k)); /* the parameters before are gone */
+	CHECK(cuGraphKernelNodeGetParams_v2(nodes[1], &k)); /* the old parameters are freed */
 	CHECK(cuGraphExecKernelNodeSetParams_v2(x, nodes[1], &k));
 	CHECK(cuGraphLaunch(x, fast));
 	CHECK(cuStreamSynchronize(fast));

@@ -1,7 +1,7 @@
-/* Kernels whose blocks are in clusters. */
+/* Tests of kernels whose blocks are in clusters. */
 #include "api.h"
 
-/* A device without clusters refuses them where they are asked for. */
+/* A device without clusters returns an error for calls that request them. */
 static void no_clusters(void)
 {
 	CUlaunchAttribute attributes[2] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE},
@@ -24,7 +24,7 @@ static void no_clusters(void)
 	CHECK(cuCtxSynchronize());
 }
 
-/* What libraries of kernels with clusters say about each of them. */
+/* The attributes that libraries set for kernels with clusters. */
 static void cluster_attributes(CUfunction f)
 {
 	int value = -1;
@@ -38,7 +38,7 @@ static void cluster_attributes(CUfunction f)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
 }
 
-/* A cluster of two blocks; alone is how many blocks of it fit. */
+/* Occupancy of clusters of two blocks. */
 static void occupancy_of_clusters(CUfunction f, CUlaunchConfig config)
 {
 	CUlaunchAttribute three = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {3, 1, 1}};
@@ -50,7 +50,7 @@ static void occupancy_of_clusters(CUfunction f, CUlaunchConfig config)
 	EXPECT(clusters > 0 && clusters <= each * sms / 2);
 	CHECK(cuOccupancyMaxPotentialClusterSize(&size, f, &config));
 	EXPECT(size == 8);
-	config.attrs = &three; /* a grid of four is not of such clusters */
+	config.attrs = &three; /* a grid of four cannot be divided into such clusters */
 	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&clusters, f, &config));
 	config.numAttrs = 0;
 	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&clusters, f, &config));
@@ -108,8 +108,8 @@ static void with_clusters(void)
 	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuLaunchKernelEx(&config, f, params, NULL));
 }
 
-/* Attributes that let a kernel begin earlier, or say what is only a wish, change nothing
- * that a program can see; their events are done when the kernel is. */
+/* Attributes that allow a kernel to begin earlier, and hints, have no effect that a program can
+ * observe. Their events are done when the kernel is. */
 static void launch_attributes(void)
 {
 	CUevent e, c;
@@ -131,7 +131,7 @@ static void launch_attributes(void)
 	CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	CHECK(cuEventCreate(&c, CU_EVENT_DISABLE_TIMING));
 	a[3].value.programmaticEvent.event = e;
-	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernelEx(&config, f, params, NULL)); /* of no event, and nothing was launched */
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernelEx(&config, f, params, NULL)); /* there is no event, and nothing was launched */
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 0);
 	a[4].value.launchCompletionEvent.event = c;
@@ -142,11 +142,11 @@ static void launch_attributes(void)
 	EXPECT(got == 5);
 	a[4].value.launchCompletionEvent.flags = 2;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, f, params, NULL));
-	a[4].id = 13; /* a node that kernels change */
+	a[4].id = 13; /* an attribute of a node that kernels can change */
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, f, params, NULL));
 }
 
-/* The usual soft GPU has clusters, one that says it is an 8.6 has not (TestClusters). */
+/* The default soft GPU has clusters; one with compute capability 8.6 does not (TestClusters). */
 static void clusters(void)
 {
 	int has;

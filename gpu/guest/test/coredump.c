@@ -30,7 +30,7 @@ static void expect_text(bool global, int attrib, const char *want)
 	EXPECT(strcmp(got, want) == 0);
 }
 
-/* What is set holds for the program, or for one context, and nothing turns dumps on. */
+/* Settings apply to the program or to one context, and none enables dumps. */
 static void coredump_settings(void)
 {
 	char file[1024], host[256] = "", wrong[1100];
@@ -55,9 +55,9 @@ static void coredump_settings(void)
 	snprintf(file, sizeof file, "corepipe.cuda.%s.%d", host, (int)getpid());
 	expect_text(false, CU_COREDUMP_PIPE, file);
 
-	CHECK(say(true, CU_COREDUMP_LIGHTWEIGHT, true)); /* contexts follow the program … */
+	CHECK(say(true, CU_COREDUMP_LIGHTWEIGHT, true)); /* a context has the program's setting … */
 	EXPECT(yes(false, CU_COREDUMP_LIGHTWEIGHT));
-	CHECK(say(false, CU_COREDUMP_LIGHTWEIGHT, false)); /* … until something is set for them */
+	CHECK(say(false, CU_COREDUMP_LIGHTWEIGHT, false)); /* … until its own is set */
 	EXPECT(!yes(false, CU_COREDUMP_LIGHTWEIGHT) && yes(true, CU_COREDUMP_LIGHTWEIGHT));
 	size = 6;
 	CHECK(cuCoredumpSetAttribute(CU_COREDUMP_FILE, "/tmp/b", &size));
@@ -66,7 +66,7 @@ static void coredump_settings(void)
 	CHECK(cuCtxPopCurrent(&popped));
 	EXPECT(popped == b && yes(false, CU_COREDUMP_LIGHTWEIGHT) && yes(false, CU_COREDUMP_TRIGGER_HOST));
 	size = 7;
-	CHECK(cuCoredumpSetAttributeGlobal(CU_COREDUMP_FILE, "/tmp/all", &size)); /* as much as size says */
+	CHECK(cuCoredumpSetAttributeGlobal(CU_COREDUMP_FILE, "/tmp/all", &size)); /* only size bytes of it */
 	expect_text(false, CU_COREDUMP_FILE, "/tmp/al");
 	CHECK(cuCoredumpSetAttributeGlobal(CU_COREDUMP_PIPE, "pipe", &(size_t){5}));
 	expect_text(false, CU_COREDUMP_PIPE, "pipe");
@@ -83,14 +83,14 @@ static void coredump_settings(void)
 	GIVES(CUDA_ERROR_NOT_PERMITTED, say(false, CU_COREDUMP_ENABLE_ON_EXCEPTION, true));
 	GIVES(CUDA_ERROR_NOT_PERMITTED, say(true, CU_COREDUMP_ENABLE_ON_EXCEPTION, true));
 	GIVES(CUDA_ERROR_NOT_PERMITTED, say(true, CU_COREDUMP_ENABLE_USER_TRIGGER, true));
-	GIVES(CUDA_ERROR_NOT_PERMITTED, say(false, CU_COREDUMP_ENABLE_USER_TRIGGER, false)); /* no context's */
+	GIVES(CUDA_ERROR_NOT_PERMITTED, say(false, CU_COREDUMP_ENABLE_USER_TRIGGER, false)); /* not allowed for contexts */
 	GIVES(CUDA_ERROR_NOT_PERMITTED, cuCoredumpSetAttribute(CU_COREDUMP_PIPE, "pipe", &(size_t){5}));
 	EXPECT(!yes(false, CU_COREDUMP_ENABLE_ON_EXCEPTION));
 
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(0, file, &size));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(8, file, &size));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_FILE, file, NULL));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_FILE, file, &(size_t){7})); /* no room for the NUL */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_FILE, file, &(size_t){7})); /* the NUL does not fit */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_GENERATION_FLAGS, file, &(size_t){3}));
 	memset(wrong, 'x', sizeof wrong);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuCoredumpSetAttribute(CU_COREDUMP_FILE, wrong, &(size_t){sizeof wrong}));

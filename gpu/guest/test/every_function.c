@@ -1,5 +1,5 @@
-/* Every function of the table, with nothing and with rubbish: it returns, and
- * the library goes on working. */
+/* Calls every function of the table with zeros and with invalid arguments. Each call returns,
+ * and the library continues to work. */
 #define BASALT_CUDA_IMPLEMENTATION
 #include "every_function.h"
 
@@ -16,7 +16,7 @@ CUdeviceptr good_address(void)
 	return device_bytes;
 }
 
-/* Functions to which no object has to be there: they forget, or only remember. */
+/* Reports whether a function accepts handles of objects that do not exist. */
 static bool takes_anything(const char *name)
 {
 	static const char *const names[] = {"cuMemFree_v2"};
@@ -27,12 +27,12 @@ static bool takes_anything(const char *name)
 	return false;
 }
 
-/* Whether the result is wrong for one that is refused. */
+/* Reports whether a refused function has returned another error than the table's. */
 static bool not_refused(const char *name, CUresult result)
 {
 	for (const struct refusal *r = refusals; r->name; r++)
 		if (strcmp(r->name, name) == 0 && r->result != result) {
-			fprintf(stderr, "%s gives %d, the table says that it is refused with %d\n", name, result, r->result);
+			fprintf(stderr, "%s gives %d, want %d, because the table has it as refused\n", name, result, r->result);
 			return true;
 		}
 	return false;
@@ -44,10 +44,10 @@ static void still_works(CUcontext context, const char *after)
 	CUdeviceptr p;
 	CUgraph g;
 
-	(void)cuStreamEndCapture(CU_STREAM_PER_THREAD, &g); /* one that the call has begun */
+	(void)cuStreamEndCapture(CU_STREAM_PER_THREAD, &g); /* end a capture that the call has begun */
 	if (cuCtxSetCurrent(context) != 0 || cuMemAlloc_v2(&p, 4) != 0 || cuMemsetD32_v2(p, 0xfeed, 1) != 0 ||
 	    cuMemcpyDtoH_v2(&back, p, 4) != 0 || cuMemFree_v2(p) != 0 || back != 0xfeed) {
-		fprintf(stderr, "after %s the library does not work any more\n", after);
+		fprintf(stderr, "the library does not work after %s, want that it does\n", after);
 		exit(1);
 	}
 }
@@ -65,7 +65,7 @@ static void every_function(void)
 		CUresult r = c->call();
 
 		if (c->handles && r == 0 && !takes_anything(c->name)) {
-			fprintf(stderr, "%s succeeds with a handle that is none\n", c->name);
+			fprintf(stderr, "%s succeeds with an invalid handle, want an error\n", c->name);
 			wrong = 1;
 		}
 		wrong |= not_refused(c->name, r);
@@ -75,8 +75,8 @@ static void every_function(void)
 	CHECK(cuCtxDestroy_v2(context));
 }
 
-/* Structs, unions and arrays: what is right arrives, and what the table says is
- * refused is. Both a device with code for a function and one without are right. */
+/* Structs, unions and arrays: valid ones reach the worker, and those that the table refuses are
+ * refused. The results of devices with and without code for a function are both correct. */
 static void exact_calls_of_structs(void)
 {
 	CUcontext context;
@@ -87,7 +87,7 @@ static void exact_calls_of_structs(void)
 	CHECK(cuMemAlloc_v2(&device_bytes, 1024));
 	for (const struct exact_call *c = exact_calls; c->name; c++, calls++) {
 		CUresult r = c->call();
-		/* A device with tensor maps looks at their sizes, which are none here. */
+		/* A device with tensor maps checks their sizes, which are invalid here. */
 		bool looked = r == CUDA_ERROR_INVALID_VALUE && strncmp(c->name, "cuTensorMap", strlen("cuTensorMap")) == 0;
 
 		if (r != c->want && r != c->without && !looked) {

@@ -1,11 +1,11 @@
-/* For the generated list of calls with bad arguments. */
+/* Declarations for the generated list of calls with invalid arguments. */
 #ifndef BASALT_TEST_EVERY_FUNCTION_H
 #define BASALT_TEST_EVERY_FUNCTION_H
 
 #include "api.h"
 
-/* One call of a function: handles says whether it was given one of an object,
- * or a device, that is not there. */
+/* One call of a function. handles is true if an argument is the handle of an object, or a
+ * device, that does not exist. */
 struct bad_call {
 	const char *name;
 	CUresult (*call)(void);
@@ -13,8 +13,8 @@ struct bad_call {
 };
 extern const struct bad_call bad_calls[]; /* the last has no name */
 
-/* One call of a function that takes structs or arrays: what it gives, and what on
- * a device that has no code for it. */
+/* One call of a function with structs or arrays: its result, and its result on a device that
+ * has no code for it. */
 struct exact_call {
 	const char *name;
 	CUresult (*call)(void);
@@ -22,20 +22,20 @@ struct exact_call {
 };
 extern const struct exact_call exact_calls[]; /* the last has no name */
 
-/* What a function answers, whatever it is given, that a vGPU does not have. */
+/* The error of a function that vGPUs do not support, for all arguments. */
 struct refusal {
 	const char *name;
 	CUresult result;
 };
 extern const struct refusal refusals[]; /* the last has no name */
 
-/* What is no handle, no device and no known value of an enumeration. */
+/* A value that is not a valid handle, device, or value of an enumeration. */
 #define RUBBISH 0x5eed5eedu
-/* Sizes stay within the scratch memory, which a pointer leads to. */
+/* A size that is within the scratch memory, which pointers lead to. */
 #define FEW 7u
-/* Zeroed memory of the program for a pointer to lead to. */
+/* Returns zeroed memory of the program. */
 void *scratch(void);
-/* A kibibyte of the device's memory. */
+/* Returns the address of one KiB of device memory. */
 CUdeviceptr good_address(void);
 
 #endif

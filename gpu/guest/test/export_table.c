@@ -1,9 +1,9 @@
-/* The tables without names, as NVIDIA's runtime library uses them. */
+/* Tests of the export tables, in the way in which NVIDIA's runtime library uses them. */
 #include "api.h"
 
 typedef void (*slot)(void);
 
-/* From the text form of an id. */
+/* Finds a table by the text form of its ID. */
 static const slot *table(const char *text)
 {
 	const void *found;
@@ -62,7 +62,7 @@ static void export_tables(void)
 	CHECK(cuDevicePrimaryCtxRelease(0));
 }
 
-/* cuBLAS looks up the stream behind a handle, and what is its own of it. */
+/* cuBLAS looks up the stream of a handle, and its identity. */
 static void tools_streams(void)
 {
 	const slot *t = table(CONTEXT);
@@ -117,14 +117,14 @@ static void context_storage(void)
 	int a, b, x;
 
 	CHECK(cuInit(0));
-	GIVES(CUDA_ERROR_INVALID_CONTEXT, put(NULL, &a, &x, NULL)); /* none is current */
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, put(NULL, &a, &x, NULL)); /* no context is current */
 	CHECK(cuCtxCreate(&c, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, get(&v, NULL, &a));
 	CHECK(put(NULL, &a, &x, gone));
 	CHECK(put(c, &b, &b, NULL));
 	CHECK(get(&v, (CUcontext)-1, &a));
 	EXPECT(v == &x);
-	CHECK(put(c, &a, &a, gone)); /* again: the new value */
+	CHECK(put(c, &a, &a, gone)); /* the same key again gets the new value */
 	CHECK(get(&v, c, &a));
 	EXPECT(v == &a);
 	CHECK(delete(c, &b));
@@ -138,7 +138,7 @@ static void context_storage(void)
 
 static void interop_off(void)
 {
-	EXPECT(!table(AUTHENTICITY)); /* also before there is a session */
+	EXPECT(!table(AUTHENTICITY)); /* even before there is a session */
 	CHECK(cuInit(0));
 	EXPECT(!table(AUTHENTICITY) && !table(AUTHENTICITY));
 }
@@ -151,7 +151,8 @@ static void *ask(void *result)
 	return NULL;
 }
 
-/* What the answers have to be, only the vendor's runtime says (make test-vendor). */
+/* Whether the answers are correct can only be tested with the vendor's runtime (make
+ * test-vendor). */
 static void interop_on(void)
 {
 	unsigned char a[16], b[16], other[16];
@@ -159,7 +160,7 @@ static void interop_on(void)
 	const slot *t;
 	pthread_t thread;
 
-	EXPECT(!table(AUTHENTICITY)); /* nobody knows yet whether it is on */
+	EXPECT(!table(AUTHENTICITY)); /* it is not known yet whether interop is on */
 	CHECK(cuInit(0));
 	EXPECT((t = table(AUTHENTICITY)) && table(AUTHENTICITY) == t && (size_t)t[0] == 3 * sizeof *t);
 	answer = (CUresult (*)(unsigned int, unsigned long long, void *))t[1];
@@ -179,7 +180,7 @@ static void interop_on(void)
 	EXPECT(memcmp(a, other, sizeof a) != 0);
 }
 
-/* Whether it is on, the host's operator decides; the test is told. */
+/* The host's operator decides whether interop is on; the test reads it from INTEROP. */
 static void interop(void)
 {
 	if (getenv("INTEROP"))

@@ -1,6 +1,6 @@
-/* Functions that no other test calls with good arguments: older versions of
- * functions, forms for per-thread default streams, and what is merely remembered.
- * guest_test.go looks whether any function of the table is left out. */
+/* Calls functions that no other test calls with valid arguments: older versions, forms for
+ * per-thread default streams, and functions that only store a value. good_test.go checks that
+ * no function of the table is missing. */
 #include "good.h"
 
 static void good_contexts(void)
@@ -29,7 +29,7 @@ static void good_contexts(void)
 	CHECK(cuCtxSetFlags(4));
 	CHECK(cuCtxGetFlags(&flags));
 	EXPECT(flags == 4);
-	CHECK(cuCtxSetLimit(0, 8192)); /* the stack */
+	CHECK(cuCtxSetLimit(0, 8192)); /* the size of the stack */
 	CHECK(cuCtxGetLimit(&limit, 0));
 	EXPECT(limit == 8192);
 	CHECK(cuCtxSetCacheConfig(2));
@@ -44,7 +44,7 @@ static void good_contexts(void)
 	CHECK(cuCtxAttach(&c, 0));
 	EXPECT(c == all[0]);
 	CHECK(cuCtxDetach(all[0]));
-	CHECK(cuCtxGetApiVersion(all[0], &flags)); /* it is still there */
+	CHECK(cuCtxGetApiVersion(all[0], &flags)); /* it still exists */
 	CHECK(cuCtxDetach(all[0]));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxGetApiVersion(all[0], &flags));
 	CHECK(cuDevicePrimaryCtxSetFlags(0, 1));
@@ -85,7 +85,7 @@ static void good_devices(void)
 	EXPECT(text && *text);
 }
 
-/* Its parameters: three pointers and a number. */
+/* Checks the information about vecadd's parameters: three pointers and a number. */
 static void parameters(CUfunction f, CUkernel k)
 {
 	size_t offset = 77, size = 77;
@@ -139,7 +139,7 @@ static void good_functions(void)
 	parameters(of_kernel, k);
 }
 
-/* A file with the PTX; the caller removes it. */
+/* Creates a file with the PTX. The caller removes it. */
 static void ptx_file(char path[])
 {
 	size_t size = strlen(kernels_ptx);
@@ -201,7 +201,7 @@ static void good_launches(void)
 	EXPECT(word_at(p) == 6);
 }
 
-/* As programs did before CUDA 4, and as pycuda still does. */
+/* Launches as programs did before CUDA 4, and as pycuda still does. */
 static void good_kept_launches(void)
 {
 	CUfunction f = demo_start("poke");
@@ -259,7 +259,7 @@ static void good_streams(void)
 	CHECK(cuStreamGetId(NULL, &other));
 	EXPECT(id != other);
 	CHECK(cuMemAlloc_v2(&p, sizeof got));
-	/* A soft GPU has no such operation; a card writes. */
+	/* A soft GPU does not have these operations; a physical GPU writes. */
 	CHECK(cuMemsetD32_v2(p, 1, 2));
 	CHECK(cuCtxSynchronize());
 	for (int wide = 0; wide < 2; wide++) {
@@ -271,7 +271,7 @@ static void good_streams(void)
 		CHECK(cuMemcpyDtoH_v2(got, p, sizeof got));
 		EXPECT(got[0] == (r ? 1 : wide ? 8 : 7) && got[1] == 1);
 	}
-	for (int form = 0; form < 8; form++) { /* what the word is: nothing waits */
+	for (int form = 0; form < 8; form++) { /* the value that the word has, so that nothing waits */
 		CUstream in = form & 2 ? NULL : s;
 		uint64_t word = 9;
 
@@ -309,7 +309,7 @@ static void good_streams(void)
 	CHECK(cuStreamDestroy(s));
 }
 
-/* Every form of one, on a word that it sets, and one that it leaves. */
+/* Calls every form of memset on a word that it sets, and checks another that it must not. */
 static void good_memsets(void)
 {
 	CUstream s;

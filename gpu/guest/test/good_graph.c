@@ -1,4 +1,4 @@
-/* Functions of graphs and capture that no other test calls with good arguments. */
+/* Calls functions of graphs and capture that no other test calls with valid arguments. */
 #include "good.h"
 
 /* A chain of a kernel that writes, a memset of the next word, a copy of both to the
@@ -47,7 +47,7 @@ static void make(struct chain *c)
 	CHECK(cuGraphAddNode(&c->host, c->graph, &c->copy, 1, &node));
 }
 
-/* Launches it, and the four words are these. */
+/* Launches the graph and checks the four words. */
 static void runs(struct chain *c, CUgraphExec x, unsigned int first, unsigned int second, unsigned int third)
 {
 	unsigned int got[4], calls = c->calls;
@@ -94,7 +94,7 @@ static void good_graph_forms(void)
 		CHECK(cuGraphExecDestroy(x[i]));
 }
 
-/* What the nodes do, asked for, and changed in the graph. */
+/* Queries the nodes' parameters, and changes them in the graph. */
 static void good_graph_nodes(void)
 {
 	CUDA_KERNEL_NODE_PARAMS_v1 k = {0};
@@ -128,10 +128,10 @@ static void good_graph_nodes(void)
 	CHECK(cuGraphNodeSetParams(c.set, &set));
 	CHECK(cuGraphMemsetNodeGetParams(c.set, &m));
 	EXPECT(m.value == 13);
-	runs(&c, x, 11, 12, 12); /* the graph was changed, not what was made of it */
+	runs(&c, x, 11, 12, 12); /* only the graph was changed, not the executable graph */
 }
 
-/* The same, changed in what was made of the graph. */
+/* Changes the same parameters in the executable graph. */
 static void good_graph_changes(void)
 {
 	struct chain c;

@@ -1,4 +1,4 @@
-/* Graphs that the program builds. */
+/* Tests of graphs that the program builds. */
 #include "api.h"
 
 static CUDA_KERNEL_NODE_PARAMS kernel_params(CUfunction f, unsigned int blocks, unsigned int threads, void **params)
@@ -49,7 +49,7 @@ struct taken {
 	unsigned int *word, want, calls, stale, first, at;
 };
 
-/* Takes away what a launch has written, so that what an older one wrote is not found again. */
+/* Reads and clears what a launch has written, so that the next call cannot find old data. */
 static void take(void *p)
 {
 	struct taken *t = p;
@@ -62,8 +62,8 @@ static void take(void *p)
 	t->calls++;
 }
 
-/* Every kind of node, as a diamond with a tail that goes to the host and back,
- * and a child; launched a thousand times. */
+/* A graph with every kind of node: a diamond, a tail that goes to the host and back, and a
+ * child. It is launched a thousand times. */
 static void graph_kinds(void)
 {
 	CUfunction count = demo_start("count");
@@ -107,7 +107,7 @@ static void graph_kinds(void)
 	CHECK(cuGraphAddChildGraphNode(&child, g, &in, 1, inner));
 	CHECK(cuGraphAddEventWaitNode(&waited, g, NULL, 0, f));
 	CHECK(cuGraphAddEventRecordNode(&recorded, g, (CUgraphNode[]){child, waited}, 2, e));
-	three = two = 1000; /* the values were taken when the nodes were made */
+	three = two = 1000; /* the values were copied when the nodes were created */
 	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
 	for (int i = 0; i < 1000; i++)
 		CHECK(cuGraphLaunch(x, s));
@@ -118,7 +118,7 @@ static void graph_kinds(void)
 	EXPECT(pinned[0] == 0 && pinned[1] == 64 && pageable[0] == 192 && pageable[1] == 64);
 	EXPECT(taken.calls == 1000);
 	if (taken.stale)
-		fprintf(stderr, "%u of %u calls did not find %u: call %u found %u\n", taken.stale, taken.calls, taken.want, taken.at, taken.first);
+		fprintf(stderr, "%u of %u calls of the host function read old data, want %u in all: call %u read %u\n", taken.stale, taken.calls, taken.want, taken.at, taken.first);
 	EXPECT(taken.stale == 0);
 	from[0] = 41; /* read when it runs */
 	CHECK(cuGraphLaunch(x, NULL));
@@ -128,7 +128,7 @@ static void graph_kinds(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(x, s));
 }
 
-/* A thousand kernels in a graph with eight branches; runs follow each other. */
+/* A graph with a thousand kernels in eight branches. Its launches run one after the other. */
 static void graph_relaunch(void)
 {
 	CUfunction count = demo_start("count");
@@ -182,7 +182,7 @@ static void graph_edges(void)
 	CHECK(cuGraphAddDependencies_v2(g, (CUgraphNode[]){n[0], n[1]}, (CUgraphNode[]){n[1], n[2]}, NULL, 2));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies_v2(g, &n[0], &n[1], NULL, 1)); /* twice */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies_v2(g, &n[0], &n[0], NULL, 1));
-	/* All or none: the second edge is there already. */
+	/* None is added, because the second edge already exists. */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies_v2(g, (CUgraphNode[]){n[0], n[0]}, (CUgraphNode[]){n[2], n[1]}, NULL, 2));
 	CHECK(cuGraphGetEdges_v2(g, NULL, NULL, NULL, &count));
 	EXPECT(count == 3);
@@ -238,22 +238,22 @@ static void graph_clones(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroyNode(n[1]));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddEmptyNode(&found, g, &n[1], 1));
 	CHECK(cuGraphGetNodes(g, NULL, &count));
-	EXPECT(count == 2); /* the node that failed is not there */
+	EXPECT(count == 2); /* the node that failed was not added */
 
 	CHECK(cuGraphAddChildGraphNode(&found, clone, NULL, 0, g));
 	CHECK(cuGraphChildGraphNodeGetGraph(found, &inner));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(inner)); /* the node's */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(inner)); /* it belongs to the node */
 	CHECK(cuGraphDebugDotPrint(clone, "/dev/null", CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
 	GIVES(CUDA_ERROR_OPERATING_SYSTEM, cuGraphDebugDotPrint(clone, "/nonexistent/graph", 0));
 	CHECK(cuGraphDestroy(g));
 	CHECK(cuGraphDestroy(clone));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(inner, NULL, &count)); /* went with its node */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(inner, NULL, &count)); /* it was destroyed with its node */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphChildGraphNodeGetGraph(found, &of_node));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(g));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&x, g, 0));
 }
 
-/* What cannot be run is refused where it is added. */
+/* Nodes that cannot be run are refused when they are added. */
 static void graph_refused(void)
 {
 	CUgraphNode found;
@@ -271,7 +271,7 @@ static void graph_refused(void)
 	CHECK(cuCtxSynchronize());
 }
 
-/* Parameters of one node, of all, and nodes that are switched off. */
+/* Changes the parameters of one node and of all nodes, and disables nodes. */
 static void graph_updates(void)
 {
 	CUfunction poke = demo_start("poke");
@@ -296,14 +296,14 @@ static void graph_updates(void)
 	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
 	CHECK(cuGraphLaunch(x, NULL));
 	v = 2;
-	CHECK(cuGraphExecKernelNodeSetParams(x, b, &k)); /* not for the launch before */
+	CHECK(cuGraphExecKernelNodeSetParams(x, b, &k)); /* this does not affect the earlier launch */
 	CHECK(cuMemcpyDtoH(got, p, 8));
 	EXPECT(got[0] == 1 && got[1] == 1);
 	CHECK(cuGraphLaunch(x, NULL));
 	CHECK(cuMemcpyDtoH(got, p, 8));
 	EXPECT(got[0] == 1 && got[1] == 2);
 	v = 3;
-	CHECK(cuGraphKernelNodeSetParams(a, &k)); /* the graph, not what was made of it */
+	CHECK(cuGraphKernelNodeSetParams(a, &k)); /* changes the graph, not the executable graph */
 	CHECK(cuGraphLaunch(x, NULL));
 	CHECK(cuMemcpyDtoH(got, p, 8));
 	EXPECT(got[0] == 1 && got[1] == 2);
@@ -320,8 +320,8 @@ static void graph_updates(void)
 	EXPECT(got[1] == 3);
 }
 
-/* Updates by graphs of another shape; a child, and a host function that is
- * exchanged between launches. */
+/* Updates by graphs of another structure, and of a child and a host function between
+ * launches. */
 static void graph_exchanges(void)
 {
 	CUfunction poke = demo_start("poke");
@@ -350,7 +350,7 @@ static void graph_exchanges(void)
 	CHECK(cuGraphAddEmptyNode(&c, other, &c, 1));
 	GIVES(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(x, other, &info));
 	EXPECT(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED && info.errorNode == c);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecKernelNodeSetParams(x, c, &k)); /* of another graph */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecKernelNodeSetParams(x, c, &k)); /* a node of another graph */
 	CHECK(cuGraphCreate(&other, 0));
 	CHECK(cuGraphAddHostNode(&c, other, NULL, 0, &h));
 	CHECK(cuGraphAddChildGraphNode(&b, other, &c, 1, g));
@@ -376,7 +376,8 @@ static int settled(const int *p, int want)
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST) == want;
 }
 
-/* Destroyed while it runs; user objects go when the last graph and the last run do. */
+/* A graph is destroyed while it runs. User objects are destroyed with the last graph and the
+ * last launch. */
 static void graph_lifetimes(void)
 {
 	CUfunction count = demo_start("count");
@@ -414,7 +415,7 @@ static void graph_lifetimes(void)
 	EXPECT(got == 3 * 256 * rounds);
 	EXPECT(settled(&ends, 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(o, 1));
-	/* A context takes its executable graphs with it. */
+	/* Executable graphs are destroyed with their context. */
 	CHECK(cuGraphCreate(&g, 0));
 	CHECK(cuGraphAddEmptyNode(&a, g, NULL, 0));
 	CHECK(cuUserObjectCreate(&o, &ends, gone, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
@@ -428,7 +429,8 @@ static void graph_lifetimes(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecDestroy(x));
 }
 
-/* A kernel's fault in a graph is the context's for ever; nothing after it is called. */
+/* A kernel's fault in a graph is the context's permanent error. No later host function is
+ * called. */
 static void graph_fault(void)
 {
 	CUfunction poke = demo_start("poke");
@@ -455,7 +457,7 @@ static void graph_fault(void)
 	CHECK(cuGraphDestroy(g));
 }
 
-/* Numbers that the program gives are looked at before anything is done. */
+/* Numbers of the program are checked before anything is done. */
 static void graph_bad(void)
 {
 	CUfunction poke = demo_start("poke");
@@ -502,7 +504,7 @@ struct crowd {
 	unsigned int place;
 };
 
-/* Captures, launches, updates and destroys beside others that do the same. */
+/* A thread that captures, launches, updates and destroys graphs beside others. */
 static void *one_of_many(void *arg)
 {
 	struct crowd *c = arg;

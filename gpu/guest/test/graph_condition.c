@@ -1,4 +1,4 @@
-/* Tests of conditional nodes: graphs that choose, and repeat, by what kernels set. */
+/* Tests of conditional nodes, whose conditions kernels set. */
 #include <stdint.h>
 
 #include "api.h"
@@ -6,7 +6,7 @@
 static const char kernels[] =
 	".version 6.0\n.target sm_50\n.address_size 64\n"
 	".extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);\n"
-	/* *p -= 1, and that is the condition */
+	/* count_down(handle, p): decrements *p and sets the condition to it. */
 	".visible .entry count_down(.param .u64 handle, .param .u64 p)\n{\n"
 	"\t.reg .b64 %h, %p;\n\t.reg .b32 %v;\n"
 	"\tld.param.u64 %h, [handle];\n\tld.param.u64 %p, [p];\n"
@@ -51,7 +51,7 @@ static unsigned int word(int i)
 	return v;
 }
 
-/* A kernel of one thread behind another node, if there is one. */
+/* Adds a kernel of one thread, which depends on another node if behind is not NULL. */
 static CUgraphNode kernel(CUgraph g, CUgraphNode behind, CUfunction f, void *a, void *b)
 {
 	void *params[] = {a, b};
@@ -70,7 +70,7 @@ static CUgraphNode adds(CUgraph g, CUgraphNode behind, int i, unsigned int n)
 	return kernel(g, behind, add, &p, &n);
 }
 
-/* A conditional node; its bodies are *out. */
+/* Adds a conditional node. *out becomes its bodies. */
 static CUgraphNode condition(CUgraph g, CUgraphNode behind, CUgraphConditionalHandle h, int type, unsigned int size, CUgraph **out)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL, .conditional = {.handle = h, .type = type, .size = size}};
@@ -102,7 +102,7 @@ static void run(CUgraph g, int times)
 	CHECK(cuGraphExecDestroy(x));
 }
 
-/* One body or the other, by a value that a kernel sets; what comes behind sees it. */
+/* A kernel's value selects whether a body runs. Later nodes read what the body has written. */
 static void condition_if(void)
 {
 	CUgraphConditionalHandle h, alone;
@@ -129,7 +129,8 @@ static void condition_if(void)
 	EXPECT(word(0) == 4 && word(1) == 2 && word(2) == 6 && word(3) == 8);
 }
 
-/* As often as the kernel in the body says, one inside of another, in each launch. */
+/* The kernel in the body determines how often it runs, also with nested nodes, in each
+ * launch. */
 static void condition_while(void)
 {
 	CUgraphConditionalHandle outer, inner;
@@ -157,7 +158,7 @@ static void condition_while(void)
 	CHECK(cuGraphDestroy(g));
 }
 
-/* The body whose number the value is, or none. */
+/* The value is the number of the body that runs, if there is one. */
 static void condition_switch(void)
 {
 	CUgraph g, *body;
@@ -220,7 +221,7 @@ static void no_host(void *p)
 	(void)p;
 }
 
-/* What CUDA does not allow, and the memory of a handle comes back. */
+/* Calls that CUDA does not allow. The memory of a handle is freed. */
 static void condition_refused(void)
 {
 	CUDA_HOST_NODE_PARAMS host = {no_host, NULL};
@@ -236,7 +237,7 @@ static void condition_refused(void)
 	CHECK(cuGraphCreate(&g, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&n, g, NULL, 0, &p)); /* no handle */
 	p.conditional.handle = words;
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&n, g, NULL, 0, &p)); /* nor that */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&n, g, NULL, 0, &p)); /* the handle of another graph */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphConditionalHandleCreate(&h, g, NULL, 0, 2));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphConditionalHandleCreate(&h, NULL, NULL, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphConditionalHandleCreate(NULL, g, NULL, 0, 0));
@@ -265,7 +266,7 @@ static void condition_refused(void)
 	EXPECT(free_bytes() == before);
 }
 
-/* An if with a kernel in its body that adds so much. */
+/* Creates a graph with a conditional node, whose body has a kernel that adds value. */
 static CUgraph adding(unsigned int value, int type, unsigned int n, CUgraphNode *in_body)
 {
 	CUgraph g, *body;
@@ -276,7 +277,7 @@ static CUgraph adding(unsigned int value, int type, unsigned int n, CUgraphNode 
 	return g;
 }
 
-/* Bodies are updated as other graphs are; so are conditions and first values. */
+/* Bodies, conditions and first values are updated like other graphs. */
 static void condition_updates(void)
 {
 	CUdeviceptr p;
@@ -300,10 +301,10 @@ static void condition_updates(void)
 	EXPECT(word(0) == 101);
 	h = adding(2, CU_GRAPH_COND_TYPE_IF, 1000, &m);
 	CHECK(cuGraphExecUpdate_v2(x, h, &info));
-	CHECK(cuGraphDestroy(h)); /* the executable graph has its condition */
+	CHECK(cuGraphDestroy(h)); /* the executable graph keeps its condition */
 	CHECK(cuGraphLaunch(x, NULL));
 	EXPECT(word(0) == 1101);
-	h = adding(0, CU_GRAPH_COND_TYPE_IF, 1000, &m); /* whose body does not run */
+	h = adding(0, CU_GRAPH_COND_TYPE_IF, 1000, &m); /* its body does not run */
 	CHECK(cuGraphExecUpdate_v2(x, h, &info));
 	CHECK(cuGraphLaunch(x, NULL));
 	EXPECT(word(0) == 1101);

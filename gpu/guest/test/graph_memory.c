@@ -39,7 +39,7 @@ static unsigned int word(CUdeviceptr p)
 	return got;
 }
 
-/* A graph that allocates, writes, copies out and frees, launched again and again. */
+/* A graph that allocates, writes, copies out and frees, launched repeatedly. */
 static void memory_inside(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS a = params_of(SIZE), got;
@@ -85,7 +85,7 @@ static void memory_inside(void)
 	}
 	EXPECT(attribute(0) == 0 && attribute(1) == SIZE && attribute(3) == SIZE);
 	CHECK(cuGraphExecDestroy(x));
-	CHECK(cuGraphInstantiateWithFlags(&x, g, 0)); /* now there is none */
+	CHECK(cuGraphInstantiateWithFlags(&x, g, 0)); /* now there is no other executable graph */
 	CHECK(cuGraphDestroy(g));
 	CHECK(cuGraphLaunch(x, NULL));
 	CHECK(cuCtxSynchronize());
@@ -93,7 +93,8 @@ static void memory_inside(void)
 	EXPECT(attribute(2) == 0 && free_bytes() == before);
 }
 
-/* What a graph does not free is the program's until that frees it, or another graph. */
+/* Memory that a graph allocates and does not free belongs to the program, until the program or
+ * another graph frees it. */
 static void memory_outside(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS a = params_of(SIZE);
@@ -115,7 +116,7 @@ static void memory_outside(void)
 		CHECK(cuGraphLaunch(x, NULL));
 		EXPECT(word(a.dptr) == 7 && attribute(0) == SIZE);
 		CHECK(cuPointerGetAttribute(&type, 2, a.dptr));
-		GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(x, NULL)); /* it is still the program's */
+		GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(x, NULL)); /* the program has not freed the memory */
 		if (i % 2)
 			CHECK(cuMemFree(a.dptr));
 		else
@@ -126,7 +127,7 @@ static void memory_outside(void)
 	CHECK(cuGraphAddMemFreeNode(&n, h, NULL, 0, a.dptr));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&n, g, NULL, 0, a.dptr));
 	CHECK(cuGraphInstantiateWithFlags(&y, h, 0));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(y, NULL)); /* nothing to free */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(y, NULL)); /* there is no memory to free */
 	for (int i = 0; i < 3; i++) {
 		CHECK(cuGraphLaunch(x, NULL));
 		CHECK(cuGraphLaunch(y, NULL));
@@ -136,11 +137,11 @@ static void memory_outside(void)
 	for (int i = 0; i < 3; i++)
 		CHECK(cuGraphLaunch(x, NULL));
 	CHECK(cuMemFree(a.dptr));
-	CHECK(cuGraphDestroy(h)); /* another may free it now */
+	CHECK(cuGraphDestroy(h)); /* now another graph may free it */
 	CHECK(cuGraphCreate(&h, 0));
 	CHECK(cuGraphAddMemFreeNode(&n, h, NULL, 0, a.dptr));
 	CHECK(cuGraphLaunch(x, NULL));
-	/* It outlives its graphs. */
+	/* The memory remains allocated after its graphs are destroyed. */
 	CHECK(cuGraphExecDestroy(x));
 	CHECK(cuGraphExecDestroy(y));
 	CHECK(cuGraphDestroy(g));
@@ -151,7 +152,7 @@ static void memory_outside(void)
 	EXPECT(free_bytes() == before && attribute(2) == 0);
 }
 
-/* Stream-ordered allocations of a capture are the graph's. */
+/* Stream-ordered allocations in a capture belong to the graph. */
 static void memory_captured(void)
 {
 	unsigned int got = 0;
@@ -172,7 +173,7 @@ static void memory_captured(void)
 	CHECK(cuMemFreeAsync(p, s));
 	CHECK(cuMemAllocAsync(&q, SIZE, s));
 	CHECK(cuMemsetD32Async(q, 6, SIZE / 4, s));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(mine, s)); /* no graph's */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(mine, s)); /* it does not belong to a graph */
 	CHECK(cuStreamEndCapture(s, &g));
 	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
 	for (int i = 0; i < 3; i++) {
@@ -234,7 +235,7 @@ static void memory_refused(void)
 	CHECK(cuGraphDestroy(g));
 	EXPECT(free_bytes() == before);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
-	/* The context takes it along. */
+	/* The memory is freed with its context. */
 	CHECK(cuGraphAddMemAllocNode(&n, parent, NULL, 0, &a));
 	CHECK(cuCtxDestroy(context));
 	CHECK(cuGraphDestroy(parent));

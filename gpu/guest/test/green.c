@@ -17,7 +17,7 @@ static int attribute(int a)
 	return v;
 }
 
-/* All multiprocessors. */
+/* Returns the resource of all multiprocessors. */
 static void all(CUdevResource *r)
 {
 	CHECK(cuDeviceGetDevResource(0, r, CU_DEV_RESOURCE_TYPE_SM));
@@ -34,7 +34,7 @@ static CUgreenCtx green(CUdevResource *r, unsigned int n)
 	return g;
 }
 
-/* Splits: sizes, what is left, what can be joined. */
+/* Splits of resources: their sizes, the remaining part, and which parts can be joined. */
 static void green_splits(void)
 {
 	enum { FINE = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING };
@@ -60,11 +60,11 @@ static void green_splits(void)
 	CHECK(cuDevSmResourceSplitByCount(part, &groups, &r, &rest, FINE, 1));
 	n = major >= 7 ? 2 : 1;
 	EXPECT(groups == 1 && part[0].sm.smCount == n && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount == r.sm.smCount - n);
-	GIVES(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, cuDevSmResourceSplitByCount(other, &groups, &part[0], NULL, FINE, 1)); /* not again … */
+	GIVES(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, cuDevSmResourceSplitByCount(other, &groups, &part[0], NULL, FINE, 1)); /* a part cannot be split … */
 	g = green(part, 1);
 	CHECK(cuGreenCtxGetDevResource(g, &forged, CU_DEV_RESOURCE_TYPE_SM));
 	EXPECT(forged.sm.smCount == n);
-	CHECK(cuDevSmResourceSplitByCount(NULL, &groups, &forged, NULL, FINE, n)); /* … until it is a green context's */
+	CHECK(cuDevSmResourceSplitByCount(NULL, &groups, &forged, NULL, FINE, n)); /* … unless it is the resource of a green context */
 	EXPECT(groups == 1);
 	CHECK(cuGreenCtxDestroy(g));
 	part[1] = rest;
@@ -79,7 +79,7 @@ static void green_splits(void)
 	CHECK(cuDevSmResourceSplitByCount(other, &groups, &r, &rest, FINE, r.sm.smCount));
 	EXPECT(groups == 1 && rest.type == CU_DEV_RESOURCE_TYPE_INVALID);
 	part[1] = other[0];
-	GIVES(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, cuDevResourceGenerateDesc(&d, part, 2)); /* of two splits */
+	GIVES(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, cuDevResourceGenerateDesc(&d, part, 2)); /* parts of two splits */
 	part[1] = part[0];
 	GIVES(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, cuDevResourceGenerateDesc(&d, part, 2)); /* the same twice */
 	GIVES(CUDA_ERROR_INVALID_RESOURCE_TYPE, cuDevResourceGenerateDesc(&d, &rest, 1));
@@ -96,7 +96,7 @@ static void green_splits(void)
 	GIVES(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetDevResource(1, &r, CU_DEV_RESOURCE_TYPE_SM));
 }
 
-/* Work in streams of green contexts, beside the primary context's. */
+/* Work in streams of green contexts, beside work of the primary context. */
 static void green_contexts(void)
 {
 	CUcontext primary, converted, now;
@@ -134,7 +134,7 @@ static void green_contexts(void)
 	CHECK(cuMemAlloc(&out, 4));
 	CHECK(cuMemsetD32(flag, 0, 1));
 	CHECK(cuMemsetD32(out, 0, 1));
-	CHECK(cuCtxSynchronize()); /* streams that follow do not wait for the default one */
+	CHECK(cuCtxSynchronize()); /* the streams do not wait for the default stream */
 	CHECK(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGreenCtxStreamCreate(&none, g, 0, 0));
 	CHECK(cuStreamGetGreenCtx(s, &back));
@@ -147,7 +147,7 @@ static void green_contexts(void)
 	EXPECT(back == g);
 	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
 
-	CHECK(cuCtxSetCurrent(primary)); /* whose memory and modules they are */
+	CHECK(cuCtxSetCurrent(primary)); /* memory and modules belong to it */
 	CHECK(cuStreamGetGreenCtx(NULL, &back));
 	EXPECT(back == NULL);
 	CHECK(cuModuleGetFunction(&own, module, "wait"));
@@ -170,12 +170,12 @@ static void green_contexts(void)
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent(converted));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuGreenCtxDestroy(g));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxFromGreenCtx(&converted, g));
-	CHECK(cuCtxSetCurrent(primary)); /* the other's reference keeps it */
+	CHECK(cuCtxSetCurrent(primary)); /* the reference of the other context keeps it */
 	CHECK(cuMemcpyDtoH(&got, out, 4));
 }
 
-/* A context waits for an event: its streams do, and those that are made later. kind: an
- * ordinary context, or a green one. */
+/* When a context waits for an event, its streams wait, and those that are created later. With
+ * of_green it is a green context. */
 static void waits(bool of_green)
 {
 	CUcontext c, other;
@@ -191,7 +191,7 @@ static void waits(bool of_green)
 	void *params[] = {&flag, &out}, *p;
 
 	CHECK(cuInit(0));
-	if (attribute(19) == 0) /* kernels do not see host memory */
+	if (attribute(19) == 0) /* kernels cannot access host memory */
 		return;
 	if (of_green) {
 		all(&r);
@@ -226,7 +226,7 @@ static void waits(bool of_green)
 	}
 	GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(before));
 	GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(after));
-	CHECK(cuMemsetD32Async(out, 0, 1, blocking)); /* it follows the default stream */
+	CHECK(cuMemsetD32Async(out, 0, 1, blocking)); /* it is ordered with the default stream */
 	GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(blocking));
 	CHECK(cuCtxCreate(&other, 0, 0));
 	CHECK(cuEventCreate(&foreign, CU_EVENT_DISABLE_TIMING));
@@ -236,14 +236,14 @@ static void waits(bool of_green)
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxRecordEvent(NULL, e));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuGreenCtxWaitEvent((CUgreenCtx)(void *)c, e));
 	CHECK(cuCtxSetCurrent(c));
-	CHECK(cuCtxRecordEvent(c, e)); /* after all of it */
+	CHECK(cuCtxRecordEvent(c, e)); /* after all work of the context */
 	GIVES(CUDA_ERROR_NOT_READY, cuEventQuery(e));
 	*word = 1;
 	CHECK(cuEventSynchronize(e));
 	CHECK(cuStreamSynchronize(before));
 	CHECK(cuStreamSynchronize(after));
 	CHECK(cuStreamSynchronize(blocking));
-	CHECK(cuCtxDestroy(other)); /* on a card only now: it waits for the kernels of other contexts */
+	CHECK(cuCtxDestroy(other)); /* only now, because on a physical GPU it waits for the kernels of other contexts */
 	CHECK(cuCtxSetCurrent(c));
 	CHECK(cuMemcpyDtoH(&got, out, 4));
 	EXPECT(got == 0); /* set by the kernel, cleared after it */

@@ -34,7 +34,7 @@ static bool pointer_is(CUdeviceptr p, int attribute, unsigned long long want, si
 	return memcmp(&value, &want, size) == 0;
 }
 
-/* Adds on the device from and to memory that the host reads and writes. */
+/* Adds vectors on the device, in memory that the host reads and writes. */
 static void add(float *a, float *b, float *c)
 {
 	CUmodule module;
@@ -69,7 +69,7 @@ static void copies(unsigned char *pinned)
 	for (size_t i = 0; i < sizeof mine; i++)
 		mine[i] = (unsigned char)(i * 17 + 3);
 	CHECK(cuMemAlloc(&d, sizeof mine));
-	/* As if the pinned memory were the device's. What returns is done. */
+	/* Uses pinned memory as device memory. Synchronous calls are done when they return. */
 	CHECK(cuMemcpyHtoD(h, mine, 40));
 	EXPECT(memcmp(pinned, mine, 40) == 0);
 	CHECK(cuMemcpyHtoD(h, mine, 30000));
@@ -82,7 +82,7 @@ static void copies(unsigned char *pinned)
 	EXPECT(memcmp(pinned, mine, sizeof mine) == 0);
 	CHECK(cuMemsetD8(h + 10, 0xaa, 5));
 	EXPECT(pinned[9] == mine[9] && pinned[10] == 0xaa && pinned[14] == 0xaa && pinned[15] == mine[15]);
-	/* As the host's. */
+	/* Uses it as host memory. */
 	CHECK(cuMemsetD8(d, 0, sizeof mine));
 	CHECK(cuMemcpyHtoD(d, pinned, sizeof mine));
 	CHECK(cuMemcpyDtoH(back, d, sizeof mine));
@@ -90,7 +90,7 @@ static void copies(unsigned char *pinned)
 	memset(pinned, 1, sizeof mine);
 	CHECK(cuMemcpyDtoH(pinned, d, sizeof mine));
 	EXPECT(memcmp(back, pinned, sizeof mine) == 0);
-	/* By address, and with both ends in pinned memory. */
+	/* The direction depends on the addresses; both sides are in pinned memory. */
 	CHECK(cuMemcpy(h, (uintptr_t)mine, sizeof mine));
 	CHECK(cuMemcpy(h + sizeof mine, h, sizeof mine));
 	EXPECT(memcmp(pinned + sizeof mine, mine, sizeof mine) == 0);
@@ -101,8 +101,8 @@ static void copies(unsigned char *pinned)
 	CHECK(cuMemFree(d));
 }
 
-/* A kernel writes to the host's memory and the host has it, without a copy; all of
- * the API takes the pointer for what it is. */
+/* A kernel writes to host memory, and the host reads it without a copy. All functions of the
+ * API accept the pointer. */
 static void host_in_place(void)
 {
 	const size_t size = 1 << 20;
@@ -143,7 +143,7 @@ static void host_in_place(void)
 		CHECK(cuMemFreeHost(v[i]));
 }
 
-/* One memory for both. */
+/* Managed memory, which host and device share. */
 static void managed(void)
 {
 	CUfunction f = demo_start("poke");
@@ -186,7 +186,7 @@ static int range_attribute(CUdeviceptr p, size_t n, int attribute)
 	return value;
 }
 
-/* Advice is of pages: what is told of a range holds for all of it. */
+/* Advice is stored per page: a query of a range returns what all its pages have in common. */
 static void advice(void)
 {
 	const size_t page = 4096, size = 10 * page;
@@ -260,8 +260,8 @@ static void host_free_in_use(void)
 	}
 }
 
-/* Frees and large copies answer at once only where nothing is under way: what was
- * launched before has ended when they return, and a copy's source is the program's. */
+/* Frees and large copies return at once only if no work is running: earlier launches are done
+ * when they return, and the program may change a copy's source. */
 static void waits_for_work(void)
 {
 	enum { BYTES = 1 << 20 };
@@ -305,8 +305,8 @@ static void waits_for_work(void)
 	free(back);
 }
 
-/* There are only so many regions: then pinned memory is ordinary memory, and what
- * must be reached by the device cannot be had, until some is freed. */
+/* If all regions are in use, pinned memory is ordinary memory, and allocations that the device
+ * must be able to access fail, until some memory is freed. */
 static void host_limits(void)
 {
 	enum { MANY = 1100 };
@@ -339,8 +339,8 @@ static void host_limits(void)
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocManaged(&m, 1ull << 40, CU_MEM_ATTACH_GLOBAL));
 }
 
-/* Addresses come again, and mean the new memory then. The window is small, so
- * that they come soon. */
+/* Addresses are used again, and then refer to the new memory. The window is small, so that this
+ * happens soon. */
 static void host_again(void)
 {
 	CUfunction f;
@@ -361,7 +361,7 @@ static void host_again(void)
 	}
 }
 
-/* Every context has the memory, also one that is newer. */
+/* Every context can use the memory, including one that was created later. */
 static void host_contexts(void)
 {
 	CUfunction f = demo_start("poke"), g;
@@ -387,8 +387,8 @@ static void host_contexts(void)
 	CHECK(cuMemFreeHost(p));
 }
 
-/* A child has its parent's pinned memory as it has its other shared memory, and a
- * device of its own. */
+/* A child shares its parent's pinned memory like other shared memory, and has its own
+ * device. */
 static void host_forks(void)
 {
 	CUfunction f = demo_start("poke");
@@ -414,7 +414,7 @@ static void host_forks(void)
 	EXPECT(*p == 7);
 }
 
-/* The program's own memory is copied, and not reached in place. */
+/* Registered memory of the program is copied, and not accessed in place. */
 static void host_registered(void)
 {
 	static unsigned char mine[100000], back[100000];

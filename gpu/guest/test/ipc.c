@@ -1,5 +1,5 @@
-/* Tests of memory and events that two processes share. The other process is a child,
- * made before this one has anything to do with the library. */
+/* Tests of memory and events that two processes share. The other process is a child, which is
+ * created before this process uses the library. */
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -8,10 +8,10 @@
 
 #include "api.h"
 
-#undef cuIpcOpenMemHandle /* the first version of the function, too */
+#undef cuIpcOpenMemHandle /* the first version of the function is tested too */
 
 enum { PEER = 1 /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */ };
-enum { SHAREABLE = 1 << 20 }; /* a card shares no smaller allocations */
+enum { SHAREABLE = 1 << 20 }; /* a physical GPU does not share smaller allocations */
 
 static int other = -1; /* a socket to the other process */
 static pid_t child;
@@ -26,7 +26,7 @@ static void hear(void *what, size_t n)
 	EXPECT(recv(other, what, n, MSG_WAITALL) == (ssize_t)n);
 }
 
-/* Each process waits here for the other. */
+/* Waits until the other process calls it too. */
 static void meet(void)
 {
 	char c = 'm';
@@ -47,7 +47,7 @@ static void apart(void (*run)(void))
 	other = ends[child == 0];
 	(void)close(ends[child != 0]);
 	if (child == 0) {
-		EXPECT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0); /* it does not outlive this test */
+		EXPECT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0); /* so that it ends with this test */
 		if (getppid() != parent)
 			_exit(1);
 		run();
@@ -95,8 +95,8 @@ static bool all_are(CUdeviceptr p, size_t n, unsigned char value)
 
 enum { SIZE = 3 * 1000 * 1000 + 1, ROUNDS = 20000 };
 
-/* The other process reads what was written before it opened the memory, and after;
- * it writes, with a copy and with a kernel. */
+/* The other process reads what was written before and after it opened the memory, and writes
+ * by a copy and by a kernel. */
 static void borrow(void)
 {
 	CUfunction count = demo_start("count");
@@ -111,7 +111,7 @@ static void borrow(void)
 	CHECK(cuMemGetAddressRange(&base, &size, p + SIZE - 1));
 	EXPECT(base == p && size == SIZE);
 	CHECK(cuPointerGetAttribute(&legacy, 10, p));
-	EXPECT(legacy == 0); /* what is borrowed is not lent */
+	EXPECT(legacy == 0); /* memory of another process cannot be shared again */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcGetMemHandle(&h, p));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, NULL));
@@ -124,7 +124,7 @@ static void borrow(void)
 	CHECK(cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuCtxSynchronize());
 	meet();
-	hear(&h, sizeof h); /* a second time, which counts */
+	hear(&h, sizeof h); /* open it a second time, which is counted */
 	CHECK(cuIpcOpenMemHandle_v2(&again, h, PEER));
 	EXPECT(again == p);
 	CHECK(cuIpcCloseMemHandle(p));
@@ -134,7 +134,7 @@ static void borrow(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 1, 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(p));
 	meet();
-	EXPECT(opened() != 0); /* ends with it open */
+	EXPECT(opened() != 0); /* the process ends while the memory is open */
 	meet();
 }
 
@@ -148,7 +148,7 @@ static void ipc_memory(void)
 	(void)demo_start("vecadd");
 	CHECK(cuMemAlloc(&p, SIZE));
 	CHECK(cuMemsetD8(p, 7, SIZE));
-	CHECK(cuCtxSynchronize()); /* no stream of the other process waits for it */
+	CHECK(cuCtxSynchronize()); /* streams of the other process do not wait for it */
 	h = export(p);
 	same = export(p + SIZE / 2);
 	EXPECT(memcmp(&h, &same, sizeof h) == 0);
@@ -170,7 +170,7 @@ static void ipc_memory(void)
 	CHECK(cuMemFree(p));
 }
 
-/* What cannot be shared, and handles that are none. */
+/* Memory that cannot be shared, and invalid handles. */
 static void refuse(void)
 {
 	CUipcMemHandle h;
@@ -215,12 +215,12 @@ static void ipc_refused(void)
 	say(&h, sizeof h);
 	meet();
 	CHECK(cuMemFree(p));
-	CHECK(cuMemGetInfo(&left, &all)); /* gpud is asked, behind the news of the free */
+	CHECK(cuMemGetInfo(&left, &all)); /* this asks gpud, which has received the message about the free before */
 	meet();
 	together();
 }
 
-/* Memory counts once, as long as either process has it. */
+/* Memory is counted once, as long as one of the processes has it. */
 static void hold(void)
 {
 	CUdeviceptr p;
@@ -239,7 +239,7 @@ static void hold(void)
 	meet();
 	p = opened();
 	meet();
-	meet(); /* its context has gone */
+	meet(); /* its context is destroyed */
 	EXPECT(all_are(p, SIZE, 8));
 	meet();
 }
@@ -290,7 +290,8 @@ static void ipc_counts_once(void)
 	EXPECT(free_bytes() >= before + COUNTED);
 }
 
-/* A process that shares its memory is killed, and the other goes on; then the other is. */
+/* A process that shares its memory is killed, and the other continues. Then the other one is
+ * killed. */
 static void die(void)
 {
 	CUipcMemHandle h;
@@ -331,7 +332,7 @@ static void ipc_killed(void)
 	EXPECT(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
 	EXPECT(all_are(p, SIZE, 3));
 	EXPECT(all_are(q, SIZE, 4));
-	do { /* its module goes */
+	do { /* wait until its module is unloaded */
 		CHECK(cuMemGetInfo(&free, &total));
 	} while (total - free > 2 * ((size + 511) & ~(size_t)511));
 	EXPECT(total - free == 2 * ((size + 511) & ~(size_t)511));
@@ -459,7 +460,7 @@ static void ipc_events(void)
 	CHECK(cuEventDestroy(e));
 }
 
-/* Who waits for a record of a process that is killed goes on. */
+/* A wait for a record of a killed process ends. */
 static void record_and_die(void)
 {
 	CUfunction count = demo_start("count");
@@ -498,7 +499,7 @@ static void ipc_event_killed(void)
 	CHECK(cuEventQuery(e));
 }
 
-/* A descriptor goes to the other process. */
+/* Sends a descriptor to the other process. */
 static void send_descriptor(int fd)
 {
 	union {
@@ -606,13 +607,13 @@ static void ipc_mapped(void)
 	before = free_bytes();
 	CHECK(cuMemExportToShareableHandle(&fd, h, DESCRIPTOR, 0));
 	EXPECT(free_bytes() == before);
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemImportFromShareableHandle(&private, (void *)(intptr_t)fd, DESCRIPTOR)); /* its own */
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemImportFromShareableHandle(&private, (void *)(intptr_t)fd, DESCRIPTOR)); /* its own memory */
 	send_descriptor(fd);
 	(void)close(fd);
 	meet();
 	EXPECT(all_are(p, 4 * GRANULE, 8)); /* at both of its places */
 	CHECK(cuMemUnmap(p, 4 * GRANULE));
-	show(p + GRANULE, 2 * GRANULE, h); /* a new one */
+	show(p + GRANULE, 2 * GRANULE, h); /* a new handle */
 	EXPECT(all_are(p + GRANULE, 2 * GRANULE, 8));
 	CHECK(cuMemUnmap(p + GRANULE, 2 * GRANULE));
 	CHECK(cuMemRelease(h));
@@ -621,8 +622,7 @@ static void ipc_mapped(void)
 	together();
 }
 
-/* External memory is what another process has exported: two buffers of it, and what is
- * none. */
+/* External memory that another process has exported: two buffers of it, and invalid ones. */
 static void import_theirs(void)
 {
 	CUDA_EXTERNAL_MEMORY_HANDLE_DESC d = {.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .size = 2 * GRANULE};
@@ -641,13 +641,13 @@ static void import_theirs(void)
 	d.flags = 2;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&none, &d));
 	d.flags = CUDA_EXTERNAL_MEMORY_DEDICATED;
-	d.type = 4; /* Direct3D's */
+	d.type = 4; /* a handle type of Direct3D */
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuImportExternalMemory(&none, &d));
 	d.type = 99;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&none, &d));
 	d.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
 	CHECK(cuImportExternalMemory(&e, &d));
-	EXPECT(close(d.handle.fd) != 0); /* it is the library's now */
+	EXPECT(close(d.handle.fd) != 0); /* the library has closed it */
 	CHECK(cuExternalMemoryGetMappedBuffer(&p, e, &all));
 	CHECK(cuExternalMemoryGetMappedBuffer(&q, e, &some));
 	EXPECT(all_are(p, 2 * GRANULE, 7) && all_are(q, 512, 7));

@@ -4,9 +4,10 @@
 
 #include "api.h"
 
-/* Allocates, frees, and allocates the same size again, beside another allocation, of
- * before free bytes. Returns whether the memory was kept: the worker takes it back when nothing was allocated for a second,
- * and this process may not have run for so long. */
+/* Allocates, frees, and allocates the same size again, beside another allocation; before is the
+ * number of free bytes. Reports whether the memory was kept. It may not be: the worker frees
+ * kept memory if nothing was allocated for a second, and this process may not have run for that
+ * long. */
 static bool reuse(size_t size, size_t before, CUdeviceptr *q, CUdeviceptr *other)
 {
 	CUdeviceptr p;
@@ -21,13 +22,12 @@ static bool reuse(size_t size, size_t before, CUdeviceptr *q, CUdeviceptr *other
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, &byte, 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 1, 1));
-	CHECK(cuMemAlloc(other, size - 1)); /* ends elsewhere */
+	CHECK(cuMemAlloc(other, size - 1)); /* its size differs, so it must not use the kept memory */
 	CHECK(cuMemAlloc(q, size));
 	return *other != p && *q == p;
 }
 
-/* The next allocation of the size gets the memory; to the program it is free
- * meanwhile. */
+/* The next allocation of the size gets the memory. In between it is reported as free. */
 static void kept_reuse(void)
 {
 	const size_t size = 1u << 20;
@@ -51,14 +51,14 @@ static void kept_reuse(void)
 		EXPECT(free_bytes() == before);
 	} while (!kept && ++tries < 20);
 	EXPECT(kept);
-	CHECK(cuMemAlloc(&p, before / 4 * 3)); /* what is kept is not missing */
+	CHECK(cuMemAlloc(&p, before / 4 * 3)); /* kept memory is available */
 	CHECK(cuMemAlloc(&q, before - before / 4 * 3 - 4096));
 	CHECK(cuMemFree(p));
 	CHECK(cuMemFree(q));
 }
 
-/* A copy that still lies in the arena when its memory is freed does not come to who
- * has that memory next. */
+/* A copy whose data is still in the arena when its memory is freed does not overwrite the next
+ * allocation of that memory. */
 static void kept_copies(void)
 {
 	enum { SIZE = 64 << 10 };
@@ -85,7 +85,7 @@ static void kept_copies(void)
 	}
 }
 
-/* Memory is kept for its own context, and goes with it. */
+/* Memory is kept for its own context, and freed with it. */
 static void kept_contexts(void)
 {
 	CUcontext first, second;
@@ -111,10 +111,10 @@ static void kept_contexts(void)
 		CHECK(cuMemFree(q));
 		EXPECT(free_bytes() == before);
 	}
-	EXPECT(reused > 0); /* not always: the worker takes it back when this process rests */
+	EXPECT(reused > 0); /* not always, because the worker frees it if this process does not run */
 }
 
-/* Threads allocate and free at the same time: nobody gets what another one has. */
+/* Threads allocate and free at the same time. None gets memory that another one has. */
 struct user {
 	pthread_t thread;
 	CUcontext context;

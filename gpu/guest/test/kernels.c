@@ -1,5 +1,5 @@
-/* Tests of what kernels do to the program besides what they compute: some cannot
- * run on the device, some print, some end their context. */
+/* Tests of effects of kernels other than their results: some cannot run on the device, some
+ * print, some end their context. */
 #include "api.h"
 
 #define HEAD ".version 6.4\n.target sm_50\n.address_size 64\n"
@@ -15,8 +15,8 @@ static CUmodule module_of(const char *ptx)
 	return m;
 }
 
-/* A kernel that the device cannot run is there; each use of it is an error that
- * does not stay, and the others run. */
+/* A kernel that the device cannot run exists in its module. Each use of it returns an error,
+ * which is not permanent, and other kernels run. */
 static void refused_kernels(void)
 {
 	static const char ptx[] = HEAD ".visible .entry good() { ret; }\n.visible .entry bad()\n{\nfrobnicate.u32 1;\nret;\n}\n";
@@ -88,7 +88,7 @@ static void *teller(void *arg)
 	return NULL;
 }
 
-/* What kernels of several threads print comes whole, once, and all of it. */
+/* The lines that kernels of several threads print appear completely and exactly once. */
 static void printf_threads(void)
 {
 	pthread_t threads[TELLERS];

@@ -1,5 +1,5 @@
-/* Libraries: when they are sent to the worker, and when they go. What is loaded
- * shows in the free memory of the vGPU: each library here has a variable of BIG
+/* Tests of libraries: when they are sent to the worker, and when they are unloaded. The vGPU's
+ * free memory shows how many are loaded, because each library here has a variable of BIG
  * bytes. */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #define KERNELS 300
 #define THREADS 8
 
-/* How many modules have been loaded, and are, since before was free. */
+/* Returns how many modules were loaded since before bytes were free. */
 static size_t loaded_since(size_t before)
 {
 	size_t now = free_bytes();
@@ -18,7 +18,8 @@ static size_t loaded_since(size_t before)
 	return now >= before ? 0 : (before - now) / BIG;
 }
 
-/* PTX of n kernels, k0 and so on, of which each stores its number; free it. */
+/* Returns PTX of n kernels, k0 and so on, each of which stores its number. The caller frees
+ * it. */
 static char *library_text(int n)
 {
 	size_t room = 512 + (size_t)n * 256, at;
@@ -42,7 +43,7 @@ static CUlibrary library_of(const char *text)
 	return l;
 }
 
-/* What the kernel stores. */
+/* Returns the number that the kernel stores. */
 static unsigned int result_of(CUkernel k)
 {
 	unsigned int got = 0xdead;
@@ -64,8 +65,7 @@ static size_t start(CUcontext *c)
 	return free_bytes();
 }
 
-/* However many kernels a library has and however many are used, it is loaded once,
- * and not before. */
+/* A library is loaded at its first use, and only once, whatever the number of its kernels. */
 static void lazy(void)
 {
 	char *text = library_text(100), name[8];
@@ -82,7 +82,7 @@ static void lazy(void)
 	CHECK(cuModuleGetLoadingMode(&mode));
 	EXPECT(mode == CU_MODULE_LAZY_LOADING);
 	l = library_of(text);
-	free(text); /* the library has its own */
+	free(text); /* the library has a copy */
 	EXPECT(loaded_since(before) == 0);
 	CHECK(cuLibraryGetKernel(&k, l, "k57"));
 	EXPECT(loaded_since(before) == 1);
@@ -107,7 +107,7 @@ static void lazy(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelGetFunction((CUfunction *)(void *)&again, k));
 }
 
-/* Each of these is the first to ask. */
+/* Each of these calls is the first use of a library. */
 static void first_uses(void)
 {
 	char *text = library_text(2);
@@ -136,7 +136,7 @@ static void first_uses(void)
 	free(text);
 }
 
-/* What is never used is never sent: not even its errors show. */
+/* A library that is not used is not sent to the worker: even its errors are not reported. */
 static void unused(void)
 {
 	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
@@ -154,12 +154,12 @@ static void unused(void)
 	CUlibrary l;
 	CUkernel k;
 
-	CHECK(cuCtxPopCurrent(&c)); /* a library is no context's */
+	CHECK(cuCtxPopCurrent(&c)); /* a library needs no context */
 	for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
 		CUresult r = cuLibraryLoadData(&l, bad_headers[i].image, NULL, NULL, 0, NULL, NULL, 0);
 
 		if (r != CUDA_ERROR_INVALID_IMAGE)
-			fprintf(stderr, "%s gives %d\n", bad_headers[i].why, r);
+			fprintf(stderr, "cuLibraryLoadData of an image with %s gives %d, want an error for it\n", bad_headers[i].why, r);
 		EXPECT(r == CUDA_ERROR_INVALID_IMAGE);
 	}
 	l = library_of(bad_body);
@@ -172,7 +172,7 @@ static void unused(void)
 	EXPECT(free_bytes() == before);
 }
 
-/* A preserved image is the program's until the first use, and is not read before. */
+/* A preserved image is not copied, and not read before the first use. */
 static void preserved(void)
 {
 	CUlibraryOption options[] = {CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE, CU_LIBRARY_BINARY_IS_PRESERVED}, unknown = 9;
@@ -197,7 +197,7 @@ static void preserved(void)
 	memcpy(number, " 77", 3);
 	CHECK(cuLibraryGetKernel(&k, kept, "k0"));
 	EXPECT(result_of(k) == 77);
-	memset(text, 'x', strlen(text)); /* it has been sent */
+	memset(text, 'x', strlen(text)); /* the image was sent */
 	EXPECT(result_of(k) == 77);
 	CHECK(cuLibraryGetKernel(&k, copied, "k0"));
 	EXPECT(result_of(k) == 0);
@@ -209,7 +209,7 @@ static void preserved(void)
 	free(text);
 }
 
-/* Each context has a module of its own, once it asks; the kernel is one. */
+/* Each context gets its own module at the first use. The kernel's handle is the same. */
 static void contexts(void)
 {
 	char *text = library_text(2);
@@ -224,19 +224,19 @@ static void contexts(void)
 	before = free_bytes();
 	l = library_of(text);
 	free(text);
-	CHECK(cuLibraryGetKernel(&k, l, "k1")); /* in b */
+	CHECK(cuLibraryGetKernel(&k, l, "k1")); /* the current context is b */
 	EXPECT(loaded_since(before) == 1 && result_of(k) == 1);
 	CHECK(cuLibraryGetModule(&in_b, l));
 	CHECK(cuCtxSetCurrent(a));
 	EXPECT(loaded_since(before) == 1);
-	EXPECT(result_of(k) == 1); /* the launch is what needs it here */
+	EXPECT(result_of(k) == 1); /* the launch is the first use in this context */
 	EXPECT(loaded_since(before) == 2);
 	CHECK(cuLibraryGetKernel(&same, l, "k1"));
 	CHECK(cuLibraryGetModule(&in_a, l));
 	EXPECT(same == k && in_a != in_b);
 	CHECK(cuCtxDestroy(b));
 	EXPECT(loaded_since(before) == 1 && result_of(k) == 1);
-	for (int i = 0; i < 20; i++) { /* contexts that have gone leave their places */
+	for (int i = 0; i < 20; i++) { /* the places of destroyed contexts are used again */
 		CHECK(cuCtxCreate(&later, 0, 0));
 		EXPECT(loaded_since(before) == 1);
 		EXPECT(result_of(k) == 1 && loaded_since(before) == 2);
@@ -247,7 +247,7 @@ static void contexts(void)
 	EXPECT(loaded_since(before) == 0);
 }
 
-/* Work under way ends as it began; nothing more begins. */
+/* Running work ends normally after the unload, and no new work can begin. */
 static void unload_in_use(void)
 {
 	unsigned int rounds = 1u << 14, zero = 0, got = 0;
@@ -264,7 +264,7 @@ static void unload_in_use(void)
 	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&p, 4));
 	CHECK(cuMemcpyHtoD(p, &zero, 4));
-	CHECK(cuCtxSynchronize()); /* the stream does not wait for the copy */
+	CHECK(cuCtxSynchronize()); /* the stream does not wait for the copy by itself */
 	for (int i = 0; i < 4; i++)
 		CHECK(cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 	CHECK(cuLibraryUnload(l));
@@ -293,7 +293,8 @@ static void *ask(void *p)
 	return k;
 }
 
-/* Threads that ask at once: one load in each context, and one kernel. */
+/* Threads use a library at the same time: it is loaded once in each context, and has one kernel
+ * handle. */
 static void threads_ask(void)
 {
 	char *text = library_text(100);
@@ -333,7 +334,7 @@ static void *ask_until_gone(void *p)
 	return NULL;
 }
 
-/* An unload while others load: they are told that it has gone, and nothing stays. */
+/* Unloads while other threads load: they get an error, and nothing stays loaded. */
 static void unload_races(void)
 {
 	char *text = library_text(20);
@@ -350,7 +351,7 @@ static void unload_races(void)
 		for (size_t i = 0; i < THREADS; i++)
 			EXPECT(pthread_create(&threads[i], NULL, ask_until_gone, (void *)i) == 0);
 		pthread_barrier_wait(&shared.barrier);
-		for (int i = 0; i < round; i++) /* now during the load, now after it */
+		for (int i = 0; i < round; i++) /* sometimes during the load, sometimes after it */
 			usleep(100);
 		unloaded = cuLibraryUnload(shared.library);
 		for (size_t i = 0; i < THREADS; i++)
@@ -361,8 +362,8 @@ static void unload_races(void)
 	free(text);
 }
 
-/* With CUDA_MODULE_LOADING=EAGER contexts have it before anybody asks, those of
- * before and those to come; errors come at the call. */
+/* With CUDA_MODULE_LOADING=EAGER a library is loaded before its first use, into existing and
+ * into later contexts. Errors are returned by the call that creates the library. */
 static void eager(void)
 {
 	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
@@ -393,7 +394,7 @@ static void eager(void)
 	free(text);
 }
 
-/* All kernels of a library, more than it once had room for. */
+/* Lists all kernels of a library, more than an earlier version had room for. */
 static void enumerates(void)
 {
 	char *text = library_text(KERNELS);
@@ -426,7 +427,7 @@ static void enumerates(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelSetCacheConfig(all[0], 1, 0));
 }
 
-/* The handle of a context is not needed to know what an image has. */
+/* The names in an image can be queried without a context. */
 static void names_without_context(void)
 {
 	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b)\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
@@ -469,7 +470,7 @@ static void names_without_context(void)
 		CHECK(cuCtxPopCurrent(&c));
 		GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelGetName(&name, k));
 	}
-	bad = library_of(bad_body); /* what is wrong shows when it is used */
+	bad = library_of(bad_body); /* the error is returned when it is used */
 	CHECK(cuLibraryGetKernel(&k, bad, "k"));
 	CHECK(cuKernelGetParamInfo(k, 1, &offset, &bytes));
 	EXPECT(offset == 8 && bytes == 8);
@@ -480,7 +481,7 @@ static void names_without_context(void)
 	free(fatbin);
 }
 
-/* Nothing of the name, and functions that the host can call: there are none. */
+/* Names that do not exist, and functions that the host can call, which are not supported. */
 static void nothing_shared(void)
 {
 	char *text = library_text(1);

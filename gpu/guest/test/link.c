@@ -1,10 +1,11 @@
-/* Images of several objects, and what their compiler says. */
+/* Tests of images of several objects, and of the compiler's log. */
 #include "api.h"
 #include "basalt_abi.h"
 
 #define BAD_PTX ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n"
 
-/* The log of a library and of a linker comes where the program waits for it. */
+/* The log of a library and of a linker is in the buffers of the call for which the program
+ * expects it. */
 static void jit_logs(void)
 {
 	char log[2000] = "", file[] = "/tmp/basalt-guest-XXXXXX";
@@ -21,7 +22,7 @@ static void jit_logs(void)
 	EXPECT(strstr(log, "frobnicate") != NULL && (size_t)values[1] == strlen(log) + 1);
 	values[1] = (void *)sizeof log;
 	CHECK(cuLibraryLoadData(&lib, kernels_ptx, keys, values, 3, NULL, NULL, 0));
-	EXPECT(values[1] == NULL); /* nothing to say */
+	EXPECT(values[1] == NULL); /* the log is empty */
 	CHECK(cuLibraryUnload(lib));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&lib, kernels_ptx, NULL, NULL, 1, NULL, NULL, 0));
 
@@ -29,7 +30,7 @@ static void jit_logs(void)
 	log[0] = 'x';
 	CHECK(cuLinkCreate(2, keys, values, &link));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, 5, BAD_PTX, strlen(BAD_PTX), "nvvm", 0, NULL, NULL));
-	EXPECT(log[0] == 0); /* pycuda reads it then */
+	EXPECT(log[0] == 0); /* pycuda reads it after an error */
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, BAD_PTX, strlen(BAD_PTX), "bad.ptx", 0, NULL, NULL));
 	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &cubin, &size));
 	EXPECT(strstr(log, "frobnicate") != NULL);
@@ -55,7 +56,8 @@ static void jit_logs(void)
 	"ld.param.u32 %v, [r];\nst.global.u32 [%a], %v;\nret;\n}\n"
 #define SEVEN_PTX PTX_HEAD ".visible .func (.param .u32 r) seven\n{\n.reg .u32 %v;\nmov.u32 %v, 7;\nst.param.u32 [r], %v;\nret;\n}\n"
 
-/* Several objects become one module; what does not link fails when it is completed. */
+/* Several objects are linked to one module. Objects that cannot be linked give an error in
+ * cuLinkComplete. */
 static void link_objects(void)
 {
 	char log[2000] = "";
@@ -84,7 +86,7 @@ static void link_objects(void)
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 7);
 
-	/* What the program asked for holds for one object, too. */
+	/* The program's options apply to a single object too. */
 	CUjit_option registers = CU_JIT_MAX_REGISTERS;
 	void *few = (void *)2;
 	int used = 0; /* attribute 4, NUM_REGS */
@@ -120,7 +122,7 @@ static void link_objects(void)
 	CHECK(cuLinkDestroy(link));
 }
 
-/* A fatbin of one image: kind 1 is PTX, 2 machine code. */
+/* Creates a fatbin of one image. Kind 1 is PTX, 2 is machine code. */
 static void *fatbin_of(int kind, const char *image)
 {
 	size_t n = strlen(image) + 1;
@@ -136,8 +138,8 @@ static void *fatbin_of(int kind, const char *image)
 	return b;
 }
 
-/* What nvcc -rdc=true leaves in a program: machine code of all objects together, and
- * the objects, of which the device's code is linked where it cannot run the former. */
+/* The data that nvcc -rdc=true stores in a program: the linked machine code, and the objects,
+ * which are linked again if the device cannot run the machine code. */
 static void linked_wrapper(void)
 {
 	void *parts[] = {fatbin_of(1, CALLER_PTX), fatbin_of(1, SEVEN_PTX), NULL}, *linked[] = {fatbin_of(2, "\177ELF"), NULL};

@@ -1,10 +1,10 @@
-/* Managed variables of libraries and modules. */
+/* Tests of managed variables of libraries and modules. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "api.h"
 
-/* A module in which both sides use the same variables. */
+/* A module whose variables host and device share. */
 static const char managed_ptx[] =
 	".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 answer = 42;\n"
 	".visible .global .attribute(.managed) .align 4 .u32 both = 7;\n.visible .global .attribute(.managed) .align 8 .u64 list[3] = {1, both, 3};\n"
@@ -24,8 +24,8 @@ static unsigned int bump(CUfunction f)
 	return got;
 }
 
-/* A library's managed variables are one for all contexts, with their first values
- * once; they go with the library. */
+/* A library's managed variables are shared by all contexts, are initialized once, and are freed
+ * with the library. */
 static void library_managed(void)
 {
 	volatile unsigned int *both;
@@ -43,7 +43,7 @@ static void library_managed(void)
 	before = free_bytes();
 	CHECK(cuLibraryLoadData(&l, managed_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CHECK(cuCtxPopCurrent(&a));
-	GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, &bytes, l, "both")); /* in no context yet */
+	GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, &bytes, l, "both")); /* it is not loaded in any context yet */
 	CHECK(cuCtxPushCurrent(a));
 	CHECK(cuLibraryGetManaged(&p, &bytes, l, "both"));
 	EXPECT(bytes == 4);
@@ -59,16 +59,16 @@ static void library_managed(void)
 	*both = 100;
 	EXPECT(bump((CUfunction)(void *)k) == 101);
 	CHECK(cuCtxCreate(&b, 0, 0));
-	EXPECT(bump((CUfunction)(void *)k) == 102 && *both == 102); /* loaded there now, and not reset */
+	EXPECT(bump((CUfunction)(void *)k) == 102 && *both == 102); /* now loaded in this context, and not initialized again */
 	CHECK(cuLibraryGetManaged(&again, NULL, l, "both"));
 	EXPECT(again == p);
-	CHECK(cuLibraryGetGlobal(&again, &bytes, l, "answer")); /* the device's alone */
+	CHECK(cuLibraryGetGlobal(&again, &bytes, l, "answer")); /* an ordinary variable of the device */
 	GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&again, &bytes, l, "answer"));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p)); /* not the program's */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p)); /* the program has not allocated it */
 	CHECK(cuCtxDestroy(b));
 	EXPECT(*both == 102);
 	CHECK(cuCtxPopCurrent(&a));
-	CHECK(cuLibraryGetManaged(&again, &bytes, l, "both")); /* in a */
+	CHECK(cuLibraryGetManaged(&again, &bytes, l, "both")); /* the current context is a */
 	EXPECT(again == p);
 	CHECK(cuCtxPushCurrent(a));
 	CHECK(cuLibraryUnload(l));
@@ -76,7 +76,7 @@ static void library_managed(void)
 	EXPECT(free_bytes() == before);
 }
 
-/* A module has its own, until it or its context goes. */
+/* A module has its own managed variables, until it is unloaded or its context is destroyed. */
 static void module_managed(void)
 {
 	enum { MANY = 1500 }; /* more than there are regions */

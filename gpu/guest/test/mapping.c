@@ -8,7 +8,7 @@ static const CUmemAllocationProp on_device = {.type = CU_MEM_ALLOCATION_TYPE_PIN
 static const CUmemAccessDesc all_access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 3}, no_access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0};
 static size_t granule;
 
-/* A function of a program that maps memory. */
+/* Starts a test of mapped memory and returns a function of the demo's module. */
 static CUfunction mapping_start(const char *name)
 {
 	CUfunction f = start_alone(name);
@@ -44,8 +44,8 @@ static void map(CUdeviceptr p, size_t n, CUmemGenericAllocationHandle h)
 	CHECK(cuMemSetAccess(p, n * granule, &all_access, 1));
 }
 
-/* Buffers that grow, as programs have them: a large reservation, and pieces mapped one
- * after the other, which kernels and copies use as one. */
+/* Growing buffers, as programs use them: a large reservation, and pieces that are mapped one
+ * after the other. Kernels and copies use them as one buffer. */
 static void mapping_grows(void)
 {
 	enum { PIECES = 6 };
@@ -65,13 +65,13 @@ static void mapping_grows(void)
 
 		for (int i = 0; i < 3; i++) {
 			map(buffer[i] + (pieces - 1) * granule, 1, h = create(1));
-			CHECK(cuMemRelease(h)); /* what is mapped keeps the memory */
+			CHECK(cuMemRelease(h)); /* the mapping keeps the memory */
 		}
 		CHECK(cuMemsetD32Async(buffer[0], 0x3f800000, n, s)); /* 1.0 */
 		CHECK(cuMemcpyDtoDAsync(buffer[1], buffer[0], n * sizeof(float), s));
 		CHECK(cuLaunchKernel(vecadd, n / 256, 1, 1, 256, 1, 1, 0, s, params, NULL));
 		CHECK(cuStreamSynchronize(s));
-		for (unsigned int k = 0; k < pieces; k++) { /* across the joints */
+		for (unsigned int k = 0; k < pieces; k++) { /* across the boundaries of pieces */
 			size_t at = k ? k * granule - 8 : 0;
 
 			CHECK(cuMemcpyDtoH(got, buffer[2] + at, sizeof got));
@@ -97,7 +97,7 @@ static uint64_t attribute(int which, CUdeviceptr p)
 	return value;
 }
 
-/* What is told of addresses that are reserved, mapped and allowed. */
+/* Queries of addresses that are reserved, mapped and accessible. */
 static void mapping_told(void)
 {
 	CUdeviceptr p, base;
@@ -131,7 +131,7 @@ static void mapping_told(void)
 	CHECK(cuMemGetAllocationPropertiesFromHandle(&prop, h)); /* retained */
 	CHECK(cuMemRelease(h));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemRelease(h));
-	CHECK(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(p + granule))); /* what is mapped is there */
+	CHECK(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(p + granule))); /* mapped memory still exists */
 	CHECK(cuMemUnmap(p + granule, 2 * granule));
 	map(p, 2, again);
 	CHECK(cuMemUnmap(p, 2 * granule));
@@ -141,7 +141,7 @@ static void mapping_told(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&base, 11, p));
 }
 
-/* Memory at two addresses is one memory. A part of it cannot be mapped, as on a card. */
+/* Memory can be mapped at two addresses. A part of it cannot be mapped, as on a physical GPU. */
 static void mapping_twice(void)
 {
 	CUmemGenericAllocationHandle h;
@@ -166,7 +166,7 @@ static void mapping_twice(void)
 	EXPECT(got == 78);
 }
 
-/* Wrong calls give errors and change nothing. */
+/* Invalid calls return errors and change nothing. */
 static void mapping_refused(void)
 {
 	CUmemGenericAllocationHandle h, other;
@@ -183,7 +183,7 @@ static void mapping_refused(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&p, granule, 0, 0, 1));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAddressReserve(&p, (size_t)1 << 40, 0, 0, 0));
 	p = reserve(4);
-	CHECK(cuMemAddressReserve(&q, granule, 64 * granule, p, 0)); /* a wish for what is taken */
+	CHECK(cuMemAddressReserve(&q, granule, 64 * granule, p, 0)); /* the address hint is in use, so another address is chosen */
 	EXPECT(q % (64 * granule) == 0 && (q < p || q >= p + 4 * granule));
 	CHECK(cuMemAddressFree(q, granule));
 
@@ -243,7 +243,7 @@ static void mapping_refused(void)
 	EXPECT(free_bytes() == before);
 }
 
-/* A kernel that uses what it may not is an error of its context. */
+/* A kernel that accesses memory without access rights is an error of its context. */
 static void mapping_fault(void)
 {
 	CUfunction poke = mapping_start("poke");
@@ -284,7 +284,7 @@ static void *churn(void *p)
 	return NULL;
 }
 
-/* Threads that map and unmap beside each other see each their own. */
+/* Threads map and unmap at the same time. Each reads its own data. */
 static void mapping_threads(void)
 {
 	pthread_t t[64];
@@ -300,7 +300,7 @@ static void mapping_threads(void)
 	EXPECT(free_bytes() == before);
 }
 
-/* What a context or a program has mapped goes with it. */
+/* Mappings are removed with their context and with their program. */
 static void mapping_ends(void)
 {
 	CUcontext c;
@@ -315,7 +315,7 @@ static void mapping_ends(void)
 	if (child == 0) {
 		(void)mapping_start("poke");
 		map(reserve(8), 8, create(8));
-		_exit(0); /* with all of it */
+		_exit(0); /* exits without freeing anything */
 	}
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 	(void)mapping_start("poke"); /* waits until all is free */

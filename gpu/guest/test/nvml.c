@@ -1,4 +1,5 @@
-/* libnvidia-ml as frameworks use it: looked up by name in a loaded library. */
+/* Tests of libnvidia-ml as frameworks use it: functions are looked up by name in the loaded
+ * library. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,12 +15,12 @@ static void *lib;
 #define EXPECT(c)                                                                                                      \
 	do {                                                                                                           \
 		if (!(c)) {                                                                                            \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);                                        \
+			fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #c);                                        \
 			exit(1);                                                                                       \
 		}                                                                                                      \
 	} while (0)
 
-/* What NCCL (src/misc/nvmlwrap.cc), PyTorch and vLLM look up. */
+/* The functions that NCCL (src/misc/nvmlwrap.cc), PyTorch and vLLM look up. */
 static const char *const wanted[] = {
 	"nvmlInit", "nvmlInit_v2", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount", "nvmlDeviceGetCount_v2",
 	"nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByIndex",
@@ -42,13 +43,13 @@ static void *find(const char *name)
 	void *f = dlsym(lib, name);
 
 	if (!f) {
-		fprintf(stderr, "%s is missing\n", name);
+		fprintf(stderr, "the library does not export %s\n", name);
 		exit(1);
 	}
 	return f;
 }
 #define CALL(name, ...) ((nvmlReturn_t(*)())find(#name))(__VA_ARGS__)
-#define FAILS(want, name, ...)                                                                                         \
+#define GIVES(want, name, ...)                                                                                         \
 	do {                                                                                                           \
 		nvmlReturn_t got = CALL(name, __VA_ARGS__);                                                            \
 		if (got != (want)) {                                                                                   \
@@ -65,13 +66,13 @@ static void *per_thread(void *p)
 	int (*set)(void *) = (int (*)(void *))find("cuCtxSetCurrent");
 
 	EXPECT(set(context) == 0);
-	EXPECT(synchronize((void *)2) == 0); /* CU_STREAM_PER_THREAD: made here */
+	EXPECT(synchronize((void *)2) == 0); /* CU_STREAM_PER_THREAD, which is created here */
 	EXPECT(dlclose(p) == 0);
 	return NULL; /* the thread's end runs the library's destructor */
 }
 
-/* The library is loaded, used, unloaded and loaded again, and the process goes
- * on to fork and to end threads. */
+/* The library is loaded, used, unloaded and loaded again. Afterwards the process can still fork
+ * and end threads. */
 static void unload(const char *path)
 {
 	pthread_t t;
@@ -93,7 +94,7 @@ static void unload(const char *path)
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* As many bytes as an old program has room for, and not one more. */
+/* Each version writes only as many bytes as old programs have room for. */
 static void pci_versions(nvmlDevice_t d)
 {
 	char v1[33], v2[53];
@@ -103,24 +104,24 @@ static void pci_versions(nvmlDevice_t d)
 
 	memset(v1, 'x', sizeof v1);
 	memset(v2, 'x', sizeof v2);
-	FAILS(0, nvmlDeviceGetPciInfo, d, v1);
+	GIVES(0, nvmlDeviceGetPciInfo, d, v1);
 	EXPECT(v1[32] == 'x' && v1[0] != 'x');
-	FAILS(0, nvmlDeviceGetPciInfo_v2, d, v2);
+	GIVES(0, nvmlDeviceGetPciInfo_v2, d, v2);
 	EXPECT(v2[52] == 'x' && v2[0] != 'x');
-	FAILS(0, nvmlDeviceGetPciInfo_v3, d, &pci);
+	GIVES(0, nvmlDeviceGetPciInfo_v3, d, &pci);
 	EXPECT(memcmp(v1, &pci, 32) == 0 && memcmp(v2, &pci, 36) == 0);
-	FAILS(0, nvmlDeviceGetPciInfoExt, d, &ext);
+	GIVES(0, nvmlDeviceGetPciInfoExt, d, &ext);
 	EXPECT(strcmp(ext.busId, pci.busId) == 0);
-	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
+	GIVES(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
 	EXPECT(same == d);
-	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy, &same);
-	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy + 5, &same);
-	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, "0:0:0", &same);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByPciBusId_v2, "00000000:7F:1F.0", &same);
+	GIVES(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy, &same);
+	GIVES(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy + 5, &same);
+	GIVES(0, nvmlDeviceGetHandleByPciBusId_v2, "0:0:0", &same);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByPciBusId_v2, "00000000:7F:1F.0", &same);
 	static const char *const bad[] = {"", ":", "::", "0", "0:0:0.0.0", "0:0:0:0", "0:0:0.1", "0:0:x", "000000000:0:0", "0:0:0.0 ", "-1:0:0"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByPciBusId_v2, bad[i], &same);
+		GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByPciBusId_v2, bad[i], &same);
 }
 
 static void identity(nvmlDevice_t d, const char *uuid)
@@ -130,18 +131,18 @@ static void identity(nvmlDevice_t d, const char *uuid)
 	char text[96];
 
 	memcpy(id.value.str, uuid, strnlen(uuid, sizeof id.value.str));
-	FAILS(0, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	GIVES(0, nvmlDeviceGetHandleByUUIDV, &id, &same);
 	EXPECT(same == d);
 	id.type = 2;
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByUUIDV, &id, &same);
 	id.type = 3;
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByUUIDV, &id, &same);
 	id.version++;
-	FAILS(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetHandleByUUIDV, &id, &same);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSerial, d, text, sizeof text);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleBySerial, "0123456789", &same);
-	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPersistenceMode, d, 1);
-	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPowerManagementLimit, d, 100000);
+	GIVES(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSerial, d, text, sizeof text);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleBySerial, "0123456789", &same);
+	GIVES(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPersistenceMode, d, 1);
+	GIVES(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPowerManagementLimit, d, 100000);
 	const char *(*say)(int) = (const char *(*)(int))find("nvmlErrorString");
 
 	EXPECT(strcmp(say(0), "Success") == 0 && strcmp(say(10), "Timeout") == 0 && strcmp(say(999), "Unknown Error") == 0);
@@ -150,7 +151,7 @@ static void identity(nvmlDevice_t d, const char *uuid)
 		EXPECT(say(i) && strcmp(say(i), "Unknown Error") != 0);
 }
 
-/* What the soft GPU tells of itself, and what it does not. */
+/* The readings that the soft GPU reports, and those that it does not. */
 static void readings(nvmlDevice_t d)
 {
 	nvmlTemperature_t t = {.version = VERSION_nvmlTemperature_v1};
@@ -159,40 +160,40 @@ static void readings(nvmlDevice_t d)
 	unsigned int n = 7, pending = 7;
 
 	for (unsigned int clock = 0; clock < 3; clock++) {
-		FAILS(0, nvmlDeviceGetClockInfo, d, clock, &n);
+		GIVES(0, nvmlDeviceGetClockInfo, d, clock, &n);
 		EXPECT(n == 1000);
-		FAILS(0, nvmlDeviceGetMaxClockInfo, d, clock, &n);
+		GIVES(0, nvmlDeviceGetMaxClockInfo, d, clock, &n);
 		EXPECT(n == 1000);
 	}
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClockInfo, d, 3, &n);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClockInfo, d, 4, &n);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetMaxClockInfo, d, 0xffffffffu, &n);
-	FAILS(0, nvmlDeviceGetClock, d, 1, 0, &n);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClock, d, 1, 2, &n);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClock, d, 1, 4, &n);
-	FAILS(0, nvmlDeviceGetPerformanceState, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClockInfo, d, 3, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClockInfo, d, 4, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetMaxClockInfo, d, 0xffffffffu, &n);
+	GIVES(0, nvmlDeviceGetClock, d, 1, 0, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClock, d, 1, 2, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClock, d, 1, 4, &n);
+	GIVES(0, nvmlDeviceGetPerformanceState, d, &n);
 	EXPECT(n == 0);
-	FAILS(0, nvmlDeviceGetCurrentClocksThrottleReasons, d, &reasons);
+	GIVES(0, nvmlDeviceGetCurrentClocksThrottleReasons, d, &reasons);
 	EXPECT(reasons == 0);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperature, d, 0, &n);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperature, d, 1, &n);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureV, d, &t);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureThreshold, d, 0, &n);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperatureThreshold, d, 8, &n);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetPowerUsage, d, &n);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetEnforcedPowerLimit, d, &n);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetFanSpeed, d, &n);
-	FAILS(0, nvmlDeviceGetEccMode, d, &n, &pending);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperature, d, 0, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperature, d, 1, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureV, d, &t);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureThreshold, d, 0, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperatureThreshold, d, 8, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetPowerUsage, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetEnforcedPowerLimit, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetFanSpeed, d, &n);
+	GIVES(0, nvmlDeviceGetEccMode, d, &n, &pending);
 	EXPECT(n == 0 && pending == 0);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTotalEccErrors, d, 1, 0, &reasons);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTotalEccErrors, d, 2, 0, &reasons);
-	FAILS(0, nvmlDeviceGetFieldValues, d, 4, values);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTotalEccErrors, d, 1, 0, &reasons);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTotalEccErrors, d, 2, 0, &reasons);
+	GIVES(0, nvmlDeviceGetFieldValues, d, 4, values);
 	EXPECT(values[0].nvmlReturn == 0 && values[0].valueType == NVML_VALUE_TYPE_UNSIGNED_INT && values[0].value.uiVal == 0);
 	EXPECT(values[1].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[2].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
 	EXPECT(values[3].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[3].timestamp > 1500000000000000ll);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, 0, values);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, -1, values);
-	FAILS(0, nvmlDeviceClearFieldValues, d, 4, values);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, 0, values);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, -1, values);
+	GIVES(0, nvmlDeviceClearFieldValues, d, 4, values);
 	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[2].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
 }
 
@@ -203,26 +204,26 @@ static void events(nvmlDevice_t d)
 	char data[32];
 	int n = 0;
 
-	FAILS(0, nvmlEventSetCreate, &set);
-	FAILS(0, nvmlDeviceGetSupportedEventTypes, d, &types);
+	GIVES(0, nvmlEventSetCreate, &set);
+	GIVES(0, nvmlDeviceGetSupportedEventTypes, d, &types);
 	EXPECT(types == 0);
-	FAILS(0, nvmlDeviceRegisterEvents, d, 0ull, set);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, 8ull, set);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceRegisterEvents, d, 0ull, (char *)set + 1);
-	FAILS(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, set, data, 10);
-	FAILS(NVML_ERROR_TIMEOUT, nvmlEventSetWait, set, data, 0);
-	FAILS(0, nvmlEventSetFree, set);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetFree, set);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetWait_v2, set, data, 0);
+	GIVES(0, nvmlDeviceRegisterEvents, d, 0ull, set);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, 8ull, set);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceRegisterEvents, d, 0ull, (char *)set + 1);
+	GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, set, data, 10);
+	GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait, set, data, 0);
+	GIVES(0, nvmlEventSetFree, set);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetFree, set);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetWait_v2, set, data, 0);
 	while (n < 64 && CALL(nvmlEventSetCreate, &many[n]) == 0)
 		n++;
 	EXPECT(n == 64);
-	FAILS(NVML_ERROR_INSUFFICIENT_RESOURCES, nvmlEventSetCreate, &set);
+	GIVES(NVML_ERROR_INSUFFICIENT_RESOURCES, nvmlEventSetCreate, &set);
 	while (n > 0)
-		FAILS(0, nvmlEventSetFree, many[--n]);
+		GIVES(0, nvmlEventSetFree, many[--n]);
 }
 
-/* A program of this process that has 16 MiB of the vGPU and has worked. */
+/* Uses libcuda in this process: allocates 16 MiB of the vGPU and runs work. */
 static void *use(const char *path)
 {
 	void *cuda = dlopen(path, RTLD_NOW), *ml = lib;
@@ -270,22 +271,22 @@ static void processes(nvmlDevice_t d)
 		EXPECT(first.pid == (unsigned int)getpid() && first.usedGpuMemory >= 16u << 20);
 		EXPECT(buffer[sizes[i]] == 'x');
 	}
-	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	GIVES(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetRunningProcessDetailList, d, &list);
 	EXPECT(list.numProcArrayEntries == 1);
 	list.procArray = &detail;
-	FAILS(0, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	GIVES(0, nvmlDeviceGetRunningProcessDetailList, d, &list);
 	EXPECT(detail.pid == (unsigned int)getpid() && detail.gpuInstanceId == 0xffffffffu);
 	list.mode = 3;
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetRunningProcessDetailList, d, &list);
-	FAILS(0, nvmlSystemGetProcessName, getpid(), name, sizeof name);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	GIVES(0, nvmlSystemGetProcessName, getpid(), name, sizeof name);
 	EXPECT(strstr(name, "nvml-names"));
-	FAILS(0, nvmlSystemGetProcessName, getpid(), one, 1);
+	GIVES(0, nvmlSystemGetProcessName, getpid(), one, 1);
 	EXPECT(one[0] == 0);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlSystemGetProcessName, getpid(), name, 0);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlSystemGetProcessName, 0x7fffffff, name, sizeof name);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlSystemGetProcessName, getpid(), name, 0);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlSystemGetProcessName, 0x7fffffff, name, sizeof name);
 }
 
-/* The host learns of work with some delay: it is waited for. */
+/* Waits until the host reports the work, which it does with some delay. */
 static void utilization(nvmlDevice_t d)
 {
 	nvmlProcessUtilizationSample_t sample[2];
@@ -299,26 +300,26 @@ static void utilization(nvmlDevice_t d)
 		usleep(10000);
 	EXPECT(r == NVML_ERROR_INSUFFICIENT_SIZE && n == 1);
 	n = 2;
-	FAILS(0, nvmlDeviceGetProcessUtilization, d, sample, &n, 0ull);
+	GIVES(0, nvmlDeviceGetProcessUtilization, d, sample, &n, 0ull);
 	EXPECT(n == 1 && sample[0].pid == (unsigned int)getpid() && sample[0].smUtil <= 100 && sample[0].timeStamp > 1500000000000000ull);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetProcessUtilization, d, sample, &n, ~0ull);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetProcessUtilization, d, sample, &n, ~0ull);
 	EXPECT(n == 0);
-	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
+	GIVES(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
 	EXPECT(all.processSamplesCount == 1);
 	all.procUtilArray = &info;
-	FAILS(0, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
+	GIVES(0, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
 	EXPECT(info.pid == (unsigned int)getpid());
-	FAILS(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, NULL);
+	GIVES(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, NULL);
 	EXPECT(n > 0 && n <= 64 && type == NVML_VALUE_TYPE_UNSIGNED_INT);
-	FAILS(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, samples);
+	GIVES(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, samples);
 	for (unsigned int i = 0; i < n; i++)
 		EXPECT(samples[i].sampleValue.uiVal <= 100 && (i == 0 || samples[i].timeStamp > samples[i - 1].timeStamp));
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetSamples, d, 1, ~0ull, &type, &n, samples);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSamples, d, 0, 0ull, &type, &n, samples);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetSamples, d, 9, 0ull, &type, &n, samples);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetSamples, d, 1, ~0ull, &type, &n, samples);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSamples, d, 0, 0ull, &type, &n, samples);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetSamples, d, 9, 0ull, &type, &n, samples);
 }
 
-/* Of a process that runs, and of one that has ended. */
+/* Accounting of a running process, and of one that has ended. */
 static void accounting(nvmlDevice_t d, const char *cuda)
 {
 	nvmlAccountingStats_t s;
@@ -331,24 +332,24 @@ static void accounting(nvmlDevice_t d, const char *cuda)
 		_exit(0);
 	}
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
-	FAILS(0, nvmlDeviceGetAccountingMode, d, &mode);
+	GIVES(0, nvmlDeviceGetAccountingMode, d, &mode);
 	EXPECT(mode == NVML_FEATURE_ENABLED);
-	FAILS(0, nvmlDeviceGetAccountingBufferSize, d, &n);
+	GIVES(0, nvmlDeviceGetAccountingBufferSize, d, &n);
 	EXPECT(n > 0);
-	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetAccountingMode, d, 0);
+	GIVES(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetAccountingMode, d, 0);
 	n = 1;
-	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetAccountingPids, d, &n, pids);
+	GIVES(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetAccountingPids, d, &n, pids);
 	EXPECT(n >= 2 && n <= 512); /* others may have ended lately */
-	FAILS(0, nvmlDeviceGetAccountingPids, d, &n, pids);
+	GIVES(0, nvmlDeviceGetAccountingPids, d, &n, pids);
 	for (unsigned int i = 0; i < n; i++)
 		found += pids[i] == (unsigned int)getpid() || pids[i] == (unsigned int)child;
 	EXPECT(found == 2);
-	FAILS(0, nvmlDeviceGetAccountingStats, d, getpid(), &s);
+	GIVES(0, nvmlDeviceGetAccountingStats, d, getpid(), &s);
 	EXPECT(s.isRunning == 1 && s.time == 0 && s.maxMemoryUsage >= 16u << 20 && s.gpuUtilization <= 100 && s.memoryUtilization == 0xffffffffu);
 	for (int i = 0; CALL(nvmlDeviceGetAccountingStats, d, child, &s) == 0 && s.isRunning && i < 3000; i++)
 		usleep(10000);
 	EXPECT(s.isRunning == 0 && s.time > 0 && s.maxMemoryUsage >= 16u << 20 && s.startTime > 1500000000000000ull);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetAccountingStats, d, 0x7fffffff, &s);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetAccountingStats, d, 0x7fffffff, &s);
 }
 
 int main(int argc, char **argv)
@@ -363,7 +364,7 @@ int main(int argc, char **argv)
 	int major = -1, minor = -1, status = -1;
 
 	EXPECT(argc == 3);
-	if (strcmp(argv[1], "hold") == 0) { /* the library is that of the driver API */
+	if (strcmp(argv[1], "hold") == 0) { /* the argument is the path of the driver API's library */
 		use(argv[2]);
 		puts("holding");
 		fflush(stdout);
@@ -376,60 +377,60 @@ int main(int argc, char **argv)
 	EXPECT(lib);
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		(void)find(wanted[i]);
-	FAILS(NVML_ERROR_UNINITIALIZED, nvmlDeviceGetCount_v2, &n);
-	FAILS(NVML_ERROR_UNINITIALIZED, nvmlDeviceGetNvLinkState, d, 0, &n);
-	FAILS(0, nvmlInit_v2);
-	FAILS(0, nvmlDeviceGetCount_v2, &n);
+	GIVES(NVML_ERROR_UNINITIALIZED, nvmlDeviceGetCount_v2, &n);
+	GIVES(NVML_ERROR_UNINITIALIZED, nvmlDeviceGetNvLinkState, d, 0, &n);
+	GIVES(0, nvmlInit_v2);
+	GIVES(0, nvmlDeviceGetCount_v2, &n);
 	EXPECT(n == 1);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByIndex_v2, 1, &d);
-	FAILS(0, nvmlDeviceGetHandleByIndex_v2, 0, &d);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByIndex_v2, 1, &d);
+	GIVES(0, nvmlDeviceGetHandleByIndex_v2, 0, &d);
 	wild = (nvmlDevice_t)(void *)&n;
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetUUID, wild, uuid, sizeof uuid);
-	FAILS(0, nvmlDeviceGetUUID, d, uuid, sizeof uuid);
-	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetUUID, d, text, 5);
-	FAILS(0, nvmlDeviceGetHandleByUUID, uuid, &same);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetUUID, wild, uuid, sizeof uuid);
+	GIVES(0, nvmlDeviceGetUUID, d, uuid, sizeof uuid);
+	GIVES(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetUUID, d, text, 5);
+	GIVES(0, nvmlDeviceGetHandleByUUID, uuid, &same);
 	EXPECT(same == d);
-	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByUUID, "GPU-00000000-0000-0000-0000-000000000000", &same);
-	FAILS(0, nvmlDeviceGetPciInfo_v3, d, &pci);
-	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
-	FAILS(0, nvmlDeviceGetCudaComputeCapability, d, &major, &minor);
+	GIVES(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByUUID, "GPU-00000000-0000-0000-0000-000000000000", &same);
+	GIVES(0, nvmlDeviceGetPciInfo_v3, d, &pci);
+	GIVES(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
+	GIVES(0, nvmlDeviceGetCudaComputeCapability, d, &major, &minor);
 	EXPECT(major == 9 && minor == 0);
-	FAILS(0, nvmlDeviceGetMaxClockInfo, d, 1, &n);
+	GIVES(0, nvmlDeviceGetMaxClockInfo, d, 1, &n);
 	EXPECT(n == 1000); /* MHz of the soft GPU */
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxClockInfo, d, 3, &n);
-	FAILS(0, nvmlDeviceGetArchitecture, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxClockInfo, d, 3, &n);
+	GIVES(0, nvmlDeviceGetArchitecture, d, &n);
 	EXPECT(n == 9); /* Hopper, as 9.0 is */
-	FAILS(0, nvmlDeviceGetMemoryInfo_v2, d, &m);
+	GIVES(0, nvmlDeviceGetMemoryInfo_v2, d, &m);
 	EXPECT(m.total == 256ull << 20 && m.used + m.free == m.total);
 	m.version = 1;
-	FAILS(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetMemoryInfo_v2, d, &m);
-	FAILS(0, nvmlDeviceGetP2PStatus, d, d, 0, &status);
+	GIVES(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetMemoryInfo_v2, d, &m);
+	GIVES(0, nvmlDeviceGetP2PStatus, d, d, 0, &status);
 	EXPECT(status == NVML_P2P_STATUS_NOT_SUPPORTED);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetP2PStatus, d, wild, 0, &status);
-	FAILS(0, nvmlDeviceGetFieldValues, d, 2, values);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetP2PStatus, d, wild, 0, &status);
+	GIVES(0, nvmlDeviceGetFieldValues, d, 2, values);
 	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[1].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
-	FAILS(0, nvmlDeviceGetMPSComputeRunningProcesses_v3, d, &n, NULL);
+	GIVES(0, nvmlDeviceGetMPSComputeRunningProcesses_v3, d, &n, NULL);
 	EXPECT(n == 0);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetNvLinkState, d, 0, &status);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetNvLinkState, d, 0, &status);
 	m.version = VERSION_nvmlGpuFabricInfoV_v2;
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetGpuFabricInfoV, d, &m);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetGpuFabricInfoV, d, &m);
 	m.version = 7;
-	FAILS(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetGpuFabricInfoV, d, &m);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlSystemGetConfComputeState, values);
-	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetNvLinkState, wild, 0, &status);
+	GIVES(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetGpuFabricInfoV, d, &m);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlSystemGetConfComputeState, values);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetNvLinkState, wild, 0, &status);
 	pci_versions(d);
 	identity(d, uuid);
 	readings(d);
 	events(d);
-	FAILS(0, nvmlInit); /* the second of two: one nvmlShutdown ends nothing */
-	FAILS(0, nvmlShutdown);
+	GIVES(0, nvmlInit); /* the second call, so that one nvmlShutdown does not end the session */
+	GIVES(0, nvmlShutdown);
 	cuda = use(argv[2]);
 	processes(d);
 	utilization(d);
 	accounting(d, argv[2]);
 	no_use(cuda);
-	FAILS(0, nvmlShutdown);
-	FAILS(NVML_ERROR_UNINITIALIZED, nvmlShutdown);
+	GIVES(0, nvmlShutdown);
+	GIVES(NVML_ERROR_UNINITIALIZED, nvmlShutdown);
 	EXPECT(dlclose(lib) == 0);
 	unload(argv[2]);
 	puts("ok");

@@ -1,6 +1,6 @@
-/* Calls every function of libnvidia-ml before nvmlInit, after it and after
- * nvmlShutdown, with nothing and with rubbish: none may crash, and what is not
- * supported or not permitted says so, and nothing else. */
+/* Calls every function of libnvidia-ml before nvmlInit, after it and after nvmlShutdown, with
+ * zeros and with invalid arguments. None may crash, and functions that are not supported or not
+ * permitted must return that error. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void expect(const struct every *e, const char *with, int got, int want)
 	}
 }
 
-/* These begin and end things, or need no session. */
+/* Reports whether a function begins or ends the session, or needs none. */
 static int special(const char *name)
 {
 	static const char *const names[] = {"nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown", "nvmlSystemGetNVMLVersion"};

@@ -1,4 +1,4 @@
-/* Every function of libnvidia-ml, called with arguments of three kinds. */
+/* Calls of every function of libnvidia-ml with three kinds of arguments. */
 #ifndef BASALT_NVML_EVERY_H
 #define BASALT_NVML_EVERY_H
 
@@ -9,7 +9,7 @@
 struct every {
 	const char *name;
 	nvmlReturn_t (*nothing)(void), (*rubbish)(void), (*good)(void);
-	/* What they answer; -1: written by hand, any code that there is. */
+	/* The expected results; -1: the function is written by hand, and any code is valid. */
 	int want_nothing, want_rubbish, want_good;
 };
 extern const struct every every[];
@@ -17,7 +17,8 @@ extern const struct every every[];
 #define RUBBISH 0x5eadbeefu
 extern nvmlDevice_t the_device;
 
-/* Memory that is large enough for anything, zero but for its first word. */
+/* Returns memory that is large enough for all arguments. It is zero except for its first
+ * word. */
 void *scratch(unsigned int first);
 
 #endif

@@ -1,7 +1,7 @@
-/* Copies between contexts, and other calls that say more with several devices. */
+/* Tests of copies between contexts, and of other calls that are meant for several devices. */
 #include "good.h"
 
-#define BYTES ((9u << 20) + 12345) /* more than goes from context to context at once */
+#define BYTES ((9u << 20) + 12345) /* more than one part of a copy between contexts */
 
 static unsigned char *pattern(size_t n)
 {
@@ -34,18 +34,18 @@ static void peer_copies(void)
 	CHECK(cuStreamSynchronize(s));
 	EXPECT(memcmp(in, out, BYTES) == 0);
 	CHECK(cuMemsetD8Async(of_b, 7, 16, s));
-	CHECK(cuMemcpyPeer(again, a, of_b, b, BYTES)); /* after all of b's work */
+	CHECK(cuMemcpyPeer(again, a, of_b, b, BYTES)); /* ordered after all work of b */
 	memset(in, 7, 16);
 	CHECK(cuCtxSetCurrent(a));
 	CHECK(cuMemcpyDtoH_v2(out, again, BYTES));
 	EXPECT(memcmp(in, out, BYTES) == 0);
-	CHECK(cuMemcpyPeer_ptds(of_a, a, again, a, 16)); /* within one */
+	CHECK(cuMemcpyPeer_ptds(of_a, a, again, a, 16)); /* within one context */
 	CHECK(cuMemcpyDtoH_v2(out, of_a, 16));
 	EXPECT(out[15] == 7);
 	CHECK(cuMemcpyPeerAsync_ptsz(of_b, b, of_a, a, 16, NULL));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyPeer(of_a, a, again, a, BYTES + 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyPeer(of_a, a, of_b, b, BYTES + 1));
-	/* One stream's copy within a context becomes a node; between two it cannot. */
+	/* A copy within a context can be captured, a copy between two contexts cannot. */
 	CHECK(cuStreamCreate(&s, 0));
 	CHECK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuMemcpyPeerAsync(again, a, of_a, a, 16, s));
@@ -61,7 +61,8 @@ static void peer_copies(void)
 
 #define BOX (2 * 4 * 16)
 
-/* Every form of a copy of three rows of five bytes out of rows of sixteen, in two layers. */
+/* Calls every form of a copy of three rows of five bytes out of rows of sixteen, in two
+ * layers. */
 static void box_forms(const CUDA_MEMCPY3D_PEER *p, const unsigned char in[BOX])
 {
 	unsigned char out[BOX];
@@ -108,7 +109,8 @@ static void peer_boxes(void)
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuMemcpy3DPeer(&p));
 }
 
-/* Calls for such memory return when the copy is done, also where others need not. */
+/* Calls for memory with SYNC_MEMOPS return when the copy is done, even if other calls need
+ * not. */
 static void sync_memops(void)
 {
 	unsigned int on = 1, off = 0, got = 77;
@@ -123,7 +125,7 @@ static void sync_memops(void)
 	CHECK(cuPointerGetAttribute(&got, 6, q));
 	EXPECT(got == 0);
 	CHECK(cuMemsetD8_v2(p, 1, 1 << 20));
-	CHECK(cuStreamQuery(NULL)); /* nothing is under way */
+	CHECK(cuStreamQuery(NULL)); /* no work is running */
 	CHECK(cuMemcpyDtoD_v2(q, p, 1 << 20));
 	CHECK(cuStreamQuery(NULL));
 	CHECK(cuMemcpyHtoD_v2(p, &on, sizeof on));
@@ -136,7 +138,7 @@ static void sync_memops(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(NULL, 6, p));
 }
 
-/* What asks about more than one device, or about arrays that are not plain ones. */
+/* Queries that concern several devices, or arrays that are not plain. */
 static void one_device(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc = {8, 8, 0, CU_AD_FORMAT_FLOAT, 1, 0};

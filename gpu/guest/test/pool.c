@@ -12,7 +12,7 @@ static uint64_t attribute(CUmemoryPool pool, int which)
 	return v;
 }
 
-/* What the program allocates and frees is what it is told, to the byte. */
+/* The reported free memory changes by exactly what the program allocates and frees. */
 static void mem_info(void)
 {
 	size_t before, size = 512;
@@ -32,7 +32,7 @@ static void mem_info(void)
 		CHECK(cuStreamSynchronize(NULL));
 		EXPECT(free_bytes() == before);
 	}
-	/* Most of it at a time, freed where nothing is under way: nobody waits. */
+	/* Allocates most of the memory, and frees it while no work is running. */
 	for (int i = 0; i < 100; i++) {
 		CUdeviceptr p;
 
@@ -43,8 +43,8 @@ static void mem_info(void)
 	}
 }
 
-/* Frees in an idle stream beside one that stands still: nobody waits for that one,
- * and the memory is there again before it goes on. */
+/* Frees in an idle stream beside a blocked one do not wait for the blocked one, and the memory
+ * is available before that continues. */
 static void free_async(void)
 {
 	CUstream stuck, idle;
@@ -59,17 +59,17 @@ static void free_async(void)
 	CHECK(cuCtxSynchronize());
 	before = free_bytes();
 	total = before - (1u << 20);
-	CHECK(cuMemAllocAsync(&p, total, idle)); /* the idle stream has its place */
+	CHECK(cuMemAllocAsync(&p, total, idle)); /* the memory that the idle stream has freed is used */
 	CHECK(cuStreamWaitValue32(stuck, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
 	CHECK(cuMemFreeAsync(p, idle));
 	CHECK(cuStreamSynchronize(idle));
 	EXPECT(free_bytes() == before);
 	CHECK(cuMemAllocAsync(&q, total, idle));
 	GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(stuck));
-	CHECK(cuMemFreeAsync(q, stuck)); /* and in the stuck one: when it gets there */
+	CHECK(cuMemFreeAsync(q, stuck)); /* in the blocked stream: freed when the stream reaches this */
 	EXPECT(free_bytes() == before - total);
 	CHECK(cuStreamWriteValue32(idle, flag, 1, 0));
-	CHECK(cuMemAllocAsync(&p, total, idle)); /* waits for it: there is no other memory */
+	CHECK(cuMemAllocAsync(&p, total, idle)); /* waits for that, because there is no other memory */
 	CHECK(cuStreamQuery(stuck));
 	CHECK(cuMemFree(p));
 	EXPECT(free_bytes() == before);
@@ -147,7 +147,7 @@ static void pools(void)
 	CHECK(cuDeviceSetMemPool(0, mine));
 	CHECK(cuMemAllocAsync(&p, 4096, NULL));
 	EXPECT(attribute(mine, 7) == 4096 && attribute(standard, 7) == 4096);
-	CHECK(cuMemPoolDestroy(mine)); /* what is allocated stays */
+	CHECK(cuMemPoolDestroy(mine)); /* its allocations stay valid */
 	CHECK(cuDeviceGetMemPool(&now, 0));
 	EXPECT(now == standard);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&r, 16, mine, NULL));
@@ -163,7 +163,8 @@ static void pools(void)
 	GIVES(CUDA_ERROR_INVALID_DEVICE, cuMemPoolCreate(&mine, &props));
 }
 
-/* Memory that goes with its context leaves the pool, and a child begins anew. */
+/* Memory that is freed with its context is subtracted from the pool. A child begins with empty
+ * pools. */
 static void pool_ends(void)
 {
 	CUmemoryPool pool;

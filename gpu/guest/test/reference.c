@@ -3,19 +3,19 @@
 
 static const char ptx[] = ".version 6.4\n.target sm_50\n.address_size 64\n"
 	".global .texref line;\n.global .texref image;\n.global .surfref face;\n"
-	/* element(out, i): of memory without rows. */
+	/* element(out, i): reads element i of linear memory. */
 	".visible .entry element(.param .u64 out, .param .u32 i)\n{\n"
 	".reg .b64 %o; .reg .b32 %i; .reg .f32 %f<4>;\n"
 	"ld.param.u64 %o, [out]; ld.param.u32 %i, [i];\n"
 	"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [line, {%i}];\n"
 	"st.global.v4.f32 [%o], {%f0, %f1, %f2, %f3};\nret;\n}\n"
-	/* at(out, x, y): of an image, or of the level that its reference chooses. */
+	/* at(out, x, y): reads an image, or the level that its reference selects. */
 	".visible .entry at(.param .u64 out, .param .f32 x, .param .f32 y)\n{\n"
 	".reg .b64 %o; .reg .f32 %f<6>;\n"
 	"ld.param.u64 %o, [out]; ld.param.f32 %f4, [x]; ld.param.f32 %f5, [y];\n"
 	"tex.level.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [image, {%f4, %f5}], 0f00000000;\n"
 	"st.global.v4.f32 [%o], {%f0, %f1, %f2, %f3};\nret;\n}\n"
-	/* write(): each thread its number. */
+	/* write(): each thread writes its number. */
 	".visible .entry write()\n{\n"
 	".reg .b32 %x, %b;\n"
 	"mov.u32 %x, %tid.x; shl.b32 %b, %x, 2;\n"
@@ -55,7 +55,7 @@ static void expect_element(CUfunction f, int i, float want)
 	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuMemcpyDtoH(got, out, 16));
 	if (got[0] != want)
-		fprintf(stderr, "element %d: %g, want %g\n", i, (double)got[0], (double)want);
+		fprintf(stderr, "element %d is %g, want %g\n", i, (double)got[0], (double)want);
 	EXPECT(got[0] == want);
 }
 
@@ -67,11 +67,11 @@ static void expect_at(CUfunction f, float x, float y, float want)
 	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuMemcpyDtoH(got, out, 16));
 	if (got[0] != want)
-		fprintf(stderr, "at %g, %g: %g, want %g\n", (double)x, (double)y, (double)got[0], (double)want);
+		fprintf(stderr, "the texture at (%g, %g) is %g, want %g\n", (double)x, (double)y, (double)got[0], (double)want);
 	EXPECT(got[0] == want);
 }
 
-/* Memory without rows: formats, an address within, a reference that is bound again. */
+/* Linear memory: formats, an address within an allocation, a reference that is bound again. */
 static void linear_references(void)
 {
 	CUfunction f = start("element");
@@ -94,7 +94,7 @@ static void linear_references(void)
 	CHECK(cuTexRefGetAddress(&back, line));
 	EXPECT(back == d);
 	expect_element(f, 7, 7);
-	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* of no effect here */
+	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* no effect on linear memory */
 	CHECK(cuTexRefSetAddress(&offset, line, d + 12, 512));
 	EXPECT(offset == 12);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetAddress(NULL, line, d + 12, 512));
@@ -115,7 +115,7 @@ static void linear_references(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSetTexRef(f, 0, line));
 }
 
-/* Images: an array, rows with a pitch, levels, and how they are read. */
+/* Images: an array, rows with a pitch, levels, and the sampling state. */
 static void image_references(void)
 {
 	CUfunction f = start("at");
@@ -171,7 +171,7 @@ static void image_references(void)
 	CHECK(cuTexRefGetAddress(&at, image));
 	EXPECT(at == p);
 	expect_at(f, 0.75f, 0.75f, 8);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetFormat(image, CU_AD_FORMAT_FLOAT, 1)); /* it cannot follow */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetFormat(image, CU_AD_FORMAT_FLOAT, 1)); /* not allowed after cuTexRefSetAddress2D */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetAddress2D_v3(image, &d, p + 4, pitch));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetAddress2D_v3(image, &d, p, pitch + 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetAddress2D_v3(image, &(CUDA_ARRAY_DESCRIPTOR){2, 9000, CU_AD_FORMAT_FLOAT, 1}, p, pitch));
@@ -211,7 +211,7 @@ static void surface_references(void)
 	CHECK(cuArray3DCreate(&a, &d));
 	CHECK(cuArrayCreate(&other, &plain));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfRefGetArray(&back, face));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfRefSetArray(face, other, 0)); /* without the flag */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfRefSetArray(face, other, 0)); /* the array lacks the flag for surfaces */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfRefSetArray(face, a, 1));
 	CHECK(cuSurfRefSetArray(face, a, 0));
 	CHECK(cuSurfRefGetArray(&back, face));
@@ -222,7 +222,8 @@ static void surface_references(void)
 		EXPECT(got[i] == i);
 }
 
-/* One kernel in a stream and one in a graph: each launch finds what is bound then. */
+/* A kernel in a stream and one in a graph: each launch uses the resource that is bound at that
+ * time. */
 static void references_of_launches(void)
 {
 	CUfunction f = start("element");
@@ -276,7 +277,7 @@ static void bad_references(void)
 	EXPECT(none != line);
 	CHECK(cuModuleUnload(twice));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetFlags(none, 0));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefDestroy(line)); /* the module's */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefDestroy(line)); /* it belongs to the module */
 	CHECK(cuTexRefCreate(&own));
 	CHECK(cuTexRefSetFilterMode(own, CU_TR_FILTER_MODE_LINEAR));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSetTexRef(f, CU_PARAM_TR_DEFAULT, own));
@@ -294,13 +295,13 @@ static void bad_references(void)
 	CHECK(cuCtxDestroy(other));
 	CHECK(cuArrayCreate(&a, &d));
 	CHECK(cuTexRefSetArray(line, a, CU_TRSA_OVERRIDE_FORMAT));
-	CHECK(cuArrayDestroy(a)); /* before anybody was told of it */
+	CHECK(cuArrayDestroy(a)); /* before the worker has received the binding */
 	CHECK(cuCtxSynchronize());
 	CHECK(cuModuleUnload(module));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetFlags(line, 0));
 }
 
-/* What cannot be read is the error of a launch, until it is put right. */
+/* A reference with an invalid state is an error of launches, until it is corrected. */
 static void reference_filters(void)
 {
 	CUfunction f = start("element");
@@ -312,7 +313,7 @@ static void reference_filters(void)
 
 	CHECK(cuArrayCreate(&a, &d));
 	CHECK(cuTexRefSetArray(line, a, CU_TRSA_OVERRIDE_FORMAT));
-	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* between integers is nothing */
+	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* integers cannot be interpolated */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_POINT));
 	CHECK(cuTexRefSetFlags(line, CU_TRSF_READ_AS_INTEGER));

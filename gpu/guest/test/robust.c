@@ -1,4 +1,4 @@
-/* Threads that come and go, storms, contexts in stacks, signals, forks. */
+/* Tests of short-lived and many threads, stacks of contexts, signals and forks. */
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -38,8 +38,8 @@ static void *one_launch(void *p)
 	return NULL;
 }
 
-/* Each thread has a default stream of its own, which goes when it ends: the
- * worker keeps far fewer streams than there are threads here. */
+/* Each thread has its own default stream, which is destroyed when the thread ends: the worker
+ * can have far fewer streams than there are threads here. */
 static void thread_churn(void)
 {
 	enum { ROUNDS = 400, AT_ONCE = 16 };
@@ -89,7 +89,7 @@ static void *own_stack(void *p)
 
 	(void)p;
 	CHECK(cuCtxGetCurrent(&c));
-	EXPECT(c == NULL); /* another thread's stack is not ours */
+	EXPECT(c == NULL); /* each thread has its own stack */
 	CHECK(cuCtxPushCurrent(shared_context));
 	CHECK(cuCtxGetCurrent(&c));
 	EXPECT(c == shared_context);
@@ -105,10 +105,10 @@ static void context_stacks(void)
 	a = shared_context;
 	CHECK(cuCtxCreate(&b, 0, 0));
 	CHECK(cuCtxPushCurrent(a));
-	CHECK(cuCtxCreate(&c, 0, 0)); /* a b a c */
+	CHECK(cuCtxCreate(&c, 0, 0)); /* the stack is a b a c */
 	EXPECT(pthread_create(&t, NULL, own_stack, NULL) == 0);
 	pthread_join(t, NULL);
-	CHECK(cuCtxDestroy(b)); /* not on top: it stays in the stack, dead */
+	CHECK(cuCtxDestroy(b)); /* it is not on top, so it stays in the stack as an invalid context */
 	CHECK(cuCtxPopCurrent(&got));
 	EXPECT(got == c);
 	CHECK(cuCtxPopCurrent(&got));
@@ -129,7 +129,7 @@ static void context_stacks(void)
 	}
 }
 
-/* Nothing of a destroyed context can be used, and all of it is an error. */
+/* The objects of a destroyed context cannot be used: all calls return an error. */
 static void after_context(void)
 {
 	unsigned int one = 1, word;
@@ -152,7 +152,7 @@ static void after_context(void)
 		CHECK(cuEventCreate(&e, 0));
 		CHECK(cuMemAlloc(&p, 64 << 20));
 		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
-		CHECK(cuCtxDestroy(c)); /* with work under way */
+		CHECK(cuCtxDestroy(c)); /* while work is running */
 		GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(s));
 		GIVES(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(e));
 		GIVES(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
@@ -235,7 +235,8 @@ static void fork_exec(void)
 	CHECK(cuCtxSynchronize());
 }
 
-/* Ends with work under way and memory held: the Go test looks what is left. */
+/* Exits while work is running and memory is allocated. The Go test checks that nothing is
+ * left. */
 static void leave(void)
 {
 	unsigned int rounds = 100000;
@@ -250,8 +251,8 @@ static void leave(void)
 	exit(0);
 }
 
-/* The test stops the worker: its socket stays open, its heart stands still. The
- * ring fills, then every call fails, and only the first has to find it out. */
+/* The Go test stops the worker: its socket stays open, and its heartbeat stops. The ring fills,
+ * and then every call fails; only the first has to wait for the timeout. */
 static void stopped_worker(void)
 {
 	unsigned int one = 1;

@@ -1,4 +1,4 @@
-/* Draws tables for the golden test: "smi NAME". */
+/* Prints a table for the golden test: "smi NAME". */
 #include <string.h>
 
 #include "table.h"

@@ -1,9 +1,9 @@
-/* Streams do not wait for each other: a full one delays its own callers only. */
+/* Tests that streams do not wait for each other: a full stream delays its own callers only. */
 #include <stdbool.h>
 
 #include "api.h"
 
-/* More blocks than ever end while a test runs. */
+/* A number of blocks that cannot end while a test runs. */
 #define ENDLESS 0x7fffffffu
 
 struct filler {
@@ -12,11 +12,11 @@ struct filler {
 	CUdeviceptr counter;
 	CUstream stream;
 	_Atomic unsigned int put;
-	bool mortal;  /* a call may fail, and ends the thread */
-	CUresult end; /* with what */
+	bool mortal;  /* a call may fail, which ends the thread */
+	CUresult end; /* the error of that call */
 };
 
-/* Fills the stream behind a kernel that does not end. */
+/* Fills a stream behind a kernel that does not end. */
 static void *fill(void *p)
 {
 	struct filler *f = p;
@@ -35,8 +35,8 @@ static void *fill(void *p)
 	return NULL;
 }
 
-/* Waits until the thread's calls wait: as many are put as a card takes at least, and
- * no more come. */
+/* Waits until the thread's calls block: at least as many are enqueued as NVIDIA's driver
+ * accepts, and their number does not increase. */
 static void until_full(struct filler *f)
 {
 	for (unsigned int seen = 0, same = 0; same < 50; seen = f->put) {
@@ -45,7 +45,7 @@ static void until_full(struct filler *f)
 	}
 }
 
-/* All that another stream, another context and another thread can do. */
+/* Other streams, contexts and threads can do everything. */
 static void others_go_on(void)
 {
 	unsigned int one = 1, got;
@@ -79,7 +79,7 @@ static void others_go_on(void)
 	CHECK(cuCtxDestroy(context));
 }
 
-/* As many full streams as one worker once had room for, and one more. */
+/* One more full stream than an earlier worker had room for. */
 static void full_streams(void)
 {
 	enum { FULL = 5 };
@@ -103,11 +103,11 @@ static void full_streams(void)
 	for (int i = 0; i < 5; i++)
 		others_go_on();
 	for (int i = 0; i < FULL; i++)
-		EXPECT(f[i].put <= 1024); /* as on a card */
+		EXPECT(f[i].put <= 1024); /* as with NVIDIA's driver */
 	_exit(0); /* the kernels do not end otherwise */
 }
 
-/* Much more than a stream holds, from several threads, through all of it in order. */
+/* Several threads enqueue much more than a stream holds; all of it runs in order. */
 static void *launch_many(void *p)
 {
 	struct filler *f = p;
@@ -144,7 +144,7 @@ static void many_launches(void)
 	EXPECT(got == THREADS * 2000 * 32);
 }
 
-/* More streams than lanes, of which some then share one. */
+/* More streams than lanes, so that some share a lane. */
 static void thousands_of_streams(void)
 {
 	enum { N = 1100 };
@@ -170,7 +170,7 @@ static void thousands_of_streams(void)
 	EXPECT(got == 2 * N * 32);
 }
 
-/* Who waits for room in a stream notices a dead worker, like every other wait. */
+/* A wait for room in a stream ends when the worker is killed, like all other waits. */
 static void dead_worker_full(void)
 {
 	struct filler f = {.count = demo_start("count")};
@@ -193,9 +193,9 @@ static void dead_worker_full(void)
 	GIVES(f.end, cuCtxSynchronize());
 }
 
-#define BATCH 255 /* the most that CUDA allows */
+#define BATCH 255 /* the maximum that CUDA allows */
 
-/* A batch comes in the stream's order, whole or not at all. */
+/* A batch is executed in the stream's order, as a whole or not at all. */
 static void batches(void)
 {
 	struct filler f = {.count = demo_start("count")};
@@ -232,7 +232,7 @@ static void batches(void)
 		ops[i].writeValue.flags = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
 	}
 	CHECK(cuLaunchKernel(f.count, 1, 1, 1, 32, 1, 1, 0, f.stream, params, NULL));
-	ops[2].writeValue.address = f.counter; /* after the kernel, which adds to it */
+	ops[2].writeValue.address = f.counter; /* executed after the kernel, which adds to it */
 	CHECK(cuStreamBatchMemOp(f.stream, BATCH, ops, 0));
 	CHECK(cuStreamSynchronize(f.stream));
 	CHECK(cuMemcpyDtoH(got, p, sizeof got));
@@ -266,7 +266,7 @@ static void batches(void)
 
 #define LARGE (100u << 20)
 
-/* Copies into a stream that does not go on, until the thread's calls wait. */
+/* Copies in a blocked stream, until the thread's calls wait. */
 static void *stuff(void *p)
 {
 	struct filler *f = p;
@@ -288,8 +288,8 @@ static void until_still(struct filler *f)
 	}
 }
 
-/* However much of the staging memory streams keep that stand still, others copy,
- * both ways, ask and load. */
+/* Even if blocked streams hold staging memory, others can copy in both directions, query and
+ * load. */
 static void stuck_copies(void)
 {
 	enum { STUCK = 5 };

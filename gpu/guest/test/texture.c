@@ -6,19 +6,19 @@
 #define D 3
 
 static const char ptx[] = ".version 6.4\n.target sm_50\n.address_size 64\n"
-	/* read(out, texture, x, y): four channels at a place. */
+	/* read(out, texture, x, y): reads the four channels at a position. */
 	".visible .entry read(.param .u64 out, .param .u64 texture, .param .f32 x, .param .f32 y)\n{\n"
 	".reg .b64 %o, %t; .reg .f32 %f<6>;\n"
 	"ld.param.u64 %o, [out]; ld.param.u64 %t, [texture]; ld.param.f32 %f4, [x]; ld.param.f32 %f5, [y];\n"
 	"tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f4, %f5}];\n"
 	"st.global.v4.f32 [%o], {%f0, %f1, %f2, %f3};\nret;\n}\n"
-	/* level(out, texture, lod): the first channel in the middle. */
+	/* level(out, texture, lod): reads the first channel in the middle. */
 	".visible .entry level(.param .u64 out, .param .u64 texture, .param .f32 lod)\n{\n"
 	".reg .b64 %o, %t; .reg .f32 %f<6>;\n"
 	"ld.param.u64 %o, [out]; ld.param.u64 %t, [texture]; ld.param.f32 %f4, [lod]; mov.f32 %f5, 0f3F000000;\n"
 	"tex.level.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f5, %f5}], %f4;\n"
 	"st.global.v4.f32 [%o], {%f0, %f1, %f2, %f3};\nret;\n}\n"
-	/* write(surface): each thread its number. */
+	/* write(surface): each thread writes its number. */
 	".visible .entry write(.param .u64 surface)\n{\n"
 	".reg .b64 %s; .reg .b32 %x, %y, %b, %v;\n"
 	"ld.param.u64 %s, [surface]; mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; shl.b32 %b, %x, 2; mad.lo.u32 %v, %y, 100, %x;\n"
@@ -57,7 +57,7 @@ static CUarray array(size_t w, size_t h, size_t d, int format, unsigned int chan
 	return out;
 }
 
-/* Where a program has bytes: its memory, pinned, on the device. */
+/* Allocates n bytes: ordinary memory, pinned memory or device memory. */
 static void *place(int where, size_t n, CUdeviceptr *dev)
 {
 	void *p = NULL;
@@ -83,7 +83,7 @@ static void unplace(int where, void *p, CUdeviceptr dev)
 		CHECK(cuMemFree(dev));
 }
 
-/* A box from a place into an array, on to another, and back, all with pitches. */
+/* Copies a box from memory into an array, to another array, and back, all with pitches. */
 static void round_trip(int from, int to, bool async)
 {
 	enum { PITCH = W * 4 + 12, ROWS = H + 1, N = PITCH * ROWS * D };
@@ -134,7 +134,7 @@ static void array_copies(void)
 				round_trip(from, to, async);
 }
 
-/* A copy that needs more device memory on its way than it may have at once. */
+/* A copy that needs more temporary device memory than its limit. */
 static void large_array_copies(void)
 {
 	enum { WIDE = 2048, HIGH = 1500 };
@@ -168,7 +168,7 @@ static void large_array_copies(void)
 	free(out);
 }
 
-/* The copies of arrays of one row. */
+/* Copies of arrays with one row. */
 static void row_copies(void)
 {
 	CUarray a, b;
@@ -218,7 +218,7 @@ static void expect_read(CUfunction f, unsigned long long texture, float x, float
 	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuMemcpyDtoH(got, out, 16));
 	if (got[0] != a || got[1] != b)
-		fprintf(stderr, "at %g, %g: %g %g, want %g %g\n", (double)x, (double)y, (double)got[0], (double)got[1], (double)a, (double)b);
+		fprintf(stderr, "the texture at (%g, %g) is (%g, %g), want (%g, %g)\n", (double)x, (double)y, (double)got[0], (double)got[1], (double)a, (double)b);
 	EXPECT(got[0] == a && got[1] == b);
 }
 
@@ -258,7 +258,7 @@ static void textures(void)
 	expect_read(read, o, 5, 0.25f, 0.5f, 15);
 	CHECK(cuTexObjectDestroy(o));
 
-	/* Device memory with a pitch: bytes that are read as parts of one. */
+	/* Device memory with a pitch: bytes that are read as numbers from 0 to 1. */
 	bytes[33] = 51;
 	CHECK(cuMemAlloc(&d, sizeof bytes));
 	CHECK(cuMemcpyHtoD(d, bytes, sizeof bytes));
@@ -269,7 +269,7 @@ static void textures(void)
 	expect_read(read, p, 0, 0, 0, 1);
 	expect_read(read, p, 0, 1, 0, 0.2f);
 	CHECK(cuTexObjectDestroy(p));
-	r.res.pitch2D.height = 5; /* beyond the memory */
+	r.res.pitch2D.height = 5; /* beyond the allocation */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&p, &r, &t, NULL));
 	r = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR, .res.linear = {d + 4, CU_AD_FORMAT_FLOAT, 1, 16}};
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&p, &r, &t, NULL)); /* not aligned */
@@ -295,16 +295,16 @@ static void surfaces(void)
 	EXPECT(memcmp(&r, &back, sizeof r) == 0);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(o));
 	CHECK(cuLaunchKernel(write, 1, 1, 1, 4, 2, 1, 0, NULL, params, NULL));
-	CHECK(cuSurfObjectDestroy(o)); /* when the kernel is done */
+	CHECK(cuSurfObjectDestroy(o)); /* takes effect when the kernel is done */
 	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out,
 			   .WidthInBytes = 16, .Height = 2};
 	CHECK(cuMemcpy2D_v2_ptds(&c));
 	for (unsigned int i = 0; i < 8; i++)
 		EXPECT(out[i] == i / 4 * 100 + i % 4);
 	r.res.array.hArray = plain;
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&o, &r)); /* without the flag */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&o, &r)); /* the array lacks the flag for surfaces */
 	CHECK(cuLaunchKernel(write, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize()); /* it is no object any more */
+	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize()); /* the object was destroyed */
 }
 
 static void mipmaps(void)
@@ -351,7 +351,7 @@ static void mipmaps(void)
 	(void)function("level");
 }
 
-/* Sizes and formats that no array has, and handles of another context. */
+/* Invalid sizes and formats of arrays, and handles of another context. */
 static void bad_arrays(void)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR bad[] = {

@@ -14,7 +14,7 @@ static int failures;
 #define EXPECT(c)                                                                                                      \
 	do {                                                                                                           \
 		if (!(c)) {                                                                                            \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #c);                                                 \
+			printf("%s:%d: expected %s\n", __FILE__, __LINE__, #c);                                        \
 			failures++;                                                                                    \
 		}                                                                                                      \
 	} while (0)
@@ -25,8 +25,8 @@ static bool not_gone(struct session *s) { (void)s; return false; }
 static void no_block(struct session *s, _Atomic uint32_t *state, int millis) { (void)s, (void)state, (void)millis; }
 static const struct carrier_ops quiet = {.kick = no_kick, .gone = not_gone, .block = no_block};
 
-/* A session on ordinary memory: header, a ring of 4096, one chunk state word
- * for each of 8 chunks of 4096. */
+/* Creates a session in ordinary memory: a header, a ring of 4096 bytes, and a state word for
+ * each of 8 chunks of 4096 bytes. */
 static struct session *fake(void)
 {
 	struct session *s = calloc(1, sizeof *s);
@@ -57,7 +57,7 @@ static void drop(struct session *s)
 	free(s);
 }
 
-/* Reads the ring as a worker would; every entry must hold its number. */
+/* Reads the ring as a worker does. Every entry must contain its number. */
 static void ring_wraps(void)
 {
 	struct session *s = fake();
@@ -90,8 +90,8 @@ static void ring_wraps(void)
 	drop(s);
 }
 
-/* The doorbell rings once for each sleep of a worker that numbers them, and for
- * each command of one that does not. */
+/* A worker that numbers its sleeps is kicked once for each sleep. Another worker is kicked for
+ * each command. */
 static void doorbell(void)
 {
 	struct session *s = fake();
@@ -118,12 +118,12 @@ static void padding(void)
 {
 	EXPECT(ring_padding(0, 4096, 4096) == 0);
 	EXPECT(ring_padding(4096 - 64, 4096, 64) == 0);
-	EXPECT(ring_padding(4096 - 64, 4096, 56) == 64); /* 8 bytes hold no header */
+	EXPECT(ring_padding(4096 - 64, 4096, 56) == 64); /* a header does not fit into 8 bytes */
 	EXPECT(ring_padding(4096 - 64, 4096, 48) == 0);
 	EXPECT(ring_padding(3 * 4096 - 32, 4096, 40) == 32);
 }
 
-/* A dead session never blocks a producer, a full ring or not. */
+/* A session that has ended never blocks a producer, even if the ring is full. */
 static void dead_session(void)
 {
 	struct session *s = fake();
@@ -139,7 +139,7 @@ static void dead_session(void)
 	drop(s);
 }
 
-/* A tail beyond the head comes from a worker gone mad. */
+/* A tail beyond the head, which only a broken worker writes, ends the session. */
 static void mad_tail(void)
 {
 	struct session *s = fake();
@@ -151,7 +151,7 @@ static void mad_tail(void)
 	drop(s);
 }
 
-/* A heart that beats keeps the session alive, one that stands still ends it. */
+/* A heartbeat that advances keeps the session alive; one that stops ends it. */
 static void pulse(void)
 {
 	struct session *s = fake();
@@ -178,13 +178,13 @@ static void arena(void)
 		n++;
 	EXPECT(n == 8);
 	EXPECT(!arena_try(s, 1, &q));
-	EXPECT(!s->crowded && arena_take(s, 1, &q) == RES_NOT_READY && s->crowded); /* nobody waits for ever */
+	EXPECT(!s->crowded && arena_take(s, 1, &q) == RES_NOT_READY && s->crowded); /* the wait is limited */
 	arena_free(s, &p[2]);
 	EXPECT(arena_take(s, 1, &q) == 0 && q.off == p[2].off && !s->crowded);
 	arena_free(s, &q);
 	arena_free(s, &p[2]);
 	arena_free(s, &p[3]);
-	EXPECT(arena_try(s, 3 * 4096, &q)); /* two are together: a piece may be shorter */
+	EXPECT(arena_try(s, 3 * 4096, &q)); /* only two free chunks are adjacent, so the piece is shorter */
 	EXPECT(q.off == p[2].off && q.len == 2 * 4096);
 	*word32(s, s->chunk_state + 4 * 7) = BSLT_CHUNK_FREE; /* the worker frees one */
 	EXPECT(arena_take(s, 100, &q) == 0 && q.off == p[7].off && q.len == 100);
@@ -203,7 +203,8 @@ static void slots(void)
 	drop(s);
 }
 
-/* Records: a good one, every truncation of it, and every byte of it spoiled. */
+/* Writes a valid record of a module. The tests decode it, every truncation of it, and it with
+ * every byte changed. */
 static size_t module_record(uint8_t *b)
 {
 	uint32_t words[] = {1, 0, 1, 1, 3, 0x636261, 1, 0, 8, 1024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'g', 0, 0x1000, 0, 16, 0, 2, 'o' | 'k' << 8, 0};
@@ -213,13 +214,13 @@ static size_t module_record(uint8_t *b)
 	return sizeof words;
 }
 
-/* A status as gpu/abi/reply.go has it, with what came later or without. */
+/* Writes a status as in gpu/abi/reply.go, with or without the fields that were added later. */
 static size_t status_record(uint8_t *b, int more)
 {
 	uint32_t words[] = {
 		1, 0, 100, 0, 60, 0, 50, 1, 40, 7000, 1, 0, /* memory, utilization, sensors, one process */
 		7, 0, 60, 0, 1, 'a',
-		2, BSLT_READING_CLOCK_SM, 0, 1410, 0, 9999, 0, 1, 1, /* one that nobody knows */
+		2, BSLT_READING_CLOCK_SM, 0, 1410, 0, 9999, 0, 1, 1, /* an unknown reading */
 		1, 7, 50, 11, 0, 12, 0, 13, 0, 14, 0,
 		1, 15, 0, 33, 0,
 	};
@@ -295,7 +296,7 @@ static void records(void)
 
 struct device_info device;
 
-/* A real card says yes to everything; the library must not. */
+/* The device reports all attributes as 1; the library must override some. */
 static void attributes(void)
 {
 	static const int refused[] = {88, 91, 128, 132}, kept[] = {16, 19, 41, 83, 89, 95, 97, 102, 106, 127};
@@ -314,8 +315,8 @@ static void attributes(void)
 	device = (struct device_info){0};
 }
 
-/* Whether nothing is mapped there; asked of the kernel, as a sanitizer's mmap
- * knows better. */
+/* Reports whether nothing is mapped at an address. It asks the kernel, because a sanitizer's
+ * mmap may refuse the address. */
 static bool is_free(uint64_t address)
 {
 	if (!pages_reserve(address, 4096))
@@ -324,7 +325,7 @@ static bool is_free(uint64_t address)
 	return true;
 }
 
-/* Of the windows that a session offers it keeps the one that the worker chooses. */
+/* A session keeps the window that the worker chooses, and releases the others. */
 static void windows(void)
 {
 	struct window offers[BSLT_MAX_WINDOWS], *last = offers;
@@ -344,7 +345,7 @@ static void windows(void)
 		EXPECT(is_free(w->base) == (w != last));
 	window_close(s);
 	EXPECT(is_free(last->base) && s->window.size == 0);
-	/* A worker that chooses what was not offered. */
+	/* The worker chooses a window that was not offered. */
 	EXPECT(windows_reserve(offers, why) == 0);
 	memcpy(at(s, BSLT_OFF_WINDOW_BASE), (struct window[]){{offers[0].base, 4096}}, sizeof offers[0]);
 	EXPECT(window_accept(s, offers, why) == RES_UNAVAILABLE && strstr(why, "not offered") && s->window.base == 0);
@@ -352,8 +353,8 @@ static void windows(void)
 	drop(s);
 }
 
-/* Addresses of the host part are given out once, with a page between two, and come
- * again only when there are no others; an older worker has none. */
+/* Addresses of the host part are allocated once, with a page between two, and used again only
+ * if there are no others. With an older worker there are none. */
 static void places(void)
 {
 	struct session *s = fake();
@@ -389,8 +390,8 @@ static void places(void)
 	drop(s);
 }
 
-/* Device addresses outside of the window are believed only where this process
- * has nothing. */
+/* Device addresses outside of the window are accepted only if this process has nothing mapped
+ * there. */
 static void outside_the_window(void)
 {
 	static char mine[3 * 4096];
@@ -399,7 +400,7 @@ static void outside_the_window(void)
 	struct range r, found;
 	uint64_t far;
 
-	/* Where every sanitizer leaves something free. */
+	/* Addresses that are free with every sanitizer. */
 	EXPECT(windows_reserve(offers, why) == 0);
 	windows_release(offers);
 	far = offers[0].base + (1u << 20);
@@ -414,19 +415,19 @@ static void outside_the_window(void)
 	EXPECT(range_add(SPACE_DEVICE, &r) == CUDA_ERROR_OUT_OF_MEMORY && !range_find(SPACE_DEVICE, r.address, &found));
 	r = (struct range){.address = w.base + w.size - 4, .size = UINT64_MAX};
 	EXPECT(range_add(SPACE_DEVICE, &r) == CUDA_ERROR_OUT_OF_MEMORY);
-	/* Neighbours in one page, and one that reaches from a page of ours into the next. */
+	/* Ranges in one page, and one that extends from a reserved page into the next. */
 	for (uint64_t at = far; at < far + 3 * 4096; at += 1000) {
 		r = (struct range){.address = at, .size = 900};
 		EXPECT(range_add(SPACE_DEVICE, &r) == 0 && range_find(SPACE_DEVICE, at + 899, &found));
 		EXPECT(!is_free((at + 899) & ~4095ull));
 	}
 	EXPECT(is_free(far - 4096) && is_free(far + 4 * 4096));
-	/* A card gives the same address again. */
+	/* A GPU may use the same address again. */
 	EXPECT(range_take(SPACE_DEVICE, far, &r) && range_add(SPACE_DEVICE, &r) == 0);
 }
 
-/* Puts a command into stream 5 and takes it out of the ring; the number of
- * marks that came before it. */
+/* Enqueues a command in stream 5 and removes it from the ring. Returns the number of marks
+ * before it. */
 static int put_in_stream(struct session *s, uint32_t inl_len)
 {
 	static const uint8_t inl[BSLT_MAX_INLINE / 2];
@@ -448,7 +449,7 @@ static int put_in_stream(struct session *s, uint32_t inl_len)
 	return marks;
 }
 
-/* A mark each 512 units, and none before the one before it is done. */
+/* There is a mark after every 512 units, and none before the previous one is done. */
 static void lanes(void)
 {
 	struct session *s = fake();
@@ -461,20 +462,20 @@ static void lanes(void)
 	EXPECT(put_in_stream(s, 0) == 1);
 	EXPECT(atomic_load(state) == BSLT_SLOT_PENDING);
 	for (int i = 1; i < 171; i++)
-		EXPECT(put_in_stream(s, 2048) == 0); /* 3 units each */
+		EXPECT(put_in_stream(s, 2048) == 0); /* each counts as 3 units */
 	EXPECT(atomic_load(state) == BSLT_SLOT_PENDING);
 	atomic_store(state, BSLT_SLOT_DONE);
 	EXPECT(put_in_stream(s, 2048) == 1);
 	for (int i = 1; i < 511; i++)
 		EXPECT(put_in_stream(s, 0) == 0);
-	session_die(s, RES_UNAVAILABLE); /* what waits for a mark hears of it */
+	session_die(s, RES_UNAVAILABLE); /* waits for a mark end with the session */
 	atomic_store(word32(s, BSLT_OFF_STATE), BSLT_STATE_DEAD);
 	EXPECT(stream_enter(s, 5, 1) == RES_UNAVAILABLE);
 	EXPECT(arena_units(s, 1) == 256 && arena_units(s, 4 * 4096) == 1024 && arena_units(s, 1 << 20) == 1024);
 	drop(s);
 }
 
-/* What puts an end to the quiet of a stream, and what does not. */
+/* Which commands make a stream count as busy, and which do not. */
 static void quiet_streams(void)
 {
 	struct session *s = fake();
@@ -482,12 +483,12 @@ static void quiet_streams(void)
 	const uint64_t stream = 7, same_lane = 7 + LANES;
 
 	EXPECT(lanes_make(s) == 0);
-	EXPECT(!stream_quiet(s, stream)); /* nobody has waited for it yet */
+	EXPECT(!stream_quiet(s, stream)); /* the command was not waited for yet */
 	stream_drained(s, stream, work_count(s));
 	EXPECT(stream_quiet(s, stream) && !stream_quiet(s, same_lane));
 	EXPECT(ring_put(s, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, BSLT_NO_SLOT, args, sizeof(struct bslt_copy_htod), NULL, 0) == 0);
 	EXPECT(ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, args, sizeof(struct bslt_mem_free), NULL, 0) == 0);
-	EXPECT(ring_put(s, BSLT_OP_COPY_DTOH, 0, 1, args, sizeof(struct bslt_copy_dtoh), NULL, 0) == 0); /* its caller waits */
+	EXPECT(ring_put(s, BSLT_OP_COPY_DTOH, 0, 1, args, sizeof(struct bslt_copy_dtoh), NULL, 0) == 0); /* the caller waits for it */
 	EXPECT(stream_quiet(s, stream));
 	const uint16_t work[] = {BSLT_OP_COPY_HTOD, BSLT_OP_COPY_DTOH, BSLT_OP_COPY_DTOD, BSLT_OP_MEMSET, BSLT_OP_LAUNCH,
 				 BSLT_OP_EVENT_RECORD, BSLT_OP_GRAPH_LAUNCH, BSLT_OP_MEM_FREE_ASYNC};
@@ -496,7 +497,7 @@ static void quiet_streams(void)
 
 		EXPECT(ring_put(s, work[i], 0, BSLT_NO_SLOT, args, sizeof args, NULL, 0) == 0);
 		EXPECT(!stream_quiet(s, stream));
-		stream_drained(s, stream, before); /* a drain that was put before it */
+		stream_drained(s, stream, before); /* a drain that was enqueued before the command */
 		EXPECT(!stream_quiet(s, stream));
 		stream_drained(s, stream, work_count(s));
 		EXPECT(stream_quiet(s, stream));

@@ -13,11 +13,11 @@ static CUstream stream_new(void)
 	return s;
 }
 
-/* The stream still waits, though another one has been there and back. */
+/* Checks that a stream still waits, after another stream has completed work. */
 static void expect_waiting(CUstream s, CUstream other)
 {
 	for (int i = 0; i < 5; i++) {
-		CHECK(cuStreamSynchronize(other)); /* after each operation the values are looked at */
+		CHECK(cuStreamSynchronize(other)); /* the values are checked after each operation */
 		GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
 	}
 }
@@ -30,8 +30,7 @@ static void write_value(CUstream s, bool wide, CUdeviceptr p, uint64_t value)
 		CHECK(cuStreamWriteValue32(s, p, (uint32_t)value, 0));
 }
 
-/* Each comparison, with a value for which the stream waits and one for which it
- * goes on. */
+/* Each comparison, with a value for which the stream waits and one for which it continues. */
 static void values_compare(void)
 {
 	static const struct {
@@ -40,7 +39,7 @@ static void values_compare(void)
 	} cases[] = {
 		{CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 6},
 		{CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 5},
-		{CU_STREAM_WAIT_VALUE_GEQ, 2, UINT64_MAX - 1, 2}, /* in a circle: -2 is before 2 */
+		{CU_STREAM_WAIT_VALUE_GEQ, 2, UINT64_MAX - 1, 2}, /* modular comparison: -2 is less than 2 */
 		{CU_STREAM_WAIT_VALUE_GEQ, UINT64_MAX - 1, UINT64_MAX - 2, 3},
 		{CU_STREAM_WAIT_VALUE_EQ, 7, 8, 7},
 		{CU_STREAM_WAIT_VALUE_AND, 6, 9, 12},
@@ -66,8 +65,8 @@ static void values_compare(void)
 	}
 }
 
-/* What comes after a wait sees what was written before the value, whoever wrote it:
- * a kernel, a copy, a write in a stream, the program. */
+/* Work after a wait reads what was written before the value, whatever wrote it: a kernel, a
+ * copy, a write in a stream, or the program. */
 static void values_written(void)
 {
 	CUfunction f = demo_start("poke");
@@ -101,7 +100,7 @@ static void values_written(void)
 	}
 }
 
-/* Two streams hand a number to each other. */
+/* Two streams alternately increase a number. */
 static void values_ping_pong(void)
 {
 	CUstream a, b;
@@ -126,7 +125,7 @@ static void values_ping_pong(void)
 	EXPECT(got == 400);
 }
 
-/* Hundreds of streams wait; kernels of others run meanwhile. */
+/* Hundreds of streams wait, while kernels of others run. */
 static void values_many(void)
 {
 	enum { STREAMS = 300 };
@@ -179,7 +178,7 @@ static void values_refused(void)
 	CHECK(cuStreamSynchronize(s));
 }
 
-/* A program ends while streams wait for what nobody writes. */
+/* A program exits while streams wait for values that are never written. */
 static void values_leave(void)
 {
 	pid_t child = fork();

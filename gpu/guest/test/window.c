@@ -1,5 +1,5 @@
-/* Tests of the address window: the program's own memory and device memory never
- * share an address, whatever the program has mapped where. */
+/* Tests of the address window: the program's own memory and device memory never have the same
+ * address, wherever the program has mapped memory. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,14 +12,15 @@
 #define TIB (1ull << 40)
 #define SOME (1u << 20)
 
-/* Where the window may be, see src/window.c; the last is smaller. */
+/* The possible bases of the window, as in src/window.c. The last window is smaller. */
 static const uint64_t bases[] = {
 	0x400000000000, 0x300000000000, 0x680000000000, 0x200000000000,
 	0x700000000000, 0x740000000000, 0x100000000000, 0x2000000000,
 };
 #define BASES (sizeof bases / sizeof bases[0])
 
-/* The program's own memory from an address's page on, or NULL. */
+/* Maps memory of the program from the page of an address on. Returns NULL if that is not
+ * possible. */
 static void *own(uint64_t address, size_t n)
 {
 	void *p = mmap((void *)(uintptr_t)(address & ~4095ull), n, PROT_READ | PROT_WRITE,
@@ -28,7 +29,7 @@ static void *own(uint64_t address, size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Whether an address lies where the window may be. */
+/* Reports whether an address is in one of the possible windows. */
 static bool in_a_window(CUdeviceptr p)
 {
 	for (size_t i = 0; i < BASES; i++)
@@ -37,8 +38,8 @@ static bool in_a_window(CUdeviceptr p)
 	return false;
 }
 
-/* Copies by address both ways between memory of the program and of the device,
- * and compares. */
+/* Copies between memory of the program and of the device in both directions, which depend on
+ * the addresses, and compares. */
 static void works(unsigned char *host)
 {
 	static unsigned char back[SOME];
@@ -60,24 +61,24 @@ static void works(unsigned char *host)
 	EXPECT(type == CU_MEMORYTYPE_DEVICE);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)host));
 	CHECK(cuMemFree(p));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy((CUdeviceptr)(uintptr_t)host, p, 1)); /* it is nobody's now */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy((CUdeviceptr)(uintptr_t)host, p, 1)); /* the memory was freed */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, host, 1));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister((void *)(uintptr_t)p, 4096, 0));
 }
 
-/* The program's memory lies where the soft GPU's device memory once began, from
- * before cuInit on and from after it. */
+/* The program has memory at the addresses at which the soft GPU's device memory formerly began,
+ * mapped before cuInit and after it. */
 static void window_collision(void)
 {
 	const uint64_t formerly = 0x7f0000000000;
 	void *early = own(formerly, 16u << 20), *late;
 	CUdeviceptr p;
 
-	if (!early) /* the loader is there: nothing else may be */
+	if (!early) /* the dynamic loader uses these addresses */
 		early = malloc(16u << 20);
 	(void)demo_start("poke");
 	works(early);
-	/* The first device addresses, as a program would come to have them by chance. */
+	/* The program cannot map memory at the first device addresses. */
 	CHECK(cuMemAlloc(&p, SOME));
 	late = own(p, SOME);
 	EXPECT(late == NULL && errno == EEXIST);
@@ -86,7 +87,7 @@ static void window_collision(void)
 	works(malloc(SOME));
 }
 
-/* The program has something in the window that would be chosen first. */
+/* The program has memory in the window that would be chosen first. */
 static void window_taken(void)
 {
 	unsigned char *mine = own(bases[0] + TIB / 2, SOME);
@@ -98,14 +99,14 @@ static void window_taken(void)
 	CHECK(cuMemAlloc(&p, SOME));
 	EXPECT(p - bases[0] >= TIB && in_a_window(p));
 	works(mine);
-	/* And the windows that were not chosen are the program's again. */
+	/* The program can use the windows that were not chosen. */
 	for (size_t i = 1; i < BASES; i++)
 		open += own(bases[i], SOME) != NULL;
 	EXPECT(open == BASES - 2);
 	CHECK(cuMemFree(p));
 }
 
-/* The program has something in all of them. */
+/* The program has memory in all windows. */
 static void window_all_taken(void)
 {
 	void *mine[BASES];
@@ -115,7 +116,7 @@ static void window_all_taken(void)
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuInit(0));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuInit(0));
 	if (mine[2])
-		munmap(mine[2], 4096); /* and later it has not */
+		munmap(mine[2], 4096); /* later one of them is free */
 	(void)demo_start("poke");
 	works(malloc(SOME));
 }
@@ -125,7 +126,7 @@ static void limit_addresses(uint64_t n)
 	EXPECT(setrlimit(RLIMIT_AS, &(struct rlimit){n, n}) == 0);
 }
 
-/* The process may use few addresses. */
+/* RLIMIT_AS limits the addresses of the process. */
 static void window_limited(void)
 {
 	int status;
@@ -140,10 +141,10 @@ static void window_limited(void)
 	limit_addresses(8ull << 30);
 	(void)demo_start("poke");
 	works(malloc(SOME));
-	EXPECT(malloc(4ull << 30) != NULL); /* most is left to the program */
+	EXPECT(malloc(4ull << 30) != NULL); /* most addresses are left to the program */
 }
 
-/* A child does not have its parent's window, and takes the same one itself. */
+/* A child does not inherit its parent's window, and can reserve the same one itself. */
 static void window_forks(void)
 {
 	CUdeviceptr p, q;

@@ -1,4 +1,4 @@
-/* Host functions, boxes, memsets, occupancy, queries, dynamic shared memory. */
+/* Tests of host functions, boxes, memsets, occupancy, queries and dynamic shared memory. */
 #include "api.h"
 
 struct heard {
@@ -19,7 +19,7 @@ static void hear(void *p)
 		pthread_cond_wait(&h->go, &h->lock);
 	h->calls++;
 	h->seen = *h->watched;
-	h->forbidden = cuStreamSynchronize(h->stream); /* it would wait for itself */
+	h->forbidden = cuStreamSynchronize(h->stream); /* not allowed, because it would wait for itself */
 	pthread_mutex_unlock(&h->lock);
 }
 
@@ -40,7 +40,7 @@ static void open_up(struct heard *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* The function comes after what is before it and before what is after it. */
+/* A host function is called after the earlier work of its stream, and before the later work. */
 static void callbacks(void)
 {
 	CUfunction f = demo_start("count");
@@ -73,7 +73,7 @@ static void callbacks(void)
 	EXPECT(h.calls == 1 && h.seen == 1024 * rounds);
 	EXPECT(h.forbidden == CUDA_ERROR_NOT_PERMITTED);
 	CHECK(cuStreamQuery(s));
-	for (int i = 0; i < 300; i++) /* more than there are slots */
+	for (int i = 0; i < 300; i++) /* more functions than there are slots */
 		CHECK(cuLaunchHostFunc(i % 2 ? s : u, hear, &h));
 	CHECK(cuCtxSynchronize());
 	EXPECT(h.calls == 301);
@@ -90,7 +90,7 @@ static void callbacks(void)
 	EXPECT(h.calls == 304);
 }
 
-/* In a context that has failed only the form that hears of it is called. */
+/* In a context that has failed, only callbacks with a status argument are called. */
 static void callback_errors(void)
 {
 	CUfunction f = demo_start("poke");
@@ -108,7 +108,7 @@ static void callback_errors(void)
 	EXPECT(h.calls == 1 && h.status == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* A box of 5 x 4 x 3 out of one of 9 x 7 x 6 on the device, and back. */
+/* Copies a box of 5 x 4 x 3 out of one of 9 x 7 x 6 on the device, and back. */
 static void boxes(void)
 {
 	unsigned char in[9 * 7 * 6], back[9 * 7 * 6], out[5 * 4 * 3];
@@ -141,7 +141,7 @@ static void boxes(void)
 	}
 	r.dstZ = 4; /* one layer beyond */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&r));
-	r.dstMemoryType = CU_MEMORYTYPE_ARRAY; /* without one */
+	r.dstMemoryType = CU_MEMORYTYPE_ARRAY; /* no array is given */
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuMemcpy3D(&r));
 }
 
@@ -188,7 +188,7 @@ static void registers(void)
 	CHECK(cuMemcpyHtoDAsync(d, b, 1 << 20, NULL));
 	CHECK(cuMemcpyDtoH(c, d, 1 << 20));
 	EXPECT(memcmp(b, c, 1 << 20) == 0);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(b)); /* it is not ours */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(b)); /* the library has not allocated it */
 	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(b + 4096));
 	CHECK(cuMemHostUnregister(b));
 	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(b));
@@ -216,7 +216,7 @@ static void occupancy(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0));
 }
 
-/* All blocks meet at the workspace's barrier, as those of cooperative groups do. */
+/* All blocks wait at the barrier in the workspace, as with cooperative groups. */
 static void cooperative(void)
 {
 	static const char ptx[] =
@@ -259,7 +259,7 @@ static void cooperative(void)
 	CHECK(cuCtxSynchronize());
 }
 
-/* Attributes that change no result are taken. */
+/* Attributes that do not change results are accepted. */
 static void launch_hints(void)
 {
 	CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW}, {.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY},
@@ -277,7 +277,7 @@ static void launch_hints(void)
 	EXPECT(got == 7);
 }
 
-/* Parameters of the greatest size that CUDA allows. */
+/* Parameters of the maximum size that CUDA allows. */
 static void large_parameters(void)
 {
 	static const char ptx[] = ".version 8.1\n.target sm_70\n.address_size 64\n"
@@ -308,13 +308,13 @@ static void large_parameters(void)
 				     .blockDimZ = 1, .kernelParams = params};
 	CHECK(cuGraphAddKernelNode(&n, g, NULL, 0, &k));
 	CHECK(cuGraphInstantiateWithFlags(&e, g, 0));
-	p[32752 / 4] = 0; /* the graph has its own */
+	p[32752 / 4] = 0; /* the graph has a copy */
 	CHECK(cuGraphLaunch(e, NULL));
 	CHECK(cuMemcpyDtoH(&back, out, 4));
 	EXPECT(back == 0xbeef);
 }
 
-/* What the library passes on as it is. */
+/* Calls that the library passes on to the worker unchanged. */
 static void passed_on(void)
 {
 	CUfunction f = demo_start("matmul");
@@ -342,7 +342,7 @@ static void passed_on(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(s, p + 8, 9, 0));
 }
 
-/* A share of the processors for a context is for clients of MPS, and said to be. */
+/* Execution affinity of a context is for clients of MPS, and reported as not supported. */
 static void exec_affinity(void)
 {
 	CUexecAffinityParam p = {CU_EXEC_AFFINITY_TYPE_SM_COUNT, {{4}}};
@@ -367,7 +367,7 @@ static void exec_affinity(void)
 	CHECK(cuCtxDestroy(c));
 }
 
-/* What a program sets of a stream it reads back; streams do not share it. */
+/* A program reads the attributes of a stream that it has set. Each stream has its own. */
 static void stream_attributes(void)
 {
 	CUstreamAttrValue v;
@@ -380,7 +380,7 @@ static void stream_attributes(void)
 	CHECK(cuMemAlloc(&p, 1 << 20));
 	memset(&v, 0xee, sizeof v);
 	CHECK(cuStreamGetAttribute(a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
-	/* Only the member that counts; driver 580 says -1 of a stream that was given none. */
+	/* Only the relevant member is written. Driver 580 returns -1 if the policy was never set. */
 	EXPECT((v.syncPolicy == CU_SYNC_POLICY_AUTO || (int)v.syncPolicy == -1) && v.pad[4] == (char)0xee);
 	v.syncPolicy = CU_SYNC_POLICY_YIELD;
 	CHECK(cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
@@ -395,7 +395,7 @@ static void stream_attributes(void)
 	CHECK(cuStreamCopyAttributes(b, a));
 	CHECK(cuStreamGetAttribute(b, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
 	EXPECT(v.syncPolicy == CU_SYNC_POLICY_YIELD);
-	CHECK(cuStreamCopyAttributes(NULL, a)); /* a context's own stream has them, too */
+	CHECK(cuStreamCopyAttributes(NULL, a)); /* the default stream has attributes too */
 	CHECK(cuStreamGetAttribute_ptsz(CU_STREAM_LEGACY, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
 	EXPECT(v.syncPolicy == CU_SYNC_POLICY_YIELD);
 	v.syncPolicy = 9;
@@ -408,7 +408,7 @@ static void stream_attributes(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamCopyAttributes(a, b));
 }
 
-/* Programs spin on these; they must come to an end, and in order. */
+/* Programs poll these queries, so they must succeed in the end, and in order. */
 static void queries(void)
 {
 	CUfunction f = demo_start("count");
@@ -438,7 +438,7 @@ static void queries(void)
 	EXPECT(r == 0 && unready > 0);
 }
 
-/* Sixteen streams, each behind the one before it. */
+/* Sixteen streams, each of which waits for the previous one. */
 static void event_chain(void)
 {
 	enum { N = 16 };
@@ -460,7 +460,7 @@ static void event_chain(void)
 		CHECK(cuMemcpyDtoDAsync(p + 4 * (unsigned)i + 4, p + 4 * (unsigned)i, 4, s[i]));
 		CHECK(cuEventRecord(e[i], s[i]));
 		if (i)
-			CHECK(cuEventDestroy(e[i - 1])); /* who waits for it waits on */
+			CHECK(cuEventDestroy(e[i - 1])); /* streams that wait for it continue to wait */
 	}
 	CHECK(cuStreamSynchronize(s[N - 1]));
 	CHECK(cuMemcpyDtoH(got, p + 4, sizeof got));

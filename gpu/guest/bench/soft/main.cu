@@ -1,13 +1,13 @@
-// bench-soft times kernels on a soft GPU beside the same in C on the same
-// processors, compares what both compute, and prints samples in the form that
-// "go test -bench" prints, for appliance/test/benchreport.
+// bench-soft measures kernels on a soft GPU and the same computation in C on the same processors,
+// compares the results, and prints samples in the format of "go test -bench", for
+// appliance/test/benchreport.
 //
 //   bench-soft          a sample of each row
-//   bench-soft KERNEL   of one kernel, again and again until it is stopped, for a profile
-//   bench-soft smoke    no samples: tiny sizes, only compared
+//   bench-soft KERNEL   one kernel, repeatedly until it is stopped, for a profile
+//   bench-soft smoke    no samples: only compares the results, with small sizes
 //
-// For samples BENCH_GPUD is the process number of basalt-gpud, which starts no other
-// worker than this program's.
+// For samples, BENCH_GPUD is the process ID of basalt-gpud, which must have no worker other than
+// this program's.
 #include <glob.h>
 #include <math.h>
 #include <string.h>
@@ -20,14 +20,14 @@
 
 #define WORDS(expression) [](size_t n) -> size_t { return (void)n, expression; }
 
-enum fill { NOTHING, WHOLE, UNIT, BITS }; // small whole numbers, whose sums are exact; -1 to 1; any
+enum fill { NOTHING, WHOLE, UNIT, BITS }; // WHOLE: small whole numbers, whose sums are exact; UNIT: -1 to 1; BITS: any
 
 static const struct kernel {
 	const char *name;
 	unsigned n, small;
 	enum fill fill;
-	size_t (*a)(size_t n), (*b)(size_t n), (*out)(size_t n), (*scratch)(size_t n); // words
-	float tolerance; // of floats, as a part of the greatest; 0: words have to be equal
+	size_t (*a)(size_t n), (*b)(size_t n), (*out)(size_t n), (*scratch)(size_t n); // sizes in words
+	float tolerance; // error of floats, relative to the largest; 0: words must be equal
 	void (*device)(const struct job *), (*host)(const struct job *);
 } kernels[] = {
 #define BOTH(name) name, name##_in_c
@@ -66,7 +66,7 @@ static void sample(const char *row, const char *kernel, double value, const char
 	fflush(stdout);
 }
 
-// A word as the kernel reads it: the bits of a float, or a number.
+// Returns a word as the kernel reads it: the bits of a float, or a number.
 static uint32_t word(enum fill fill, unsigned *seed)
 {
 	uint32_t v = next_random(seed) << 8 ^ next_random(seed);
@@ -103,7 +103,7 @@ static float as_float(uint32_t word)
 	return f;
 }
 
-// Ends the program unless both results are the same, as nearly as the kernel wants.
+// Ends the program if the results differ by more than the kernel's tolerance.
 static void check(const struct kernel &k, const std::vector<uint32_t> &got, const std::vector<uint32_t> &want)
 {
 	float most = 0;
@@ -117,14 +117,15 @@ static void check(const struct kernel &k, const std::vector<uint32_t> &got, cons
 		}
 }
 
-// The processor time of the worker, and of this process.
+// The clock of the worker's processor time; this process's until the worker is known.
 static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID;
 
 struct times {
 	double wall, processor;
 };
 
-// Times until it is done, the second time: the first has loaded and compiled.
+// Measures a run until it is done. It runs twice, because the first run includes loading and
+// compiling.
 static struct times timed(void (*run)(const struct job *), const struct job &j, clockid_t clock)
 {
 	struct times t;
@@ -157,8 +158,8 @@ static void compare(const struct kernel &k, unsigned n, bool samples)
 	}
 }
 
-// Kernels of one warp that do nothing: one after another, and each waited for. In C
-// a region that all processors enter and leave.
+// Launches kernels of one warp that do nothing, first without waits, then with a wait for each.
+// The baseline in C is a region that all processors enter and leave.
 static void launches()
 {
 	enum { LAUNCHES = 2000 };
@@ -181,7 +182,7 @@ static void launches()
 	sample("SoftLaunchInC", "region", (now() - t) / LAUNCHES, "ns/op");
 }
 
-// The number after a name in a file of /proc.
+// Returns the number after a name in a file of /proc.
 static double field(const char *path, const char *name)
 {
 	char line[256];
@@ -199,7 +200,7 @@ static double field(const char *path, const char *name)
 	return v;
 }
 
-// The number of a process that a process has started.
+// Returns the process ID of a child of a process.
 static pid_t child_of(const char *parent)
 {
 	char pattern[64];
@@ -212,16 +213,15 @@ static pid_t child_of(const char *parent)
 			child = field(files.gl_pathv[i], "");
 	globfree(&files);
 	if (child == 0) {
-		fprintf(stderr, "bench-soft: BENCH_GPUD: process %s has started none\n", parent);
+		fprintf(stderr, "bench-soft: BENCH_GPUD: process %s has no child, want a worker\n", parent);
 		exit(1);
 	}
 	return (pid_t)child;
 }
 
-// What the worker has in memory after all of the above, with 512 MiB of the device's
-// in use. The guest's library keeps some of what was freed for its next allocations,
-// which is the device's memory too: an allocation of nearly all that is free makes it
-// give that back, and 512 MiB of it are written.
+// Measures the worker's memory after all of the above, with 512 MiB of device memory in use. The
+// guest's library keeps some freed device memory for its next allocations. An allocation of nearly
+// all free memory makes it release that, and 512 MiB of it are written.
 static void memory(pid_t worker)
 {
 	enum { MIB = 512 };
@@ -243,7 +243,7 @@ static pid_t find_worker(const char *gpud)
 {
 	pid_t worker;
 
-	CHECK(cudaFree(nullptr)); // there is a context, and so a worker
+	CHECK(cudaFree(nullptr)); // creates a context, and so a worker
 	worker = child_of(gpud ? gpud : "of BENCH_GPUD");
 	ASSERT(clock_getcpuclockid(worker, &worker_clock) == 0);
 	return worker;

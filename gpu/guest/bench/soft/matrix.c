@@ -1,11 +1,11 @@
-/* The same as matrix.cu in C. */
+/* The kernels of matrix.cu in C. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels.h"
 
-/* Rows of the result, in steps of the depth that keep b's rows in the cache. */
+/* Computes rows of the result, in steps of the depth that keep b's rows in the cache. */
 void sgemm_in_c(const struct job *j)
 {
 	enum { DEPTH = 64 };

@@ -1,4 +1,4 @@
-// Kernels over matrices and pairs.
+// Kernels of matrices and of pairs.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,8 +28,8 @@ void sgemm(const struct job *j)
 	sgemm_kernel<<<dim3(j->n / 16, j->n / 16), dim3(16, 16)>>>((const float *)j->a, (const float *)j->b, (float *)j->out, j->n);
 }
 
-// The library's matrices are column by column: theirs are the transposes, and so is
-// the product.
+// The library's matrices are stored by columns, so it multiplies the transposes, and gets the
+// transposed product.
 void cublas(const struct job *j)
 {
 	static cublasHandle_t handle;
@@ -61,7 +61,7 @@ void stencil(const struct job *j)
 	stencil_kernel<<<dim3((j->n + 31) / 32, (j->n + 7) / 8), dim3(32, 8)>>>((const float *)j->a, (float *)j->out, j->n);
 }
 
-// Bodies are read by a block together, 128 at a time.
+// The threads of a block read 128 bodies at a time together.
 __global__ void nbody_kernel(const float4 *bodies, float4 *out, unsigned n)
 {
 	__shared__ float4 tile[128];
@@ -91,7 +91,7 @@ void nbody(const struct job *j)
 	nbody_kernel<<<j->n / 128, 128>>>((const float4 *)j->a, (float4 *)j->out, j->n);
 }
 
-// The greatest, or the sum, of the values of 128 threads.
+// Combines the values of 128 threads by f, a maximum or a sum.
 template <class F> static __device__ float over_block(float v, float *line, F f)
 {
 	line[threadIdx.x] = v;
@@ -109,7 +109,7 @@ template <class F> static __device__ float over_block(float v, float *line, F f)
 static __device__ float greatest_of(float a, float b) { return fmaxf(a, b); }
 static __device__ float sum_of(float a, float b) { return a + b; }
 
-// A block for each row.
+// One block for each row.
 __global__ void softmax_kernel(const float *in, float *out, unsigned n)
 {
 	__shared__ float line[128];
@@ -128,7 +128,8 @@ __global__ void softmax_kernel(const float *in, float *out, unsigned n)
 
 void softmax(const struct job *j) { softmax_kernel<<<j->n, 128>>>((const float *)j->a, (float *)j->out, j->n); }
 
-// A block for each query: its scores in shared memory, and then the mean of the values.
+// One block for each query, which computes its scores in shared memory, and then the weighted mean
+// of the values.
 __global__ void attention_kernel(const float *queries, const float *keys, const float *values, float *out, unsigned n)
 {
 	extern __shared__ float scores[];

@@ -1,4 +1,4 @@
-/* The same as scalar.cu in C. */
+/* The kernels of scalar.cu in C. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
-// Kernels whose threads have little to do with each other: an orbit, a generator.
+// Kernels whose threads are independent: an orbit, a generator.
 #include "kernels.h"
 
-// All sums and products are written so that no compiler may round them otherwise: a
+// All sums and products are written so that every compiler rounds them in the same way, because a
 // point's iterations depend on every bit.
 __global__ void mandelbrot_kernel(uint32_t *out, unsigned n)
 {
@@ -26,8 +26,8 @@ void mandelbrot(const struct job *j)
 	mandelbrot_kernel<<<dim3((j->n + 15) / 16, (j->n + 15) / 16), dim3(16, 16)>>>((uint32_t *)j->out, j->n);
 }
 
-// MT19937, a generator for each thread. The words of a state lie n apart, so that
-// threads of a warp read words beside each other.
+// MT19937, with one generator for each thread. The words of a state are n apart, so that the
+// threads of a warp read adjacent words.
 __global__ void mersenne_kernel(uint32_t *states, uint32_t *out, unsigned n)
 {
 	unsigned t = blockIdx.x * blockDim.x + threadIdx.x;

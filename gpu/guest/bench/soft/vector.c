@@ -1,4 +1,4 @@
-/* The same as vector.cu in C. */
+/* The kernels of vector.cu in C. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void reduction_in_c(const struct job *j)
 	*(float *)j->out = sum;
 }
 
-/* The part of n words that is this thread's. */
+/* Returns this thread's part of n words. */
 static void part(unsigned n, unsigned *from, unsigned *to)
 {
 	uint64_t me = (uint64_t)omp_get_thread_num(), all = (uint64_t)omp_get_num_threads();
@@ -71,7 +71,7 @@ void histogram_in_c(const struct job *j)
 	memcpy(j->out, bins, sizeof bins);
 }
 
-/* One pass by eight bits: each thread's keys stay in their order. */
+/* One pass of a stable sort by eight bits. */
 static void sort_pass(const uint32_t *from, uint32_t *to, unsigned n, unsigned shift)
 {
 	static uint32_t counts[MAX_THREADS][256];

@@ -1,4 +1,4 @@
-// Kernels that pass once over long vectors.
+// Kernels that read long vectors once.
 #include "kernels.h"
 
 #define INDEX (blockIdx.x * blockDim.x + threadIdx.x)
@@ -16,7 +16,7 @@ void saxpy(const struct job *j)
 	saxpy_kernel<<<blocks(j->n, 256), 256>>>((const float *)j->a, (const float *)j->b, (float *)j->out, j->n);
 }
 
-// The sum of what the blocks' threads add up, one for each block.
+// Computes one sum for each block, of what its threads have added.
 __global__ void reduction_kernel(const float *in, float *out, unsigned n)
 {
 	__shared__ float sums[256];
@@ -41,7 +41,8 @@ void reduction(const struct job *j)
 	reduction_kernel<<<1, 256>>>((const float *)j->scratch, (float *)j->out, 256);
 }
 
-// Running sums of a block's values, of warps and then of their sums. sums has 32 words.
+// Computes prefix sums of a block's values: those of warps, and then those of the warps' sums. sums
+// has 32 words.
 static __device__ uint32_t block_scan(uint32_t v, uint32_t *sums)
 {
 	unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -71,7 +72,7 @@ __global__ void scan_kernel(const uint32_t *in, uint32_t *out, uint32_t *totals,
 		totals[blockIdx.x] = v;
 }
 
-// What is before each of n values, by one block.
+// Computes the exclusive prefix sums of n values in one block.
 __global__ void scan_totals(uint32_t *totals, unsigned n)
 {
 	__shared__ uint32_t sums[32];
@@ -127,8 +128,8 @@ void histogram(const struct job *j)
 	histogram_kernel<<<64, 256>>>((const uint32_t *)j->a, (uint32_t *)j->out, j->n);
 }
 
-// Keys are sorted by four bits at a time, the lowest first: how many of each digit
-// a block has, where its keys of each digit go, and there they go.
+// Keys are sorted by four bits at a time, the lowest first: count each digit in each block, compute
+// where the keys of each digit and block go, and move them.
 __device__ static unsigned digit(uint32_t key, unsigned shift) { return key >> shift & 15; }
 
 __global__ void sort_count(const uint32_t *keys, uint32_t *counts, unsigned n, unsigned shift)

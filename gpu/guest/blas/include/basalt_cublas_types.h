@@ -1,4 +1,4 @@
-/* The types that cublas_v2.h and cublasLt.h share. */
+/* Types that cublas_v2.h and cublasLt.h share. */
 #ifndef BASALT_CUBLAS_TYPES_H
 #define BASALT_CUBLAS_TYPES_H
 

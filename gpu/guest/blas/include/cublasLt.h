@@ -1,4 +1,4 @@
-/* cuBLASLt as much of it as Basalt's libcublasLt.so.12 has. Names, values and layouts
+/* The part of the cuBLASLt API that Basalt's libcublasLt.so.12 has. Names, values and layouts
  * are those of NVIDIA's public documentation ("cuBLAS", Using the cuBLASLt API). */
 #ifndef BASALT_CUBLASLT_H
 #define BASALT_CUBLASLT_H
@@ -8,7 +8,7 @@
 
 #include "basalt_cublas_types.h"
 
-typedef struct cublasContext *cublasLtHandle_t; /* a cuBLAS handle is one, too */
+typedef struct cublasContext *cublasLtHandle_t; /* a cuBLAS handle can be used as one */
 typedef struct cublasLtMatmulDesc *cublasLtMatmulDesc_t;
 typedef struct cublasLtMatrixLayout *cublasLtMatrixLayout_t;
 typedef struct cublasLtMatmulPreference *cublasLtMatmulPreference_t;

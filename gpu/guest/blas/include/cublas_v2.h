@@ -1,6 +1,6 @@
-/* cuBLAS as much of it as Basalt's libcublas.so.12 has. Names, values and layouts are
- * those of NVIDIA's public documentation ("cuBLAS"). As there, the plain names of some
- * functions are macros for their current versions. */
+/* The part of the cuBLAS API that Basalt's libcublas.so.12 has. Names, values and layouts are
+ * those of NVIDIA's public documentation ("cuBLAS"). As there, the names of some functions
+ * without a suffix are macros for their current versions. */
 #ifndef BASALT_CUBLAS_H
 #define BASALT_CUBLAS_H
 
@@ -31,7 +31,7 @@ CUBLASAPI cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int *coun
 CUBLASAPI const char *cublasGetStatusName(cublasStatus_t status);
 CUBLASAPI const char *cublasGetStatusString(cublasStatus_t status);
 
-/* Functions that there are for several types: L is the type's letter. */
+/* Functions that exist for several types. L is the type's letter. */
 #define BASALT_CUBLAS_GEMM(L, T) \
 	CUBLASAPI cublasStatus_t cublas##L##gemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, \
 		int m, int n, int k, const T *alpha, const T *A, int lda, long long strideA, const T *B, int ldb, long long strideB, \
@@ -69,7 +69,7 @@ CUBLASAPI cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cubla
 	const void *B, cudaDataType Btype, int ldb, long long strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
 	long long strideC, int count, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
 
-/* T is the type, R that of absolute values. */
+/* T is the type, R the type of absolute values. */
 #define BASALT_CUBLAS_VECTOR(L, T) \
 	CUBLASAPI cublasStatus_t cublas##L##axpy_v2(cublasHandle_t handle, int n, const T *alpha, const T *x, int incx, T *y, int incy); \
 	CUBLASAPI cublasStatus_t cublas##L##scal_v2(cublasHandle_t handle, int n, const T *alpha, T *x, int incx); \

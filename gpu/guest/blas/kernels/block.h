@@ -31,8 +31,8 @@ struct Greater {
 	template <class V> static __device__ V of(V a, V b) { return a > b ? a : b; }
 };
 
-// The values of all of a block's VECTOR_THREADS threads as one, in all of them; the
-// same order of operations each time.
+// Combines the values of all VECTOR_THREADS threads of a block, and returns the result in all of
+// them. The order of operations is always the same.
 template <class F, class V> DEVICE V over_block(V v, V *line)
 {
 	int t = tid_x;
@@ -50,13 +50,13 @@ template <class F, class V> DEVICE V over_block(V v, V *line)
 }
 
 DEVICE double magnitude(double v) { return v < 0 ? -v : v; }
-// |re| + |im|, by which BLAS compares and adds up complex numbers.
+// Returns |re| + |im|, by which BLAS compares and adds complex numbers.
 template <class V> DEVICE double size_of(V v) { return magnitude(v); }
 template <class V> DEVICE double size_of(complex<V> v) { return magnitude(v.x) + magnitude(v.y); }
 
 DEVICE float quotient(float a, float b) { return a / b; }
 DEVICE double quotient(double a, double b) { return a / b; }
-// By the larger part of b first, so that squares of it do not overflow.
+// Divides by the larger part of b first, so that its squares do not overflow.
 template <class V> DEVICE complex<V> quotient(complex<V> a, complex<V> b)
 {
 	bool turned = magnitude(b.x) < magnitude(b.y);

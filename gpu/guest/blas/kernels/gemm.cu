@@ -1,9 +1,8 @@
-// Matrix times matrix, of every type and transposition: where elements lie is given
-// by steps, so that one kernel serves all of them. A block of 32 × 8 threads computes
-// 64 rows of D and 8 columns for each that a thread has; for a narrow D it has fewer
-// threads. Lanes of a warp have rows side by side. The shape is one that the soft GPU's
-// machine code does well: eight lanes load from A in one piece, what is of B is the same
-// for all lanes, and sums stay in registers.
+// Matrix times matrix, for every type and transposition: strides describe where elements are, so
+// that one kernel serves all of them. A block of 32 × 8 threads computes 64 rows of D, and 8
+// columns for each column of a thread; for a narrow D it has fewer threads. The lanes of a warp
+// have adjacent rows. The soft GPU's machine code is fast with this shape: eight lanes load from
+// A in one piece, the elements of B are the same for all lanes, and sums stay in registers.
 #include "types.h"
 
 template <class Out, class S> struct epilogue {
@@ -22,8 +21,8 @@ template <class Out> struct epilogue<Out, float> {
 		return gradient ? mad(x * s * (1 - s), 1.595769122f * mad(0.134145f * x, x, 1.0f), s) : x * s;
 	}
 
-	// A function of its own: it is needed seldom, and its place in a kernel would be
-	// taken once for each element.
+	// Not inlined, because it is rarely needed, and would otherwise be in the code once for
+	// each element.
 	static __device__ __attribute__((noinline)) float activate(int activation, float v, Out *aux)
 	{
 		if (activation == BLAS_GELU_GRADIENT)
@@ -43,7 +42,7 @@ template <class Out> struct epilogue<Out, float> {
 	}
 };
 
-// An element of D. C and D may be the same matrix.
+// Computes and stores an element of D. C and D may be the same matrix.
 template <class Out, class S, class W> DEVICE void finish(const gemm_args &g, int z, int row, int column, S alpha, S beta, W sum)
 {
 	S v = times(alpha, narrow<S>::of(sum));
@@ -53,9 +52,9 @@ template <class Out, class S, class W> DEVICE void finish(const gemm_args &g, in
 	matrix<Out>(g.d, z, g.arrays)[row * g.d.row + column * g.d.column] = narrow<Out>::of(epilogue<Out, S>::of(g, z, row, column, v));
 }
 
-// Brings an element of a matrix into shared memory, tile[step][line]: lines are A's rows
-// or B's columns. Beyond the matrix's end there are zeros; what is read there is the
-// last element, so that lanes do not part.
+// Loads an element of a matrix into shared memory, tile[step][line]: lines are A's rows or B's
+// columns. Elements beyond the matrix are 0. There the last element is read instead, so that
+// lanes do not diverge.
 template <int LINES, int PITCH, class T, class W>
 DEVICE void bring_one(int x, W (*tile)[PITCH], const T *p, s64 line_step, s64 depth_step, int line, int lines, int depth, int depths, int conj)
 {
@@ -66,8 +65,8 @@ DEVICE void bring_one(int x, W (*tile)[PITCH], const T *p, s64 line_step, s64 de
 	tile[l][i] = depth + l < depths ? v : W{};
 }
 
-// Brings a tile. A full block's share is known, and so has no loop, which machine code
-// of the soft GPU does best.
+// Loads a tile. The share of each thread of a full block is known, so the code has no loop, which
+// is fastest in machine code of the soft GPU.
 template <int LINES, int PITCH, class T, class W>
 DEVICE void bring(W (*tile)[PITCH], const T *p, s64 line_step, s64 depth_step, int line, int lines, int depth, int depths, int conj)
 {
@@ -88,7 +87,7 @@ template <class In, class Out, class S, int EACH> DEVICE void multiply(const gem
 {
 	typedef typename type<In>::Wide W;
 	const int rows_each = GEMM_ROWS / GEMM_LANES, columns = GEMM_LINES * EACH;
-	// Four more, so that a card's banks of shared memory are not in each other's way.
+	// Four more columns, which avoids bank conflicts in the shared memory of a physical GPU.
 	__shared__ W tile_a[GEMM_DEPTH][GEMM_ROWS + 4], tile_b[GEMM_DEPTH][columns + 4];
 	int row_tiles = (g.m + GEMM_ROWS - 1) / GEMM_ROWS;
 	int row = block_x % row_tiles * GEMM_ROWS, column = block_x / row_tiles * columns;

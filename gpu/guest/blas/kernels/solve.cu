@@ -1,8 +1,8 @@
 // Triangular systems and factorizations of small matrices.
 #include "block.h"
 
-// Each lane solves a column of B by substitution; T and the columns are in shared
-// memory meanwhile.
+// Each lane solves a column of B by substitution. T and the columns are in shared memory
+// during that time.
 KERNEL(SOLVE_COLUMNS) NAME(solve)(const solve_args g)
 {
 	__shared__ T t[SOLVE_ORDER][SOLVE_ORDER], x[SOLVE_ORDER][SOLVE_COLUMNS];
@@ -13,7 +13,7 @@ KERNEL(SOLVE_COLUMNS) NAME(solve)(const solve_args g)
 		const T *from = matrix<const T>(g.t, z, g.arrays);
 		T *b = matrix<T>(g.b, z, g.arrays) + column * g.b.column;
 
-		// What lies on the other side of the diagonal, and on it where it is 1, is not read.
+		// Elements on the other side of the diagonal, and a unit diagonal, are not read.
 		for (int i = 0; i < n && !is_zero(alpha); i++)
 			if (lane == i ? !g.unit : lane < n && (g.lower != 0) == (lane < i))
 				t[i][lane] = conjugate(from[i * g.t.row + lane * g.t.column], g.conjugate);
@@ -34,7 +34,8 @@ KERNEL(SOLVE_COLUMNS) NAME(solve)(const solve_args g)
 	}
 }
 
-// The row of the greatest element of a column, from row j on; the first of equal ones.
+// Returns the row of the largest element of a column, from row j on, and the first of equal
+// ones.
 DEVICE int find_pivot(const T *column, int j, int m, double *most, int *where)
 {
 	int t = tid_x;
@@ -113,7 +114,7 @@ KERNEL(FACTOR_THREADS) NAME(getrf)(const factor_args g)
 	}
 }
 
-// Exchanges rows of the right-hand sides as getrf did; a thread has its columns.
+// Exchanges rows of the right-hand sides as getrf did. Each thread has its own columns.
 KERNEL(FACTOR_THREADS) NAME(pivot)(const factor_args g)
 {
 	for (int z = block_x; z < g.batch; z += grid_x)
@@ -136,8 +137,8 @@ template <class V> DEVICE double real(complex<V> v) { return v.x; }
 template <class V> DEVICE double imaginary(V) { return 0; }
 template <class V> DEVICE double imaginary(complex<V> v) { return v.y; }
 
-// The reflector I - tau v v^H that makes a column 0 below row j; v is 1 there and lies
-// below. The column gets the norm with the sign that does not cancel.
+// Computes the reflector I - tau v v^H that makes a column 0 below row j. v is 1 in row j and is
+// stored below it. Row j gets the norm, with the sign that avoids cancellation.
 DEVICE T reflector(T *column, int j, int m, double *line)
 {
 	T alpha = column[j];
@@ -157,14 +158,14 @@ DEVICE T reflector(T *column, int j, int m, double *line)
 	return number<T>::of((beta - real(alpha)) / beta, -imaginary(alpha) / beta);
 }
 
-// Column c of A, or behind A's of the right-hand sides.
+// Returns column c of A, or of the right-hand sides if c is larger.
 DEVICE T *column_of(const factor_args &g, T *a, T *right, int c)
 {
 	return c < g.n ? a + c * g.lda : right + (c - g.n) * g.ldc;
 }
 
-// Applies the reflector's conjugate transpose to the columns behind j, eight at a
-// time, 32 lanes each.
+// Applies the reflector's conjugate transpose to the columns after j, eight at a time with 32
+// lanes each.
 DEVICE void reflect(const factor_args &g, T *a, T *right, int j, T tau, T *line)
 {
 	int lane = tid_x % 32, group = tid_x / 32, all = g.n + g.columns;
@@ -190,7 +191,7 @@ DEVICE void reflect(const factor_args &g, T *a, T *right, int j, T tau, T *line)
 	}
 }
 
-// Solves R X = C for the upper triangle of A, in C's place.
+// Solves R X = C for the upper triangle of A, and stores X in C.
 DEVICE void substitute(const factor_args &g, const T *a, T *right)
 {
 	for (int j = g.n - 1; j >= 0; j--) {
@@ -206,8 +207,8 @@ DEVICE void substitute(const factor_args &g, const T *a, T *right)
 	}
 }
 
-// A = Q R, one block for each matrix of m × n; where there are right-hand sides they
-// become the solutions of the least-squares problems.
+// A = Q R, with one block for each matrix of m × n. Right-hand sides are replaced by the
+// solutions of the least-squares problems.
 KERNEL(FACTOR_THREADS) NAME(geqrf)(const factor_args g)
 {
 	__shared__ T line[FACTOR_THREADS];

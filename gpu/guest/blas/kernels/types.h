@@ -1,5 +1,5 @@
-// What the kernels need of CUDA C++, in terms of clang's builtins, and the types
-// that they compute with.
+// The parts of CUDA C++ that the kernels need, defined by clang's builtins, and the types that
+// they compute with.
 #pragma once
 #include "../src/args.h"
 
@@ -24,7 +24,7 @@ template <class R> struct complex { R x, y; };
 typedef complex<float> complex32;
 typedef complex<double> complex64;
 
-// Wide is what a type is computed with, Real what its absolute value is.
+// Wide is the type that a type is computed with, Real the type of its absolute value.
 template <class T> struct type { typedef T Wide; typedef T Real; };
 template <> struct type<half> { typedef float Wide; typedef float Real; };
 template <> struct type<bfloat> { typedef float Wide; typedef float Real; };
@@ -65,7 +65,7 @@ template <> struct narrow<half> {
 		return r;
 	}
 };
-// Rounded to the nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even. A NaN remains a NaN.
 template <> struct narrow<bfloat> {
 	static __device__ bfloat of(float v)
 	{
@@ -77,7 +77,7 @@ template <> struct narrow<bfloat> {
 	}
 };
 
-// a b + c; what is wanted once for each element of a product.
+// Returns a b + c, which is computed once for each term of a product.
 DEVICE int mad(int a, int b, int c) { return (int)((unsigned)a * (unsigned)b + (unsigned)c); }
 DEVICE float mad(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double mad(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -122,7 +122,7 @@ template <class T> DEVICE T scalar(const blas_scalar &s)
 	return *(const T *)s.device;
 }
 
-// Where matrix z of a batch begins.
+// Returns the beginning of matrix z of a batch.
 template <class T> DEVICE T *matrix(const blas_matrix &m, int z, int arrays)
 {
 	if (arrays)

@@ -1,5 +1,5 @@
-// Vectors, and matrix times vector. Results of a vector (dot, nrm2, asum) are computed
-// by one block: nothing has to be set before, and it is the same each time.
+// Vectors, and matrix times vector. Results of a vector (dot, nrm2, asum) are computed by one
+// block, so nothing has to be initialized, and the result is always the same.
 #include "block.h"
 
 DEVICE s64 place(s64 i, s64 n, s64 step)
@@ -24,8 +24,8 @@ KERNEL(VECTOR_THREADS) NAME(dot)(const vector_args g)
 		*(T *)g.result = narrow<T>::of(sum);
 }
 
-// y = alpha A x + beta y, A of m × n. Lanes go along whichever of A's dimensions lies
-// side by side: along rows, each with an eighth of its row's sum, or along the sum.
+// y = alpha A x + beta y, with A of m × n. Lanes are assigned along the dimension of A that is
+// contiguous: along rows, each with an eighth of its row's sum, or along the sum.
 KERNEL(VECTOR_THREADS) NAME(gemv)(const vector_args g)
 {
 	__shared__ W line[VECTOR_THREADS];
@@ -88,7 +88,7 @@ KERNEL(VECTOR_THREADS) NAME(swap)(const vector_args g)
 template <class V> DEVICE double square(V v, double unit) { return (v / unit) * (v / unit); }
 template <class V> DEVICE double square(complex<V> v, double unit) { return square(v.x, unit) + square(v.y, unit); }
 
-// In units of the greatest element, so that no square overflows or vanishes.
+// Computed in units of the largest element, so that squares do not overflow or underflow.
 KERNEL(VECTOR_THREADS) NAME(nrm2)(const vector_args g)
 {
 	__shared__ double line[VECTOR_THREADS];

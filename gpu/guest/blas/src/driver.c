@@ -12,7 +12,7 @@ struct driver driver;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ready; /* cuInit has succeeded in this process */
 
-/* A child shares nothing with its parent's GPU work: it may begin anew. */
+/* Resets the state in a child of fork, which can initialize the driver itself. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&opening, NULL);
@@ -20,7 +20,8 @@ static void after_fork(void)
 	kernels_after_fork();
 }
 
-/* The exact symbols: a name's macro stands for its current version. */
+/* Functions are found by their exact symbols: the macro of a name stands for its current
+ * version. */
 #define STRING(name) #name
 #define SYMBOL(name) STRING(name)
 

@@ -1,5 +1,5 @@
-/* The driver library, opened by name when first needed: a program that links with
- * this library starts without a driver, too. */
+/* The driver library. It is opened by name at the first use, so that a program that links with
+ * this library starts without a driver. */
 #ifndef BLAS_DRIVER_H
 #define BLAS_DRIVER_H
 

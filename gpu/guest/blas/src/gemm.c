@@ -13,8 +13,8 @@ static const struct gemm_kind kinds[] = {
 	{CUDA_R_8I, CUDA_R_32F, CUDA_R_32F, K_gemm_s8_f32, GEMM_WIDE, KERNELS},
 };
 
-/* The kind of numbers that a compute type adds up, as the type of real factors. What
- * is "fast" may be computed with less precision, and never is here. */
+/* Returns the type in which a compute type adds, as the type of real factors. The "fast" types
+ * allow less precision, which is not used. */
 static int computed_in(cublasComputeType_t compute)
 {
 	switch ((int)compute) {
@@ -45,7 +45,7 @@ const struct gemm_kind *gemm_find(cudaDataType a, cudaDataType b, cudaDataType c
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const struct gemm_kind *k = &kinds[i];
 
-		/* Sums of f16 are of f32, also where f16 would be enough. */
+		/* Products of f16 are added in f32, even if f16 would be enough. */
 		if (k->in == a && a == b && k->out == c &&
 		    (real_part(k->scale) == in || (in == CUDA_R_16F && a == CUDA_R_16F && c == CUDA_R_16F)))
 			return k;
@@ -111,7 +111,7 @@ cublasStatus_t gemm_product(cublasHandle_t h, const struct gemm_kind *kind, cons
 	return status == CUBLAS_STATUS_SUCCESS ? gemm_launch(kind, &g, h->stream) : status;
 }
 
-/* D's transpose is B's times A's. */
+/* Transposes a matrix: D's transpose is B's transpose times A's. */
 static void turn(struct blas_matrix *m)
 {
 	long long row = m->row;
@@ -139,8 +139,9 @@ static void transpose(struct gemm_args *g)
 	turn(&g->aux);
 }
 
-/* Lanes go along D's rows: those lie side by side, and where there are few of one kind
- * it is columns, of which a block can have fewer. */
+/* Reports whether computing D's transpose is faster. Lanes are along D's rows, which should be
+ * contiguous. If D has few rows or few columns, the smaller number should be the columns, of
+ * which a block can have fewer. */
 static bool better_transposed(const struct gemm_args *g)
 {
 	if (g->m < GEMM_LANES || g->n < GEMM_LANES)
@@ -148,7 +149,7 @@ static bool better_transposed(const struct gemm_args *g)
 	return g->d.row != 1;
 }
 
-/* Reports whether gemv computes the same. */
+/* Reports whether gemv computes the same product. */
 static bool is_vector(const struct gemm_kind *kind, const struct gemm_args *g)
 {
 	return kind->gemv != KERNELS && g->n == 1 && g->batch == 1 && !g->arrays && !g->conjugate_b && !g->nothing_at_zero && !g->bias.p &&
@@ -157,7 +158,7 @@ static bool is_vector(const struct gemm_kind *kind, const struct gemm_args *g)
 
 static cublasStatus_t launch_vector(const struct gemm_kind *kind, const struct gemm_args *g, CUstream stream)
 {
-	int rows = g->a.row == 1 ? GEMV_ROWS : GEMV_LINES; /* that a block computes */
+	int rows = g->a.row == 1 ? GEMV_ROWS : GEMV_LINES; /* rows that a block computes */
 	struct vector_args v = {.a = g->a.p, .x = g->b.p, .y = (void *)g->d.p, .alpha = g->alpha, .beta = g->beta, .row = g->a.row,
 		.column = g->a.column, .incx = g->b.row, .incy = g->d.row, .m = g->m, .n = g->k, .conjugate = g->conjugate_a};
 
@@ -167,7 +168,7 @@ static cublasStatus_t launch_vector(const struct gemm_kind *kind, const struct g
 
 cublasStatus_t gemm_launch(const struct gemm_kind *kind, struct gemm_args *g, CUstream stream)
 {
-	enum { MOST_BATCHES = 65535 }; /* of a grid's third dimension */
+	enum { MOST_BATCHES = 65535 }; /* the maximum of a grid's third dimension */
 	long long columns = (long long)GEMM_LINES * kind->each, tiles;
 	unsigned int lines;
 

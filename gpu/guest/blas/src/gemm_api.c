@@ -53,7 +53,7 @@ CUBLASAPI cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t 
 		&(struct product){transa, transb, m, n, k, 1, lda, ldb, ldc, 0, 0, 0, A, B, C, false});
 }
 
-/* Which algorithm computes it is a hint: there is one. */
+/* The algorithm is a hint, which has no effect: there is only one. */
 CUBLASAPI cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
 	const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B, cudaDataType Btype, int ldb,
 	const void *beta, void *C, cudaDataType Ctype, int ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo)

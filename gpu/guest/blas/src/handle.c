@@ -14,8 +14,8 @@ cublasStatus_t from_driver(CUresult err)
 	}
 }
 
-/* The context that is current in this thread; without one device 0's primary context
- * becomes so, which is what the runtime API does. */
+/* Returns the context that is current in this thread. If there is none, it makes the primary
+ * context of device 0 current, as the runtime API does. */
 static CUresult current_context(CUcontext *context)
 {
 	CUdevice device;
@@ -60,7 +60,8 @@ cublasStatus_t handle_destroy(cublasHandle_t h)
 
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
-	/* The context may be another one, or gone: then its memory went with it. */
+	/* This may fail: another context may be current, or the handle's context was destroyed,
+	 * and its memory with it. */
 	driver.cuMemFree(h->result);
 	h->magic = 0;
 	pthread_mutex_destroy(&h->results);
@@ -81,7 +82,7 @@ cublasStatus_t enter(cublasHandle_t h)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The value of an f16: an exact double. */
+/* Returns the value of an f16, which a double represents exactly. */
 static double from_half(uint16_t bits)
 {
 	int exponent = bits >> 10 & 31, fraction = bits & 1023;

@@ -1,4 +1,4 @@
-/* cublasCreate and what a handle has been set to. */
+/* cublasCreate, and the settings of a handle. */
 #include "handle.h"
 #include "status.h"
 
@@ -29,19 +29,18 @@ CUBLASAPI cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 	return library_property(type, value);
 }
 
-/* A workspace belongs to what the stream was before, and goes with it; no kernel here
- * needs one. */
+/* Only checks the workspace, because no kernel needs one. */
 CUBLASAPI cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
 {
 	cublasStatus_t status = enter(handle);
 
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
-	/* Documented: aligned to 256 bytes at least. */
+	/* It must be aligned to 256 bytes, as documented. */
 	return (uintptr_t)workspace % 256 != 0 || (!workspace && bytes > 0) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
-/* A value of the handle that is set and read, and the values that it may have. */
+/* Defines the functions that set and get a setting of the handle. allowed checks a value. */
 #define SETTING(Name, suffix, Type, field, allowed) \
 	CUBLASAPI cublasStatus_t cublasSet##Name##suffix(cublasHandle_t handle, Type value) \
 	{ \

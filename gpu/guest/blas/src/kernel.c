@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Made of the PTX in ptx/ and compiled in: ptx_NAME. */
+/* The PTX of ptx/, which is linked into the library as ptx_NAME. */
 #define M(name) extern const char ptx_##name[];
 BLAS_KERNELS(M, NOTHING)
 #undef M
@@ -21,9 +21,9 @@ static const char *const images[] = {
 #undef M
 };
 
-/* Rows in which a kernel follows its module. */
+/* The modules, each followed by its kernels. */
 static const struct row {
-	const char *kernel; /* NULL: a module */
+	const char *kernel; /* NULL: the row is a module */
 } rows[] = {
 #define M(name) {NULL},
 #define K(name) {#name},
@@ -32,7 +32,7 @@ static const struct row {
 #undef K
 };
 
-static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, but for reading found */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below, except for reading found */
 static CUlibrary libraries[MODULES];
 static CUkernel found[KERNELS];
 
@@ -43,7 +43,7 @@ void kernels_after_fork(void)
 	memset(found, 0, sizeof found);
 }
 
-/* The kernel's name, and its module's number. */
+/* Returns the kernel's name, and the number of its module. */
 static const char *name_of(enum kernel k, int *module)
 {
 	int kernels = -1;

@@ -1,12 +1,12 @@
-/* The library's kernels: each module is PTX in this library (kernels/), loaded once
- * in a process when something of it is first launched. The driver loads it into the
- * contexts where it is launched. */
+/* The library's kernels. Each module is PTX in this library (kernels/). It is loaded once in a
+ * process, when a kernel of it is first launched, and the driver loads it into the contexts in
+ * which it is launched. */
 #ifndef BLAS_KERNEL_H
 #define BLAS_KERNEL_H
 
 #include "driver.h"
 
-/* MODULE(name) and the KERNEL(name) that it has. */
+/* The modules, MODULE(name), each followed by its kernels, KERNEL(name). */
 #define BLAS_KERNELS(MODULE, KERNEL) \
 	MODULE(gemm_f32) KERNEL(gemm_f32) \
 	MODULE(gemm_f64) KERNEL(gemm_f64) \

@@ -1,5 +1,5 @@
-/* What describes a product to cuBLASLt. Each structure begins with a number that tells
- * it from others and from what is destroyed. */
+/* The structures that describe a product to cuBLASLt. Each begins with a number that
+ * distinguishes it from others and from destroyed ones. */
 #ifndef BLAS_LT_H
 #define BLAS_LT_H
 

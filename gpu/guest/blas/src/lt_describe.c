@@ -1,5 +1,5 @@
-/* Layouts, descriptors and preferences of cuBLASLt: made, and set and read by
- * attributes, which are rows of tables. */
+/* Layouts, descriptors and preferences of cuBLASLt: creation, and attributes to set and get,
+ * which are rows of tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +112,7 @@ static cublasStatus_t set(void *p, uint32_t magic, const struct attribute *rows,
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Documented: with no room it only tells how much is needed. */
+/* Gets an attribute. With a size of 0 it only returns the required size, as documented. */
 static cublasStatus_t read(const void *p, uint32_t magic, const struct attribute *rows, int id, void *to, size_t bytes, size_t *written)
 {
 	const struct attribute *a = find(rows, id);

@@ -1,4 +1,4 @@
-/* Handles of cuBLASLt, and what the library says about itself. */
+/* Handles of cuBLASLt, and queries of the library. */
 #include "lt.h"
 #include "status.h"
 

@@ -1,9 +1,9 @@
 /* cublasLtMatmul: D = epilogue(alpha op(A) op(B) + beta C + bias). */
 #include "lt.h"
 
-#define ALGO_MAGIC 0x4c54a160ull /* the one algorithm that there is */
+#define ALGO_MAGIC 0x4c54a160ull /* the only algorithm */
 
-/* What an epilogue consists of. */
+/* The parts of an epilogue. */
 static const struct epilogue {
 	uint32_t id;
 	enum blas_activation activation;
@@ -28,7 +28,7 @@ static const struct epilogue *find_epilogue(uint32_t id)
 	return NULL;
 }
 
-/* A product as it was described. */
+/* The descriptions of a product. */
 struct described {
 	const struct cublasLtMatmulDesc *desc;
 	const struct cublasLtMatrixLayout *a, *b, *c, *d;
@@ -39,7 +39,7 @@ static bool is_operation(int op)
 	return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C;
 }
 
-/* Rows and columns of op(X). */
+/* Return the rows and columns of op(X). */
 static uint64_t rows_of(const struct cublasLtMatrixLayout *x, int op)
 {
 	return op == CUBLAS_OP_N ? x->rows : x->columns;
@@ -57,7 +57,7 @@ static bool layout_holds(const struct cublasLtMatrixLayout *x)
 	return x->rows <= INT32_MAX && x->columns <= INT32_MAX && x->ld >= 0 && (uint64_t)x->ld >= least && x->batch >= 1;
 }
 
-/* Sizes that do not fit are invalid; what this library has no kernel for is not
+/* Checks a product. Sizes that do not fit are invalid; products without a kernel are not
  * supported. */
 static cublasStatus_t check(const struct described *p, const struct gemm_kind **kind, const struct epilogue **epilogue)
 {
@@ -85,7 +85,7 @@ static cublasStatus_t check(const struct described *p, const struct gemm_kind **
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (desc->epilogue == CUBLASLT_EPILOGUE_DEFAULT)
 		return CUBLAS_STATUS_SUCCESS;
-	/* Epilogues are computed in f32; bias and what is kept have D's type. */
+	/* Epilogues are computed in f32; bias and aux have D's type. */
 	if ((*kind)->scale != CUDA_R_32F || ((*epilogue)->bias && desc->bias_type != -1 && desc->bias_type != p->d->type) ||
 	    ((*epilogue)->aux && desc->aux_type != -1 && desc->aux_type != p->d->type))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -99,7 +99,7 @@ static struct blas_matrix matrix_of(const void *p, const struct cublasLtMatrixLa
 	return (struct blas_matrix){.p = p, .row = along ? 1 : x->ld, .column = along ? x->ld : 1, .batch = x->stride};
 }
 
-/* Bias and what is kept of the epilogue, which lies in D's order. */
+/* Adds bias and aux of the epilogue. aux has D's order. */
 static cublasStatus_t add_epilogue(struct gemm_args *g, const struct described *p, const struct epilogue *e)
 {
 	const struct cublasLtMatmulDesc *desc = p->desc;
@@ -150,7 +150,7 @@ CUBLASAPI cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulD
 	return gemm_launch(kind, &g, stream);
 }
 
-/* There is one algorithm, which needs no workspace and no alignment. */
+/* There is one algorithm, which needs neither a workspace nor alignment. */
 CUBLASAPI cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
 	cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,
 	cublasLtMatmulHeuristicResult_t results[], int *returned)

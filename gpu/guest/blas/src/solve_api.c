@@ -1,7 +1,7 @@
 /* Triangular systems, and factorizations of batches of small matrices. */
 #include "gemm.h"
 
-/* What differs between the types. */
+/* The differences between the types. */
 struct solver {
 	cudaDataType type;
 	cublasComputeType_t compute;
@@ -12,7 +12,7 @@ struct solver {
 static const struct solver solver_S = SOLVER(f32, float, CUDA_R_32F, CUBLAS_COMPUTE_32F), solver_D = SOLVER(f64, double, CUDA_R_64F, CUBLAS_COMPUTE_64F),
 			   solver_C = SOLVER(c32, cuComplex, CUDA_C_32F, CUBLAS_COMPUTE_32F), solver_Z = SOLVER(c64, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F);
 
-/* T X = alpha B, T being of any order: the steps of blocked substitution. */
+/* T X = alpha B with T of any order, which is solved by blocked substitution. */
 struct system {
 	struct blas_matrix t, b;
 	struct blas_scalar alpha;
@@ -26,7 +26,7 @@ static struct blas_matrix part(struct blas_matrix m, int row, int column)
 	return m;
 }
 
-/* matrix() adds no offset where there is one pointer: it is in the pointer. */
+/* Adds the offset to the pointer, because matrix() uses it only for arrays of pointers. */
 static struct blas_matrix settled(struct blas_matrix m, bool arrays, size_t size)
 {
 	if (!arrays) {
@@ -71,7 +71,7 @@ static bool is_operation(cublasOperation_t op)
 	return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C;
 }
 
-/* A triangular matrix of a call, and what is done with it. */
+/* The arguments of a call that describe a triangular matrix. */
 struct triangle {
 	cublasSideMode_t side;
 	cublasFillMode_t uplo;
@@ -79,7 +79,7 @@ struct triangle {
 	cublasDiagType_t diag;
 };
 
-/* X op(A) = B is op(A)^T X^T = B^T. */
+/* Solves both sides: X op(A) = B is op(A)^T X^T = B^T. */
 static cublasStatus_t trsm(cublasHandle_t h, const struct solver *s, struct triangle a, int m, int n, const void *alpha,
 	const void *A, int lda, void *B, int ldb, int batch, bool arrays)
 {
@@ -104,13 +104,13 @@ static cublasStatus_t trsm(cublasHandle_t h, const struct solver *s, struct tria
 	return substitute(h, s, &y);
 }
 
-/* One block of threads for each matrix. */
+/* Launches a kernel with one block of threads for each matrix. */
 static cublasStatus_t factorize(cublasHandle_t h, enum kernel k, const struct factor_args *g)
 {
 	return from_driver(kernel_launch(k, (struct grid){(unsigned int)g->batch, 1, 1}, (struct grid){FACTOR_THREADS, 1, 1}, h->stream, g));
 }
 
-/* The kernels count the elements of a matrix in 32 bits. */
+/* Reports whether the kernels can count the elements of a matrix in 32 bits. */
 static bool countable(int rows, int columns)
 {
 	return (long long)rows * columns <= INT32_MAX - FACTOR_THREADS;
@@ -133,8 +133,8 @@ static cublasStatus_t getrf(cublasHandle_t h, const struct solver *s, int n, voi
 	return factorize(h, s->getrf, &(struct factor_args){.a = a, .pivots = pivots, .info = info, .lda = lda, .m = n, .n = n, .batch = batch});
 }
 
-/* The first bad parameter as the -i that info gets, counted as LAPACK does: the handle
- * is none. 0: all are good. */
+/* Returns -i for the first invalid parameter i, which info gets, or 0 if all are valid. Parameters
+ * are counted as in LAPACK, without the handle. */
 static int first_bad(const bool *good, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -153,7 +153,7 @@ static cublasStatus_t triangle_of(cublasHandle_t h, const struct solver *s, cubl
 		.unit = lower, .conjugate = trans == CUBLAS_OP_C, .arrays = true});
 }
 
-/* op(P L U) X = B. */
+/* Solves op(P L U) X = B. */
 static cublasStatus_t getrs(cublasHandle_t h, const struct solver *s, cublasOperation_t trans, int n, int columns, const void *a, int lda,
 	const int *pivots, void *b, int ldb, int *info, int batch)
 {
@@ -199,8 +199,8 @@ static cublasStatus_t geqrf(cublasHandle_t h, const struct solver *s, int m, int
 	return factorize(h, s->geqrf, &(struct factor_args){.a = a, .tau = tau, .lda = lda, .m = m, .n = n, .batch = batch});
 }
 
-/* Least squares of systems with at least as many rows as columns, which is what the
- * documentation has. */
+/* Solves least-squares problems with at least as many rows as columns, which are the documented
+ * ones. */
 static cublasStatus_t gels(cublasHandle_t h, const struct solver *s, cublasOperation_t trans, int m, int n, int columns, void *const *a, int lda,
 	void *const *c, int ldc, int *info, int *device_info, int batch)
 {

@@ -1,4 +1,4 @@
-/* The names of statuses, and the version. */
+/* The names of statuses, and the library's version. */
 #include "status.h"
 
 static const struct {

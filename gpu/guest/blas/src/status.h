@@ -1,4 +1,4 @@
-/* What the libraries say about statuses and themselves. */
+/* Names of statuses, and the version, for both libraries. */
 #ifndef BLAS_STATUS_H
 #define BLAS_STATUS_H
 

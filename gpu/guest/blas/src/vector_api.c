@@ -7,21 +7,21 @@ static cublasStatus_t launch(cublasHandle_t h, enum kernel k, long long blocks, 
 	return from_driver(kernel_launch(k, (struct grid){(unsigned int)blocks, 1, 1}, (struct grid){VECTOR_THREADS, 1, 1}, h->stream, g));
 }
 
-/* Something for each element. */
+/* Launches a kernel that computes something for each element. */
 static cublasStatus_t each(cublasHandle_t h, enum kernel k, const struct vector_args *g)
 {
-	enum { MOST_BLOCKS = 4096 }; /* a thread has several elements then */
+	enum { MOST_BLOCKS = 4096 }; /* with more, a thread computes several elements */
 	long long blocks = ((long long)g->n + VECTOR_THREADS - 1) / VECTOR_THREADS;
 
-	if (g->n <= 0) /* documented: nothing is done */
+	if (g->n <= 0) /* no effect, as documented */
 		return CUBLAS_STATUS_SUCCESS;
 	if ((!g->x && g->incx != 0) || !g->y)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	return launch(h, k, blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, g);
 }
 
-/* One number of bytes, to where the handle's pointer mode says. In host memory it is
- * there when the call returns. */
+/* Launches a kernel with one number as its result, of the given size. The handle's pointer mode
+ * determines where it is stored. In host memory it is valid when the call returns. */
 static cublasStatus_t reduce(cublasHandle_t h, enum kernel k, struct vector_args *g, void *result, size_t bytes)
 {
 	bool to_host = h->pointers == CUBLAS_POINTER_MODE_HOST;
@@ -55,7 +55,7 @@ static cublasStatus_t dot(cublasHandle_t h, enum kernel k, int n, const void *x,
 	return reduce(h, k, &(struct vector_args){.x = x, .y = (void *)y, .n = n, .incx = incx, .incy = incy, .conjugate = conjugate}, result, bytes);
 }
 
-/* Of |x|: without a step forward there is nothing to add up. */
+/* Computes a norm of x. It is 0 if the step is not positive. */
 static cublasStatus_t norm(cublasHandle_t h, enum kernel k, int n, const void *x, int incx, void *result, size_t bytes)
 {
 	cublasStatus_t status = enter(h);
@@ -107,7 +107,7 @@ static cublasStatus_t gemv(cublasHandle_t h, enum kernel k, cudaDataType type, c
 	if ((!plain && trans != CUBLAS_OP_T && trans != CUBLAS_OP_C) || m < 0 || n < 0 || lda < 1 || lda < m || incx == 0 || incy == 0 || !alpha ||
 	    !beta)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (m == 0 || n == 0) /* as in the reference BLAS, y stays as it is */
+	if (m == 0 || n == 0) /* as in the reference BLAS, y is not changed */
 		return CUBLAS_STATUS_SUCCESS;
 	g.alpha = factor(h, alpha, type);
 	g.beta = factor(h, beta, type);

@@ -1,14 +1,14 @@
-/* The gemm family against sums in long double. */
+/* Compares the gemm family with sums in long double. */
 #include "test.h"
 
-/* A function of the family: one that is typed, one that is told the types. */
+/* The forms of functions. Each exists with a type in its name and with types as arguments. */
 enum form { PLAIN, STRIDED, ARRAYS, FORMS };
 
 static const struct kind {
 	const char *name;
 	cudaDataType in, out, scale;
 	cublasComputeType_t compute;
-	char letter; /* of the typed functions; 0: there are none */
+	char letter; /* letter of the typed functions, or 0 if there are none */
 } kinds[] = {
 	{"f32", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 'S'},
 	{"f64", CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 'D'},
@@ -23,7 +23,7 @@ static const struct kind {
 	{"s8 to f32", CUDA_R_8I, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
 };
 
-/* One call: its matrices on both sides. */
+/* One call, and its matrices in host and device memory. */
 struct call {
 	const struct kind *kind;
 	enum form form;
@@ -40,11 +40,11 @@ static void *elements(cudaDataType type, size_t count)
 	void *p = malloc((count + 1) * type_size(type));
 
 	ASSERT(p);
-	fill_nan(type, p, count); /* what lies between columns and matrices is not read */
+	fill_nan(type, p, count); /* gaps between columns and matrices must not be read */
 	return p;
 }
 
-/* Random numbers in columns of rows, NaNs elsewhere. */
+/* Returns matrices with random numbers, and NaNs in the gaps. */
 static void *random_matrices(cudaDataType type, int rows, int columns, int ld, size_t size, int count)
 {
 	char *p = elements(type, size * (size_t)count);
@@ -67,14 +67,14 @@ static void prepare(struct call *c)
 	c->size_a = (size_t)c->lda * (size_t)columns_a + 3;
 	c->size_b = (size_t)c->ldb * (size_t)columns_b + 2;
 	c->size_c = (size_t)c->ldc * (size_t)c->n + 1;
-	/* Without their factors A, B and C are not read: they may be NaNs. */
+	/* Matrices whose factor is 0 are not read, so they may be NaNs. */
 	c->a = random_matrices(c->kind->in, nothing ? 0 : rows_a, columns_a, c->lda, c->size_a, c->count);
 	c->b = random_matrices(c->kind->in, nothing ? 0 : rows_b, columns_b, c->ldb, c->size_b, c->count);
 	c->c = random_matrices(c->kind->out, c->beta == 0 ? 0 : c->m, c->n, c->ldc, c->size_c, c->count);
 	c->result = elements(c->kind->out, c->size_c * (size_t)c->count);
 }
 
-/* Pointers to the matrices of a batch, on the device. */
+/* Returns an array on the device with pointers to the matrices of a batch. */
 static void *pointers(int slot, void *first, size_t bytes, int count)
 {
 	char *list[8];
@@ -163,9 +163,9 @@ static value element(cudaDataType type, const void *p, cublasOperation_t op, int
 	return op == CUBLAS_OP_C ? conjl(v) : v;
 }
 
-/* An element as it should be. Its error: each of the k + 3 roundings of a sum, and of
- * complex numbers twice as many, is at most a unit of the terms' sizes; and it is
- * rounded to the result's type. */
+/* Compares an element with its expected value. The error bound: each of the k + 3 roundings of a
+ * sum (twice as many for complex numbers) is at most a unit of the terms' sizes, and the result is
+ * rounded to its type. */
 static void compare(const struct call *c, int z, int i, int j)
 {
 	const struct kind *k = c->kind;
@@ -203,7 +203,7 @@ static void verify(const struct call *c)
 		for (int j = 0; j < c->n; j++)
 			for (int i = 0; i < c->m; i++)
 				compare(c, z, i, j);
-		/* What lies between the columns is as it was. */
+		/* The gaps between the columns have not changed. */
 		for (int j = 0; j < c->n; j++) {
 			size_t gap = ((size_t)z * c->size_c + (size_t)(j * c->ldc + c->m)) * size;
 
@@ -230,7 +230,7 @@ static value choice(const struct kind *k, int which)
 	return k->scale == CUDA_R_32I ? 3 : type_complex(k->scale) ? 0.75L - 1.25L * I : -1.25L;
 }
 
-/* Sizes at a tile's edges and beside them, none, several tiles, and vectors. */
+/* Sizes around those of a tile, 0, several tiles, and vectors. */
 static const int sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {64, 32, 8}, {65, 33, 17}, {20, 9, 0}, {3, 70, 9}, {130, 3, 16}, {40, 1, 70}, {1, 65, 20}};
 
 void test_gemm(void)
@@ -242,7 +242,7 @@ void test_gemm(void)
 			for (int ops = 0; ops < 9; ops++, turn++) {
 				enum form form = s == 2 || s == 3 || (s > 6 && ops % 2) ? PLAIN : (enum form)((ops + ops / 3 + s) % FORMS);
 
-				/* With each size of one pair of operations come other factors. */
+				/* Each size of a pair of operations uses other factors. */
 				run((struct call){.kind = &kinds[kind], .form = form, .typed = (ops + s) % 2, .device_factors = turn % 5 == 0,
 					.transa = (cublasOperation_t)(ops / 3), .transb = (cublasOperation_t)(ops % 3),
 					.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .count = form == PLAIN ? 1 : 3,
@@ -250,7 +250,7 @@ void test_gemm(void)
 			}
 }
 
-/* What the documentation calls an invalid value; and sizes of nothing are none. */
+/* Arguments that the documentation calls invalid values. Sizes of 0 are valid. */
 void test_gemm_bad(void)
 {
 	float one = 1, *p = (float *)(uintptr_t)device_memory(0, 4096);

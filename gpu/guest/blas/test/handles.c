@@ -1,4 +1,4 @@
-/* Handles: what they are set to, streams, graphs, threads. */
+/* Tests of handles: settings, streams, graphs, threads. */
 #include <pthread.h>
 
 #include "test.h"
@@ -58,7 +58,7 @@ void test_handles(void)
 
 enum { ORDER = 40 };
 
-/* C = A B + C for whole numbers, which are exact, on the stream of a handle. */
+/* Computes C = A B + C with whole numbers, which are exact, on the stream of a handle. */
 static void whole(cublasHandle_t h, CUdeviceptr p)
 {
 	static const float one = 1;
@@ -67,7 +67,7 @@ static void whole(cublasHandle_t h, CUdeviceptr p)
 	OK(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_T, ORDER, ORDER, ORDER, &one, a, ORDER, b, ORDER, &one, c, ORDER));
 }
 
-/* A, B and a C of zeros. */
+/* Sets A and B to random numbers, and C to 0. */
 static void whole_set(float m[3][ORDER][ORDER], unsigned int seed)
 {
 	for (int i = 0; i < 2; i++)
@@ -76,7 +76,7 @@ static void whole_set(float m[3][ORDER][ORDER], unsigned int seed)
 	memset(m[2], 0, sizeof m[2]);
 }
 
-/* C is A B^T that many times. */
+/* Checks that C is times A B^T. */
 static void whole_check(float m[3][ORDER][ORDER], int times)
 {
 	for (int j = 0; j < ORDER; j++)
@@ -90,8 +90,8 @@ static void whole_check(float m[3][ORDER][ORDER], int times)
 		}
 }
 
-/* A captured product does nothing until its graph is launched; the module is first
- * needed inside the capture. */
+/* A captured product does nothing until its graph is launched. The module is first used inside
+ * the capture. */
 void test_capture(void)
 {
 	static float m[3][ORDER][ORDER];
@@ -154,7 +154,7 @@ static void *work(void *number)
 	return NULL;
 }
 
-/* A thread without a context gets the handle's. */
+/* A thread without a context uses the handle's. */
 static void *without_context(void *handle)
 {
 	CUcontext context;
@@ -169,7 +169,7 @@ static void *without_context(void *handle)
 	return NULL;
 }
 
-/* A handle, a stream and memory for each thread. */
+/* Each thread has its own handle, stream and memory. */
 void test_threads(void)
 {
 	pthread_t threads[THREADS];

@@ -1,5 +1,5 @@
-/* cublasLtMatmul against sums in long double: types, transpositions, orders, batches
- * and epilogues. */
+/* Compares cublasLtMatmul with sums in long double: types, transpositions, orders, batches and
+ * epilogues. */
 #include "cublasLt.h"
 #include "test.h"
 
@@ -20,12 +20,12 @@ static const struct kind {
 	{"Lt s8", CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
 };
 
-/* A matrix of a product, with room between its rows or columns and its batches. */
+/* A matrix of a product, with gaps between its rows or columns and between matrices. */
 struct operand {
 	cudaDataType type;
 	int rows, columns, ld, count;
 	bool by_rows;
-	size_t size; /* elements of one */
+	size_t size; /* elements of one matrix */
 	char *host;
 	void *device;
 	cublasLtMatrixLayout_t layout;
@@ -148,8 +148,8 @@ static long double gelu_gradient(long double x)
 	return (gelu(x + h) - gelu(x - h)) / (2 * h);
 }
 
-/* Functions of f32: within some units of what they are given, whose error their slope,
- * at most 1.13, passes on. */
+/* Checks an element. Epilogues are functions of f32: their error is some units, plus the error of
+ * their argument times their slope, which is at most 1.13. */
 static void check_element(const struct product *p, const struct operand *d, const struct operand *aux, int z, int i, int j)
 {
 	cudaDataType sums = type_unit(p->kind->in) > 0x1p-24L ? CUDA_R_32F : p->kind->in == CUDA_R_8I ? CUDA_R_32I : p->kind->in;
@@ -250,7 +250,7 @@ void test_lt(void)
 				.alpha = 0.5L, .beta = e % 2, .device_factors = e % 3 == 0}, (unsigned int)(e * 5 + k), 1 + (e + k) % 2);
 }
 
-/* Attributes of the wrong size, layouts that do not fit, what there is no kernel for. */
+/* Attributes of the wrong size, layouts that do not fit, and products without a kernel. */
 void test_lt_bad(void)
 {
 	struct operand a = operand_of(CUDA_R_32F, 0, 4, 4, false, 1), b = operand_of(CUDA_R_32F, 1, 4, 3, false, 1);
@@ -287,7 +287,7 @@ void test_lt_bad(void)
 	WANT(MATMUL(a.layout, b.layout, b.layout, NULL), CUBLAS_STATUS_NOT_SUPPORTED);
 	WANT(cublasLtMatmulAlgoGetHeuristic(lt, desc, a.layout, b.layout, b.layout, b.layout, preference, 1, &found, &count), CUBLAS_STATUS_NOT_SUPPORTED);
 	ASSERT(count == 0);
-	mask = CUBLASLT_EPILOGUE_BIAS; /* and no bias */
+	mask = CUBLASLT_EPILOGUE_BIAS; /* without a bias pointer */
 	OK(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &mask, sizeof mask));
 	WANT(MATMUL(a.layout, b.layout, b.layout, NULL), CUBLAS_STATUS_INVALID_VALUE);
 	OK(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &bad, sizeof bad));

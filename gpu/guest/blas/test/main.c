@@ -1,4 +1,4 @@
-/* blas [NAME…]: all tests, or those. */
+/* blas [NAME…] runs all tests, or the named ones. */
 #include "test.h"
 
 static const struct {
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 			ran++;
 		}
 	if (ran != (argc == 1 ? (int)(sizeof tests / sizeof *tests) : argc - 1))
-		FAIL("%d of the %d tests are known", ran, argc - 1);
+		FAIL("%d of the %d named tests exist, want all", ran, argc - 1);
 	puts("blas: OK");
 	return 0;
 }

@@ -1,15 +1,15 @@
-/* Triangular systems and factorizations: what was solved is put in again. Of a
- * solution by substitution each equation is met within its terms' sizes, of a
- * factorization the product of the factors. */
+/* Tests triangular systems and factorizations by inserting the solutions. The error of each
+ * equation of a substitution is bounded by the sizes of its terms, and the product of the factors
+ * of a factorization is compared with the matrix. */
 #include "test.h"
 
 enum { BATCH = 3 };
 
-/* BATCH matrices of rows × columns, NaNs between columns. */
+/* BATCH matrices of rows × columns, with NaNs between columns. */
 struct matrices {
 	cudaDataType type;
 	int rows, columns, ld;
-	size_t size; /* bytes of one */
+	size_t size; /* bytes of one matrix */
 	char *host;
 	void *device, *pointers;
 };
@@ -61,7 +61,7 @@ static void set(const struct matrices *m, int z, int i, int j, value v)
 	put(m->type, m->host, at(m, z, i, j), v);
 }
 
-/* Terms of a sum that should be 0, and their sizes. */
+/* The sum of terms that should be 0, and the sum of their sizes. */
 struct balance {
 	value sum;
 	long double sizes;
@@ -85,7 +85,7 @@ struct side {
 	cublasDiagType_t diag;
 };
 
-/* op(A)'s element as the call means it. */
+/* Returns the element of op(A) that the call uses. */
 static value triangle(const struct matrices *a, int z, const struct side *s, int i, int j)
 {
 	int row = s->op == CUBLAS_OP_N ? i : j, column = s->op == CUBLAS_OP_N ? j : i;
@@ -99,8 +99,8 @@ static value triangle(const struct matrices *a, int z, const struct side *s, int
 	return s->op == CUBLAS_OP_C ? conjl(v) : v;
 }
 
-/* What is of A and not read is NaN; its diagonal is larger than the rest, so that
- * solutions do not grow. */
+/* Creates triangular matrices. Elements that must not be read are NaN. The diagonal is larger than
+ * the rest, so that solutions do not grow. */
 static void make_triangle(struct matrices *a, const struct side *s)
 {
 	for (int z = 0; z < BATCH; z++)
@@ -186,7 +186,7 @@ void test_trsm(void)
 #undef STRSM
 }
 
-/* L or U of a factorization. */
+/* Returns an element of L or U of a factorization. */
 static value factor_of(const struct matrices *lu, int z, bool lower, int i, int j)
 {
 	if (lower)
@@ -194,7 +194,7 @@ static value factor_of(const struct matrices *lu, int z, bool lower, int i, int 
 	return i <= j ? element(lu, z, i, j) : 0;
 }
 
-/* The rows of A in the order of the pivots. */
+/* Computes the order of A's rows after the exchanges by pivots. */
 static void order_rows(const int *pivots, int n, int *rows)
 {
 	for (int i = 0; i < n; i++)
@@ -223,12 +223,13 @@ static void check_lu(const struct matrices *a, const struct matrices *lu, const 
 				add(&e, -element(a, z, rows[i], j));
 				check_balance("getrf", a, i, j, &e, n);
 				if (pivots && i > j && size_of(element(lu, z, i, j)) > (type_complex(a->type) ? 2.01L : 1.01L))
-					FAIL("element (%d, %d) of L is larger than a pivot leaves", i, j);
+					FAIL("element (%d, %d) of L is too large, want at most what pivoting gives", i, j);
 			}
 	}
 }
 
-/* op(A) X = B. The factors' sizes bound A's, for each column by a few times its order. */
+/* Checks op(A) X = B. The error bound of each column is a few times the order, times the sizes of
+ * the factors. */
 static void check_lu_solution(const struct matrices *a, const struct matrices *b, const struct matrices *x, cublasOperation_t op)
 {
 	for (int z = 0; z < BATCH; z++)
@@ -245,7 +246,7 @@ static void check_lu_solution(const struct matrices *a, const struct matrices *b
 						add(&e, (op == CUBLAS_OP_C ? conjl(v) : v) * element(x, z, l, j));
 					}
 					add(&e, -element(b, z, i, j));
-					whole.sizes += pass ? 0 : e.sizes; /* of all equations: substitution mixes them */
+					whole.sizes += pass ? 0 : e.sizes; /* the sizes of all equations, because substitution combines them */
 					if (pass)
 						check_balance("getrs", b, i, j, &(struct balance){e.sum, whole.sizes}, a->rows);
 				}
@@ -279,7 +280,7 @@ static void lu(cudaDataType type, int n, int columns, bool pivoted, cublasOperat
 	free(x.host);
 }
 
-/* A matrix without an inverse: info is the first pivot that is 0, from 1 on. */
+/* A singular matrix: info is the number of the first pivot that is 0, counted from 1. */
 static void lu_singular(void)
 {
 	struct matrices a = matrices_of(CUDA_R_32F, 0, 4, 4);
@@ -310,7 +311,7 @@ void test_lu(void)
 	lu_singular();
 }
 
-/* Q^H times a column, by the reflectors in the order of geqrf. */
+/* Computes Q^H times a column, by the reflectors in the order of geqrf. */
 static void reflect(const struct matrices *qr, const struct matrices *tau, int z, value *column)
 {
 	for (int j = 0; j < qr->columns && j < qr->rows; j++) {
@@ -325,7 +326,8 @@ static void reflect(const struct matrices *qr, const struct matrices *tau, int z
 	}
 }
 
-/* Q^H A is R: of each column within a few units of its norm for each reflector. */
+/* Checks that Q^H A is R. The error of each column is a few units of its norm for each
+ * reflector. */
 static void check_qr(const struct matrices *a, const struct matrices *qr, const struct matrices *tau)
 {
 	value column[128];
@@ -344,7 +346,7 @@ static void check_qr(const struct matrices *a, const struct matrices *qr, const 
 		}
 }
 
-/* What a least-squares solution leaves is orthogonal to A's columns. */
+/* Checks that the residual of a least-squares solution is orthogonal to A's columns. */
 static void check_least_squares(const struct matrices *a, const struct matrices *c, const struct matrices *x)
 {
 	for (int z = 0; z < BATCH; z++)

@@ -1,5 +1,5 @@
-/* What the tests of the BLAS library share: a failed check names its line and ends the
- * program. */
+/* Functions and macros of the tests of the BLAS library. A failed check prints its line and ends
+ * the program. */
 #ifndef BLAS_TEST_H
 #define BLAS_TEST_H
 
@@ -18,7 +18,7 @@
 	do { \
 		CUresult check_err = (call); \
 		if (check_err != CUDA_SUCCESS) \
-			FAIL("%s: driver's error %d", #call, (int)check_err); \
+			FAIL("%s: error %d of the driver, want success", #call, (int)check_err); \
 	} while (0)
 #define WANT(call, status) \
 	do { \
@@ -30,40 +30,40 @@
 #define ASSERT(what) \
 	do { \
 		if (!(what)) \
-			FAIL("not so: %s", #what); \
+			FAIL("expected %s", #what); \
 	} while (0)
 
-/* Numbers of every type are compared as these. */
+/* The type in which numbers of all types are compared. */
 typedef _Complex long double value;
 
 size_t type_size(cudaDataType type);
 bool type_complex(cudaDataType type);
-/* Half the distance from 1 to the next number, in what the type is summed up with or,
- * for its own precision, rounded to. 0: exact. */
+/* Returns the largest rounding error of a type, relative to 1: half the distance from 1 to the
+ * next number. It is 0 for exact types. */
 long double type_unit(cudaDataType type);
 value get(cudaDataType type, const void *p, size_t i);
 void put(cudaDataType type, void *p, size_t i, value v);
-/* What put and get make of a number. */
+/* Returns a number rounded to the type, by put and get. */
 value rounded(cudaDataType type, value v);
 
-/* The same numbers on every machine: small, of both signs, with fractions. */
+/* Random numbers that are the same on every machine: small, of both signs, with fractions. */
 unsigned int random_word(void);
 value random_value(cudaDataType type);
 void fill_random(cudaDataType type, void *p, size_t count);
-/* NaNs, or for whole numbers one that nothing computes. */
+/* Fills with NaNs or, for integers, with a value that is not a result. */
 void fill_nan(cudaDataType type, void *p, size_t count);
 
-/* Ends the program unless got is want, but for error. */
+/* Ends the program if got differs from want by more than error. */
 void near_value(const char *what, int row, int column, value got, value want, long double error);
 
-/* Device memory for a test, at the same place each time. */
+/* Returns device memory for a test, which is the same for each call with a slot. */
 CUdeviceptr device_memory(int slot, size_t bytes);
 void to_device(CUdeviceptr to, const void *from, size_t bytes);
 void from_device(void *to, CUdeviceptr from, size_t bytes);
 void *on_device(int slot, const void *from, size_t bytes);
 cublasHandle_t handle(void);
 
-/* The function of that name of the type's letter. */
+/* Calls the function whose name has the type's letter. */
 #define CALL(type, name, ...) \
 	((type) == CUDA_R_32F   ? cublasS##name(handle(), __VA_ARGS__) \
 	 : (type) == CUDA_R_64F ? cublasD##name(handle(), __VA_ARGS__) \

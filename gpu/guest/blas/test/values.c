@@ -1,4 +1,4 @@
-/* Numbers of every type, and device memory. */
+/* Conversion of numbers of all types, and device memory. */
 #include "test.h"
 
 size_t type_size(cudaDataType type)
@@ -55,7 +55,7 @@ static long double half_value(unsigned int bits)
 	return bits >> 15 ? -v : v;
 }
 
-/* To the nearest, ties to even, of numbers that an f16 has room for. */
+/* Rounds a number in the range of f16 to nearest, ties to even. */
 static uint16_t half_bits(long double v)
 {
 	int exponent;
@@ -175,7 +175,7 @@ CUdeviceptr device_memory(int slot, size_t bytes)
 void to_device(CUdeviceptr to, const void *from, size_t bytes)
 {
 	CHECK(cuMemcpyHtoD(to, from, bytes));
-	CHECK(cuStreamSynchronize(NULL)); /* for streams that do not wait for this one */
+	CHECK(cuStreamSynchronize(NULL)); /* for streams that do not wait for the default stream */
 }
 
 void from_device(void *to, CUdeviceptr from, size_t bytes)

@@ -1,7 +1,7 @@
-/* Vectors and matrix times vector, against sums in long double. */
+/* Compares functions of vectors and matrix times vector with sums in long double. */
 #include "test.h"
 
-/* A vector of n elements with a step between them, and NaNs where it has none. */
+/* A vector of n elements with a step between them, and NaNs in the gaps. */
 struct vector {
 	cudaDataType type;
 	int n, step;
@@ -33,7 +33,7 @@ static value at(const struct vector *v, int i)
 	return get(v->type, v->host, place(v, i));
 }
 
-/* The device's vector; beside its elements nothing has changed. */
+/* Returns a copy of the device's vector, and checks that its gaps have not changed. */
 static struct vector back(const struct vector *v)
 {
 	struct vector got = *v;
@@ -61,7 +61,7 @@ static long double error_of(cudaDataType type, int terms, long double sizes)
 	return sums * (terms + 3) * (type_complex(type) ? 2 : 1) * sizes + type_unit(type) * sizes + (type == CUDA_R_16F ? 0x1p-25L : 0);
 }
 
-/* A number that a call gives to host memory, or to the device's. */
+/* The result of a call, in host memory or in device memory. */
 static bool in_device;
 static char place_of_result[16];
 static void *result(void)
@@ -188,7 +188,7 @@ static void exchange(cudaDataType type, int n, int incx, int incy)
 	OK(CALL(type, copy, n, x.device, incx, y.device, incy));
 	got_y = back(&y);
 	for (int i = 0; i < n; i++)
-		near_value("copy", i, 0, at(&got_y, i), at(&y, i), 0); /* after the swap x is y */
+		near_value("copy", i, 0, at(&got_y, i), at(&y, i), 0); /* after the swap x has y's elements */
 	free(got_y.host);
 	drop(&x, &y);
 }

@@ -1,5 +1,5 @@
-/* What the programs share: each compares with the host, and proves that it ran
- * on the device. */
+/* Macros of the programs. Each program compares its results with the host's, and checks that it
+ * ran on the device. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -9,7 +9,7 @@
 #define CHECK(cond)                                                                      \
 	do {                                                                             \
 		if (!(cond)) {                                                           \
-			fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #cond); \
+			fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #cond); \
 			exit(1);                                                         \
 		}                                                                        \
 	} while (0)

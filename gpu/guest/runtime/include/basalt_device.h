@@ -1,5 +1,5 @@
-/* What device code calls besides C++ itself, from clang's builtins: places,
- * barriers, bits, atomics, shuffles and votes. */
+/* Functions of device code, from clang's builtins: thread indices, barriers, bits, atomics,
+ * shuffles and votes. */
 #ifndef BASALT_DEVICE_H
 #define BASALT_DEVICE_H
 
@@ -14,7 +14,7 @@ BASALT_DEVICE void *memcpy(void *to, const void *from, size_t n) { return __buil
 BASALT_DEVICE void *memmove(void *to, const void *from, size_t n) { return __builtin_memmove(to, from, n); }
 BASALT_DEVICE void *memset(void *to, int value, size_t n) { return __builtin_memset(to, value, n); }
 
-/* What the driver itself provides to kernels. */
+/* Functions that the driver provides to kernels. */
 extern "C" {
 __attribute__((device)) void *malloc(size_t) __attribute__((nothrow, malloc));
 __attribute__((device)) void free(void *) __attribute__((nothrow));
@@ -40,7 +40,7 @@ BASALT_PLACE(blockIdx)
 BASALT_PLACE(blockDim)
 BASALT_PLACE(gridDim)
 
-/* __syncthreads() itself is a builtin of clang. */
+/* __syncthreads() is a builtin of clang. */
 BASALT_DEVICE int __syncthreads_count(int p) { return __nvvm_bar0_popc(p); }
 BASALT_DEVICE int __syncthreads_and(int p) { return __nvvm_bar0_and(p); }
 BASALT_DEVICE int __syncthreads_or(int p) { return __nvvm_bar0_or(p); }
@@ -71,7 +71,7 @@ BASALT_DEVICE unsigned int __float_as_uint(float x) { return __builtin_bit_cast(
 BASALT_DEVICE double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 BASALT_DEVICE long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 
-/* Shuffles: the segment's mask and the last lane that takes part in one word. */
+/* The operand of shuffles: the segment's mask and the last participating lane in one word. */
 #define BASALT_SEGMENT(width, last) (((warpSize - (width)) << 8) | (last))
 #define BASALT_SHUFFLE(name, instruction, last, t) \
 	BASALT_DEVICE int name(unsigned int mask, int v, t n, int width = warpSize) \

@@ -1,8 +1,7 @@
-/* Mathematics of device code. Everything that clang can express is the GPU's
- * own instruction; the forms that begin with __ are fast and approximate. All
- * else calls functions with the names of libdevice (declared by clang's own
- * header): the soft GPU brings them, and for other GPUs basalt_device_series.h
- * has weak definitions of many. */
+/* Mathematical functions of device code. Those that clang can express are instructions of the
+ * GPU; the ones that begin with __ are fast and approximate. All others call functions with the
+ * names of libdevice (declared by clang's own header). The soft GPU provides them, and
+ * basalt_device_series.h has weak definitions of many for other GPUs. */
 #ifndef BASALT_DEVICE_MATH_H
 #define BASALT_DEVICE_MATH_H
 
@@ -47,7 +46,7 @@ BASALT_DEVICE double round(double x) { return copysign(floor(fabs(x) + (fabs(x) 
 BASALT_DEVICE float round(float x) { return (float)round((double)x); }
 BASALT_DEVICE float roundf(float x) { return (float)round((double)x); }
 
-/* Functions under the names of double and float, and for int. */
+/* Functions with the names for double and float, and an overload for int. */
 #define BASALT_CALL1(name) \
 	BASALT_DEVICE double name(double x) { return __nv_##name(x); } \
 	BASALT_DEVICE double name(int x) { return __nv_##name((double)x); } \
@@ -57,7 +56,7 @@ BASALT_DEVICE float roundf(float x) { return (float)round((double)x); }
 	BASALT_DEVICE double name(double x, double y) { return __nv_##name(x, y); } \
 	BASALT_DEVICE float name##f(float x, float y) { return __nv_##name##f(x, y); } \
 	BASALT_DEVICE float name(float x, float y) { return __nv_##name##f(x, y); }
-/* Names that only C has: no form for other types. */
+/* Functions of C only, without overloads for other types. */
 #define BASALT_C1(name) \
 	BASALT_DEVICE double name(double x) { return __nv_##name(x); } \
 	BASALT_DEVICE float name##f(float x) { return __nv_##name##f(x); }

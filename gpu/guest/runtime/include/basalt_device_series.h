@@ -1,7 +1,7 @@
-/* Functions of libdevice for a GPU that has none: exponentials, logarithms and
- * angles as series in double precision (of our own: each a Taylor series after
- * reduction of the argument). They are weak, so that the device's own take their
- * place, and not inlined, so that a call stays. */
+/* Functions of libdevice for GPUs that do not provide them: exponentials, logarithms and
+ * trigonometric functions as our own series in double precision, each a Taylor series after
+ * reduction of the argument. They are weak, so that the device's own replace them, and not
+ * inlined, so that the calls remain. */
 #ifndef BASALT_DEVICE_SERIES_H
 #define BASALT_DEVICE_SERIES_H
 
@@ -9,13 +9,13 @@
 
 #include <__clang_cuda_libdevice_declares.h>
 
-#ifndef BASALT_LIBDEVICE_LINKED /* by basalt-clang --libdevice */
+#ifndef BASALT_LIBDEVICE_LINKED /* defined by basalt-clang --libdevice */
 
 #define BASALT_OUTPUTS extern "C" inline __attribute__((device, noinline))
 #define BASALT_LIBDEVICE extern "C" inline __attribute__((device, noinline, const))
 
-/* x * 2^n, for n of the size that exponents have; in two steps, so that a result
- * below the least normal number is right. */
+/* Returns x * 2^n, for n in the range of exponents. It multiplies in two steps, so that
+ * subnormal results are correct. */
 BASALT_DEVICE double basalt_scale(double x, int n)
 {
 	int half = n / 2;
@@ -85,7 +85,8 @@ BASALT_DEVICE double basalt_cosine(double x)
 	return sum;
 }
 
-/* The quarter of the circle, and the angle in it. Good up to about 10^6. */
+/* Returns the quadrant of an angle, and reduces *x to the angle in it. It is accurate up to
+ * about 10^6. */
 BASALT_DEVICE long long basalt_quarter(double *x)
 {
 	double n = __builtin_rint(*x * 0.63661977236758134);
@@ -151,7 +152,7 @@ BASALT_LIBDEVICE double __nv_exp2(double x)
 	return basalt_scale(__nv_exp((x - n) * 0.69314718055994531), (int)n);
 }
 
-/* Near 0, where __nv_exp(x) - 1 and __nv_log(1 + x) would lose what counts. */
+/* Functions near 0, where __nv_exp(x) - 1 and __nv_log(1 + x) would lose precision. */
 BASALT_LIBDEVICE double __nv_expm1(double x)
 {
 	double term = x, sum = x;
@@ -216,7 +217,7 @@ BASALT_LIBDEVICE double __nv_fmod(double x, double y)
 
 	if (!(d > 0) || r == __builtin_inf())
 		return __builtin_nan("");
-	while (r >= d) { /* each turn takes off at least half of what is left */
+	while (r >= d) { /* each round subtracts at least half of the rest */
 		double part = d;
 
 		while (part <= r / 2)
@@ -226,7 +227,7 @@ BASALT_LIBDEVICE double __nv_fmod(double x, double y)
 	return __builtin_copysign(r, x);
 }
 
-/* Those of float are these rounded. */
+/* The functions of float return rounded results of double. */
 #define BASALT_ROUNDED(name) \
 	BASALT_LIBDEVICE float __nv_##name##f(float x) { return (float)__nv_##name((double)x); }
 #define BASALT_ROUNDED2(name) \

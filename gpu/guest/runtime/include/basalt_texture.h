@@ -1,11 +1,11 @@
-/* What device code calls to read texture objects and to read and write surface
- * objects: PTX's instructions, and their channels as the type that is asked for. */
+/* Functions of device code that read texture objects, and read and write surface objects: PTX's
+ * instructions, and the conversion of their channels to the requested type. */
 #ifndef BASALT_TEXTURE_H
 #define BASALT_TEXTURE_H
 
 #include "basalt_device.h"
 
-/* Four channels as they come into registers. */
+/* Four channels, as an instruction returns them. */
 struct basalt_channels {
 	float x, y, z, w;
 };
@@ -41,7 +41,7 @@ template <> struct basalt_texel<char> {
 	static __attribute__((device)) char of(basalt_channels c) { return basalt_channel_as<char>::of(c.x); }
 };
 
-/* name(object, parameters): the instruction with the coordinates, and what follows. */
+/* Defines name(object, parameters): the instruction with its coordinates and other operands. */
 #define BASALT_FETCH(name, parameters, instruction, operands, ...) \
 	template <class T> BASALT_DEVICE T name parameters \
 	{ \
@@ -145,7 +145,7 @@ BASALT_SURFACE(surf2D, BASALT_PARAMETERS(int x, int y), "2d", "{%[x], %[y]}", [x
 BASALT_SURFACE(surf3D, BASALT_PARAMETERS(int x, int y, int z), "3d", "{%[x], %[y], %[z], %[z]}", [x] "r"(x), [y] "r"(y), [z] "r"(z))
 BASALT_SURFACE(surf1DLayered, BASALT_PARAMETERS(int x, int layer), "a1d", "{%[l], %[x]}", [x] "r"(x), [l] "r"(layer))
 BASALT_SURFACE(surf2DLayered, BASALT_PARAMETERS(int x, int y, int layer), "a2d", "{%[l], %[x], %[y], %[y]}", [x] "r"(x), [y] "r"(y), [l] "r"(layer))
-/* A cube map's faces are layers. */
+/* The faces of a cube map are layers. */
 BASALT_SURFACE(surfCubemap, BASALT_PARAMETERS(int x, int y, int face), "a2d", "{%[l], %[x], %[y], %[y]}", [x] "r"(x), [y] "r"(y), [l] "r"(face))
 
 #endif

@@ -1,2 +1,2 @@
-/* What programs expect here is in cuda_runtime.h. */
+/* Programs include this file; its content is in cuda_runtime.h. */
 #include "cuda_runtime.h"

@@ -1,5 +1,5 @@
-/* The driver API, for programs that use both: that of basalt_cuda.h, which lies
- * in the folder above where the guest tools are installed. */
+/* The driver API, for programs that use both APIs. It is in basalt_cuda.h, which the guest tools
+ * install in the parent folder. */
 #ifndef BASALT_CUDA_H_FORWARD
 #define BASALT_CUDA_H_FORWARD
 

@@ -1,2 +1,2 @@
-/* What programs expect here is in cuda_runtime_api.h. */
+/* Programs include this file; its content is in cuda_runtime_api.h. */
 #include "cuda_runtime_api.h"

@@ -1,5 +1,5 @@
-/* The CUDA runtime API of Basalt's libcudart for C++: types, functions, forms
- * with types, and in CUDA sources what device code calls. */
+/* The CUDA runtime API of Basalt's libcudart for C++: types, functions, templates and, in CUDA
+ * sources, the functions of device code. */
 #ifndef BASALT_CUDA_RUNTIME_H
 #define BASALT_CUDA_RUNTIME_H
 
@@ -13,15 +13,15 @@
 #include "basalt_device_math.h"
 #include "basalt_texture.h"
 
-/* CUDA sources expect these without asking. After the device's functions, so
- * that the names in std stand for both sides. */
+/* CUDA sources use these without including them. They come after the device's functions, so
+ * that the names in std work on both sides. */
 #include <math.h>
 #include <time.h>
 
-/* What clang turns <<<>>> into. */
+/* The function that clang calls for <<<>>>. */
 extern "C" unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = 0);
 
-/* min and max of both sides, as CUDA sources expect them. */
+/* min and max for both sides, as CUDA sources expect them. */
 #define BASALT_MINMAX(t) \
 	static __inline__ __host__ __device__ t min(t a, t b) { return b < a ? b : a; } \
 	static __inline__ __host__ __device__ t max(t a, t b) { return a < b ? b : a; }
@@ -35,7 +35,7 @@ BASALT_MINMAX(float)
 BASALT_MINMAX(double)
 #endif
 
-/* Forms with defaults and types, which the C functions lack. */
+/* Overloads with default values and types, which the C functions do not have. */
 static inline cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset = 0)
 {
 	return cudaMemcpyToSymbol(symbol, src, count, offset, cudaMemcpyHostToDevice);
@@ -133,7 +133,7 @@ static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blo
 	return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)f, block_size, shared);
 }
 
-/* The block size with which the most threads of a multiprocessor have work. */
+/* Returns the block size with which most threads of a multiprocessor can be active. */
 template <class T>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T f, size_t shared = 0, int limit = 0)
 {

@@ -8,7 +8,7 @@
 
 #ifndef BASALT_CUDART_IMPLEMENTATION
 #if CUDART_MAJOR == 12
-/* As in the vendor's header, programs of this version get the current layouts. */
+/* As in the vendor's header, programs of this version use the current layouts. */
 #define cudaGetDeviceProperties cudaGetDeviceProperties_v2
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 #undef cudaStreamGetCaptureInfo

@@ -1,6 +1,5 @@
-/* Types of the CUDA runtime API. Names, values and layouts are those of the
- * public documentation ("CUDA Runtime API"). CUDART_MAJOR chooses the layouts:
- * 11, 12 or 13. */
+/* Types of the CUDA runtime API. Names, values and layouts are those of the public documentation
+ * ("CUDA Runtime API"). CUDART_MAJOR selects the layouts: 11, 12 or 13. */
 #ifndef BASALT_DRIVER_TYPES_H
 #define BASALT_DRIVER_TYPES_H
 
@@ -166,7 +165,7 @@ enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 }
 enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
 enum cudaResourceViewFormat { cudaResViewFormatNone = 0 };
 
-/* The numbers of device attributes are the driver's; the names that programs use most. */
+/* The names of device attributes that programs use most. Their numbers are the driver's. */
 enum cudaDeviceAttr {
 	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxBlockDimX = 2, cudaDevAttrMaxBlockDimY = 3, cudaDevAttrMaxBlockDimZ = 4,
 	cudaDevAttrMaxGridDimX = 5, cudaDevAttrMaxGridDimY = 6, cudaDevAttrMaxGridDimZ = 7, cudaDevAttrMaxSharedMemoryPerBlock = 8,
@@ -301,7 +300,7 @@ struct cudaMemsetParams {
 };
 struct cudaHostNodeParams { cudaHostFn_t fn; void *userData; };
 
-/* What cudaGraphAddNode and the functions beside it take: a type, and what is of it. */
+/* Parameters of cudaGraphAddNode and related functions: a type, and the parameters of it. */
 struct cudaKernelNodeParamsV2 {
 	void *func;
 	dim3 gridDim, blockDim;
@@ -408,7 +407,7 @@ struct cudaResourceViewDesc {
 #endif
 };
 
-/* Copies with attributes, and batches of them */
+/* Copies with attributes, and batches of them. */
 enum cudaMemcpySrcAccessOrder {
 	cudaMemcpySrcAccessOrderInvalid = 0,
 	cudaMemcpySrcAccessOrderStream = 1,
@@ -444,7 +443,7 @@ struct cudaMemcpy3DBatchOp {
 	unsigned int flags;
 };
 
-/* External memory: what another process has exported. */
+/* External memory, which another process has exported. */
 enum cudaExternalMemoryHandleType {
 	cudaExternalMemoryHandleTypeOpaqueFd = 1, cudaExternalMemoryHandleTypeOpaqueWin32 = 2, cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3,
 	cudaExternalMemoryHandleTypeD3D12Heap = 4, cudaExternalMemoryHandleTypeD3D12Resource = 5, cudaExternalMemoryHandleTypeD3D11Resource = 6,
@@ -466,7 +465,7 @@ struct cudaExternalMemoryBufferDesc {
 	unsigned int flags;
 };
 
-/* Named by functions that are refused: their contents are not known here. */
+/* Types of functions that are refused. Their content is not used. */
 struct cudaArrayMemoryRequirements { size_t size, alignment; unsigned int reserved[4]; };
 struct cudaArraySparseProperties {
 	struct { unsigned int width, height, depth; } tileExtent;

@@ -1,4 +1,4 @@
-/* Attributes of CUDA functions and variables, as clang knows them. */
+/* Attributes of CUDA functions and variables, in clang's form. */
 #ifndef BASALT_HOST_DEFINES_H
 #define BASALT_HOST_DEFINES_H
 
@@ -19,7 +19,7 @@
 #endif
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
-#ifndef __noinline__ /* a keyword of newer compilers, and a word of the C++ library */
+#ifndef __noinline__ /* a keyword of newer compilers, and a name in the C++ library */
 #define __noinline__ __attribute__((noinline))
 #endif
 #ifndef CUDARTAPI

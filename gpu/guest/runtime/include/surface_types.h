@@ -1,2 +1,2 @@
-/* What programs expect here is in driver_types.h. */
+/* Programs include this file; its content is in driver_types.h. */
 #include "driver_types.h"

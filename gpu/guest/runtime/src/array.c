@@ -1,5 +1,5 @@
-/* Arrays: the runtime describes an element by the bits of its channels, the
- * driver by a format and a count of channels. */
+/* Arrays. The runtime describes an element by the bits of its channels, the driver by a format
+ * and the number of channels. */
 #include "driver_calls.h"
 #include "own.h"
 #include "runtime.h"

@@ -1,5 +1,5 @@
-/* The context of a call: the one that the program made current through the
- * driver API, else the primary context of the thread's device. */
+/* The context of a call: the one that the program has made current through the driver API, or
+ * else the primary context of the thread's device. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -10,8 +10,8 @@ _Thread_local struct thread thread;
 
 static struct {
 	atomic_uint generation;  /* counts resets */
-	atomic_int sticky;       /* what a kernel's fault left: every call gives it */
-	atomic_uint retained_at; /* generation + 1 in which the primary context was retained */
+	atomic_int sticky;       /* the error of a kernel's fault, which every call returns */
+	atomic_uint retained_at; /* one more than the generation in which the primary context was retained */
 } devices[MAX_DEVICES];
 static pthread_mutex_t retaining = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,7 +32,7 @@ static bool is_sticky(cudaError_t err)
 	}
 }
 
-/* The thread's device as an index; a program's own contexts count for it too. */
+/* Returns the thread's device as an index. The program's own contexts count as contexts of it. */
 static int place(void)
 {
 	return thread.device >= 0 && thread.device < MAX_DEVICES ? thread.device : 0;
@@ -65,7 +65,7 @@ cudaError_t bind_device(int device)
 	generation = atomic_load(&devices[device].generation);
 	err = from_driver(call_cuDevicePrimaryCtxRetain(&context, device));
 	if (!err && atomic_load(&devices[device].retained_at) == generation + 1)
-		(void)call_cuDevicePrimaryCtxRelease_v2(device); /* one reference a process is enough */
+		(void)call_cuDevicePrimaryCtxRelease_v2(device); /* the process needs only one reference */
 	else if (!err)
 		atomic_store(&devices[device].retained_at, generation + 1);
 	if (!err)
@@ -116,7 +116,7 @@ cudaError_t reset_device(int device)
 		return cudaErrorInvalidDevice;
 	pthread_mutex_lock(&retaining);
 	err = from_driver(call_cuDevicePrimaryCtxGetState(device, &flags, &active));
-	if (!err && active && call_cuDevicePrimaryCtxRetain(&context, device) == 0) { /* only to know which it is */
+	if (!err && active && call_cuDevicePrimaryCtxRetain(&context, device) == 0) { /* only to find out which context it is */
 		(void)call_cuDevicePrimaryCtxRelease_v2(device);
 		registry_forget_context(context);
 	}
@@ -132,7 +132,7 @@ cudaError_t reset_device(int device)
 	return err;
 }
 
-/* In a child of fork nothing of the parent's contexts is there. */
+/* Resets the state in a child of fork, which does not have the parent's contexts. */
 void context_after_fork(void)
 {
 	pthread_mutex_init(&retaining, NULL);

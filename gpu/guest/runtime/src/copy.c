@@ -1,4 +1,4 @@
-/* Plain copies, and copies of the program's device variables. */
+/* Linear copies, and copies of the program's device variables. */
 #include "driver_calls.h"
 #include "own.h"
 #include "runtime.h"
@@ -51,7 +51,7 @@ cudaError_t own_cudaMemcpyAsync(void *dst, const void *src, size_t count, enum c
 	return copy_async(dst, src, count, kind, stream);
 }
 
-/* The place of a copy in a variable, which must hold all of it. */
+/* Returns the address of a copy in a variable. It is an error if the copy does not fit. */
 static cudaError_t variable_place(const void *symbol, size_t count, size_t offset, void **place)
 {
 	CUdeviceptr p;
@@ -130,8 +130,8 @@ cudaError_t own_cudaGetSymbolSize(size_t *size, const void *symbol)
 	return size ? symbol_variable(symbol, &p, size) : cudaErrorInvalidValue;
 }
 
-/* One context for each device: peers' addresses are told apart by themselves,
- * so a copy within one device needs no peer call. */
+/* Returns the primary contexts of two devices. Each device has one context, so that a copy within
+ * one device needs no peer call. */
 static cudaError_t peer_contexts(int dst_device, int src_device, void **dst, void **src)
 {
 	cudaError_t err = from_driver(call_cuDevicePrimaryCtxRetain(dst, dst_device));
@@ -199,7 +199,7 @@ cudaError_t own_cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p, bool per
 		plain = peer_parms(p);
 		return own_cudaMemcpy3D(&plain, per_thread);
 	}
-	err = peer_box(p, &b); /* between devices the driver orders it by both */
+	err = peer_box(p, &b); /* the driver orders copies between devices with the work of both */
 	return err ? err : from_driver(call_cuMemcpy3DPeer(&b));
 }
 

@@ -65,7 +65,8 @@ cudaError_t own_cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, siz
 	return err ? err : run_async(&b, stream);
 }
 
-/* One side of a copy of three dimensions; *element: bytes of an array's element. */
+/* Converts one side of a copy of three dimensions. *element becomes the size of an element, if
+ * the side is an array. */
 static cudaError_t parms_side(struct driver_side *s, cudaArray_t array, struct cudaPitchedPtr ptr, struct cudaPos pos,
 			      enum cudaMemcpyKind kind, bool is_source, size_t *element)
 {
@@ -89,8 +90,8 @@ static cudaError_t parms_side(struct driver_side *s, cudaArray_t array, struct c
 	return cudaSuccess;
 }
 
-/* Positions of memory are in bytes and of an array in elements; the extent is in
- * elements as soon as there is an array. */
+/* Converts a copy to the driver's form. Positions are in bytes for memory and in elements for
+ * arrays; the extent is in elements if one of the sides is an array. */
 cudaError_t driver_box(const struct cudaMemcpy3DParms *p, struct driver_box *b)
 {
 	size_t element = 1;
@@ -130,7 +131,7 @@ static cudaError_t runtime_side(const struct driver_side *s, cudaArray_t *array,
 	return cudaSuccess;
 }
 
-/* The opposite of driver_box. */
+/* The inverse of driver_box. */
 cudaError_t runtime_box(const struct driver_box *b, struct cudaMemcpy3DParms *p)
 {
 	static const enum cudaMemcpyKind kinds[2][2] = {{cudaMemcpyDeviceToDevice, cudaMemcpyDeviceToHost},

@@ -1,9 +1,9 @@
-/* Copies of a run of bytes that goes on from row to row of an array. */
+/* Copies of contiguous bytes to or from consecutive rows of an array. */
 #include "driver_calls.h"
 #include "own.h"
 #include "runtime.h"
 
-/* The next piece of a run: the rest of a row, or as many whole rows as there are. */
+/* Computes the next piece: the rest of a row, or all whole rows. */
 static void next_piece(size_t row, size_t x, size_t left, size_t *width, size_t *rows)
 {
 	*rows = 1;
@@ -86,7 +86,7 @@ cudaError_t own_cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_
 	return read_run(dst, src, wOffset, hOffset, count, kind, (struct run){stream, true, false});
 }
 
-/* Both arrays' rows would have to be followed; only a run within a row of each. */
+/* Only copies within one row of each array are supported. */
 cudaError_t own_cudaMemcpyArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
 				       size_t wOffsetSrc, size_t hOffsetSrc, size_t count, enum cudaMemcpyKind kind, bool per_thread)
 {

@@ -52,7 +52,7 @@ cudaError_t own_cudaSetDeviceFlags(unsigned int flags)
 
 	if (flags & ~(unsigned int)cudaDeviceMask)
 		return cudaErrorInvalidValue;
-	/* Mapping host memory is always possible and no flag of the driver any more. */
+	/* Host memory can always be mapped, and the driver has no flag for that any more. */
 	flags &= ~(unsigned int)cudaDeviceMapHost;
 	return err ? err : from_driver(call_cuDevicePrimaryCtxSetFlags_v2(current_device(), flags));
 }
@@ -80,12 +80,12 @@ cudaError_t own_cudaInitDevice(int device, unsigned int deviceFlags, unsigned in
 		return err;
 	if (flags & cudaInitDeviceFlagsAreValid)
 		(void)call_cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags & ~(unsigned int)cudaDeviceMapHost);
-	/* Not made current: that is for cudaSetDevice. The reference stays. */
+	/* The context is not made current; cudaSetDevice does that. The reference is kept. */
 	return from_driver(call_cuDevicePrimaryCtxRetain(&context, device));
 }
 #endif
 
-/* The list only restricts which device a thread gets by itself: the first. */
+/* The list only affects the device that a thread uses by default, which is the first one. */
 cudaError_t own_cudaSetValidDevices(int *device_arr, int len)
 {
 	cudaError_t err = cudaSuccess;
@@ -99,7 +99,7 @@ cudaError_t own_cudaSetValidDevices(int *device_arr, int len)
 	return err;
 }
 
-/* How many of the wishes that a program usually states a device fulfils. */
+/* Returns how many of the properties that programs usually request a device has. */
 static int fitness(const struct cudaDeviceProp *want, int device)
 {
 	int major = attribute(75, device), minor = attribute(76, device), score = 0;
@@ -140,7 +140,7 @@ cudaError_t own_cudaThreadExit(void)
 	return own_cudaDeviceReset();
 }
 
-/* For devices without double precision, which ended long ago. */
+/* Has no effect: it was for devices without double precision. */
 cudaError_t own_cudaSetDoubleForDevice(double *d)
 {
 	return d ? cudaSuccess : cudaErrorInvalidValue;
@@ -199,7 +199,7 @@ static cudaError_t properties_for(cudaError_t (*fill)(void *, int), void *prop, 
 	return err ? err : fill(prop, device);
 }
 
-/* In the library of version 12 the plain name has the layout of version 11. */
+/* In the library of version 12, the function without a suffix uses the layout of version 11. */
 cudaError_t own_cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
 	return properties_for(CUDART_MAJOR >= 13 ? properties_13 : properties_11, prop, device);

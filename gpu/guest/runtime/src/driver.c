@@ -13,7 +13,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(void *) library;
 static atomic_bool ready; /* cuInit has succeeded in this process */
 
-/* A child shares nothing with its parent's GPU work: it may begin anew. */
+/* Resets the state in a child of fork, which can initialize the driver itself. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&opening, NULL);
@@ -40,7 +40,8 @@ void *driver_symbol(const char *name)
 	return l ? dlsym(l, name) : NULL;
 }
 
-/* Looking up the same symbol twice at the same time is harmless. */
+/* Returns a function of the driver. Several threads may look up the same symbol at the same
+ * time. */
 driver_function driver_find(int index)
 {
 	driver_function f = __atomic_load_n(&driver_found[index], __ATOMIC_RELAXED);
@@ -80,6 +81,6 @@ cudaError_t own_cudaDriverGetVersion(int *driverVersion)
 	pthread_mutex_unlock(&opening);
 	if (there)
 		return from_driver(call_cuDriverGetVersion(driverVersion));
-	*driverVersion = 0; /* documented: no driver is no error here */
+	*driverVersion = 0; /* as documented, a missing driver is not an error here */
 	return cudaSuccess;
 }

@@ -1,7 +1,7 @@
-/* The driver library: opened by name when first needed, each of its functions
- * looked up by its exact symbol. So a program that only links with the runtime
- * starts on a machine without a driver, and a function that this driver lacks
- * is an error of the calls that need it. */
+/* The driver library. It is opened by name at the first use, and each of its functions is looked
+ * up by its exact symbol. So a program that only links with the runtime starts on a machine
+ * without a driver, and a function that the driver does not have is only an error of the calls
+ * that need it. */
 #ifndef DRIVER_H
 #define DRIVER_H
 

@@ -1,4 +1,4 @@
-/* Error codes: a driver's result becomes the runtime's code of the same number. */
+/* Error codes. A result of the driver becomes the runtime's code with the same number. */
 #include "error.h"
 #include "own.h"
 #include "runtime.h"
@@ -32,7 +32,7 @@ const char *own_cudaGetErrorString(cudaError_t error)
 	return r ? r->text : "unrecognized error code";
 }
 
-/* A sticky error stays: only a new context ends it. */
+/* A sticky error is not cleared: only a new context does that. */
 cudaError_t own_cudaGetLastError(void)
 {
 	cudaError_t err = sticky_error();

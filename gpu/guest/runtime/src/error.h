@@ -5,7 +5,7 @@ struct error_row {
 	int code;
 	const char *name, *text;
 };
-extern const struct error_row error_rows[]; /* in the order of their codes */
+extern const struct error_row error_rows[]; /* sorted by code */
 extern const unsigned int error_row_count;
 
 #endif

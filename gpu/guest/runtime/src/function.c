@@ -1,4 +1,4 @@
-/* Kernels by the host's side of them: attributes and occupancy. */
+/* Attributes and occupancy of kernels, which are given by their host functions. */
 #include <string.h>
 
 #include "driver_calls.h"
@@ -12,7 +12,7 @@ enum {
 	CLUSTER_WIDTH = 11, CLUSTER_HEIGHT = 12, CLUSTER_DEPTH = 13, NON_PORTABLE_CLUSTER = 14, CLUSTER_SCHEDULING = 15,
 };
 
-/* An attribute that the driver does not know is 0. */
+/* Returns an attribute, or 0 if the driver does not support it. */
 static int attribute_of(void *f, int attribute)
 {
 	int value = 0;

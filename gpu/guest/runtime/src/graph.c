@@ -20,7 +20,8 @@ cudaError_t own_cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t 
 	return err ? err : from_driver(call_cuGraphAddKernelNode_v2(pGraphNode, graph, pDependencies, numDependencies, &d));
 }
 
-/* As the program gave it: what it gets, it may set again. */
+/* Returns the parameters in the form in which the program gave them, so that it can set them
+ * again. */
 cudaError_t own_cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *pNodeParams)
 {
 	struct driver_kernel d;
@@ -210,7 +211,7 @@ cudaError_t own_cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t hGrap
 	return err ? err : own_cudaGraphExecMemcpyNodeSetParams1D(hGraphExec, node, dst, p, count, kind);
 }
 
-/* cudaMemsetParams is laid out as the driver's CUDA_MEMSET_NODE_PARAMS. */
+/* cudaMemsetParams has the layout of the driver's CUDA_MEMSET_NODE_PARAMS. */
 cudaError_t own_cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
 				       size_t numDependencies, const struct cudaMemsetParams *pMemsetParams)
 {
@@ -237,7 +238,7 @@ cudaError_t own_cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t gr
 	return from_driver(call_cuGraphInstantiateWithFlags(pGraphExec, graph, flags));
 }
 #else
-/* The node and the text of a failure are not told any more. */
+/* The node and the text of a failure are not returned any more. */
 cudaError_t own_cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *pErrorNode, char *pLogBuffer,
 				     size_t bufferSize)
 {

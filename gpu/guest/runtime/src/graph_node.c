@@ -1,4 +1,4 @@
-/* Graph nodes of any type, and conditions: cudaGraphNodeParams as CUgraphNodeParams. */
+/* Graph nodes of any type, and conditions. Converts cudaGraphNodeParams to CUgraphNodeParams. */
 #include <string.h>
 
 #include "driver_calls.h"
@@ -7,7 +7,7 @@
 
 #if CUDART_MAJOR >= 12
 
-/* CUgraphNodeParams; other types have the runtime's layout. */
+/* CUgraphNodeParams. The other types of nodes have the runtime's layout. */
 struct driver_node {
 	int type, reserved0[3];
 	union {
@@ -68,7 +68,7 @@ static cudaError_t driver_node(const struct cudaGraphNodeParams *p, struct drive
 	}
 }
 
-/* What the driver tells of a new node. */
+/* Copies the values that the driver returns for a new node. */
 static void outcome(const struct driver_node *d, struct cudaGraphNodeParams *p)
 {
 	if (p->type == cudaGraphNodeTypeMemAlloc)

@@ -7,7 +7,7 @@
 #define MAX_THREADS 1024
 #define COOPERATIVE_LAUNCH 95 /* CUdevice_attribute */
 
-/* CUlaunchConfig: its shared memory is 32 bits wide. */
+/* CUlaunchConfig. Its size of shared memory has 32 bits. */
 struct driver_config {
 	unsigned int grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
 	cudaStream_t stream;

@@ -68,7 +68,7 @@ cudaError_t own_cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaEx
 /* CUpointer_attribute */
 enum { POINTER_MEMORY_TYPE = 2, POINTER_DEVICE = 3, POINTER_HOST = 4, POINTER_IS_MANAGED = 8, POINTER_ORDINAL = 9 };
 
-/* Memory that the driver does not know is the program's own: no error. */
+/* Memory that the driver does not know is the program's own, which is not an error. */
 cudaError_t own_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)
 {
 	CUdeviceptr p = device_address(ptr);

@@ -33,7 +33,7 @@ cudaError_t own_cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t 
 	return from_driver(call_cuMemsetD2D8Async(device_address(devPtr), pitch, value & 255, width, height, stream));
 }
 
-/* Slices that follow each other without a gap are one plane. */
+/* Joins slices without gaps between them to one plane. */
 static void join_slices(struct cudaPitchedPtr p, struct cudaExtent *e)
 {
 	size_t rows;

@@ -18,6 +18,6 @@ cudaError_t identity(char name[256], cudaUUID_t *uuid, char luid[8], unsigned in
 	if (!err)
 		err = from_driver(call_cuDeviceGetUuid(uuid, device));
 	if (!err)
-		(void)call_cuDeviceGetLuid(luid, mask, device); /* other systems' */
+		(void)call_cuDeviceGetLuid(luid, mask, device); /* for other operating systems */
 	return err;
 }

@@ -3,9 +3,9 @@
 
 #include "driver_types.h"
 
-/* An attribute of a device; 0 where the driver does not know it. */
+/* Returns an attribute of a device, or 0 if the driver does not support it. */
 int attribute(int number, int device);
-/* The fields that are no attributes. */
+/* Returns the fields that are not attributes. */
 cudaError_t identity(char name[256], cudaUUID_t *uuid, char luid[8], unsigned int *mask, size_t *memory, int device);
 /* Fill the layout of one major version. */
 cudaError_t properties_11(void *out, int device);

@@ -1,5 +1,5 @@
-/* The calls that compilers put into programs: registration before main, and the
- * configuration of a launch between <<<>>> and the stub of the kernel. */
+/* The functions that compilers call in programs: registration before main, and the configuration
+ * of a launch, which is passed from <<<>>> to the stub of the kernel. */
 #include "driver_types.h"
 #include "launch.h"
 #include "runtime.h"
@@ -62,8 +62,8 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
 	registry_add_variable(handle, host, name, size, host);
 }
 
-/* Texture and surface references ended with CUDA 12. norm: integers are read as parts
- * of one. */
+/* Texture and surface references, which CUDA 12 has removed. norm: integers are read as numbers
+ * from 0 to 1. */
 void __cudaRegisterTexture(void **handle, const void *host, const void **device, const char *name, int dim, int norm, int ext)
 {
 	(void)device, (void)dim, (void)ext;
@@ -82,7 +82,7 @@ char __cudaInitModule(void **handle)
 	return 1;
 }
 
-/* Arguments of a launch may themselves launch, so configurations nest. */
+/* The arguments of a launch may contain launches, so configurations nest. */
 #define NESTED 16
 static _Thread_local struct {
 	dim3 grid, block;
@@ -114,7 +114,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 	return cudaSuccess;
 }
 
-/* A program's stub launches what it got here: the host's address serves. */
+/* A program's stub launches the handle that it gets here, so the host's address can be used. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
 {
 	if (!kernel || !symbol_name(host))

@@ -1,6 +1,6 @@
-/* What the program's own code registers before main: fatbins, kernels and
- * variables, found again by the address of their host side. A fatbin is loaded
- * into a context when something of it is first used there. */
+/* The fatbins, kernels and variables that the program's code registers before main. They are
+ * found by the address of their host side. A fatbin is loaded into a context when something of
+ * it is first used there. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,13 +25,13 @@ struct loaded {
 
 struct fatbin {
 	struct wrapper *wrapper;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct loaded *loaded;
-	void *library; /* CUlibrary, for those who ask for a cudaKernel_t */
+	void *library; /* CUlibrary, for requests of a cudaKernel_t */
 	struct symbol *symbols;
 };
 
-/* A function of one context; published once, freed with the symbol. */
+/* A function in one context. It is published once, and freed with the symbol. */
 struct found {
 	void *context, *function;
 	struct found *next;
@@ -41,10 +41,10 @@ struct symbol {
 	const void *host;
 	struct fatbin *fatbin;
 	char *name;
-	size_t size;    /* of a variable */
-	void **managed; /* where the program keeps the address of a managed variable */
+	size_t size;    /* size of a variable */
+	void **managed; /* the program's variable for the address of a managed variable */
 	enum { NO_REFERENCE, TEXTURE, SURFACE } reference;
-	bool normalized; /* of a texture: integers are read as parts of one */
+	bool normalized; /* of a texture: integers are read as numbers from 0 to 1 */
 	_Atomic(struct found *) found;
 	_Atomic(void *) kernel;
 	struct symbol *next_in_bucket, *next_in_fatbin;
@@ -62,7 +62,7 @@ static unsigned int bucket(const void *host)
 	return (unsigned int)((h * 0x9e3779b97f4a7c15ull) >> 32) % BUCKETS;
 }
 
-/* The newest symbol of a host address, or of a kernel handle given out before. */
+/* Finds the newest symbol of a host address, or of a kernel handle that was returned before. */
 static struct symbol *find(const void *host)
 {
 	struct symbol *s = buckets[bucket(host)];
@@ -95,7 +95,7 @@ void *registry_add_fatbin(const void *wrapper)
 	return f;
 }
 
-/* The registry is locked for writing. */
+/* Reports whether a fatbin is registered. The registry is locked for writing. */
 static bool known(const struct fatbin *f)
 {
 	for (unsigned int i = 0; i < fatbin_count; i++)
@@ -139,7 +139,8 @@ void registry_add_reference(void *fatbin, const void *host, const char *name, bo
 	add(fatbin, &(struct symbol){.host = host, .reference = surface ? SURFACE : TEXTURE, .normalized = normalized}, name);
 }
 
-/* Managed variables have one address for host and device: the program reads it here. */
+/* Stores the addresses of managed variables, which are the same for host and device, in the
+ * program's variables. */
 static void set_managed(struct fatbin *f, void *module)
 {
 	for (struct symbol *s = f->symbols; s; s = s->next_in_fatbin) {
@@ -151,7 +152,7 @@ static void set_managed(struct fatbin *f, void *module)
 	}
 }
 
-/* The fatbin's module in a context; the fatbin is locked. */
+/* Finds or loads the fatbin's module in a context. The fatbin is locked. */
 static cudaError_t module_in(struct fatbin *f, void *context, void **module)
 {
 	struct loaded *l = f->loaded;
@@ -222,7 +223,7 @@ cudaError_t symbol_function(const void *host, void **function)
 	return err;
 }
 
-/* The fatbin is locked. */
+/* Finds the driver's kernel of a symbol. The fatbin is locked. */
 static cudaError_t load_kernel(struct symbol *s)
 {
 	int keep = 1; /* CU_LIBRARY_BINARY_IS_PRESERVED: until the fatbin is unregistered */
@@ -278,7 +279,7 @@ const void *function_symbol(const void *function)
 	return host;
 }
 
-/* The name lives as long as the program's code that registered it. */
+/* The name is valid as long as the program's code that registered it is loaded. */
 const char *symbol_name(const void *host)
 {
 	struct symbol *s;
@@ -361,8 +362,8 @@ static bool has_managed(const struct fatbin *f)
 	return false;
 }
 
-/* A managed variable must have its address before the program first looks at
- * it, which no call announces. */
+/* Loads a fatbin with managed variables, because the program may read their addresses at any
+ * time without a call. */
 void registry_load_managed(void *fatbin)
 {
 	struct fatbin *f = fatbin;
@@ -395,7 +396,7 @@ static void drop_found(struct symbol *s, const void *context)
 	atomic_store(&s->found, kept);
 }
 
-/* Forgets the modules of a context (NULL: of all); they end with it. */
+/* Removes the modules of a context (NULL: of all contexts), which are unloaded with it. */
 static void drop_loaded(struct fatbin *f, const void *context)
 {
 	for (struct loaded **l = &f->loaded; *l;) {
@@ -420,7 +421,8 @@ void registry_forget_context(void *context)
 	pthread_rwlock_unlock(&registry);
 }
 
-/* Only the thread that forked is there, and it holds no lock of ours. */
+/* Resets the locks in a child of fork. It has only the thread that forked, which holds none of
+ * them. */
 void registry_after_fork(void)
 {
 	pthread_rwlock_init(&registry, NULL);
@@ -447,8 +449,8 @@ static void unlink_symbol(struct symbol *s)
 	free(s);
 }
 
-/* At the end of the program or of a shared object, in any order, twice or for
- * something that was never registered: then nothing happens. */
+/* Called at the end of the program or of a shared object, in any order. It has no effect if it is
+ * called twice, or for something that was never registered. */
 void registry_remove_fatbin(void *fatbin)
 {
 	struct fatbin *f = fatbin;

@@ -1,5 +1,5 @@
-/* What the files of the runtime library share. Lock order: contexts
- * (context.c), then the registry of host symbols, then a fatbin's own lock. */
+/* Declarations that the files of the runtime library share. Lock order: contexts (context.c),
+ * then the registry of host symbols, then a fatbin's own lock. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
@@ -11,29 +11,29 @@
 
 #define MAX_DEVICES 64
 
-/* What a thread has chosen and what went wrong in it. */
+/* The state of a thread. */
 struct thread {
 	int device;
 	cudaError_t last;
-	void *context;        /* that was made current here */
+	void *context;        /* the context that the runtime has made current */
 	unsigned int made_at; /* generation of the device's context at that time */
-	int capture_mode;     /* where the driver knows no stream capture */
+	int capture_mode;     /* used if the driver does not support stream capture */
 };
 extern _Thread_local struct thread thread;
 
-/* Makes the driver ready and a context current: what a call of the API needs. */
+/* Initializes the driver and makes a context current, as most calls of the API need it. */
 cudaError_t enter(void);
-/* Remembers the error for cudaGetLastError. */
+/* Stores the error for cudaGetLastError, and returns it. */
 cudaError_t finish(cudaError_t err);
 /* Makes the primary context of a device current in this thread. */
 cudaError_t bind_device(int device);
 cudaError_t current_context(void **context);
 int current_device(void);
-/* The device's primary context goes away: other threads notice by its generation. */
+/* Resets the device's primary context. Other threads detect that by its generation. */
 cudaError_t reset_device(int device);
 cudaError_t sticky_error(void);
 
-/* The stream of a call in its per-thread form. */
+/* Returns the stream of a call in its per-thread form. */
 static inline cudaStream_t own_stream(cudaStream_t s)
 {
 	return s ? s : cudaStreamPerThread;
@@ -44,16 +44,17 @@ static inline CUdeviceptr device_address(const void *p)
 	return (CUdeviceptr)(uintptr_t)p;
 }
 
-/* registry.c: what the program's own code has registered. */
+/* registry.c: the symbols that the program's code has registered. */
 struct symbol;
 cudaError_t symbol_function(const void *host, void **function);
 cudaError_t symbol_kernel(const void *host, void **kernel);
-/* The host's side of a driver's function, or NULL if it is none of the program's own. */
+/* Returns the host function of a driver's function, or NULL if the program has not registered
+ * it. */
 const void *function_symbol(const void *function);
 const char *symbol_name(const void *host);
 cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size);
-/* The driver's reference behind a variable of the program, in the current context;
- * normalized: whether integers are read as parts of one. */
+/* Finds the driver's reference of a variable of the program, in the current context. *normalized
+ * reports whether integers are read as numbers from 0 to 1. */
 cudaError_t symbol_reference(const void *host, bool surface, bool *normalized, void **reference);
 bool symbol_is_reference(const void *host, bool surface);
 void registry_forget_context(void *context);

@@ -51,7 +51,7 @@ cudaError_t own_cudaStreamGetDevice(cudaStream_t hStream, int *device)
 }
 #endif
 
-/* A driver without stream capture has no stream that captures. */
+/* Reports that the stream is not capturing, for drivers without stream capture. */
 static cudaError_t no_capture(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id)
 {
 	cudaError_t err;
@@ -119,8 +119,8 @@ cudaError_t own_cudaStreamGetCaptureInfo_v3(cudaStream_t stream, enum cudaStream
 #endif
 #endif
 
-/* The mode is the thread's and only matters to capture: without a driver that
- * knows it, it is kept here. */
+/* The mode belongs to the thread and only affects capture. If the driver does not support it, it
+ * is stored here. */
 cudaError_t own_cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
 	cudaError_t err = driver_open();

@@ -1,4 +1,4 @@
-/* Texture and surface objects: the runtime's descriptions as the driver's. */
+/* Texture and surface objects. Converts the runtime's descriptions to the driver's. */
 #include <string.h>
 
 #include "driver_calls.h"
@@ -113,7 +113,7 @@ static cudaError_t create(cudaTextureObject_t *out, const struct cudaResourceDes
 
 	if (!out || !t)
 		return cudaErrorInvalidValue;
-	if (view) /* its formats are numbered in another way */
+	if (view) /* its formats have other numbers in the driver */
 		return cudaErrorNotSupported;
 	if ((err = resource(r, &res)) != 0)
 		return err;
@@ -132,7 +132,7 @@ cudaError_t own_cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const s
 }
 
 #if CUDART_MAJOR == 11
-/* The first version is the beginning of the second. */
+/* The first version of the description is the beginning of the second. */
 cudaError_t own_cudaCreateTextureObject_v2(cudaTextureObject_t *pTexObject, const struct cudaResourceDesc *pResDesc,
 					   const struct cudaTextureDesc_v2 *pTexDesc, const struct cudaResourceViewDesc *pResViewDesc)
 {

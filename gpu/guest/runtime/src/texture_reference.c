@@ -1,6 +1,6 @@
-/* Texture and surface references, which ended with CUDA 12: variables of the program that
- * stand for variables of its modules. What is bound is the driver's reference in the
- * current context; how it is read is what the program's variable says then. */
+/* Texture and surface references, which CUDA 12 has removed: variables of the program that stand
+ * for variables of its modules. Resources are bound to the driver's reference in the current
+ * context, with the sampling state that the program's variable has at that time. */
 #if CUDART_MAJOR == 11
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum { READ_AS_INTEGER = 1, NORMALIZED_COORDINATES = 2, SRGB = 16, NO_TRILINEAR = 32 };
 enum { OVERRIDE_FORMAT = 1 };
 
-/* Offsets of what is bound, for cudaGetTextureAlignmentOffset. */
+/* The offset of a bound resource, for cudaGetTextureAlignmentOffset. */
 struct offset {
 	const void *reference;
 	size_t bytes;
@@ -54,7 +54,7 @@ static void unbound(const void *reference)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The driver's reference, as the program's says that it is read. */
+/* Finds the driver's reference, and sets its sampling state from the program's. */
 static cudaError_t sampled(const struct textureReference *t, const struct cudaChannelFormatDesc *desc, void **out)
 {
 	bool normalized_read = false;
@@ -169,7 +169,7 @@ cudaError_t own_cudaBindSurfaceToArray(const struct surfaceReference *surfref, c
 	return from_driver(call_cuSurfRefSetArray(r, array, 0));
 }
 
-/* The driver's reference stays what it was: nothing may read it now. */
+/* Does not change the driver's reference, because kernels must not read it now. */
 cudaError_t own_cudaUnbindTexture(const struct textureReference *texref)
 {
 	if (!texref)
@@ -213,5 +213,5 @@ cudaError_t own_cudaGetSurfaceReference(const struct surfaceReference **surfref,
 	return cudaSuccess;
 }
 #else
-typedef int no_references; /* a file of C is not empty */
+typedef int no_references; /* C does not allow an empty file */
 #endif

@@ -1,4 +1,4 @@
-/* Versions, and the driver's functions for programs that ask the runtime for them. */
+/* Versions, and the driver's functions for programs that request them from the runtime. */
 #include "driver_calls.h"
 #include "own.h"
 #include "runtime.h"
@@ -11,7 +11,7 @@ cudaError_t own_cudaRuntimeGetVersion(int *runtimeVersion)
 	return cudaSuccess;
 }
 
-/* Private tables are no part of a public driver API. */
+/* Private tables are not part of the public driver API. */
 cudaError_t own_cudaGetExportTable(const void **ppExportTable, const cudaUUID_t *pExportTableId)
 {
 	if (!ppExportTable || !pExportTableId)

@@ -1,5 +1,5 @@
-/* Every function of the API, called with nothing and with rubbish: it answers with
- * an error that has a name, or does what can be done, and the program goes on. */
+/* Calls every function of the API with zeros and with invalid arguments. Each returns an error
+ * that has a name, or succeeds, and the program continues to work. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 
 #include "check.h"
 
-/* Each by its own name. */
+/* Calls functions by their own names. */
 #undef cudaGetDeviceProperties
 #undef cudaStreamGetCaptureInfo
 
 #define FEW 3
 #define RUBBISH 0x7000000000123457ull
 
-/* Memory that a call may write as it likes. */
+/* Returns memory that a call may overwrite. */
 static void *scratch(void)
 {
 	static char room[4096];
@@ -44,7 +44,7 @@ static const struct call {
 };
 
 static int wrong;
-static bool verbose; /* with an argument: what is called, before it is */
+static bool verbose; /* with an argument, prints each call before it is made */
 
 static void call(const struct call *c, const char *with, cudaError_t (*f)(void))
 {
@@ -54,7 +54,8 @@ static void call(const struct call *c, const char *with, cudaError_t (*f)(void))
 		fprintf(stderr, "%s with %s\n", c->name, with);
 	err = f();
 	if (c->refused ? err != cudaErrorNotSupported : err == cudaErrorUnknown || strcmp(cudaGetErrorName(err), "unrecognized error code") == 0) {
-		fprintf(stderr, "%s with %s: %s (%d)\n", c->name, with, cudaGetErrorName(err), (int)err);
+		fprintf(stderr, "%s with %s gives %s (%d), want %s\n", c->name, with, cudaGetErrorName(err), (int)err,
+			c->refused ? "cudaErrorNotSupported" : "success or a known error");
 		wrong++;
 	}
 }
@@ -71,7 +72,7 @@ int main(int argc, char **argv)
 		call(&calls[i], "rubbish", calls[i].rubbish);
 	}
 	CHECK(cudaSetDevice(0));
-	CHECK(cudaDeviceReset()); /* the thread's stream may be captured */
+	CHECK(cudaDeviceReset()); /* the thread's stream may be capturing */
 	(void)cudaGetLastError();
 	CHECK(cudaMalloc(&p, sizeof sent));
 	CHECK(cudaMemcpy(p, &sent, sizeof sent, cudaMemcpyHostToDevice));

@@ -1,4 +1,4 @@
-/* What the test programs share: a failed check names its line and ends the program. */
+/* Macros of the test programs. A failed check prints its line and ends the program. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -9,7 +9,7 @@
 	do { \
 		cudaError_t check_err = (call); \
 		if (check_err != cudaSuccess) { \
-			fprintf(stderr, "%s:%d: %s: %s (%d)\n", __FILE__, __LINE__, #call, cudaGetErrorString(check_err), (int)check_err); \
+			fprintf(stderr, "%s:%d: %s: %s (%d), want success\n", __FILE__, __LINE__, #call, cudaGetErrorString(check_err), (int)check_err); \
 			exit(1); \
 		} \
 	} while (0)
@@ -24,12 +24,12 @@
 #define ASSERT(what) \
 	do { \
 		if (!(what)) { \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+			fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #what); \
 			exit(1); \
 		} \
 	} while (0)
 
-/* The same numbers on every machine. */
+/* Returns the next number of a generator that is the same on every machine. */
 static inline unsigned int next_random(unsigned int *state)
 {
 	*state = *state * 1664525u + 1013904223u;

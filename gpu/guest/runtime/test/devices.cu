@@ -1,11 +1,11 @@
-// What else there is to ask of devices, streams, kernels, memory, pools and
-// libraries, and what of it a vGPU does not do.
+// Queries of devices, streams, kernels, memory, pools and libraries that other programs do not
+// make, and calls that a vGPU does not support.
 #include <cstring>
 #include <unistd.h>
 
 #include "check.h"
 
-// Each by its own name.
+// Calls functions by their own names.
 #undef cudaGetDeviceProperties
 #undef cudaStreamGetCaptureInfo
 
@@ -68,7 +68,7 @@ static void devices()
 	CHECK(cudaProfilerStop());
 }
 
-// The names of before CUDA 4.
+// The functions from before CUDA 4.
 static void threads_of_old()
 {
 	enum cudaFuncCache cache;
@@ -102,7 +102,7 @@ static void kernels()
 	ASSERT(n > 0);
 	CHECK(cudaOccupancyMaxPotentialClusterSize(&n, (const void *)add, &c));
 	ASSERT(n == 8);
-	WANT(cudaOccupancyMaxActiveClusters(&n, (const void *)add, &c), cudaErrorInvalidClusterSize); // nothing says which
+	WANT(cudaOccupancyMaxActiveClusters(&n, (const void *)add, &c), cudaErrorInvalidClusterSize); // config has no cluster size
 }
 
 static void streams()
@@ -309,7 +309,7 @@ static void libraries()
 	unlink(path);
 }
 
-// What a vGPU does not do says so, and what it did before goes on.
+// Unsupported calls return an error, and the context continues to work.
 static void refused()
 {
 	cudaIpcMemHandle_t memory;
@@ -326,20 +326,20 @@ static void refused()
 	CHECK(cudaMalloc(&p, 1000));
 	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 	CHECK(cudaIpcGetMemHandle(&memory, p));
-	WANT(cudaIpcOpenMemHandle(&q, memory, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized); /* its own */
+	WANT(cudaIpcOpenMemHandle(&q, memory, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized); /* a handle of this process */
 	WANT(cudaIpcOpenMemHandle(&q, memory, 0), cudaErrorInvalidValue);
 	WANT(cudaIpcGetEventHandle(&handle, event), cudaErrorInvalidResourceHandle);
 	CHECK(cudaEventDestroy(event));
 	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
 	CHECK(cudaIpcGetEventHandle(&handle, event));
-	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorDeviceUninitialized); /* its own */
+	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorDeviceUninitialized); /* a handle of this process */
 	WANT(cudaIpcCloseMemHandle(p), cudaErrorInvalidValue);
 	CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
 	WANT(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
 	WANT(cudaMemPoolImportFromShareableHandle(&imported, &fd, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
 	WANT(cudaMemPoolExportPointer(&data, p), cudaErrorNotSupported);
 	WANT(cudaMemPoolImportPointer(&p, pool, &data), cudaErrorNotSupported);
-	theirs.type = cudaExternalMemoryHandleTypeOpaqueFd; // another process's: there is none here
+	theirs.type = cudaExternalMemoryHandleTypeOpaqueFd; // memory of another process, which does not exist here
 	theirs.handle.fd = -1;
 	theirs.size = part.size = 1 << 20;
 	WANT(cudaImportExternalMemory(&external, &theirs), cudaErrorInvalidResourceHandle);

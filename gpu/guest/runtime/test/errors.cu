@@ -1,4 +1,4 @@
-// What a program is told when it is wrong: at once, later, and ever after.
+// Errors of a program: errors of a call, asynchronous errors, and permanent ones.
 #include <string.h>
 
 #include "check.h"
@@ -53,7 +53,7 @@ static void sticky(bool trap)
 	err = cudaDeviceSynchronize();
 	ASSERT(err == (trap ? cudaErrorLaunchFailure : cudaErrorIllegalAddress) || (trap && err == cudaErrorIllegalInstruction));
 	WANT(cudaGetLastError(), err);
-	WANT(cudaGetLastError(), err); // it stays
+	WANT(cudaGetLastError(), err); // the error is permanent
 	WANT(cudaFree(dev), err);
 	WANT(cudaMalloc(&dev, 4), err);
 	write<<<1, 1>>>(dev);

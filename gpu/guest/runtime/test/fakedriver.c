@@ -1,5 +1,5 @@
-/* A driver that computes nothing and writes down what it was asked, so that
- * translate.c can compare: for calls that no vGPU serves yet. */
+/* A driver that computes nothing and records its calls, which translate.c compares. It is for
+ * calls that no vGPU supports yet. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ static char text[4096];
 
 const char *fake_log(void);
 
-/* What was noted since the last time. */
+/* Returns the calls that were recorded since the last call of this function. */
 const char *fake_log(void)
 {
 	static char given[sizeof text];

@@ -1,5 +1,5 @@
-// Graphs whose nodes are given by a type: those that choose and repeat by what
-// kernels set, and all others; and what is read back from a node and set again.
+// Graphs whose nodes are created by type: conditional nodes, whose conditions kernels set, and
+// all others. Parameters that were read from a node can be set again.
 #include <cstring>
 
 #include "check.h"
@@ -11,7 +11,7 @@ __global__ void add(int *p, int n)
 	*p += n;
 }
 
-// The condition is what is left.
+// Sets the condition to the number of remaining rounds.
 __global__ void count_down(cudaGraphConditionalHandle h, int *p)
 {
 	cudaGraphSetConditional(h, (unsigned int)--*p);
@@ -79,7 +79,7 @@ static void run(cudaGraph_t g, int times)
 	CHECK(cudaGraphExecDestroy(x));
 }
 
-// A loop of as many rounds as a word says, and an if in each of them.
+// A loop whose rounds a word determines, with an if in each round.
 static void loops()
 {
 	cudaGraphConditionalHandle rounds, every;
@@ -146,7 +146,7 @@ static void host(void *p)
 	*(int *)p += 100;
 }
 
-// One node of every other type, one behind another.
+// One node of every other type, each of which depends on the previous one.
 static void every_type()
 {
 	cudaGraphNodeParams p = {cudaGraphNodeTypeMemAlloc};
@@ -200,7 +200,7 @@ static void every_type()
 	CHECK(cudaEventDestroy(event));
 }
 
-// What a node gives back may be set again, in the graph and in the executable one.
+// The parameters that a node returns can be set again, in the graph and in the executable graph.
 static void set_again()
 {
 	cudaKernelNodeParams k;

@@ -1,4 +1,4 @@
-// Histograms: counts in shared memory and in the GPU's, and every other atomic.
+// Histograms, with counters in shared and in global memory, and all other atomics.
 #include <vector>
 
 #include "check.h"

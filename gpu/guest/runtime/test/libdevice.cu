@@ -1,10 +1,10 @@
-// Functions of libdevice, which no compiler of ours has: the device brings them.
+// Functions of libdevice, which our compiler does not have: the device provides them.
 #include <cmath>
 
 #include "check.h"
 
-// The functions of one number, where they are tried, and those of glibc with
-// another name or none; how exact they are, the soft GPU's own tests say.
+// The functions of one number, the range in which they are tested, and glibc's function. The
+// tests of the soft GPU test their accuracy.
 #define ONE \
 	F(exp, -700, 700, exp) F(exp2, -1000, 1000, exp2) F(exp10, -300, 300, exp10) F(expm1, -5, 5, expm1) F(log, 1e-9, 1e9, log) \
 	F(log2, 1e-9, 1e9, log2) F(log10, 1e-9, 1e9, log10) F(log1p, -0.9, 9, log1p) F(sin, -1e15, 1e15, sin) F(cos, -1e15, 1e15, cos) \
@@ -34,8 +34,8 @@ __global__ void one(int which, const double *in, double *out, float *outf)
 
 static bool near(double got, double want, double allowed) { return got == want || fabs(got - want) <= allowed * fabs(want) + 1e-13 * allowed; }
 
-// Identities, for functions that the host does not have, and those with several
-// arguments or results. Each writes what must be 0.
+// Identities, for functions that the host does not have, and for those with several arguments
+// or results. Each writes a value that must be 0.
 __global__ void identities(const double *in, double *wrong)
 {
 	__shared__ double sines[128];
@@ -72,7 +72,7 @@ __global__ void identities(const double *in, double *wrong)
 	w[23] = modff((float)x, &wholef) + wholef - (float)x + powf(2, 3) - 8 + remquof((float)x, 1, &q) - remainderf((float)x, 1);
 }
 
-// Compilers also call functions that are one instruction, and those of integers.
+// Functions that are one instruction, and functions of integers, which compilers call too.
 __global__ void instructions(int x, int *out)
 {
 	out[0] = __nv_popc((unsigned int)x) == __popc((unsigned int)x);
@@ -123,14 +123,14 @@ int main()
 	CHECK(cudaMemcpy(out, dout, sizeof out, cudaMemcpyDeviceToHost));
 	for (int i = 0; i < 24 * n; i++)
 		if (!(fabs(out[i]) < 1e-9)) {
-			fprintf(stderr, "identity %d of %g is off by %g\n", i % 24, x[i / 24], out[i]);
+			fprintf(stderr, "identity %d of %g has the error %g, want less\n", i % 24, x[i / 24], out[i]);
 			return 1;
 		}
 	instructions<<<1, 1>>>(1000, dright);
 	CHECK(cudaMemcpy(right, dright, sizeof right, cudaMemcpyDeviceToHost));
 	for (int i = 0; i < 12; i++)
 		if (!right[i]) {
-			fprintf(stderr, "instruction %d is wrong\n", i);
+			fprintf(stderr, "instruction %d gives a wrong result, want that of the builtin\n", i);
 			return 1;
 		}
 	puts("libdevice: OK");

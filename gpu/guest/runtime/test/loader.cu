@@ -1,5 +1,5 @@
-// Loads and unloads a shared object with kernels again and again; works in a
-// child of fork; and works in handlers that run at the end.
+// Repeatedly loads and unloads a shared object with kernels, and uses the runtime in a child of
+// fork and in exit handlers.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ static void at_exit()
 {
 	int *dev;
 
-	// Registered before main began to use the GPU, so it runs after the program's
-	// kernels were unregistered or before: either way nothing crashes.
+	// The handler was registered before main used the GPU, so it may run before or after the
+	// program's kernels are unregistered. In both cases nothing may crash.
 	if (cudaMalloc(&dev, 4) == cudaSuccess)
 		(void)cudaFree(dev);
 	puts("at exit");
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", dlerror());
 		ASSERT(library);
 		run = (int (*)())dlsym(library, "plugin_run");
-		ASSERT(run() == 101 && run() == 102); // a fresh variable each time
+		ASSERT(run() == 101 && run() == 102); // the variable is initialized each time
 		ASSERT(run_set(i) == i);
 		ASSERT(dlclose(library) == 0);
 	}

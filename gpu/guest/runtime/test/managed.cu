@@ -1,5 +1,5 @@
-// A managed variable, registered as nvcc's programs do it: clang has none. The host's
-// pointer is set when the variable is first asked for, and both sides use its memory.
+// A managed variable, registered as by nvcc's programs, because clang does not support managed
+// variables. The host's pointer is set at the first use, and both sides share the memory.
 #include "check.h"
 
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -10,7 +10,7 @@ static struct {
 	int magic, version;
 	const void *data, *unused;
 } wrapper = {0x466243b1, 1, ptx, nullptr};
-static unsigned int *shared; // what the program's code goes through
+static unsigned int *shared; // the pointer that the program's code uses
 static void twice() {}
 
 extern "C" {

@@ -1,4 +1,4 @@
-// The mathematics of the headers against the host's library.
+// Compares the mathematical functions of the headers with the host's library.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ __global__ void two(const double *x, const double *y, double *out)
 	out[4 * i + 3] = hypot(x[i], y[i]);
 }
 
-// The names of C++, for every type, with and without std.
+// The functions of C++, for every type, with and without std.
 template <class T> static __host__ __device__ double names(T x, int i)
 {
 	return exp(x) + std::exp(x) + sqrt(x) + std::sqrt(x) + pow(x, (T)2) + std::pow(x, 2) + abs(x) + std::abs(x) + fabs(x) + std::sin(x) +

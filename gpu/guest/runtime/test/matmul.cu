@@ -1,4 +1,4 @@
-// Product of matrices in tiles, of a size that no tile divides.
+// Product of matrices in tiles, with a size that is not a multiple of the tile's.
 #include <math.h>
 
 #include <vector>

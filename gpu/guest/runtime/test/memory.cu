@@ -1,5 +1,5 @@
-// Boxes of three dimensions, shared memory beyond the usual, pointers and where
-// they point, and memory that both sides see, where the driver has it.
+// Boxes of three dimensions, shared memory beyond the default limit, attributes of pointers, and
+// memory that both sides share, if the driver supports it.
 #include <vector>
 
 #include "check.h"
@@ -52,7 +52,7 @@ static void boxes()
 	CHECK(cudaMemcpy3D(&copy));
 	for (int i = 0; i < w * h * d; i++)
 		ASSERT(got[i] == host[i] + i / (w * h) * 100 + i / w % h * 10 + i % w);
-	// A box inside: two rows of two slices, from a place in the middle.
+	// An inner box: two rows of two slices, from a position in the middle.
 	copy.srcPos = make_cudaPos(3 * sizeof(int), 2, 1);
 	copy.dstPos = make_cudaPos(0, 0, 0);
 	copy.extent = make_cudaExtent(4 * sizeof(int), 2, 2);
@@ -109,7 +109,7 @@ static void pointers()
 	ASSERT(dev == nullptr);
 }
 
-// Managed and mapped memory: right, or refused with the one code for that.
+// Managed and mapped memory either work or return the documented error.
 static void both_sides()
 {
 	int *managed, *mapped, *view;

@@ -1,5 +1,5 @@
-// Every kind of node by the function of its kind: added, read, set, also in the
-// executable graph; what there is to ask of graphs; and captured streams.
+// Every kind of node by its own functions: add, get, set, also in the executable graph; queries
+// of graphs; and captured streams.
 #include <cstring>
 #include <initializer_list>
 #include <unistd.h>
@@ -180,7 +180,7 @@ static void memory()
 	CHECK(cudaDeviceGraphMemTrim(0));
 }
 
-// A child, a clone, edges, and an update of what was made of them.
+// A child, a clone, edges, and an update of an executable graph.
 static void structure()
 {
 	cudaGraphExecUpdateResultInfo info;
@@ -243,7 +243,7 @@ static void structure()
 
 static void user_objects_and_dot()
 {
-	static int gone; // whose destructor runs at any time after
+	static int gone; // static, because the destructor may run at any later time
 	cudaUserObject_t object;
 	cudaGraph_t g = empty();
 	char path[] = "/tmp/nodes-XXXXXX";

@@ -1,5 +1,5 @@
-// A program whose default stream is each thread's own: what one thread holds back
-// does not hold back another.
+// A program with per-thread default streams: a blocked stream of one thread does not block
+// another thread.
 #include <atomic>
 #include <thread>
 

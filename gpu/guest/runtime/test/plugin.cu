@@ -1,4 +1,4 @@
-// A shared object with a kernel and a variable of its own: see loader.cu.
+// A shared object with its own kernel and variable, which loader.cu loads.
 #include "check.h"
 
 static __device__ int calls = 100;

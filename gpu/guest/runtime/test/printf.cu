@@ -1,5 +1,5 @@
-// What kernels print appears in the program's own stdout, where CUDA says; a failed
-// assert is a line in its stderr and the context's end.
+// The output of kernels appears in the program's stdout at the calls that CUDA documents. A
+// failed assert prints a line to its stderr and ends the context.
 #include <assert.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-// Capture is a standard stream that goes into a file meanwhile.
+// Capture redirects a standard stream to a file.
 struct Capture {
 	FILE *stream;
 	int saved, file;
@@ -23,7 +23,7 @@ struct Capture {
 		unlink(name);
 		ASSERT(dup2(file, fileno(s)) >= 0);
 	}
-	// What has been written so far.
+	// Returns the output so far.
 	const char *so_far()
 	{
 		fflush(stream);
@@ -43,7 +43,7 @@ struct Capture {
 };
 static Capture capture;
 
-// Wants that a call, and nothing before it, shows what a launch has printed.
+// Checks that the output of a launch appears at the given call, and not before it.
 #define SHOWS(launch, want, ...) \
 	do { \
 		capture.begin(stdout); \
@@ -88,7 +88,7 @@ static const char *expected(int i, long long l, double d, const char *s)
 	return t;
 }
 
-// Kernels write what the host's C library does.
+// Kernels format values as the host's C library does.
 static void formats()
 {
 	unsigned int seed = 5;
@@ -130,7 +130,7 @@ static void calls()
 	SHOWS((say<<<2, 1>>>(7)), "say 7\nsay 7\n", CHECK(cudaDeviceReset()));
 }
 
-// The oldest lines give way.
+// If the buffer is full, the oldest lines are lost.
 static void fifo()
 {
 	size_t size = 0;
@@ -168,7 +168,7 @@ static void asserts()
 	for (const char *at = text; (at = strstr(at, "printf.cu:")) != nullptr; at++)
 		line++;
 	if (line != 2 || !strstr(text, "block: [0,0,0], thread: [2,0,0] Assertion `threadIdx.x + 1 < n && \"too few\"` failed.\n")) {
-		fprintf(stderr, "%d lines: %s", line, text);
+		fprintf(stderr, "failed assertions printed %d lines, want 2, one of them for thread [2,0,0]:\n%s", line, text);
 		exit(1);
 	}
 }

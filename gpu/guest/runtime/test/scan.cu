@@ -1,4 +1,4 @@
-// Running sums over more than one block, with shared memory whose size the launch gives.
+// Prefix sums over several blocks, with dynamic shared memory.
 #include <vector>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// Heat in a plate: two buffers with a pitch, copies and fills of rectangles.
+// Heat conduction in a plate: two buffers with a pitch, copies and fills of rectangles.
 #include <math.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Work in several streams at once, events between them, functions of the host.
+// Concurrent work in several streams, events between them, and host functions.
 #include <atomic>
 #include <vector>
 
@@ -80,7 +80,7 @@ int main()
 	for (int i = 0; i < n; i++)
 		ASSERT(result[i] == 2 * i + 3 * (i + 1));
 	WANT(cudaEventElapsedTime(&ms, ready, end), cudaErrorInvalidResourceHandle);
-	// The thread's own stream, by its handle and by the form of the function.
+	// The thread's own stream, by its handle and by the functions' per-thread forms.
 	CHECK(cudaMemsetAsync(sum, 0, bytes, cudaStreamPerThread));
 	CHECK(cudaMemcpyAsync_ptsz(result, sum, bytes, cudaMemcpyDeviceToHost, device_stream));
 	CHECK(cudaStreamSynchronize_ptsz(nullptr));

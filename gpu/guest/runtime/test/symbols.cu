@@ -1,4 +1,4 @@
-// Variables of the program that live on the GPU.
+// Variables of the program that are on the GPU.
 #include <string.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// Kernels of templates with functions as arguments, every way to launch one, and
-// what the runtime knows of a kernel.
+// Template kernels with functions as arguments, every way to launch a kernel, and queries of
+// kernels.
 #include <channel_descriptor.h>
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>

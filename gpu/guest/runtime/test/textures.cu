@@ -1,5 +1,4 @@
-// Arrays, texture and surface objects by the runtime's functions, read and written
-// by kernels.
+// Arrays, texture and surface objects of the runtime API, which kernels read and write.
 #include <vector>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// Threads that meet the runtime for the first time at the same moment, and whose
-// errors and streams are their own.
+// Threads that use the runtime for the first time at the same moment, and that have their own
+// errors and streams.
 #include <thread>
 #include <vector>
 

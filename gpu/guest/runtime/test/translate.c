@@ -1,4 +1,5 @@
-/* What the runtime makes of calls that no vGPU serves yet, seen by fakedriver.c. */
+/* Tests the driver calls that the runtime makes for functions that no vGPU supports yet.
+ * fakedriver.c records them. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void arrays(void)
 	CHECK(cudaMemcpy3D(&copy));
 	SAW("copy from 24,0,0 type 3 host 0 device 0 array 400 context 0 pitch 0 height 0"
 	    " to 4,0,0 type 2 host 0 device 8192 array 0 context 0 pitch 512 height 6 size 16x5x1\n");
-	// 80 bytes a row: the rest of one, one whole row, and the beginning of the third.
+	// Rows of 80 bytes: the rest of one row, one whole row, and the beginning of the third.
 	CHECK(cudaMemcpyToArray(array, 40, 0, AT(4096), 40 + 80 + 8, cudaMemcpyHostToDevice));
 	SAW("copy from 0,0,0 type 1 host 4096 device 0 array 0 context 0 pitch 40 height 1"
 	    " to 40,0,0 type 3 host 0 device 0 array 400 context 0 pitch 0 height 0 size 40x1x1\n"
@@ -106,7 +107,7 @@ static void graphs(void)
 	SAW("launch graph 700 in 0\n");
 	CHECK(cudaGraphLaunch_ptsz(exec, NULL));
 	SAW("launch graph 700 in 2\n");
-	WANT(cudaGraphUpload(exec, NULL), cudaErrorNotSupported); // this driver lacks it
+	WANT(cudaGraphUpload(exec, NULL), cudaErrorNotSupported); // the fake driver does not have the function
 	SAW("");
 }
 
@@ -149,7 +150,7 @@ static void launches(void)
 	SAW("launch 300 1,2,3 4,5,6 shared 100 in 2, 1 attributes, first 8, argument 11, extra 0\n");
 	c.attrs = NULL;
 	WANT(cudaLaunchKernelExC(&c, &host_side, args), cudaErrorInvalidValue);
-	// On the other device the program is loaded once more.
+	// The program is loaded again on the other device.
 	c.numAttrs = 0;
 	CHECK(cudaSetDevice(1));
 	CHECK(cudaLaunchKernelExC(&c, &host_side, args));

@@ -1,5 +1,5 @@
-/* A program in C, linked with one of the libraries: every function of the API is
- * there, and the properties of the device have this version's layout. */
+/* A program in C that is linked with one of the libraries. It checks that every function of the
+ * API exists, and that the device's properties have the layout of this version. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-/* Sizes that the ABI of each version has. */
+/* The sizes in the ABI of each version. */
 _Static_assert(sizeof(struct cudaDeviceProp) == (CUDART_MAJOR == 11 ? 728 : CUDART_MAJOR == 12 ? 1032 : 1008), "cudaDeviceProp");
 _Static_assert(sizeof(struct cudaFuncAttributes) == (CUDART_MAJOR == 11 ? 56 : 144), "cudaFuncAttributes");
 _Static_assert(sizeof(struct cudaPointerAttributes) == (CUDART_MAJOR == 13 ? 88 : 24), "cudaPointerAttributes");
@@ -27,7 +27,7 @@ static const char *const names[] = {
 #if CUDART_MAJOR == 11
 _Static_assert(sizeof(struct textureReference) == 124, "textureReference");
 
-/* What a compiler makes of a program with references, but for the code: PTX. */
+/* The data that a compiler generates for a program with references, with PTX as the code. */
 extern void **__cudaRegisterFatBinary(void *wrapper);
 extern void __cudaUnregisterFatBinary(void **handle);
 extern void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
@@ -98,7 +98,7 @@ static void references(void)
 #if CUDART_MAJOR >= 12
 _Static_assert(sizeof(struct cudaMemcpyAttributes) == 24 && sizeof(struct cudaMemcpy3DBatchOp) == 112, "batches");
 
-/* Two copies in a batch, and a box, by the form that this version has. */
+/* Makes two copies in a batch, and copies a box, by the functions of this version. */
 static void batches(void)
 {
 	struct cudaMemcpyAttributes order = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
@@ -137,7 +137,7 @@ static void batches(void)
 #endif
 
 #if CUDART_MAJOR >= 13
-/* What came with version 13. */
+/* The functions that were added in version 13. */
 static void newest(void)
 {
 	struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	ASSERT(argc == 2);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!dlvsym(RTLD_DEFAULT, names[i], argv[1])) {
-			fprintf(stderr, "%s has no %s\n", argv[1], names[i]);
+			fprintf(stderr, "%s does not export %s\n", argv[1], names[i]);
 			missing++;
 		}
 	ASSERT(missing == 0);

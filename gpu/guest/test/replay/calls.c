@@ -1,4 +1,4 @@
-/* Modules, functions, launches, streams, events and graphs. */
+/* Calls of modules, functions, launches, streams, events and graphs. */
 #include "replay.h"
 
 static CUmodule modules[64];
@@ -13,9 +13,9 @@ static struct {
 	CUfunction fill, add;
 } functions;
 
-/* A kernel's work, done here as well. */
+/* A kernel's work, which is also done in this process. */
 static struct work {
-	struct buffer *to, *a, *b; /* without a: fill */
+	struct buffer *to, *a, *b; /* a is NULL if the kernel fills to */
 	unsigned int value;
 } captured;
 static bool capturing;
@@ -41,7 +41,7 @@ void function_found(const char *name, CUfunction f)
 		functions.add = f;
 }
 
-/* The first stream and the default one in turns: they wait for each other. */
+/* Returns the first stream and the default stream alternately. They wait for each other. */
 CUstream stream_now(void)
 {
 	static unsigned int turn;
@@ -54,7 +54,7 @@ static CUresult get_address(void)
 	return lookup_request();
 }
 
-/* PTX, or with "fatbin" a bare one, as cuFFT has it. */
+/* Loads PTX or, with "fatbin", a fatbin without a wrapper, as cuFFT does. */
 static CUresult load(void)
 {
 	CUmodule m = NULL;
@@ -77,7 +77,7 @@ static CUresult link_add(void)
 	return CALL(cuLinkAddData_v2, linker, CU_JIT_INPUT_PTX, (void *)(uintptr_t)kernels, strlen(kernels) + 1, "kernels", 0, NULL, NULL);
 }
 
-/* The image is the linker's, which goes before the image is loaded. */
+/* The image belongs to the linker, which is destroyed before the image is loaded. */
 static CUresult link_complete(void)
 {
 	size_t size = 0;
@@ -154,7 +154,7 @@ static CUresult function(void)
 	return r;
 }
 
-/* Some function; a kernel of a library in its place if there is one. */
+/* Returns a function or, if there is one, in every second call a kernel of a library. */
 static CUfunction any_function(void)
 {
 	CUfunction f = kernel && step.nth % 2 ? (CUfunction)(void *)kernel : functions.add;
@@ -206,8 +206,8 @@ static CUresult occupancy_flags(void)
 	return r;
 }
 
-/* Addition of two buffers whose contents are known where there are two, and every
- * other time, or as long as there are not, a buffer is filled. */
+/* Chooses the next work: the addition of two buffers whose content is known, or, every other
+ * time and as long as there are no two, filling a buffer. */
 static struct work choose(void)
 {
 	unsigned int n = buffers_of(DEVICE);
@@ -243,7 +243,7 @@ static CUresult launch(void)
 	return CALL(cuLaunchKernel, f, blocks, 1, 1, 256, 1, 1, 0, s, w.a ? add : fill, NULL);
 }
 
-/* One block: a soft GPU has no more of them at a time. */
+/* Launches one block, because a soft GPU cannot run more at a time. */
 static CUresult launch_cooperative(void)
 {
 	struct buffer *b = last_written();
@@ -271,7 +271,7 @@ static CUresult stream_destroy(void)
 	return CALL(cuStreamDestroy_v2, streams[--stream_count]);
 }
 
-/* That of the oldest copy which nobody has waited for, or any. */
+/* Synchronizes the stream of the oldest copy that was not waited for, or any stream. */
 static CUresult stream_synchronize(void)
 {
 	CUstream s = NULL;

@@ -1,4 +1,4 @@
-/* The driver, the device, and contexts. */
+/* Calls of the driver, the device and contexts. */
 #include "replay.h"
 
 static CUcontext stack[64], primary;
@@ -87,7 +87,7 @@ static CUresult total_memory(void)
 	return r;
 }
 
-/* One attribute after the other, as the runtime fills its properties. */
+/* Queries one attribute after the other, as the runtime does to fill its properties. */
 static CUresult device_attribute(void)
 {
 	CUdevice_attribute attribute = (CUdevice_attribute)(step.nth % 132) + 1;

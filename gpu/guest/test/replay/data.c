@@ -1,12 +1,12 @@
-/* Memory and copies. */
+/* Calls of memory and copies. */
 #include "replay.h"
 
 #define BYTES (sizeof(unsigned int) * WORDS)
-#define PART 1000u /* words of a copy that goes into the ring */
+#define PART 1000u /* words of a copy whose data is in the ring */
 
 static unsigned int seed = 1;
 
-/* New words for a copy; they stay, as a copy may read them later. */
+/* Returns new words for a copy. They are not freed, because a copy may read them later. */
 static unsigned int *fresh(unsigned int words)
 {
 	unsigned int *p = malloc(words * sizeof *p);
@@ -62,7 +62,7 @@ static CUresult free_async(void)
 	return r;
 }
 
-/* "null" is how the runtime begins: it frees nothing. */
+/* With "null" it frees a null pointer, as the runtime does when it starts. */
 static CUresult free_memory(void)
 {
 	if (strcmp(step.how, "null") == 0)
@@ -123,7 +123,7 @@ static CUresult global(void)
 	return r;
 }
 
-/* The whole of the next buffer, or with "global" the module's variable. */
+/* Copies to the whole next buffer or, with "global", to the module's variable. */
 static CUresult to_device(void)
 {
 	if (strcmp(step.how, "global") == 0) {
@@ -143,7 +143,7 @@ static CUresult to_device(void)
 	return CALL(cuMemcpyHtoD_v2, b->at, words, BYTES);
 }
 
-/* Pinned memory that no copy reads, or fresh memory. */
+/* Returns pinned memory that no copy is reading, or new memory. */
 static unsigned int *source(void)
 {
 	unsigned int *words = fresh(WORDS);
@@ -156,7 +156,7 @@ static unsigned int *source(void)
 	return words;
 }
 
-/* Every other one only the beginning, where the rest is known. */
+/* Every other copy is only of the beginning, if the rest of the buffer is known. */
 static CUresult to_device_async(void)
 {
 	struct buffer *b = buffer_of(DEVICE, step.nth / 2);
@@ -199,7 +199,7 @@ static CUresult on_device_async(void)
 	return CALL(cuMemcpyDtoDAsync_v2, to->at, from->at, BYTES, stream_now());
 }
 
-/* A box of 5 times 10 rows of 400 bytes, out of rows of 600. */
+/* Copies a box of 5 layers with 10 rows of 400 bytes, out of rows of 600. */
 static CUresult box(void)
 {
 	struct buffer *b = buffer_of(DEVICE, 0);

@@ -1,5 +1,5 @@
-/* The kernels of the replay: PTX, PTX in a fatbin, and the wrapper that nvcc puts
- * around one (gpu/fatbin has the layout). */
+/* The kernels of the replay: as PTX, as PTX in a fatbin, and in the wrapper of nvcc (gpu/fatbin
+ * describes the layouts). */
 #include <stdint.h>
 
 #include "replay.h"

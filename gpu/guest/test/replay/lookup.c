@@ -1,5 +1,5 @@
-/* Functions by name, and as NVIDIA's runtime asks for them: by cuGetProcAddress_v2
- * with the version and the flags of its list. Both have to find the same. */
+/* Looks up functions by name, and as NVIDIA's runtime does: by cuGetProcAddress_v2 with the
+ * version and the flags of its list. Both must find the same function. */
 #include <dlfcn.h>
 
 #include "replay.h"
@@ -54,7 +54,7 @@ static CUresult ask(const struct request *r, void **address)
 	return result;
 }
 
-/* The request whose answer is this symbol, or its form for per-thread streams. */
+/* Finds the request whose answer is this symbol, or its form for per-thread streams. */
 static const struct request *request_of(const char *symbol, bool per_thread)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -75,13 +75,13 @@ void *lookup(const char *symbol)
 
 	if (!r && way != BY_NAME)
 		r = request_of(symbol, false);
-	if (!r) /* libraries look up what the runtime does not ask for by its name */
+	if (!r) /* libraries look up by name what the runtime does not request */
 		return exported(symbol);
 	aside("cuGetProcAddress_v2", ask(r, &address));
 	return address;
 }
 
-/* The next request of a runtime's start; with several runtimes the list begins anew. */
+/* Makes the next request of a runtime's start. With several runtimes the list begins again. */
 CUresult lookup_request(void)
 {
 	void *address = NULL;

@@ -1,11 +1,11 @@
-/* What every buffer has to hold, from the same operations done here. */
+/* The expected content of every buffer, from the same operations in this process. */
 #include "replay.h"
 
 static struct buffer *buffers[64];
 static unsigned int count;
 static struct buffer *last;
 
-/* A copy to pageable host memory whose end nobody has waited for. */
+/* A copy to pageable host memory that was not waited for. */
 static struct pending {
 	CUstream stream;
 	unsigned int *to, *want;
@@ -113,7 +113,7 @@ void copy_pending(CUstream s, const struct buffer *from, unsigned int *to)
 	memcpy(p->want, from->words, sizeof from->words);
 }
 
-/* Those of one stream, or all, have to be there. */
+/* Checks that the pending copies of one stream, or of all streams, are done. */
 void copies_done(CUstream s, bool all)
 {
 	unsigned int left = 0;

@@ -36,7 +36,7 @@ static const struct call *call_of(const char *name)
 	wrong("the player has no such call");
 }
 
-/* How often each name was called. */
+/* Returns the counter of the calls of a name. */
 static unsigned int *counter(const char *name)
 {
 	static struct {
@@ -75,7 +75,7 @@ static void play(const char *name, unsigned int count, CUresult want, const char
 	}
 }
 
-/* NAME [COUNT] [=CODE] [HOW] */
+/* Makes the calls of one line: NAME [COUNT] [=CODE] [HOW]. */
 static void play_line(char *line)
 {
 	unsigned int count = 1;

@@ -1,13 +1,13 @@
-/* Plays the call sequences of testdata/sequences: which functions of the driver
- * NVIDIA's libraries and their users call, in which order and how often.
+/* Replays the call sequences of testdata/sequences: the functions of the driver that NVIDIA's
+ * libraries and their users call, in which order and how often.
  *
  *	player.c  reads a sequence, makes its calls and compares their codes
  *	lookup.c  finds functions as the recorded program did
- *	memory.c  what has to be in each buffer, kept beside it
+ *	memory.c  tracks the expected content of each buffer
  *	image.c   the kernels, as PTX and in the containers of nvcc
  *	calls.c, context.c, data.c, tables.c
  *	          one small function for each recorded call: it passes sensible
- *	          arguments and looks at what comes back */
+ *	          arguments and checks the results */
 #ifndef BASALT_TEST_REPLAY_H
 #define BASALT_TEST_REPLAY_H
 
@@ -24,9 +24,9 @@
 struct step {
 	const char *name, *how; /* how: the word after the count, or "" */
 	void *address;
-	unsigned int nth; /* calls of this name before */
-	CUresult want;    /* which code is right; the call's function may set it */
-	CUresult result;  /* of CALL */
+	unsigned int nth; /* number of earlier calls of this name */
+	CUresult want;    /* the expected code; the call's function may set it */
+	CUresult result;  /* the result of CALL */
 };
 extern struct step step;
 
@@ -36,7 +36,8 @@ struct call {
 };
 extern const struct call context_calls[], data_calls[], other_calls[], table_calls[]; /* the last has no name */
 
-/* The call of this step, and one beside the sequence that has to succeed. */
+/* CALL makes the call of this step. ASIDE makes a call that is not in the sequence, and that
+ * must succeed. */
 #define CALL(f, ...) (step.result = ((__typeof__(&(f)))step.address)(__VA_ARGS__))
 #define ASIDE(f, ...) aside(#f, ((__typeof__(&(f)))exported(#f))(__VA_ARGS__))
 #define EXPECT(c)                                                                                                      \
@@ -45,7 +46,7 @@ extern const struct call context_calls[], data_calls[], other_calls[], table_cal
 			wrong("expected %s; the code is %d", #c, step.result);                                           \
 	} while (0)
 
-/* Ends the program and names the call. */
+/* Prints the current call and a message, and ends the program. */
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format, ...);
 void aside(const char *name, CUresult result);
 
@@ -57,16 +58,16 @@ void *lookup(const char *symbol);
 CUresult lookup_request(void);
 
 /* memory.c */
-#define WORDS 20000u /* in each buffer: more than goes into the ring */
+#define WORDS 20000u /* words of each buffer: more than fits into the ring */
 enum kind { DEVICE, POOL, MANAGED };
 struct buffer {
 	CUdeviceptr at;
 	enum kind kind;
-	bool known; /* whether words is what it holds */
+	bool known; /* words is the content of the buffer */
 	unsigned int words[WORDS];
 };
 void buffer_new(CUdeviceptr at, enum kind kind);
-struct buffer *buffer_of(enum kind kind, unsigned int n); /* modulo how many there are */
+struct buffer *buffer_of(enum kind kind, unsigned int n); /* n modulo their number */
 struct buffer *buffer_known(unsigned int n);
 unsigned int buffers_known(void), buffers_of(enum kind kind);
 void buffer_forget(struct buffer *b);
@@ -80,7 +81,7 @@ unsigned int copies_waiting(CUstream *s);
 
 /* image.c */
 extern const char kernels[];
-#define TABLE_WORDS 4u /* of the global variable "table" */
+#define TABLE_WORDS 4u /* size of the global variable "table" */
 const void *image_fatbin(void), *image_wrapper(void);
 
 /* calls.c */

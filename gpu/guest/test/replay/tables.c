@@ -1,5 +1,5 @@
-/* The tables without names. The one by which the runtime asks the driver to prove
- * that it is NVIDIA's is asked for like the others; what is right is a refusal. */
+/* The export tables. The one by which the runtime checks that the driver is NVIDIA's is requested
+ * like the others, and must be refused. */
 #include "replay.h"
 
 typedef void (*slot)(void);
@@ -55,7 +55,7 @@ static CUresult export_table(void)
 	return r;
 }
 
-/* The function of this step's table and slot. */
+/* Returns the function in this step's table and slot. */
 static slot function(void)
 {
 	const struct table *t = table_of(step.name);
@@ -99,7 +99,7 @@ static CUresult check_none(void)
 	return (CUresult)((unsigned int (*)(void))function())();
 }
 
-/* The table was refused, so the runtime has nothing to ask. */
+/* The table must have been refused, so that the runtime cannot call it. */
 static CUresult proof(void)
 {
 	EXPECT(!table_of(step.name)->slots);
@@ -169,7 +169,7 @@ static CUresult tools_module(void)
 		(int (*)(CUcontext, CUmodule, void (*)(void *, CUfunction), void *))function();
 
 	EXPECT(each(context_now(), module_now(), tell, &told) == 1);
-	EXPECT(told == 2); /* as many as the image has */
+	EXPECT(told == 2); /* the number of kernels in the image */
 	return 0;
 }
 

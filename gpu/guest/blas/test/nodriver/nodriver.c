@@ -1,5 +1,5 @@
-/* A program that is linked with both libraries and not with the driver's starts without
- * one, and is told. */
+/* A program that is linked with both libraries, but not with the driver's, starts without a driver
+ * and gets an error. */
 #include <stdio.h>
 
 #include "cublasLt.h"
