@@ -1,33 +1,33 @@
 #!/bin/sh
 # Installs Basalt's guest tools from the disc labelled BASALT-TOOLS (or from any
-# copy of its folder) into this machine: the CUDA driver library, NVML and
-# nvidia-smi of the virtual GPU. Run as root. Running it again brings everything
-# to this disc's version and changes nothing else. Where the package of the guest
-# tools (packages/ on the disc) is installed, it does nothing.
+# copy of its folder) on this machine: the CUDA driver library, NVML and nvidia-smi
+# of the virtual GPU. Run as root. Running it again updates everything to this disc's
+# version and changes nothing else. If the package of the guest tools (packages/ on
+# the disc) is installed, it does nothing.
 #
-# install.sh --remove   takes everything away again.
+# install.sh --remove   removes everything.
 #
-# Basalt's libcudart and libcublas come beside a vendor's and are used where asked
-# for: by basalt-cuda-run, by programs that basalt-clang linked, or, with
+# Basalt's libcudart and libcublas are installed beside a vendor's and are used on
+# request only: by basalt-cuda-run, by programs that basalt-clang linked, or, with
 # BASALT_CUDART=default and BASALT_CUBLAS=default, by the whole machine (setup.sh).
 #
 # Containers: Podman finds the vGPU by a CDI specification, which udev renews, and
 # Docker by two runtimes in /etc/docker/daemon.json, which the first run registers;
-# BASALT_DOCKER=on registers them again, BASALT_DOCKER=off takes them out (setup.sh).
+# BASALT_DOCKER=on registers them again, BASALT_DOCKER=off removes them (setup.sh).
 #
 # A kernel without a driver for the vGPU is replaced by the distribution's ordinary one,
-# and the machine reboots once (kernel.sh); BASALT_KERNEL=keep keeps it for good, and
-# BASALT_KERNEL=replace takes that back. Images without a guest agent get one.
+# and the machine reboots once (kernel.sh); BASALT_KERNEL=keep prevents that permanently,
+# and BASALT_KERNEL=replace undoes it. Images without a guest agent get one.
 #
-# It ends with exit code 0 and leaves its version in /etc/basalt-guest-tools-version when
-# the files are in place; whether the vGPU can be used is what its last line says, and
-# /run/basalt/check.
+# When the files are installed, it writes its version to /etc/basalt-guest-tools-version
+# and exits with code 0. Its last line and /run/basalt/check report whether the vGPU can
+# be used.
 #
-# DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
-#                                loaded or started then.
-# BASALT_VARIANT=arm64           in place of what this machine (or DESTDIR) is:
-#                                amd64, arm64 or musl
-# install.sh --files             the files alone, of which packages are made
+# DESTDIR=/mnt/root install.sh   installs into a mounted system, and loads and
+#                                starts nothing
+# BASALT_VARIANT=arm64           the variant to install (amd64, arm64 or musl), in
+#                                place of that of this machine or of DESTDIR
+# install.sh --files             installs only the files, for building packages
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -63,8 +63,8 @@ if [ "$what" = --remove ]; then
 	exit 0
 fi
 
-# What programs of this machine are made for. One with glibc may have musl's loader
-# too: the shell tells which of them the machine itself uses.
+# Prints the variant of this machine's programs. A machine with glibc may have musl's
+# loader too; the loader of its shell shows which of them the machine itself uses.
 variant() {
 	case $(uname -m) in
 	x86_64) ;;
@@ -92,14 +92,14 @@ agent=$from/bin/basalt-guest-agent
 [ -f "$agent" ] || die "$agent is missing: is this the whole disc?"
 [ "$variant" = musl ] || [ -f "$from/bin/basalt-container" ] || die "$from/bin/basalt-container is missing: is this the whole disc?"
 
-# put MODE DIR FILE… puts the files into DIR, and text FILE LINE… writes one. They are
-# replaced by renaming: a program that has the old file open goes on with it. Each
-# program that runs here is felt in a machine that is emulated, so that they are few.
+# put MODE DIR FILE… installs files in DIR, and text FILE LINE… writes a file. Files are
+# replaced by renaming, so that a program that has the old file open can continue to use
+# it. These functions start few programs, because each is slow in an emulated machine.
 umask 022
 put() {
 	mode=$1 to=$dest$2
 	shift 2
-	[ ! -e "$to/.new" ] || rm -rf "$to/.new" # of a run that was killed
+	[ ! -e "$to/.new" ] || rm -rf "$to/.new" # left by a run that was killed
 	mkdir -p "$to/.new"
 	cp "$@" "$to/.new/"
 	chmod "$mode" "$to/.new/"*
@@ -114,7 +114,7 @@ text() {
 	mv -f "$to.new" "$to"
 }
 
-# The interop library is used where the operator has turned that on, and only there.
+# The interop library is only used if the operator has enabled it.
 put 644 "$libdir" "$from/lib/libcuda.so.1" "$from/lib/libnvidia-ml.so.1" "$from/lib/libbasalt-interop.so.1"
 for lib in libcuda libnvidia-ml; do
 	ln -sf "$lib.so.1" "$dest$libdir/$lib.so"
@@ -146,7 +146,7 @@ set -- "$here"/include/*.h
 [ ! -f "$1" ] || put 644 /usr/include/basalt "$@"
 say "demo programs in /opt/basalt/demo"
 
-# Every user of the machine may use the vGPU: the host keeps processes apart.
+# Every user of the machine may use the vGPU, because the host isolates processes.
 text /etc/udev/rules.d/70-basalt-vgpu.rules \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"' \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"' \

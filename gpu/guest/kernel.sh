@@ -1,17 +1,17 @@
 #!/bin/sh
-# Gives a machine whose kernel has no driver for the vGPU one that has: kernels for clouds
-# are often built without DRM, and then the distribution's ordinary kernel is installed,
-# and the machine reboots once. install.sh starts it where that is so, as
-# basalt-vgpu-kernel.service, once the network is there. Run as root.
+# Replaces a kernel that has no driver for the vGPU by one that has: kernels for clouds are
+# often built without DRM. It installs the distribution's ordinary kernel, and reboots the
+# machine once. If it is needed, install.sh starts it as basalt-vgpu-kernel.service when the
+# network is up. Run as root.
 #
 # kernel --plan    prints what it would do, and does nothing
 #
-# Who does not want that writes the file /etc/basalt/keep-kernel, or boots with
-# basalt.kernel=keep, or runs install.sh with BASALT_KERNEL=keep, which writes that file.
+# To prevent it, create the file /etc/basalt/keep-kernel, boot with basalt.kernel=keep, or run
+# install.sh with BASALT_KERNEL=keep, which creates that file.
 #
-# What it is doing stands in /run/basalt/kernel, for report: installing, reboot, off or
-# failed. That it has rebooted for a kernel stands in /var/lib/basalt/kernel-changed, so
-# that a kernel which does not help is not the reason for another reboot.
+# It writes its state to /run/basalt/kernel, for report: installing, reboot, off or failed. It
+# records a reboot in /var/lib/basalt/kernel-changed, so that a kernel without the driver cannot
+# cause a second reboot.
 set -eu
 
 root=${BASALT_ROOT:-}
@@ -32,7 +32,7 @@ first() {
 	[ ! -r "$root$1" ] || IFS= read -r value <"$root$1" || :
 }
 
-# What there is: the device, and a kernel that cannot drive it.
+# Check that there is a vGPU, and that the kernel has no driver for it.
 drm= virtiogpu= module= driver= kernel= device=
 report=$(BASALT_ROOT=$root sh "$here/report")
 for line in $report; do
@@ -58,7 +58,7 @@ if [ "$value" = "$kernel" ]; then
 	fail "the machine was rebooted for another kernel than $kernel, which runs again: choose another in its boot loader"
 fi
 
-# How, by distribution (os-release(5)).
+# The commands depend on the distribution (os-release(5)).
 ID= ID_LIKE=
 [ ! -r "$root/etc/os-release" ] || . "$root/etc/os-release"
 flavour=none
@@ -73,7 +73,7 @@ reboot=yes remove=
 case $flavour in
 debian)
 	install="apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends linux-image-$deb"
-	# Boot loaders sort "cloud" behind the ordinary kernel of the same version.
+	# Boot loaders prefer the "cloud" kernel to the ordinary kernel of the same version.
 	remove="linux-image-cloud-$deb linux-image-$kernel" ;;
 ubuntu)
 	install="apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends linux-image-generic"
@@ -102,7 +102,7 @@ if [ "$reboot" = no ]; then
 	exit 0
 fi
 
-# Nothing is rebooted for, or removed, unless a kernel with the driver is there.
+# Only reboot and remove the old kernel if a kernel with the driver is installed.
 better=
 for f in "$root"/lib/modules/*/modules.dep "$root"/usr/lib/modules/*/modules.dep; do
 	[ -r "$f" ] && grep -qs '/virtio-gpu\.ko' "$f" "${f%.dep}.builtin" || continue

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Tells of kernels whether guests that boot them can use a vGPU, by how they were
-# configured: docs/guest-images.md has what it has told.
+# Reports whether guests that boot a kernel can use a vGPU, by the kernel's configuration.
+# docs/guest-images.md lists its results.
 #
-# kernelcheck.sh FILE…   each a kernel's configuration (/boot/config-VERSION), or a package
-#                        that has one: .deb (linux-image…, Ubuntu's linux-modules…), or
-#                        .rpm (kernel-core…, kernel-default…)
+# kernelcheck.sh FILE…   each FILE is a kernel's configuration (/boot/config-VERSION), or a
+#                        package that contains one: .deb (linux-image…, Ubuntu's
+#                        linux-modules…), or .rpm (kernel-core…, kernel-default…)
 #
-# It prints a line for each: its name, then "supported" or "new-kernel" (what the ability
-# vgpu of an image is called), then what is missing. The exit code is 1 if any kernel has
-# no driver, and 2 if a file cannot be read.
+# It prints one line for each file: its name, "supported" or "new-kernel" (the values of an
+# image's ability vgpu), and what is missing. The exit code is 1 if any kernel has no driver,
+# and 2 if a file cannot be read.
 set -eu
 
 die() {
@@ -19,8 +19,8 @@ die() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# configuration FILE: sets "config" to the file with the options, and "modules" to the list of
-# the package's files, or to nothing.
+# configuration FILE: sets "config" to the file with the options, and "modules" to the file with
+# the list of the package's files, or to an empty value if FILE is not a package.
 configuration() {
 	modules=
 	case $1 in
@@ -52,11 +52,12 @@ worst=0
 for file; do
 	configuration "$file"
 	lacks= answer=supported
-	for name in VIRTIO_PCI DRM DRM_VIRTIO_GPU; do # without these there is no vGPU
+	for name in VIRTIO_PCI DRM DRM_VIRTIO_GPU; do # the vGPU cannot be used without these
 		option $name
 		[ "$value" != n ] || { lacks="$lacks $name" answer=new-kernel; }
 	done
-	# Linux has what the libraries ask the driver for (contexts with a type, blobs) since 5.16.
+	# The driver has the features that the libraries need (contexts with a type, blobs) since
+	# Linux 5.16.
 	version=$(sed -n 's/^# Linux.* \([0-9][0-9]*\.[0-9][0-9]*\).* Kernel Configuration.*/\1/p' "$config" | head -n 1)
 	major=${version%%.*} minor=${version#*.}
 	if [ -n "$version" ] && { [ "$major" -lt 5 ] || { [ "$major" = 5 ] && [ "$minor" -lt 16 ]; }; }; then
@@ -64,7 +65,7 @@ for file; do
 	fi
 	option DRM_VIRTIO_GPU
 	if [ "$value" = m ] && [ -n "$modules" ] && ! grep -q '/virtio-gpu\.ko' "$modules"; then
-		lacks="$lacks virtio-gpu.ko(in-another-package?)" # the driver may be in a package beside it
+		lacks="$lacks virtio-gpu.ko(in-another-package?)" # the driver may be in another package
 	fi
 	for name in VIRTIO_BLK VIRTIO_NET SCSI_VIRTIO ISO9660_FS VIRTIO_CONSOLE; do # disks, network, discs, guest agent
 		option $name

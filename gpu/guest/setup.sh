@@ -1,18 +1,17 @@
 #!/bin/sh
-# Makes the machine use the files of Basalt's guest tools, once they are there: the
-# packages run it, and install.sh calls its functions. Run as root. Programs get links
-# in /usr/local/bin, which comes before a vendor's of the same name and belongs to no
-# package.
+# Sets the machine up to use the installed files of Basalt's guest tools. The packages run it,
+# and install.sh calls its functions. Run as root. Programs get links in /usr/local/bin, which
+# is searched before the folders of a vendor's programs, and which belongs to no package.
 #
-# BASALT_CUDART=default setup   lets the loader find Basalt's libcudart before any other;
-# BASALT_CUDART=beside setup    ends that. Without either it stays as it is, and the same
-#                               with BASALT_CUBLAS for libcublas and libcublasLt.
-# BASALT_KERNEL=keep setup      never replaces a kernel without a driver for the vGPU;
-# BASALT_KERNEL=replace setup   does that again, as without either at first.
-# BASALT_DOCKER=on setup        registers the runtimes of containers with Docker, which the
-# BASALT_DOCKER=off setup       first run does, or takes them out.
-# setup --remove                takes back what setup did; the files stay.
-# DESTDIR=/mnt/root setup       in a mounted system: nothing is loaded or started then.
+# BASALT_CUDART=default setup   makes the loader find Basalt's libcudart before any other;
+# BASALT_CUDART=beside setup    undoes that. Without it the setting is not changed. The same
+#                               applies to BASALT_CUBLAS for libcublas and libcublasLt.
+# BASALT_KERNEL=keep setup      prevents that a kernel without a driver for the vGPU is replaced;
+# BASALT_KERNEL=replace setup   allows it, which is the default.
+# BASALT_DOCKER=on setup        registers the container runtimes with Docker, as the first run
+# BASALT_DOCKER=off setup       does, or removes them.
+# setup --remove                undoes what setup did; it does not remove the files.
+# DESTDIR=/mnt/root setup       sets up a mounted system, and loads and starts nothing.
 set -eu
 
 dest=${DESTDIR:-}
@@ -38,14 +37,14 @@ check_choices() {
 	esac
 }
 
-# link FOLDER FILE…: links to the files in the folder.
+# link FOLDER FILE…: creates links to the files in the folder.
 link() {
 	to=$1
 	shift
 	[ -d "$dest$to" ] || mkdir -p "$dest$to"
 	ln -sf "$@" "$dest$to/"
 }
-# unlink FOLDER FILE…: takes them away, where they are ours.
+# unlink FOLDER FILE…: removes these links, unless they lead elsewhere.
 unlink() {
 	to=$1
 	shift
@@ -53,7 +52,7 @@ unlink() {
 		[ "$(readlink "$dest$to/${f##*/}")" != "$f" ] || rm -f "$dest$to/${f##*/}"
 	done
 }
-# files FOLDER: sets "found" to what is there, as the machine will see it.
+# files FOLDER: sets "found" to the files in the folder, with their paths on the machine.
 files() {
 	found=
 	for f in "$dest$1"/*; do
@@ -61,7 +60,8 @@ files() {
 	done
 }
 
-# beside LIBRARY CHOICE FLAG: the loader finds a library by itself, or basalt-cuda-run FLAG.
+# beside LIBRARY CHOICE FLAG: makes the loader find a library by default, or only with
+# basalt-cuda-run FLAG.
 beside() {
 	conf=/etc/ld.so.conf.d/00-basalt-$1.conf
 	files "$libdir/$1"
@@ -81,22 +81,23 @@ beside() {
 	fi
 }
 
-# The loader of musl reads no ld.so.conf: there the libraries have links in /usr/lib.
+# Sets "musl" if the tools are musl's. musl's loader does not read ld.so.conf, so the libraries need
+# links in /usr/lib.
 find_musl() {
 	musl=
 	[ ! -f "$dest$libdir/musl" ] || musl=yes
 }
 
-# docker on|off: what somebody else has decided there stays; an error is no reason to do
-# without the rest.
+# docker on|off: registers the runtimes with Docker or removes them. Settings of the operator are
+# kept, and an error does not stop the rest of the setup.
 container=$libdir/bin/basalt-container
 docker() {
 	[ -z "$1" ] || [ -n "$musl" ] ||
 		"$dest$container" docker "$1" --root "$dest/" --programs "$libdir/bin" 2>&1 | sed 's/^/basalt-tools: /'
 }
 
-# The guest agent, where the image has none, and what replaces the kernel, where that is
-# asked for: with systemd alone.
+# The services of the guest agent, for images without one, and of the replacement of the kernel. They
+# need systemd.
 units=/etc/systemd/system
 service() {
 	mkdir -p "$dest$units"
@@ -160,9 +161,9 @@ setup_kernel() {
 	esac
 }
 
-# setup_check says whether the vGPU can be used, by using it: its host sees that too. What
-# it found stands in /run/basalt/check. A failure is looked at again for half a minute: the
-# host's GPU daemon may be restarting just then, and nobody else opens the vGPU for now.
+# setup_check reports whether the vGPU can be used, by using it, which the host observes too. It
+# writes the result to /run/basalt/check. It retries a failure for half a minute, because the host's
+# GPU daemon may be restarting.
 check_tries=7
 check_pause=5 # seconds
 note_check() {
@@ -232,7 +233,7 @@ setup_remove() {
 setup_machine() {
 	find_musl
 	choice=${BASALT_DOCKER:-}
-	[ -n "$choice" ] || [ -h "$dest/usr/local/bin/basalt-container" ] || choice=on # for the first time
+	[ -n "$choice" ] || [ -h "$dest/usr/local/bin/basalt-container" ] || choice=on # this is the first run
 	files "$libdir/bin"
 	link /usr/local/bin $found
 	say "nvidia-smi in /usr/local/bin"
@@ -249,7 +250,7 @@ setup_machine() {
 		return
 	fi
 	[ -n "$musl" ] || ldconfig
-	modprobe virtio_gpu 2>/dev/null || true # setup_check says what is missing
+	modprobe virtio_gpu 2>/dev/null || true # setup_check reports a failure
 	if command -v udevadm >/dev/null && [ -S /run/udev/control ]; then
 		udevadm control --reload || true
 		udevadm trigger --subsystem-match=drm || true
@@ -257,12 +258,12 @@ setup_machine() {
 	else
 		chmod 666 /dev/dri/renderD* 2>/dev/null || true
 	fi
-	# SELinux systems want their labels.
+	# Systems with SELinux need labels on the files.
 	! command -v restorecon >/dev/null || restorecon -R "$libdir" /opt/basalt 2>/dev/null || true
 	[ -n "$musl" ] || "$container" cdi 2>&1 | sed 's/^/basalt-tools: /'
 }
 
-# Not where install.sh has read this.
+# Not run if install.sh has sourced this file.
 if [ "${0##*/}" = setup ]; then
 	check_choices
 	case ${1:-} in

@@ -1,6 +1,6 @@
 #!/bin/sh
-# symbols.sh LIBC FILE…: fails if a file needs another library than LIBC, or more of it
-# than the guests have: glibc-2.17 is that or a later one, musl is any.
+# symbols.sh LIBC FILE…: fails if a file needs a library other than LIBC, or symbols of it that guests
+# do not have. LIBC is glibc-2.17, which stands for that version and later ones, or musl.
 set -eu
 libc=$1
 shift

@@ -1,23 +1,23 @@
-# For which machines libraries and programs are built, included by the Makefile above.
-# VARIANT is nothing for x86-64 with glibc, musl for x86-64 with musl, arm64 for arm64 with
-# glibc. Each has its folder in that of the tools disc; headers, scripts and the kernels'
-# PTX are the same for all.
+# The machines for which libraries and programs are built. The Makefile above includes this file.
+# VARIANT is empty for x86-64 with glibc, musl for x86-64 with musl, and arm64 for arm64 with glibc.
+# Each variant has a folder on the tools disc; headers, scripts and the kernels' PTX are the same for
+# all.
 VARIANT  ?=
 VARIANTS := musl arm64
 
 ifeq ($(VARIANT),musl)
 VARIANT_CC      := musl-gcc
-# It has musl's headers alone; the kernel's are those of the machine.
+# musl-gcc has musl's headers only; the kernel's headers are the machine's.
 VARIANT_CFLAGS  := -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)
 VARIANT_SYMBOLS := musl
 else
 VARIANT_CC      := $(if $(VARIANT),aarch64-linux-gnu-gcc,gcc)
 VARIANT_ARCH    := $(if $(VARIANT),aarch64,x86_64)
 VARIANT_GOARCH  := $(if $(VARIANT),arm64,amd64)
-# Containers with musl's libraries have nothing to load.
+# Containers need glibc's libraries, so the container program is not built for musl.
 VARIANT_CONTAINER = $(CONTAINER) $(AGENT)
 VARIANT_SYMBOLS := glibc-2.17
-# glibc is linked with by names and versions alone.
+# Linked in place of glibc: libraries with symbols and versions only.
 VARIANT_LIBC     = $(OBJ)/glibc/libc.so
 VARIANT_LINKED   = -L$(OBJ)/glibc -Wl,-rpath-link,$(OBJ)/glibc
 $(OBJ)/glibc/libc.so: glibc/stubs.sh glibc/symbols.txt
@@ -27,7 +27,7 @@ endif
 .PHONY: $(VARIANTS) $(VARIANTS:%=%-programs) variantprograms
 $(VARIANTS):
 	@$(MAKE) --no-print-directory VARIANT=$@ variant
-# With the programs that test them.
+# A variant with its test programs.
 $(VARIANTS:%=%-programs):
 	@$(MAKE) --no-print-directory VARIANT=$(@:-programs=) variantprograms
 variantprograms: variant $(OBJ)/unit $(OBJ)/api

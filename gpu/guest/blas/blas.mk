@@ -1,5 +1,5 @@
-# libcublas.so.12 and libcublasLt.so.12, included by the Makefile above. Both have all
-# objects that are not an API of one of them: a program may load either alone.
+# libcublas.so.12 and libcublasLt.so.12. The Makefile above includes this file. Both libraries contain
+# all objects that are not part of one API, because a program may load either alone.
 BLAS_FLAGS = -Iblas/include -Iblas/src '-DCUBLASAPI=__attribute__((visibility("default")))'
 BLAS_PTX   := $(wildcard blas/ptx/*.ptx)
 BLAS_LT    := $(filter blas/src/lt%,$(wildcard blas/src/*.c))
@@ -10,7 +10,7 @@ blas_objects = $(patsubst blas/src/%.c,$(OBJ)/blas/%.o,$(1)) $(patsubst blas/ptx
 $(OBJ)/blas/%.o: blas/src/%.c Makefile blas/blas.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(BLAS_FLAGS) -fPIC -c -o $@ $<
-# A module's text as a C string.
+# Converts a module's text to a C string.
 $(OBJ)/blas/ptx_%.c: blas/ptx/%.ptx blas/blas.mk
 	@mkdir -p $(@D)
 	(echo 'extern const char ptx_$*[]; const char ptx_$*[] ='; \
@@ -26,7 +26,7 @@ endef
 $(eval $(call blas_library,libcublas,$(BLAS_BOTH) $(BLAS_API)))
 $(eval $(call blas_library,libcublasLt,$(BLAS_BOTH) $(BLAS_LT)))
 
-# The kernels' PTX in the tree, made with clang: one module for each type.
+# Compiles the kernels' PTX, which is in the tree, with clang: one module for each type.
 .PHONY: blas-ptx
 blas-ptx:
 	@mkdir -p blas/ptx

@@ -1,7 +1,7 @@
 #!/bin/sh
-# stubs.sh ARCH OUT CC…: makes libraries to link with in place of the machine's glibc, in
-# the folder OUT, from symbols.txt. They have no code, only names with versions: what is
-# linked with them asks for those, and for no later ones, whatever glibc it is built on.
+# stubs.sh ARCH OUT CC…: creates libraries in the folder OUT, from symbols.txt, to link with in place
+# of the machine's glibc. They have no code, only symbols with versions. Files that are linked with
+# them need these versions and no later ones, independent of the glibc of the build machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 arch=$1 out=$2
@@ -18,7 +18,7 @@ for library in libc.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2; do
 	[ "$library" != ld-linux-x86-64.so.2 ] || soname=$loader
 	awk -v library="$library" '
 		!/^#/ && $1 == library { print ($4 == "data" ? "void *" $3 ";" : "void " $3 "(void) {}") }' "$here/symbols.txt" >"$out/$soname.c"
-	# A version follows the one before it in the list.
+	# Each version depends on the previous one in the list.
 	awk -v library="$library" -v arch="$arch" '
 		/^#/ || $1 != library { next }
 		{ v = arch == "x86_64" ? $2 : "GLIBC_2.17"; if (!(v in names)) order[++n] = v; names[v] = names[v] " " $3 ";" }
@@ -27,5 +27,5 @@ for library in libc.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2; do
 done
 ln -sf libpthread.so.0 "$out/libpthread.so"
 ln -sf libdl.so.2 "$out/libdl.so"
-# atexit and pthread_atfork are code in every program, not in libc.so.6.
+# atexit and pthread_atfork are linked statically, and are not in libc.so.6.
 echo "INPUT(libc.so.6 -lc_nonshared AS_NEEDED($loader))" >"$out/libc.so"

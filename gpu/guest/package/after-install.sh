@@ -1,6 +1,6 @@
 #!/bin/sh
-# Of the package, after its files came: dpkg says "configure", rpm how many versions there
-# are.
+# Runs after the package's files are installed. The argument is "configure" with dpkg, and the number
+# of installed versions with rpm.
 set -e
 case $1 in
 configure | [0-9]*) exec /usr/lib/basalt/setup ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Of the package, after its files went.
+# Runs after the package's files are removed.
 set -e
 case $1 in
 remove | 0)

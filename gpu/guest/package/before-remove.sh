@@ -1,6 +1,6 @@
 #!/bin/sh
-# Of the package, before its files go: "remove" of dpkg, 0 of rpm, and not before an
-# upgrade.
+# Runs before the package's files are removed. The argument is "remove" with dpkg and 0 with rpm; it
+# differs if this is an upgrade.
 set -e
 case $1 in
 remove | 0) exec /usr/lib/basalt/setup --remove ;;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes packages of the guest tools from what "make -C gpu/guest" has built, for the disc
-# and for whoever keeps a repository: build/guest/packages/basalt-vgpu-tools…, .deb and
-# .rpm for x86-64 and arm64 with glibc, and .tar.xz with all that is on the disc. The same
-# tree gives the same bytes.
+# Builds packages of the guest tools from the results of "make -C gpu/guest", for the disc and
+# for package repositories: build/guest/packages/basalt-vgpu-tools…, .deb and .rpm for x86-64
+# and arm64 with glibc, and .tar.xz with everything that is on the disc. The builds are
+# reproducible: the same tree gives the same bytes.
 #
-# VERSION, ARCHS, FORMATS and OUT name other ones than those.
+# VERSION, ARCHS, FORMATS and OUT replace the defaults.
 #
-# install.sh puts a package's files into a folder, and nfpm packs that folder: there is one
-# list of them.
+# install.sh installs a package's files in a folder, and nfpm packs that folder, so that the
+# list of files exists only once.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,7 +32,7 @@ parts=(arm64 bin demo include install.sh kernel lib musl report setup)
 for part in "${parts[@]}"; do [ -e "$build/guest/$part" ] || die "$build/guest has no $part: run make build"; done
 [ -x "$nfpm" ] || die "$nfpm is not there: run make tools"
 
-# What they are made from: nothing to do the second time.
+# Do nothing if the inputs have not changed since the last build.
 stamp=$out/.inputs
 want=$({
 	echo "$version $SOURCE_DATE_EPOCH ${archs[*]} ${formats[*]}"
@@ -51,15 +51,15 @@ mkdir "$disc"
 (cd "$build/guest" && cp -r "${parts[@]}" "$disc/")
 rm -f "$disc"/*/.symbols
 echo "$version" >"$disc/version"
-# What is for debuggers alone is two thirds of it.
+# Debug information is two thirds of the size.
 for folder in "" arm64/ musl/; do
 	strip=strip
 	[ "$folder" != arm64/ ] || strip=aarch64-linux-gnu-strip
 	find "$disc/$folder"{lib,demo,bin/cuda-info,bin/nvidia-smi} -type f -exec "$strip" --strip-debug {} +
 done
 
-# contents FOLDER: nfpm's list of what lies there. The package owns the folders that are
-# the guest tools' alone.
+# contents FOLDER: prints nfpm's list of the files in a folder. The package owns the folders
+# that only the guest tools use.
 contents() {
 	(cd "$1" && find . -mindepth 1 -printf '%P\t%y\t%m\t%l\n' | sort) | while IFS=$'\t' read -r path type mode target; do
 		case $type in
@@ -95,7 +95,7 @@ if [[ " ${formats[*]} " = *" tar.xz "* ]]; then
 		xz -1 >"$work/$name-$version.tar.xz"
 fi
 
-# All of this version or none.
+# Replace all packages together.
 rm -f "$out/$name"*
 find "$work" -maxdepth 1 -type f -name "$name*" -exec mv {} "$out/" \;
 echo "$want" >"$stamp"

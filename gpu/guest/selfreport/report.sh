@@ -1,14 +1,13 @@
 #!/bin/sh
-# Prints what this machine has of what a vGPU needs, for its host and for install.sh: a
-# line "basalt-report 1" and lines KEY=VALUE, which selfreport.go reads. It changes
-# nothing, and where all is well it starts no program: in a machine that is emulated each
-# is felt.
+# Reports whether this machine has what a vGPU needs, for its host and for install.sh: it prints
+# a line "basalt-report 1" and lines KEY=VALUE, which selfreport.go parses. It changes nothing.
+# If the driver is bound it starts no program, because each is slow in an emulated machine.
 #
-# BASALT_ROOT=/mnt/root    looks at a mounted system
-# BASALT_RELEASE=VERSION    at another kernel than the one that runs
+# BASALT_ROOT=/mnt/root    examines a mounted system
+# BASALT_RELEASE=VERSION    examines another kernel than the running one
 root=${BASALT_ROOT:-}
 
-# first FILE: sets "value" to the file's first line, or to nothing.
+# first FILE: sets "value" to the file's first line, or to an empty value.
 first() {
 	value=
 	[ ! -r "$root$1" ] || IFS= read -r value <"$root$1" || :
@@ -35,7 +34,7 @@ done
 echo "driver=$driver"
 [ "$driver" = none ] || exit 0
 
-# Why there is none. Where there is no vGPU there need not be one.
+# The reasons why no driver is bound. Without a vGPU none is needed.
 device=none
 for d in "$root"/sys/bus/pci/devices/*; do
 	[ -r "$d/vendor" ] && [ -r "$d/device" ] || continue
@@ -58,8 +57,8 @@ done
 echo "modeset=$modeset"
 echo "blocked=${blocked#"$root"}"
 
-# option NAME: sets "value" to y, m or n, or to nothing where the kernel's configuration
-# is not there to be read.
+# option NAME: sets "value" to y, m or n, or to an empty value if the kernel's configuration
+# cannot be read.
 option() {
 	value=
 	for f in "/boot/config-$kernel" "/lib/modules/$kernel/config" "/usr/lib/modules/$kernel/config"; do

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # kept.sh GUEST PROGRAM ARGUMENT…: builds a CUDA program by GUEST/bin/basalt-clang with the
-# arguments, which takes a second or more, or has it from where another clone on this
-# machine built the same (installer/dev/cache.sh). Called by the Makefile in gpu/guest.
+# arguments, which takes a second or more, or gets it from the cache if another clone on this
+# machine has built the same program (installer/dev/cache.sh). The Makefile in gpu/guest
+# calls it.
 set -euo pipefail
 
 guest=$1 program=$2
 shift 2
 
-# What the program is made of: the compiler, its C++ library, our headers and library, and
-# the arguments with what is in the files that they name.
+# Prints all inputs of the program: the compiler, its C++ library, our headers and library, the
+# arguments, and the content of the files that they name.
 made_of() {
 	"${BASALT_CLANG:-clang++-19}" --version
 	gcc --version
@@ -20,7 +21,7 @@ made_of() {
 }
 key=$(made_of "$@" | sha256sum | cut -c1-32)
 name=$(basename "$program")
-build() { # GUEST NAME ARGUMENT… FOLDER, as cache.sh calls it
+build() { # cache.sh calls it with GUEST NAME ARGUMENT… FOLDER
 	local guest=$1 name=$2 folder=${!#}
 	shift 2
 	"$guest/bin/basalt-clang" -o "$folder/$name" "${@:1:$#-1}"
