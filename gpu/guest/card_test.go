@@ -12,7 +12,7 @@ import (
 var packed = os.Getenv("BASALT_GUEST")
 
 // Reasons why a physical GPU fails a test of the library. A program sees the same
-// behaviour on that GPU without Basalt.
+// behavior on that GPU without Basalt.
 const (
 	faultsSpread = "a fault of one context ends the others of the process too"
 	ownManaged   = "managed variables of modules are refused (decision 44)"

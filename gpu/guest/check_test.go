@@ -36,7 +36,7 @@ func TestCheckLooksAgain(t *testing.T) {
 		script("bin/nvidia-smi", `d=$(dirname "$0"); n=$(($(cat "$d/runs" 2>/dev/null || echo 0) + 1)); echo $n >"$d/runs"; `+c.smi)
 		out, err := exec.Command("sh", "-c", `. ./setup.sh; libdir=$1 rundir=$1/run check_pause=0; setup_check`, "sh", dir).CombinedOutput()
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", c.what, err, out)
+			t.Fatalf("setup_check, %s: %v\n%s", c.what, err, out)
 		}
 		read := func(name string) string {
 			t.Helper()

@@ -251,7 +251,7 @@ func TestNullGPU(t *testing.T) {
 	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU/worker=asleep\t100\t", "AllocFree\t",
 		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
 		if !strings.Contains(got, "BenchmarkPath"+row) {
-			t.Errorf("the benchmark printed no sample of %q; it printed\n%s", row, got)
+			t.Errorf("the benchmark printed no sample of %q, want one; it printed\n%s", row, got)
 		}
 	}
 	patience.Until(t, 30*time.Second, "all memory is free", func() bool {

@@ -37,7 +37,7 @@ func (g *gpud) holding(t *testing.T) (pid int, end func()) {
 	return cmd.Process.Pid, func() {
 		t.Helper()
 		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-			t.Error(err)
+			t.Errorf("end the program that holds memory: %v", err)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestNvidiaSMILoop(t *testing.T) {
 		}
 	}
 	if err := out.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the output of nvidia-smi: %v", err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("nvidia-smi -lms exited with status 0 after its output was closed, want a failure")

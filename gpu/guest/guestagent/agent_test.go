@@ -222,7 +222,7 @@ func TestShutdown(t *testing.T) {
 func TestAsQEMUs(t *testing.T) {
 	theirs, err := exec.LookPath("qemu-ga")
 	if err != nil {
-		t.Fatal("qemu-ga is not installed (installer/dev/setup.sh does): ", err)
+		t.Fatal("qemu-ga is not installed (installer/dev/setup.sh installs it): ", err)
 	}
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")

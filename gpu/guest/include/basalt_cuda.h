@@ -1,7 +1,7 @@
-/* The CUDA driver API, as much of it as this library implements. Names, values
- * and layouts are those of NVIDIA's public documentation ("CUDA Driver API").
- * Programs that link with this library may use it in place of cuda.h: as
- * there, the plain names are macros for the current versions. */
+/* The part of the CUDA driver API that this library implements. Names, values and layouts are
+ * those of NVIDIA's public documentation ("CUDA Driver API"). Programs that link with this
+ * library may use it in place of cuda.h: as there, the names without a suffix are macros for the
+ * current versions. */
 #ifndef BASALT_CUDA_H
 #define BASALT_CUDA_H
 
@@ -118,7 +118,7 @@ enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, CU_MEMORYTYPE_ARRAY = 3
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2, CU_MEMHOSTALLOC_WRITECOMBINED = 4 };
 enum { CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
 
-/* Managed memory */
+/* Managed memory. */
 enum { CU_DEVICE_CPU = -1, CU_DEVICE_INVALID = -2 };
 enum { CU_MEM_ATTACH_GLOBAL = 1, CU_MEM_ATTACH_HOST = 2, CU_MEM_ATTACH_SINGLE = 4 };
 enum {
@@ -143,7 +143,7 @@ enum {
 	CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
 };
 
-/* Memory pools */
+/* Memory pools. */
 struct CUmemLocation {
 	int type, id;
 };
@@ -175,7 +175,7 @@ struct CUmemPoolProps {
 	unsigned char reserved[56];
 };
 
-/* Copies with attributes, and batches of them */
+/* Copies with attributes, and batches of them. */
 enum { CU_MEMCPY_SRC_ACCESS_ORDER_STREAM = 1, CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 2, CU_MEMCPY_SRC_ACCESS_ORDER_ANY = 3 };
 enum { CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 1 };
 enum { CU_MEMCPY_OPERAND_TYPE_POINTER = 1, CU_MEMCPY_OPERAND_TYPE_ARRAY = 2 };
@@ -209,10 +209,10 @@ struct CUDA_MEMCPY3D_BATCH_OP {
 	unsigned int flags;
 };
 
-/* Errors in words */
+/* The error log. */
 enum { CU_LOG_LEVEL_ERROR = 0, CU_LOG_LEVEL_WARNING = 1 };
 
-/* Arrays, textures and surfaces */
+/* Arrays, textures and surfaces. */
 enum {
 	CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
 	CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
@@ -286,7 +286,8 @@ struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
 	unsigned long long offset, size;
 	unsigned int flags, reserved[16];
 };
-/* The end of a resource is for newer drivers; the beginning is the driver's own. */
+/* Resources. The last members are reserved for newer drivers; the first ones are internal data of
+ * the driver. */
 enum { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 };
 enum { CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1, CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2 };
 enum { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
@@ -410,7 +411,7 @@ union CUstreamBatchMemOpParams_union {
 			uint64_t value64;
 		};
 		unsigned int flags;
-		CUdeviceptr alias; /* the driver's own */
+		CUdeviceptr alias; /* internal to the driver */
 	} waitValue, writeValue;
 	struct {
 		int operation;
@@ -496,12 +497,12 @@ struct CUctxCreateParams {
 	void *cigParams;
 };
 
-/* How a kernel finds a tensor: only the driver knows what it holds. */
+/* The description of a tensor for kernels. Its content is opaque. */
 struct CUtensorMap {
 	cuuint64_t opaque[16];
 } __attribute__((aligned(64)));
 
-/* What is passed by value. */
+/* Handles that are passed by value. */
 struct CUipcEventHandle {
 	char reserved[64];
 };

@@ -45,11 +45,11 @@ func (m machine) report(t *testing.T) Report {
 		cmd.Env = append(os.Environ(), "BASALT_ROOT="+root)
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%v: %v", shell, err)
+			t.Fatalf("run the script with %v: %v", shell, err)
 		}
 		r, err := Parse(out)
 		if err != nil {
-			t.Fatalf("%v: %v\n%s", shell, err, out)
+			t.Fatalf("parse the output with %v: %v\n%s", shell, err, out)
 		}
 		if i > 0 && r != last {
 			t.Errorf("report by %v = %+v, want %+v as by the shell before it", shell, r, last)

@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct window) == BSLT_WINDOW_ENTRY_SIZE, "window");
 struct lane {
 	_Alignas(64) _Atomic uint32_t put; /* units enqueued since the beginning */
 	pthread_mutex_t lock;              /* guards marked and the lane's slot */
-	bool marked;                       /* a mark has been put into its slot */
+	bool marked;                       /* a mark was enqueued with its slot */
 	pthread_mutex_t drained_lock;      /* guards the next two */
 	uint64_t drained_stream;           /* the last stream that stream_drained recorded in this lane */
 	uint64_t drained_at;

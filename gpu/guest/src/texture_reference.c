@@ -255,7 +255,7 @@ static int snapshot(const void *h, bool surface, struct reference *copy)
 #define GET(handle, out, valid, member)                                                                                \
 	do {                                                                                                           \
 		struct reference r;                                                                                    \
-		TRY(snapshot(handle, false, &r));                                                                          \
+		TRY(snapshot(handle, false, &r));                                                                      \
 		if (!(out) || !(valid))                                                                                \
 			return CUDA_ERROR_INVALID_VALUE;                                                               \
 		*(out) = r.sampler.member;                                                                             \
@@ -296,7 +296,7 @@ CUDA_API CUresult cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float
 {
 	struct reference r;
 
-	TRY(look(hTexRef, false, &r));
+	TRY(snapshot(hTexRef, false, &r));
 	if (!pminMipmapLevelClamp || !pmaxMipmapLevelClamp)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pminMipmapLevelClamp = r.sampler.minMipmapLevelClamp;
@@ -308,7 +308,7 @@ CUDA_API CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
 	struct reference r;
 
-	TRY(look(hTexRef, false, &r));
+	TRY(snapshot(hTexRef, false, &r));
 	if (!pBorderColor)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(pBorderColor, r.sampler.borderColor, sizeof r.sampler.borderColor);
@@ -319,7 +319,7 @@ CUDA_API CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, 
 {
 	struct reference r;
 
-	TRY(look(hTexRef, false, &r));
+	TRY(snapshot(hTexRef, false, &r));
 	if (pFormat)
 		*pFormat = r.format;
 	if (pNumChannels)
@@ -381,7 +381,7 @@ CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexR
 	struct function *f;
 	uint64_t module;
 
-	TRY(look(hTexRef, false, &r));
+	TRY(snapshot(hTexRef, false, &r));
 	TRY(function_resolve(hfunc, &f));
 	module = f->module;
 	object_put(f);
