@@ -42,9 +42,9 @@ var notOnRealCard = map[string]string{
 	"full_streams":   "the card takes launches faster than a soft GPU, and streams fill later",
 }
 
-// counts reports whether a test allocates all memory of the vGPU, or measures how much is
+// needsAllMemory reports whether a test allocates all memory of the vGPU, or measures how much is
 // free. No other test may run at the same time.
-func counts(name string) bool {
+func needsAllMemory(name string) bool {
 	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context", "ipc_", "mapping_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -71,7 +71,7 @@ func TestCardAPI(t *testing.T) {
 			switch reason := notOnCard[name]; {
 			case notOnRealCard[name] != "", reason == noWaits, reason == noConditions, reason == noOutput:
 				continue
-			case counts(name):
+			case needsAllMemory(name):
 				last = append(last, name)
 			default:
 				t.Run(name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func TestNestedAPI(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if seldom(name) {
+			if longLayerOnly(name) {
 				layer.NeedLong(t, "TestAPI/"+name)
 			}
 			g.run(t, object("api"), name)
@@ -83,10 +83,10 @@ func TestNestedAPI(t *testing.T) {
 	}
 }
 
-// seldom reports whether a test runs in the long layer only: it takes long (full_streams,
+// longLayerOnly reports whether a test runs in the long layer only: it takes long (full_streams,
 // whose kernels use all processors), or tests what the library does by itself and what does
 // not depend on the GPU.
-func seldom(name string) bool {
+func longLayerOnly(name string) bool {
 	for _, prefix := range []string{"full_streams", "capture_", "good_graph_", "good_capture", "graph_memory_", "kept_", "library_"} {
 		if strings.HasPrefix(name, prefix) && name != "capture_attributes" {
 			return true

@@ -15,9 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// holding starts a program that holds 16 MiB of the vGPU until its input ends, and returns
+// startHolder starts a program that holds 16 MiB of the vGPU until its input ends, and returns
 // its process ID. end ends the program and fails the test if it fails.
-func (g *gpud) holding(t *testing.T) (pid int, end func()) {
+func (g *gpud) startHolder(t *testing.T) (pid int, end func()) {
 	t.Helper()
 	cmd := g.command(t, object("nvml-names"), "hold", made("lib", "libcuda.so.1"))
 	in, err := cmd.StdinPipe()
@@ -48,7 +48,7 @@ func TestNvidiaSMI(t *testing.T) {
 	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
 		t.Errorf("-L printed %q, want %q at its start and a UUID", got, "GPU 0: ")
 	}
-	pid, end := g.holding(t)
+	pid, end := g.startHolder(t)
 	for i, line := range strings.Split(strings.TrimSpace(g.run(t, smi)), "\n") {
 		if i > 0 && line != "" && len(line) != 91 {
 			t.Errorf("line %d of the table has %d columns, want 91: %s", i, len(line), line)
@@ -150,7 +150,7 @@ func TestNvidiaSMIFields(t *testing.T) {
 // The XML report has the elements that tools read.
 func TestNvidiaSMIXML(t *testing.T) {
 	g := startGPUD(t)
-	pid, end := g.holding(t)
+	pid, end := g.startHolder(t)
 	defer end()
 	var log struct {
 		XMLName xml.Name `xml:"nvidia_smi_log"`

@@ -48,15 +48,15 @@ func parseRequest(env map[string]string, gpus int) (request, error) {
 			return request{libraries: true, devices: []string{all}}, nil
 		}
 		if n, err := strconv.ParseUint(name, 10, 31); err != nil || n >= uint64(gpus) {
-			return request{}, fmt.Errorf("the container requests GPU %q (%s=%s), but %s", name, visibleDevices, asked, choice(gpus))
+			return request{}, fmt.Errorf("the container requests GPU %q (%s=%s), but %s", name, visibleDevices, asked, availableGPUs(gpus))
 		}
 		r.devices = append(r.devices, name)
 	}
 	return r, nil
 }
 
-// choice describes, for an error message, the GPUs that a container can request.
-func choice(gpus int) string {
+// availableGPUs describes, for an error message, the GPUs that a container can request.
+func availableGPUs(gpus int) string {
 	switch gpus {
 	case 0:
 		return "this machine has none"

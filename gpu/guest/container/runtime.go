@@ -22,10 +22,10 @@ type call struct {
 	log, format string // the values of --log and --log-format
 }
 
-// valued lists the options of runc and crun whose value may be the next argument. The value
+// valueOptions lists the options of runc and crun whose value may be the next argument. The value
 // of an option that is missing here would be mistaken for the command. The only effect would
 // be that the container gets no GPU.
-var valued = []string{"log", "log-format", "log-level", "root", "criu", "rootless", "cgroup-manager",
+var valueOptions = []string{"log", "log-format", "log-level", "root", "criu", "rootless", "cgroup-manager",
 	"bundle", "b", "pid-file", "console-socket", "preserve-fds"}
 
 // parseCall reads the arguments of an OCI runtime, without its name.
@@ -43,7 +43,7 @@ func parseCall(args []string) call {
 			break
 		}
 		name, value, has := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		if !has && slices.Contains(valued, name) && i+1 < len(args) {
+		if !has && slices.Contains(valueOptions, name) && i+1 < len(args) {
 			i++
 			value = args[i]
 		}

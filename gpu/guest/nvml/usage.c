@@ -52,7 +52,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType
 }
 
 /* Returns the time of the host's last sample, or 0 if the host does not send samples. */
-static unsigned long long seen(const struct vgpu_status *v)
+static unsigned long long last_sample_time(const struct vgpu_status *v)
 {
 	return v->sample_count ? v->samples[v->sample_count - 1].at : 0;
 }
@@ -66,7 +66,7 @@ static unsigned int busy(const struct vgpu_status *v, void *out, void (*note)(vo
 		if (v->accounted[i].end)
 			continue;
 		if (note)
-			note(out, n, &v->accounted[i], seen(v));
+			note(out, n, &v->accounted[i], last_sample_time(v));
 		n++;
 	}
 	return n;
@@ -92,7 +92,7 @@ static nvmlReturn_t processes(nvmlDevice_t device, unsigned long long since, uns
 
 	STATUS(device, count, v);
 	room = out ? *count : 0;
-	n = seen(&v) > since ? busy(&v, NULL, NULL) : 0;
+	n = last_sample_time(&v) > since ? busy(&v, NULL, NULL) : 0;
 	if (n == 0)
 		r = v.accounted_count || v.sample_count ? NVML_ERROR_NOT_FOUND : NVML_ERROR_NOT_SUPPORTED;
 	else if (n > room)

@@ -142,7 +142,7 @@ static void usage(FILE *out)
 }
 
 /* Reports whether an option changes the GPU. */
-static bool changes(const char *a)
+static bool changes_gpu(const char *a)
 {
 	static const char *const options[] = {
 		"-pm", "--persistence-mode", "-e", "--ecc-config", "-p", "--reset-ecc-errors", "-c", "--compute-mode", "--gom", "-r", "--gpu-reset",
@@ -231,7 +231,7 @@ static int with_argument(struct asked *o, size_t which, const char *a)
 }
 
 /* Handles an option without an argument. Returns -1 if it is not one. */
-static int alone(struct asked *o, const char *a)
+static int flag_option(struct asked *o, const char *a)
 {
 	static const struct {
 		const char *brief, *full;
@@ -257,7 +257,7 @@ static int alone(struct asked *o, const char *a)
 static int option(struct asked *o, int argc, char **argv, int *i)
 {
 	const char *a = argv[*i];
-	int rc = alone(o, a);
+	int rc = flag_option(o, a);
 
 	if (rc >= 0)
 		return rc;
@@ -269,7 +269,7 @@ static int option(struct asked *o, int argc, char **argv, int *i)
 		if (strcmp(a, options[k].brief) == 0 || strcmp(a, options[k].full) == 0)
 			return *i + 1 < argc ? with_argument(o, k, argv[++*i]) : wrong(a, "an argument is missing");
 	}
-	if (changes(a)) {
+	if (changes_gpu(a)) {
 		fprintf(stderr, "nvidia-smi: %s: Insufficient Permissions: only the host's operator can change the card\n", a);
 		return EXIT_PERMISSION;
 	}
@@ -304,7 +304,7 @@ static int once(FILE *out, const struct asked *o, nvmlDevice_t device, bool firs
 	}
 }
 
-static int show(const struct asked *o)
+static int print_output(const struct asked *o)
 {
 	FILE *out = o->file ? fopen(o->file, "w") : stdout;
 	nvmlDevice_t device;
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		return smi_topology(stdout, argc - 2, argv + 2);
 	if ((rc = parse(&o, argc, argv)) != 0 || (rc = smi_open()) != 0)
 		return rc;
-	rc = show(&o);
+	rc = print_output(&o);
 	smi_close();
 	return rc;
 }

@@ -6,7 +6,7 @@
 #define LINE "+-----------------------------------------------------------------------------------------+\n"
 
 /* Shortens a text to room bytes: three dots and its end. */
-static const char *tail(const char *text, size_t room, char *out)
+static const char *shorten_to_end(const char *text, size_t room, char *out)
 {
 	size_t n = strlen(text);
 
@@ -18,7 +18,7 @@ static const char *tail(const char *text, size_t room, char *out)
 }
 
 /* Shortens a text to its start, because model names differ there. */
-static const char *head(const char *text, size_t room, char *out)
+static const char *shorten_to_start(const char *text, size_t room, char *out)
 {
 	if (strlen(text) <= room)
 		return text;
@@ -29,7 +29,7 @@ static const char *head(const char *text, size_t room, char *out)
 
 /* Replaces bytes that are not printable ASCII by question marks, so that each byte is one column,
  * and a name can neither shift the table nor send control codes to a terminal. */
-static void plain(char *out, size_t size, const char *text)
+static void replace_unprintable(char *out, size_t size, const char *text)
 {
 	size_t i = 0;
 
@@ -49,7 +49,7 @@ static void draw_device(FILE *out, const struct smi_view *v)
 	char name[sizeof v->name], cut[64], memory[64], power[32] = "N/A", limit[24] = "N/A", degrees[16] = "N/A", load[16];
 	char fan[16] = "N/A", state[16] = "N/A", errors[32] = "N/A";
 
-	plain(name, sizeof name, v->name);
+	replace_unprintable(name, sizeof name, v->name);
 	if (v->degrees >= 0)
 		snprintf(degrees, sizeof degrees, "%dC", v->degrees);
 	if (v->watts >= 0)
@@ -66,7 +66,7 @@ static void draw_device(FILE *out, const struct smi_view *v)
 		snprintf(errors, sizeof errors, "%lld", v->errors);
 	snprintf(memory, sizeof memory, "%lluMiB / %6lluMiB", mib(v->used), mib(v->total));
 	snprintf(load, sizeof load, "%u%%", v->load);
-	fprintf(out, "|   0  %-26s      On |   %16.16s Off | %20.20s |\n", head(name, 26, cut), v->bus, errors);
+	fprintf(out, "|   0  %-26s      On |   %16.16s Off | %20.20s |\n", shorten_to_start(name, 26, cut), v->bus, errors);
 	fprintf(out, "| %3.3s  %4.4s    %-3.3s       %8.8s / %5.5s | %22.22s | %7.7s      Default |\n", fan, degrees, state, power, limit, memory, load);
 	fputs("|                                         |                        |                  N/A |\n", out);
 }
@@ -85,8 +85,8 @@ static void draw_processes(FILE *out, const struct smi_view *v)
 	for (unsigned int i = 0; i < v->process_count; i++) {
 		const struct smi_process *p = &v->processes[i];
 
-		plain(name, sizeof name, p->name);
-		fprintf(out, "|    0   N/A  N/A  %9u      C   %-38s %9lluMiB |\n", p->pid, tail(name, 38, cut), mib(p->bytes));
+		replace_unprintable(name, sizeof name, p->name);
+		fprintf(out, "|    0   N/A  N/A  %9u      C   %-38s %9lluMiB |\n", p->pid, shorten_to_end(name, 38, cut), mib(p->bytes));
 	}
 	fputs(LINE, out);
 }
@@ -96,7 +96,7 @@ void smi_draw(FILE *out, const struct smi_view *v, const struct tm *when)
 	char text[64], driver[80], cuda[16];
 
 	strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", when);
-	plain(driver, sizeof driver, v->driver);
+	replace_unprintable(driver, sizeof driver, v->driver);
 	snprintf(cuda, sizeof cuda, "%d.%d", v->cuda / 1000, v->cuda % 1000 / 10);
 	fprintf(out, "%s\n" LINE, text);
 	fprintf(out, "| NVIDIA-SMI %-22.22s Driver Version: %-14.14s CUDA Version: %-8.8s |\n", driver, driver, cuda);

@@ -6,7 +6,7 @@
 
 #include "smi.h"
 
-static void say(struct value *v, nvmlReturn_t r, unsigned long long n)
+static void number(struct value *v, nvmlReturn_t r, unsigned long long n)
 {
 	if (r == NVML_SUCCESS)
 		snprintf(v->text, sizeof v->text, "%llu", n);
@@ -71,7 +71,7 @@ void v_count(nvmlDevice_t d, struct value *v)
 	unsigned int n = 0;
 
 	(void)d;
-	say(v, nvmlDeviceGetCount_v2(&n), n);
+	number(v, nvmlDeviceGetCount_v2(&n), n);
 }
 
 #define NUMBER(name, type, call)                                                                                       \
@@ -79,7 +79,7 @@ void v_count(nvmlDevice_t d, struct value *v)
 	{                                                                                                              \
 		type n = 0;                                                                                            \
 		nvmlReturn_t r = call;                                                                                 \
-		say(v, r, n);                                                                                          \
+		number(v, r, n);                                                                                          \
 	}
 NUMBER(v_index, unsigned int, nvmlDeviceGetIndex(d, &n))
 NUMBER(v_minor, unsigned int, nvmlDeviceGetMinorNumber(d, &n))
@@ -208,7 +208,7 @@ PCI(v_sub_class, "0x%X", subClass)
 	{                                                                                                              \
 		nvmlMemory_v2_t m = {.version = VERSION_nvmlMemory_v2_v2};                                             \
 		nvmlReturn_t r = nvmlDeviceGetMemoryInfo_v2(d, &m);                                                    \
-		say(v, r, m.member >> 20);                                                                             \
+		number(v, r, m.member >> 20);                                                                             \
 	}
 MEMORY(v_memory_total, total)
 MEMORY(v_memory_reserved, reserved)
@@ -220,7 +220,7 @@ void v_gpu(nvmlDevice_t d, struct value *v)
 	nvmlUtilization_t u = {0};
 	nvmlReturn_t r = nvmlDeviceGetUtilizationRates(d, &u);
 
-	say(v, r, u.gpu);
+	number(v, r, u.gpu);
 }
 
 void v_memory(nvmlDevice_t d, struct value *v)
@@ -228,7 +228,7 @@ void v_memory(nvmlDevice_t d, struct value *v)
 	nvmlUtilization_t u = {0};
 	nvmlReturn_t r = nvmlDeviceGetUtilizationRates(d, &u);
 
-	say(v, r, u.memory);
+	number(v, r, u.memory);
 }
 
 static void watts(struct value *v, nvmlReturn_t r, unsigned int milliwatts)

@@ -115,7 +115,7 @@ int advice_prefetched(uint64_t from, uint64_t to, int device)
 }
 
 /* Reduces a to the advice that a and b have in common. */
-static void both(struct advice *a, const struct advice *b)
+static void intersect(struct advice *a, const struct advice *b)
 {
 	a->read_mostly &= b->read_mostly;
 	a->by_device &= b->by_device;
@@ -141,13 +141,13 @@ void advice_get(uint64_t from, uint64_t to, struct advice *a)
 		if (first)
 			*a = parts[i].a;
 		else
-			both(a, &parts[i].a);
+			intersect(a, &parts[i].a);
 		first = false;
 		at = parts[i].to;
 	}
 	pthread_mutex_unlock(&lock);
 	if (at < to)
-		both(a, &none);
+		intersect(a, &none);
 }
 
 void advice_forget(uint64_t from, uint64_t to)

@@ -19,7 +19,7 @@ static bool is_free(struct session *s, uint32_t i)
 }
 
 /* Returns the number of consecutive free chunks from start on, at most want. */
-static uint32_t run(struct session *s, uint32_t start, uint32_t want)
+static uint32_t free_run(struct session *s, uint32_t start, uint32_t want)
 {
 	uint32_t n = 0;
 
@@ -31,12 +31,12 @@ static uint32_t run(struct session *s, uint32_t start, uint32_t want)
 /* Allocates min to want consecutive chunks and returns their number, or 0 if there are not
  * enough now. It uses the first ones in the arena, because recently used chunks are in this
  * processor's caches. */
-static uint32_t take(struct session *s, uint32_t min, uint32_t want, uint32_t *first)
+static uint32_t allocate_chunks(struct session *s, uint32_t min, uint32_t want, uint32_t *first)
 {
 	uint32_t n = 0, i = 0;
 
 	pthread_mutex_lock(&s->chunk_lock);
-	while (i < s->chunk_count && (n = run(s, i, want)) < min)
+	while (i < s->chunk_count && (n = free_run(s, i, want)) < min)
 		i += n + 1; /* the chunk after the run is in use, or the arena ends */
 	if (n < min)
 		n = 0;
@@ -59,7 +59,7 @@ static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint
 
 /* Allocates chunks, and waits for them up to PATIENCE_NANOS; then it returns RES_NOT_READY.
  * It does not wait if an earlier wait failed and no chunks became free since. */
-static int take_soon(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
+static int allocate_soon(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
 {
 	bool crowded = atomic_load_explicit(&s->crowded, memory_order_relaxed);
 	struct pulse pulse = {0, 0};
@@ -68,7 +68,7 @@ static int take_soon(struct session *s, uint32_t min, uint32_t want, uint64_t le
 	uint64_t end = 0;
 	int err;
 
-	while ((n = take(s, min, want, &first)) == 0) {
+	while ((n = allocate_chunks(s, min, want, &first)) == 0) {
 		uint64_t now = now_nanos();
 
 		if ((err = pulse_check(s, &pulse)) != 0)
@@ -96,12 +96,12 @@ static uint32_t chunks(struct session *s, uint64_t len)
 
 int arena_take(struct session *s, uint64_t want, struct piece *p)
 {
-	return take_soon(s, 1, chunks(s, want), want, p);
+	return allocate_soon(s, 1, chunks(s, want), want, p);
 }
 
 bool arena_try(struct session *s, uint64_t want, struct piece *p)
 {
-	uint32_t first, n = take(s, 1, chunks(s, want), &first);
+	uint32_t first, n = allocate_chunks(s, 1, chunks(s, want), &first);
 
 	if (n)
 		*p = piece_of(s, first, n, want);
@@ -129,13 +129,13 @@ static int region_piece(struct session *s, uint64_t len, struct piece *p)
 }
 
 /* Allocates a piece of at least min chunks, or a region. If there is neither, it waits. */
-static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
+static int allocate_piece(struct session *s, uint32_t min, uint64_t len, struct piece *p)
 {
 	unsigned step = 0;
 	int err;
 
 	for (;;) {
-		if ((err = take_soon(s, min, chunks(s, len), len, p)) == RES_NOT_READY)
+		if ((err = allocate_soon(s, min, chunks(s, len), len, p)) == RES_NOT_READY)
 			err = region_piece(s, len, p);
 		if (err != RES_OUT_OF_MEMORY)
 			return err;
@@ -146,12 +146,12 @@ static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
 int piece_get(struct session *s, uint64_t len, struct piece *p)
 {
 	/* At most a quarter of the arena, so that two waiters cannot block each other. */
-	return len <= s->chunk_count / 4 * s->chunk_size ? get(s, chunks(s, len), len, p) : region_piece(s, len, p);
+	return len <= s->chunk_count / 4 * s->chunk_size ? allocate_piece(s, chunks(s, len), len, p) : region_piece(s, len, p);
 }
 
 int piece_get_some(struct session *s, uint64_t want, struct piece *p)
 {
-	return get(s, 1, want, p);
+	return allocate_piece(s, 1, want, p);
 }
 
 void piece_put(struct session *s, struct piece *p)

@@ -98,7 +98,7 @@ void capture_end(struct capture *c)
 /* Finds the stream, if it is capturing. Returns an error if the capture is already
  * invalidated, or if the call would enqueue work in the legacy stream that depends on a
  * capturing stream. */
-static int enter(CUstream h, struct captured_stream **st)
+static int find_capturing(CUstream h, struct captured_stream **st)
 {
 	struct captured_stream *other;
 	uint64_t stream, context;
@@ -139,7 +139,7 @@ static int append(struct captured_stream *st, int made, struct node_params *p)
 		int err;                                                                                               \
                                                                                                                        \
 		pthread_mutex_lock(&graph_lock);                                                                       \
-		err = enter(h, &st);                                                                                   \
+		err = find_capturing(h, &st);                                                                                   \
 		if (err == 0 && st)                                                                                    \
 			err = append(st, made, &p);                                                                    \
 		*done = st != NULL;                                                                                    \
@@ -193,14 +193,14 @@ int capture_allocate(CUstream h, size_t size, CUdeviceptr *address, bool *done)
 	int err;
 
 	pthread_mutex_lock(&graph_lock);
-	err = enter(h, &st);
+	err = find_capturing(h, &st);
 	pthread_mutex_unlock(&graph_lock);
 	*done = st != NULL;
 	if (err || !st)
 		return err;
 	TRY(graph_memory_new(&a, &p)); /* without the lock, because it may wait */
 	pthread_mutex_lock(&graph_lock);
-	if ((err = enter(h, &st)) == 0 && !st)
+	if ((err = find_capturing(h, &st)) == 0 && !st)
 		err = CUDA_ERROR_ILLEGAL_STATE; /* another thread has ended the capture */
 	if (err)
 		params_free(&p);
@@ -219,7 +219,7 @@ int capture_free(CUstream h, CUdeviceptr address, bool *done)
 	int err;
 
 	pthread_mutex_lock(&graph_lock);
-	if ((err = enter(h, &st)) == 0 && st && (err = graph_memory_freed(address, &p)) == 0)
+	if ((err = find_capturing(h, &st)) == 0 && st && (err = graph_memory_freed(address, &p)) == 0)
 		err = append_memory(st, &p);
 	*done = st != NULL;
 	pthread_mutex_unlock(&graph_lock);
@@ -283,7 +283,7 @@ static void event_gone(struct object *o)
 }
 
 /* Records in the event what the stream has captured so far. */
-static int mark(struct event *e, const struct captured_stream *st)
+static int record_in_capture(struct event *e, const struct captured_stream *st)
 {
 	if (!e->fork && !(e->fork = calloc(1, sizeof *e->fork)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -300,14 +300,14 @@ static int record(CUstream h, struct event *e, bool external, bool *done)
 	struct captured_stream *st;
 	struct node_params p;
 
-	TRY(enter(h, &st));
+	TRY(find_capturing(h, &st));
 	*done = st != NULL;
 	if (!st) {
 		e->captured = 0;
 		return 0;
 	}
 	if (!external)
-		return mark(e, st);
+		return record_in_capture(e, st);
 	return append(st, params_event(handle_of(e->o.id), CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p), &p);
 }
 
@@ -323,7 +323,7 @@ int capture_record(CUstream h, struct event *e, bool external, bool *done)
 
 /* Makes a stream wait for an event that was recorded in a capture: the stream joins the
  * capture. */
-static int join(CUstream h, struct captured_stream *st, const struct event *e)
+static int join_capture(CUstream h, struct captured_stream *st, const struct event *e)
 {
 	struct capture *c = capture_of(e->captured);
 	uint64_t stream, context;
@@ -354,13 +354,13 @@ static int wait(CUstream h, struct event *e, bool external, bool *done)
 	struct captured_stream *st;
 	struct node_params p;
 
-	TRY(enter(h, &st));
+	TRY(find_capturing(h, &st));
 	*done = st != NULL;
 	if (external && st)
 		return append(st, params_event(handle_of(e->o.id), CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p), &p);
 	if (e->captured) {
 		*done = true;
-		return join(h, st, e);
+		return join_capture(h, st, e);
 	}
 	if (st && e->recorded) { /* it was recorded outside of the capture */
 		st->c->invalid = true;
@@ -385,7 +385,7 @@ int capture_refuse(CUstream h)
 	int err;
 
 	pthread_mutex_lock(&graph_lock);
-	if ((err = enter(h, &st)) == 0 && st) {
+	if ((err = find_capturing(h, &st)) == 0 && st) {
 		st->c->invalid = true;
 		err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
@@ -444,7 +444,7 @@ int capture_event(struct event *e)
 
 /* Discards a capture whose first stream was destroyed, because it can never end. Its graph is
  * destroyed too. */
-static void lose(struct capture *c)
+static void discard_capture(struct capture *c)
 {
 	struct graph *g = c->given ? NULL : c->graph;
 
@@ -461,7 +461,7 @@ void capture_stream_gone(uint64_t stream)
 		if ((*at)->stream != stream)
 			continue;
 		if (c->origin == stream) {
-			lose(c);
+			discard_capture(c);
 		} else { /* its captured work must still be joined */
 			(*at)->stream = NO_STREAM;
 			(*at)->blocking = false;
@@ -480,7 +480,7 @@ void capture_context_gone(uint64_t context)
 		for (st = captured_streams; st && st->context != context; st = st->next)
 			;
 		if (st)
-			lose(st->c);
+			discard_capture(st->c);
 	} while (st);
 	pthread_mutex_unlock(&graph_lock);
 }

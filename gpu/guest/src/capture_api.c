@@ -85,7 +85,7 @@ CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, 
 }
 
 /* Marks (place = 1) all nodes that the stream's next node would depend on. */
-static int mark(const struct captured_stream *st)
+static int mark_dependencies(const struct captured_stream *st)
 {
 	struct node_list todo = {0};
 	int err = 0;
@@ -117,7 +117,7 @@ static int mark(const struct captured_stream *st)
 /* Checks that the first stream depends on everything that the other streams have captured. */
 static int joined(const struct captured_stream *origin)
 {
-	TRY(mark(origin));
+	TRY(mark_dependencies(origin));
 	for (const struct captured_stream *st = captured_streams; st; st = st->next) {
 		if (st->c != origin->c || st == origin)
 			continue;
@@ -176,7 +176,7 @@ struct info {
 	size_t n;
 };
 
-static int look(CUstream h, struct info *out)
+static int query_capture(CUstream h, struct info *out)
 {
 	struct captured_stream *st;
 	uint64_t stream, context;
@@ -207,7 +207,7 @@ static int locked_look(CUstream h, struct info *out)
 		(void)s;
 		return stream_find(h, &stream, &context, &blocking);
 	}
-	GRAPH_LOCKED(look(h, out));
+	GRAPH_LOCKED(query_capture(h, out));
 }
 
 CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)

@@ -3,7 +3,7 @@
 #include "capture.h"
 #include "launch_flags.h"
 
-static int ask(int *out, CUfunction func, const CUlaunchConfig *config, bool potential)
+static int query_clusters(int *out, CUfunction func, const CUlaunchConfig *config, bool potential)
 {
 	struct bslt_clusters a = {.potential = potential};
 	struct function *f;
@@ -30,11 +30,11 @@ static int ask(int *out, CUfunction func, const CUlaunchConfig *config, bool pot
 
 CUDA_API CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
-	return ask(numClusters, func, config, false);
+	return query_clusters(numClusters, func, config, false);
 }
 
 /* The size of a cluster in config is ignored. */
 CUDA_API CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
-	return ask(clusterSize, func, config, true);
+	return query_clusters(clusterSize, func, config, true);
 }

@@ -30,7 +30,7 @@ static bool is_of(const struct stream *o, uint64_t context, uint64_t green)
 
 /* Calls f for the default stream of a context, which is current, and for its streams that are
  * not ordered with that stream. If green is not 0, it does so for a green context. */
-static int each(uint64_t context, uint64_t green, int (*f)(CUstream h, void *data), void *data)
+static int for_each_stream(uint64_t context, uint64_t green, int (*f)(CUstream h, void *data), void *data)
 {
 	size_t most = object_list(KIND_STREAM, NULL, 0) + 64, n;
 	uint64_t *ids = calloc(most, sizeof *ids);
@@ -58,7 +58,7 @@ static int refuse_captured(CUstream h, void *data)
 	return capture_refuse(h);
 }
 
-static int join(CUstream h, void *to)
+static int order_after_stream(CUstream h, void *to)
 {
 	return order(h, to);
 }
@@ -69,7 +69,7 @@ static int record_all(uint64_t context, uint64_t green, CUevent event)
 	int err;
 
 	TRY(cuStreamCreateWithPriority(&all, CU_STREAM_NON_BLOCKING, 0));
-	if ((err = each(context, green, join, all)) == 0)
+	if ((err = for_each_stream(context, green, order_after_stream, all)) == 0)
 		err = cuEventRecord(event, all);
 	(void)cuStreamDestroy_v2(all);
 	return err;
@@ -118,7 +118,7 @@ static int wait_all(uint64_t context, uint64_t green, CUevent event)
 	uint64_t gate;
 	int err = CUDA_ERROR_INVALID_CONTEXT;
 
-	TRY(each(context, green, wait_one, event));
+	TRY(for_each_stream(context, green, wait_one, event));
 	if ((place = gate_place(context, green, &holder)) != NULL && (err = gate_at(place, &gate)) == 0)
 		err = cuStreamWaitEvent(handle_of(gate), event, 0);
 	object_put(holder);
@@ -153,7 +153,7 @@ static int for_all(const void *h, CUevent event, int (*f)(uint64_t context, uint
 		err = CUDA_ERROR_INVALID_HANDLE;
 	if (!err && (err = current_push(context)) == 0) {
 		if (capturing())
-			err = each(context, green, refuse_captured, NULL);
+			err = for_each_stream(context, green, refuse_captured, NULL);
 		if (!err)
 			err = f(context, green, event);
 		current_leave(context);

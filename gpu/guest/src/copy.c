@@ -11,7 +11,7 @@
 
 /* Reports whether n bytes from p on contain device addresses, so that they cannot be memory
  * of the program. */
-static bool foreign(const void *p, size_t n)
+static bool is_device_address(const void *p, size_t n)
 {
 	return in_window((uintptr_t)p, n) && !host_range((uintptr_t)p, n);
 }
@@ -56,8 +56,8 @@ int stream_wait(CUstream h)
 }
 
 /* Enqueues a command in a stream, and waits for its completion if wait is set. */
-static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
-	       uint32_t inl_len, bool wait)
+static int enqueue(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
+		   uint32_t inl_len, bool wait)
 {
 	uint32_t slot = BSLT_NO_SLOT;
 	int err;
@@ -73,13 +73,13 @@ static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, 
 }
 
 /* Copies without the arena: the data is part of the commands. */
-static int put_inside(struct session *s, uint64_t stream, uint64_t dst, const char *src, size_t n, bool wait)
+static int enqueue_inline(struct session *s, uint64_t stream, uint64_t dst, const char *src, size_t n, bool wait)
 {
 	for (size_t at = 0; at < n; at += BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {stream, dst + at};
 		size_t left = n - at, len = left < BSLT_MAX_INLINE ? left : BSLT_MAX_INLINE;
 
-		TRY(put(s, stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src + at, (uint32_t)len, wait && len == left));
+		TRY(enqueue(s, stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src + at, (uint32_t)len, wait && len == left));
 	}
 	return 0;
 }
@@ -94,14 +94,14 @@ int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src
 	TRY(stream_enter(s, stream, arena_units(s, want)));
 	if ((err = arena_take(s, want, &p)) == RES_NOT_READY) {
 		*staged = want;
-		return put_inside(s, stream, dst, src, want, wait && want == n);
+		return enqueue_inline(s, stream, dst, src, want, wait && want == n);
 	}
 	TRY(err);
 	memcpy(p.bytes, src, p.len);
 	a.src_off = p.off;
 	*staged = a.src_len = p.len;
 	/* The worker frees the chunks. If the session has ended, they are not needed. */
-	return put(s, stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n);
+	return enqueue(s, stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n);
 }
 
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait)
@@ -122,18 +122,18 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!src || foreign(src, n) || !device_range(dst, n))
+	if (!src || is_device_address(src, n) || !device_range(dst, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (n <= BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {a.stream, dst};
 
-		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, wait && must_wait(dst, n));
+		return enqueue(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, wait && must_wait(dst, n));
 	}
 	if (pinned(src, n, &region, &off)) {
 		a.src_off = off;
 		a.src_len = n;
 		a.src_region = region;
-		return put(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
+		return enqueue(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
 	}
 	/* As in CUDA, earlier work of the stream is done when the call returns, but the copy
 	 * itself may not be: its bytes are in the arena. */
@@ -159,7 +159,7 @@ struct flight {
 };
 
 /* Waits for one piece and copies it out of the arena. */
-static int land(struct session *s, struct flight *f)
+static int finish_piece(struct session *s, struct flight *f)
 {
 	int err = slot_wait(s, f->slot).result;
 
@@ -191,13 +191,13 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!dst || foreign(dst, n) || !device_range(src, n))
+	if (!dst || is_device_address(dst, n) || !device_range(src, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (pinned(dst, n, &region, &off)) {
 		a.dst_off = off;
 		a.dst_len = n;
 		a.dst_region = region;
-		return put(s, a.stream, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
+		return enqueue(s, a.stream, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
 	}
 	/* Uses several pieces, so that the worker fills one while this thread empties another. */
 	want = page_up(n / WINDOW);
@@ -225,7 +225,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 			continue;
 		}
 		if (flying) {
-			int e = land(s, &f[first]);
+			int e = finish_piece(s, &f[first]);
 
 			err = err ? err : e;
 			first = (first + 1) % WINDOW;
@@ -255,7 +255,7 @@ int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n)
 		return 0;
 	if (!device_range(dst, n) || !device_range(src, n))
 		return CUDA_ERROR_INVALID_VALUE;
-	return put(s, a.stream, BSLT_OP_COPY_DTOD, 0, &a, sizeof a, NULL, 0, false);
+	return enqueue(s, a.stream, BSLT_OP_COPY_DTOD, 0, &a, sizeof a, NULL, 0, false);
 }
 
 static bool on_device(uint64_t address)
@@ -278,7 +278,7 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 		return copy_to_device(h, dst, (const void *)(uintptr_t)src, n, wait);
 	if (from)
 		return copy_from_device(h, (void *)(uintptr_t)dst, src, n, wait);
-	if (n && (!dst || !src || foreign((void *)(uintptr_t)dst, n) || foreign((void *)(uintptr_t)src, n)))
+	if (n && (!dst || !src || is_device_address((void *)(uintptr_t)dst, n) || is_device_address((void *)(uintptr_t)src, n)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capturing()) {
 		bool done = false;

@@ -9,7 +9,7 @@
 
 /* Reports whether a box is inside an array. The worker checks that too, but its error would
  * be returned by a later call. */
-static bool inside(const struct array *o, const uint64_t at[3], const uint64_t size[3])
+static bool box_inside(const struct array *o, const uint64_t at[3], const uint64_t size[3])
 {
 	const uint64_t most[3] = {o->desc.Width * o->desc.NumChannels * channel_bytes(o->desc.Format), o->desc.Height ? o->desc.Height : 1,
 				  o->desc.Depth ? o->desc.Depth : 1};
@@ -31,7 +31,7 @@ static int array_side(const void *h, uint64_t context, const uint64_t at[3], con
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (o->o.context != context)
 		err = CUDA_ERROR_INVALID_CONTEXT;
-	else if (!inside(o, at, size))
+	else if (!box_inside(o, at, size))
 		err = CUDA_ERROR_INVALID_VALUE;
 	*wire = o->wire;
 	*level = o->level;
@@ -39,7 +39,7 @@ static int array_side(const void *h, uint64_t context, const uint64_t at[3], con
 	return err;
 }
 
-static int put(CUstream h, struct bslt_array_copy *a)
+static int enqueue(CUstream h, struct bslt_array_copy *a)
 {
 	uint64_t context;
 
@@ -78,11 +78,11 @@ static int with_device(CUstream h, struct bslt_array_copy *a, const struct flat 
 	a->pitch = f->side.pitch;
 	a->rows = f->rows;
 	*(f->to_array ? &a->src : &a->dst) = f->side.address;
-	return put(h, a);
+	return enqueue(h, a);
 }
 
 /* Makes one part of a copy with the program's memory. The part fits into tmp. */
-static int through(CUstream h, struct bslt_array_copy *a, const struct flat *f, CUdeviceptr tmp, bool wait)
+static int copy_through(CUstream h, struct bslt_array_copy *a, const struct flat *f, CUdeviceptr tmp, bool wait)
 {
 	size_t slice = a->size[0] * a->size[1];
 
@@ -90,7 +90,7 @@ static int through(CUstream h, struct bslt_array_copy *a, const struct flat *f, 
 	a->rows = a->size[1];
 	*(f->to_array ? &a->src : &a->dst) = tmp;
 	if (!f->to_array)
-		TRY(put(h, a));
+		TRY(enqueue(h, a));
 	for (uint64_t z = 0; z < a->size[2]; z++) {
 		struct side here = {tmp + z * slice, a->size[0], false};
 		struct side there = f->side;
@@ -98,7 +98,7 @@ static int through(CUstream h, struct bslt_array_copy *a, const struct flat *f, 
 		there.address += z * f->rows * there.pitch;
 		TRY(copy_rows(h, f->to_array ? here : there, f->to_array ? there : here, a->size[0], a->size[1], wait));
 	}
-	return f->to_array ? put(h, a) : 0;
+	return f->to_array ? enqueue(h, a) : 0;
 }
 
 /* Makes a copy at once, or slice by slice in parts of as many rows as fit into tmp. */
@@ -108,7 +108,7 @@ static int in_parts(CUstream h, const struct bslt_array_copy *whole, const struc
 	struct flat part = *f;
 
 	if (rows == whole->size[1] * whole->size[2])
-		return through(h, &a, f, tmp, wait);
+		return copy_through(h, &a, f, tmp, wait);
 	for (uint64_t z = 0; z < whole->size[2]; z++) {
 		for (uint64_t y = 0; y < whole->size[1]; y += rows) {
 			a = *whole;
@@ -117,7 +117,7 @@ static int in_parts(CUstream h, const struct bslt_array_copy *whole, const struc
 			(f->to_array ? a.dst_at : a.src_at)[1] += y;
 			(f->to_array ? a.dst_at : a.src_at)[2] += z;
 			part.side.address = f->side.address + (z * f->rows + y) * f->side.pitch;
-			TRY(through(h, &a, &part, tmp, wait));
+			TRY(copy_through(h, &a, &part, tmp, wait));
 		}
 	}
 	return 0;
@@ -162,7 +162,7 @@ int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 	if (a.size[0] == 0 || a.size[1] == 0 || a.size[2] == 0)
 		return 0;
 	if (dst && src)
-		return put(h, &a);
+		return enqueue(h, &a);
 	TRY(flat_side(c, src, &f));
 	return f.side.host ? with_host(h, &a, &f, context, wait) : with_device(h, &a, &f);
 }

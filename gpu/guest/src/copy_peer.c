@@ -46,7 +46,7 @@ static int copy_now(const CUDA_MEMCPY3D *c, CUstream h)
 }
 
 /* Makes one part of a copy: out of one context, and into the other. */
-static int through(const CUDA_MEMCPY3D *part, CUstream from, CUstream to, void *bytes)
+static int copy_through(const CUDA_MEMCPY3D *part, CUstream from, CUstream to, void *bytes)
 {
 	CUDA_MEMCPY3D out = *part, in = *part;
 
@@ -74,7 +74,7 @@ static int in_parts(const CUDA_MEMCPY3D *c, CUstream from, CUstream to, void *by
 				part.srcXInBytes = c->srcXInBytes + x, part.dstXInBytes = c->dstXInBytes + x;
 				part.WidthInBytes = c->WidthInBytes - x < width ? c->WidthInBytes - x : width;
 				part.Height = c->Height - y < rows ? c->Height - y : rows;
-				TRY(through(&part, from, to, bytes));
+				TRY(copy_through(&part, from, to, bytes));
 			}
 		}
 	}

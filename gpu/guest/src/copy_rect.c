@@ -42,7 +42,7 @@ static int copy_any_on_device(CUstream h, uint64_t dst, uint64_t src, size_t n, 
 	return wait ? settle(h, range_synced(src) ? src : dst, n, err) : err;
 }
 
-static int run(CUstream h, const struct side *dst, const struct side *src, size_t n, bool wait)
+static int copy_row(CUstream h, const struct side *dst, const struct side *src, size_t n, bool wait)
 {
 	if (!dst->host && !src->host)
 		return copy_any_on_device(h, dst->address, src->address, n, wait);
@@ -75,15 +75,15 @@ static int copy_rect(CUstream h, struct rect r, bool wait)
 	if (r.width == 0 || r.height == 0)
 		return 0;
 	if (r.height == 1)
-		return run(h, &r.dst, &r.src, r.width, wait);
+		return copy_row(h, &r.dst, &r.src, r.width, wait);
 	if (r.dst.pitch < r.width || r.src.pitch < r.width)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.dst.pitch == r.width && r.src.pitch == r.width)
-		return run(h, &r.dst, &r.src, r.width * r.height, wait);
+		return copy_row(h, &r.dst, &r.src, r.width * r.height, wait);
 	if (r.dst.host && !r.src.host && r.src.pitch <= 4 * r.width && r.src.pitch * r.height <= GATHER_LIMIT)
 		return gather(h, &r);
 	for (size_t y = 0; y < r.height; y++) {
-		TRY(run(h, &r.dst, &r.src, r.width, wait && y == r.height - 1));
+		TRY(copy_row(h, &r.dst, &r.src, r.width, wait && y == r.height - 1));
 		r.dst.address += r.dst.pitch;
 		r.src.address += r.src.pitch;
 	}

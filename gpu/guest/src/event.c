@@ -89,7 +89,7 @@ CUDA_API CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsig
 }
 
 /* Queries or waits for an event. An event that was never recorded counts as done. */
-static int ask(CUevent h, uint16_t op)
+static int query_event(CUevent h, uint16_t op)
 {
 	struct bslt_event_query a;
 	struct event *e;
@@ -115,11 +115,11 @@ static int ask(CUevent h, uint16_t op)
 
 CUDA_API CUresult cuEventSynchronize(CUevent hEvent)
 {
-	return ask(hEvent, BSLT_OP_EVENT_SYNCHRONIZE);
+	return query_event(hEvent, BSLT_OP_EVENT_SYNCHRONIZE);
 }
 
 CUDA_API CUresult cuEventQuery(CUevent hEvent)
 {
-	return ask(hEvent, BSLT_OP_EVENT_QUERY);
+	return query_event(hEvent, BSLT_OP_EVENT_QUERY);
 }
 

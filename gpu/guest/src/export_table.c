@@ -1,6 +1,6 @@
 /* cuGetExportTable: the tables of unnamed functions that NVIDIA's runtime library requests.
  * Their content is known from public projects (ZLUDA, lupine), and from the runtime's
- * behaviour if a slot is missing.
+ * behavior if a slot is missing.
  *
  * A table begins with its size in bytes, except for the one of context storage. Unknown slots
  * contain a function that returns an error, so that programs do not jump to NULL. The table by

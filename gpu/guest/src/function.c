@@ -26,7 +26,7 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 }
 
 /* Stores a value that was set, for cuFuncGetAttribute. */
-static void keep(struct function *f, int attrib, int value)
+static void store_attribute(struct function *f, int attrib, int value)
 {
 	if (attrib < FUNCTION_ATTRIBUTES)
 		__atomic_store_n(&f->info.attributes[attrib], value, __ATOMIC_RELAXED);
@@ -49,7 +49,7 @@ CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
 	TRY(function_resolve(hfunc, &f));
 	a.function = f->o.id;
 	if ((err = function_usable(f)) == 0 && (err = call(s, BSLT_OP_FUNC_SET_ATTRIBUTE, &a, sizeof a).result) == 0)
-		keep(f, attrib, value);
+		store_attribute(f, attrib, value);
 	object_put(f);
 	return err;
 }

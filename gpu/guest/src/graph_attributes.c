@@ -76,7 +76,7 @@ void kernel_attributes_copy(struct kernel_params *to, const struct kernel_params
 }
 
 /* Reports whether a value is the same as the default. */
-static bool plain(int id, const CUkernelNodeAttrValue *v)
+static bool is_default(int id, const CUkernelNodeAttrValue *v)
 {
 	switch (id) {
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: return v->accessPolicyWindow.num_bytes == 0;
@@ -106,7 +106,7 @@ int kernel_attributes_of_stream(CUstream h, struct kernel_params *k)
 			continue;
 		TRY(err);
 		/* This fails for a window over memory that has been freed, which is then omitted. */
-		if (!plain(kernel_attribute_ids[i], &v))
+		if (!is_default(kernel_attribute_ids[i], &v))
 			(void)kernel_attribute_set(k, kernel_attribute_ids[i], &v);
 	}
 	return 0;

@@ -23,7 +23,7 @@ static struct condition *all; /* guarded by lock, like the list's elements */
 
 /* Gives up a reference. With the last, the worker frees the value when the context's work is
  * done. */
-static void put(struct condition *c)
+static void release_condition(struct condition *c)
 {
 	struct condition **at = &all;
 	struct session *s;
@@ -49,7 +49,7 @@ static void put(struct condition *c)
 }
 
 /* Returns a new reference to the condition of a handle, or NULL. */
-static struct condition *get(uint64_t handle)
+static struct condition *acquire_condition(uint64_t handle)
 {
 	struct condition *c;
 
@@ -108,18 +108,18 @@ void conditions_abandon(void)
 void conditions_free(struct graph *g)
 {
 	for (size_t i = 0; i < g->condition_count; i++)
-		put(g->conditions[i]);
+		release_condition(g->conditions[i]);
 	free(g->conditions);
 }
 
 /* Adds the condition to those of the graph. It takes ownership of the reference. */
-static int belongs(CUgraph h, struct condition *c)
+static int add_to_graph(CUgraph h, struct condition *c)
 {
 	struct graph *g = graph_find(h);
 	struct condition **more = g ? realloc(g->conditions, (g->condition_count + 1) * sizeof *more) : NULL;
 
 	if (!more) {
-		put(c);
+		release_condition(c);
 		return g ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 	}
 	g->conditions = more;
@@ -154,7 +154,7 @@ CUDA_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHand
 	all = c;
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&graph_lock);
-	if ((err = belongs(hGraph, c)) == 0)
+	if ((err = add_to_graph(hGraph, c)) == 0)
 		*pHandle_out = address;
 	pthread_mutex_unlock(&graph_lock);
 	return err;
@@ -171,7 +171,7 @@ static bool size_fits(int type, unsigned int size)
 }
 
 /* Allocates memory for size bodies. */
-static int room(struct choice *c, unsigned int size)
+static int allocate_bodies(struct choice *c, unsigned int size)
 {
 	c->size = size;
 	c->handles = calloc(size, sizeof *c->handles);
@@ -186,12 +186,12 @@ void choice_free(struct choice *c)
 	free(c->bodies);
 	free(c->handles);
 	if (c->condition)
-		put(c->condition);
+		release_condition(c->condition);
 }
 
 static int bodies_new(struct choice *c, unsigned int size)
 {
-	TRY(room(c, size));
+	TRY(allocate_bodies(c, size));
 	for (unsigned int i = 0; i < size; i++) {
 		if (!(c->bodies[i] = graph_new(true)))
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -206,7 +206,7 @@ int params_choice(const CUDA_CONDITIONAL_NODE_PARAMS *p, struct node_params *out
 	struct choice c = {.type = p->type};
 	int err;
 
-	if (!size_fits(p->type, p->size) || !(c.condition = get(p->handle)))
+	if (!size_fits(p->type, p->size) || !(c.condition = acquire_condition(p->handle)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (p->ctx && (uintptr_t)p->ctx != c.condition->context)
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -225,7 +225,7 @@ int choice_clone(const struct choice *c, struct choice *out)
 	int err;
 
 	*out = (struct choice){.type = c->type, .condition = condition_get(c->condition)};
-	err = room(out, c->size);
+	err = allocate_bodies(out, c->size);
 	for (unsigned int i = 0; i < c->size && !err; i++)
 		err = graph_clone(c->bodies[i], false, &out->bodies[i]);
 	if (err)

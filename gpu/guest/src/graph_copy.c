@@ -45,7 +45,7 @@ static int end_of(unsigned int type, const void *host, CUdeviceptr dev, struct e
 }
 
 /* Moves the end to its first byte, and finds the memory that contains it. */
-static int place(struct end *e, const struct lowered *l, uint64_t x, uint64_t y, uint64_t z)
+static int resolve_end(struct end *e, const struct lowered *l, uint64_t x, uint64_t y, uint64_t z)
 {
 	uint64_t rows, layers, n;
 	struct range r;
@@ -96,8 +96,8 @@ int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out)
 	dst.slice = dst.pitch * (c->dstHeight ? c->dstHeight : c->Height);
 	TRY(end_of(c->srcMemoryType, c->srcHost, c->srcDevice, &src));
 	TRY(end_of(c->dstMemoryType, c->dstHost, c->dstDevice, &dst));
-	TRY(place(&src, out, c->srcXInBytes, c->srcY, c->srcZ));
-	TRY(place(&dst, out, c->dstXInBytes, c->dstY, c->dstZ));
+	TRY(resolve_end(&src, out, c->srcXInBytes, c->srcY, c->srcZ));
+	TRY(resolve_end(&dst, out, c->dstXInBytes, c->dstY, c->dstZ));
 	if (too_many_rows(out, &src, &dst))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	out->what = src.host ? BSLT_GRAPH_COPY_HTOD : dst.host ? BSLT_GRAPH_COPY_DTOH : BSLT_GRAPH_COPY_DTOD;

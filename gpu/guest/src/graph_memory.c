@@ -24,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct graph_memory *all;      /* guarded by lock, like the list's elements */
 static uint64_t used_most, held_most; /* bytes */
 
-static struct graph_memory *of(uint64_t address)
+static struct graph_memory *find_memory(uint64_t address)
 {
 	struct graph_memory *m = all;
 
@@ -66,7 +66,7 @@ static struct graph_memory *unused(struct graph_memory *m)
 }
 
 /* Has the worker free the memory when the context's work is done. */
-static void finish(struct graph_memory *m)
+static void free_memory(struct graph_memory *m)
 {
 	struct session *s;
 	struct range r;
@@ -137,7 +137,7 @@ int graph_memory_freed(uint64_t address, struct node_params *out)
 	int err = CUDA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&lock);
-	if ((m = of(address)) != NULL && freeable(m)) {
+	if ((m = find_memory(address)) != NULL && freeable(m)) {
 		m->refs++;
 		*out = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_MEM_FREE, .context = m->context, .memory = m};
 		err = 0;
@@ -159,7 +159,7 @@ void graph_memory_put(struct graph_memory *m)
 	m->refs--;
 	m = unused(m);
 	pthread_mutex_unlock(&lock);
-	finish(m);
+	free_memory(m);
 }
 
 uint64_t graph_memory_address(const struct graph_memory *m)
@@ -251,13 +251,13 @@ int graph_memory_free(uint64_t address)
 	int err = CUDA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&lock);
-	if ((m = of(address)) != NULL && m->live) {
+	if ((m = find_memory(address)) != NULL && m->live) {
 		m->live = false;
 		last = unused(m);
 		err = 0;
 	}
 	pthread_mutex_unlock(&lock);
-	finish(last);
+	free_memory(last);
 	return err;
 }
 

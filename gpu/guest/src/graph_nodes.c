@@ -3,7 +3,7 @@
 
 /* Adds a node with the parameters *p that a params_… function has created. made is that
  * function's result, which is returned if it is an error. */
-static int added(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, int made, struct node_params *p)
+static int add_node(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, int made, struct node_params *p)
 {
 	struct graph *g = graph_find(h);
 	struct graph_node *node;
@@ -22,7 +22,7 @@ static int added(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n,
 #define ADD(make)                                                                                                      \
 	do {                                                                                                           \
 		struct node_params p;                                                                                  \
-		GRAPH_LOCKED(added(phGraphNode, hGraph, dependencies, numDependencies, make, &p));                     \
+		GRAPH_LOCKED(add_node(phGraphNode, hGraph, dependencies, numDependencies, make, &p));                     \
 	} while (0)
 
 static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
@@ -102,7 +102,7 @@ static int added_memory(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, si
 
 	TRY(made);
 	given = *p;
-	TRY(added(out, h, deps, n, 0, p));
+	TRY(add_node(out, h, deps, n, 0, p));
 	graph_memory_belongs(&given, graph_find(h));
 	return 0;
 }
@@ -128,7 +128,7 @@ static int added_choice(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, si
 {
 	struct node_params p;
 
-	TRY(added(out, h, deps, n, params_choice(c, &p), &p));
+	TRY(add_node(out, h, deps, n, params_choice(c, &p), &p));
 	c->phGraph_out = p.choice.handles; /* the node owns the array */
 	return 0;
 }
@@ -154,7 +154,7 @@ CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, co
 }
 
 /* Finds a node of a kind. Returns an error if h is not one, or if out is NULL. */
-static int kind(CUgraphNode h, int kind, const void *out, struct graph_node **n)
+static int node_of_kind(CUgraphNode h, int kind, const void *out, struct graph_node **n)
 {
 	*n = node_find(h);
 	return !out || !*n || (*n)->p.kind != kind ? CUDA_ERROR_INVALID_VALUE : 0;
@@ -164,7 +164,7 @@ static int get_kernel(CUgraphNode h, CUDA_KERNEL_NODE_PARAMS *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_KERNEL, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_KERNEL, out, &n));
 	const struct kernel_params *k = &n->p.kernel;
 
 	*out = (CUDA_KERNEL_NODE_PARAMS){k->handle, k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2],
@@ -193,7 +193,7 @@ static int get_copy(CUgraphNode h, CUDA_MEMCPY3D *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEMCPY, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_MEMCPY, out, &n));
 	*out = n->p.copy;
 	return 0;
 }
@@ -207,7 +207,7 @@ static int get_memset(CUgraphNode h, CUDA_MEMSET_NODE_PARAMS *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEMSET, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_MEMSET, out, &n));
 	*out = n->p.set;
 	return 0;
 }
@@ -221,7 +221,7 @@ static int get_host(CUgraphNode h, CUDA_HOST_NODE_PARAMS *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_HOST, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_HOST, out, &n));
 	*out = n->p.host;
 	return 0;
 }
@@ -235,7 +235,7 @@ static int get_child(CUgraphNode h, CUgraph *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_GRAPH, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_GRAPH, out, &n));
 	*out = handle_of(n->p.child->o.id);
 	return 0;
 }
@@ -249,7 +249,7 @@ static int get_event(CUgraphNode h, int k, CUevent *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, k, out, &n));
+	TRY(node_of_kind(h, k, out, &n));
 	*out = handle_of(n->p.event);
 	return 0;
 }
@@ -268,7 +268,7 @@ static int get_allocation(CUgraphNode h, CUDA_MEM_ALLOC_NODE_PARAMS *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, &n));
 	graph_memory_params(n->p.memory, out);
 	return 0;
 }
@@ -282,7 +282,7 @@ static int get_freed(CUgraphNode h, CUdeviceptr *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEM_FREE, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_MEM_FREE, out, &n));
 	*out = graph_memory_address(n->p.memory);
 	return 0;
 }
@@ -293,7 +293,7 @@ CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dp
 }
 
 /* Replaces the parameters of a node by others of the same kind. */
-static int set(CUgraphNode h, int made, struct node_params *p)
+static int set_params(CUgraphNode h, int made, struct node_params *p)
 {
 	struct graph_node *n = node_find(h);
 
@@ -315,7 +315,7 @@ static int set(CUgraphNode h, int made, struct node_params *p)
 #define SET(make)                                                                                                      \
 	do {                                                                                                           \
 		struct node_params p;                                                                                  \
-		GRAPH_LOCKED(set(hNode, make, &p));                                                                    \
+		GRAPH_LOCKED(set_params(hNode, make, &p));                                                                    \
 	} while (0)
 
 CUDA_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
@@ -367,7 +367,7 @@ static int get_attribute(CUgraphNode h, int attr, CUkernelNodeAttrValue *out)
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_KERNEL, out, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_KERNEL, out, &n));
 	return kernel_attribute_get(&n->p.kernel, attr, out);
 }
 
@@ -380,7 +380,7 @@ static int set_attribute(CUgraphNode h, int attr, const CUkernelNodeAttrValue *v
 {
 	struct graph_node *n;
 
-	TRY(kind(h, CU_GRAPH_NODE_TYPE_KERNEL, value, &n));
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_KERNEL, value, &n));
 	return kernel_attribute_set(&n->p.kernel, attr, value);
 }
 
@@ -393,8 +393,8 @@ static int copy_attributes(CUgraphNode dst, CUgraphNode src)
 {
 	struct graph_node *to, *from;
 
-	TRY(kind(src, CU_GRAPH_NODE_TYPE_KERNEL, &src, &from));
-	TRY(kind(dst, CU_GRAPH_NODE_TYPE_KERNEL, &dst, &to));
+	TRY(node_of_kind(src, CU_GRAPH_NODE_TYPE_KERNEL, &src, &from));
+	TRY(node_of_kind(dst, CU_GRAPH_NODE_TYPE_KERNEL, &dst, &to));
 	kernel_attributes_copy(&to->p.kernel, &from->p.kernel);
 	return 0;
 }

@@ -116,7 +116,7 @@ struct queue {
 	size_t head, tail;
 };
 
-static void take(struct order *o, uint32_t f)
+static void append_entry(struct order *o, uint32_t f)
 {
 	bool guest = o->flat[f].guest;
 
@@ -147,7 +147,7 @@ static int sort(struct order *o, const uint32_t *starts, const uint32_t *behind,
 		struct queue *from = ready[0].head < ready[0].tail ? &ready[0] : &ready[1];
 		uint32_t f = from->at[from->head++];
 
-		take(o, f);
+		append_entry(o, f);
 		for (uint32_t k = starts[f]; k < starts[f + 1]; k++) {
 			struct queue *q = &ready[o->flat[behind[k]].guest];
 

@@ -3,7 +3,7 @@
 
 /* Stores the handle of node i, if there is room for it. If the program's array is longer than
  * the list, the rest is filled with NULL. */
-static void give(const struct graph_node *n, size_t i, CUgraphNode *out, size_t room)
+static void store_handle(const struct graph_node *n, size_t i, CUgraphNode *out, size_t room)
 {
 	if (out && i < room)
 		out[i] = n ? handle_of(n->o.id) : NULL;
@@ -17,10 +17,10 @@ static int fill(const struct node_list *l, bool roots, CUgraphNode *out, size_t 
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < l->n; i++)
 		if (!roots || l->at[i]->in.n == 0)
-			give(l->at[i], n++, out, *count);
+			store_handle(l->at[i], n++, out, *count);
 	if (out) {
 		for (size_t i = n; i < *count; i++)
-			give(NULL, i, out, *count);
+			store_handle(NULL, i, out, *count);
 		n = n < *count ? n : *count;
 	}
 	*count = n;
@@ -89,14 +89,14 @@ static int edges(CUgraph h, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData 
 		const struct graph_node *a = g->nodes.at[i];
 
 		for (size_t k = 0; k < a->out.n; k++, n++) {
-			give(a, n, from, *count);
-			give(a->out.at[k], n, to, *count);
+			store_handle(a, n, from, *count);
+			store_handle(a->out.at[k], n, to, *count);
 		}
 	}
 	if (from) {
 		for (size_t i = n; i < *count; i++) {
-			give(NULL, i, from, *count);
-			give(NULL, i, to, *count);
+			store_handle(NULL, i, from, *count);
+			store_handle(NULL, i, to, *count);
 		}
 		n = n < *count ? n : *count;
 	}

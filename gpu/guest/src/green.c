@@ -51,7 +51,7 @@ static CUdevResource resource(uint32_t first, uint32_t count, uint32_t split)
 
 /* Returns the resource of all multiprocessors of the device. It is an error if the device does
  * not support green contexts. */
-static int whole(struct session *s, CUdevResource *r)
+static int all_multiprocessors(struct session *s, CUdevResource *r)
 {
 	struct bslt_multiprocessors a = {0};
 	struct answer n = {.result = CUDA_ERROR_NOT_SUPPORTED};
@@ -64,21 +64,21 @@ static int whole(struct session *s, CUdevResource *r)
 }
 
 /* Checks that this library has created a resource, of the device's multiprocessors. */
-static int known(const CUdevResource *r, struct mark *m)
+static int check_resource(const CUdevResource *r, struct mark *m)
 {
 	CUdevResource all;
 
 	SESSION(s);
 	if (r->type != CU_DEV_RESOURCE_TYPE_SM)
 		return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-	TRY(whole(s, &all));
+	TRY(all_multiprocessors(s, &all));
 	*m = mark_of(r);
 	return m->magic == MARK && m->count != 0 && m->count == r->sm.smCount && m->first < all.sm.smCount && m->count <= all.sm.smCount - m->first
 		       ? 0
 		       : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 }
 
-static int give(const CUdevResource *r, CUdevResource *out, int type)
+static int return_resource(const CUdevResource *r, CUdevResource *out, int type)
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -95,8 +95,8 @@ CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resourc
 	SESSION(s);
 	if (device != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	TRY(whole(s, &all));
-	return give(&all, resource, type);
+	TRY(all_multiprocessors(s, &all));
+	return return_resource(&all, resource, type);
 }
 
 CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type)
@@ -108,7 +108,7 @@ CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resou
 	(void)s;
 	if (!(g = object_get(hCtx, KIND_GREEN)))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	err = give(&g->sm, resource, type);
+	err = return_resource(&g->sm, resource, type);
 	object_put(g);
 	return err;
 }
@@ -132,7 +132,7 @@ static int split_size(const CUdevResource *input, unsigned int flags, unsigned i
 	const unsigned int flags_known = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING | CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
 	unsigned int multiple;
 
-	TRY(known(input, m));
+	TRY(check_resource(input, m));
 	if (m->split) /* a part must become a green context before it can be split */
 		return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 	if (flags & ~flags_known || count > m->count)
@@ -190,7 +190,7 @@ static int join(const CUdevResource *list, unsigned int n, uint32_t *first, uint
 
 	*count = 0;
 	for (unsigned int i = 0; i < n; i++) {
-		TRY(known(&list[i], &m));
+		TRY(check_resource(&list[i], &m));
 		if (i && (m.split != split || split == 0))
 			return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 		for (unsigned int k = 0; k < i; k++) {

@@ -5,7 +5,7 @@
 #include "capture.h"
 
 /* Allocates ordinary memory. Copies of it go through the arena, which is slower. */
-static int plain(struct range *r)
+static int allocate_plain(struct range *r)
 {
 	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -39,7 +39,7 @@ int host_allocate(struct session *s, struct range *r, bool reached)
 		r->region = (struct region){0};
 		if (reached)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		TRY(plain(r));
+		TRY(allocate_plain(r));
 	}
 	if ((err = range_add(SPACE_HOST, r)) != 0)
 		release(s, r);

@@ -22,7 +22,7 @@ static _Atomic uint64_t *word(const struct session *s, size_t i)
 }
 
 /* Removes the memory from the header. Returns false if the worker has freed it. */
-static bool take(const struct session *s, struct kept *k)
+static bool withdraw(const struct session *s, struct kept *k)
 {
 	uint64_t address = k->address;
 
@@ -85,7 +85,7 @@ bool kept_take(struct session *s, uint64_t context, uint64_t size, uint64_t *add
 		if (!kept[i].address || kept[i].size != size || kept[i].context != context)
 			continue;
 		*address = kept[i].address;
-		found = take(s, &kept[i]);
+		found = withdraw(s, &kept[i]);
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
@@ -96,7 +96,7 @@ void kept_drop_context(struct session *s, uint64_t context)
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < BSLT_MAX_KEPT; i++)
 		if (kept[i].address && kept[i].context == context)
-			(void)take(s, &kept[i]);
+			(void)withdraw(s, &kept[i]);
 	pthread_mutex_unlock(&lock);
 }
 

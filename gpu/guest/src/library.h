@@ -27,7 +27,7 @@ struct library {
 	unsigned int options;
 
 	pthread_mutex_t lock; /* guards the members below */
-	pthread_cond_t loads; /* signalled when a load has ended */
+	pthread_cond_t loads; /* signaled when a load has ended */
 	struct managed_variables managed;
 
 	bool gone;            /* it was unloaded, and is not loaded again */

@@ -36,7 +36,7 @@ static size_t line_length(size_t at)
 	return (size_t)((char *)memchr(lines + at, '\n', used - at) - (lines + at)) + 1;
 }
 
-static void keep(const char *line, size_t n)
+static void store_line(const char *line, size_t n)
 {
 	pthread_mutex_lock(&lock);
 	while (used + n > ROOM) {
@@ -68,7 +68,7 @@ static void write_out(const char *line)
 	}
 }
 
-static void tell(int level, char *message, size_t n)
+static void run_callbacks(int level, char *message, size_t n)
 {
 	if (inside)
 		return;
@@ -102,10 +102,10 @@ void log_message(int level, const char *api, const char *format, ...)
 			*c = ' ';
 	n = strlen(line);
 	memcpy(line + n, "\n", 2);
-	keep(line, n + 1);
+	store_line(line, n + 1);
 	write_out(line);
 	line[n] = 0;
-	tell(level, message, n - (size_t)(message - line));
+	run_callbacks(level, message, n - (size_t)(message - line));
 }
 
 void logs_abandon(void)

@@ -86,7 +86,7 @@ static void place_record(void *args, const struct piece *out)
 
 /* Makes a call with a buffer for a record, whose position is at an offset of the arguments. It
  * reads the record into info, even if the command fails. */
-static int ask(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, struct module_info *info)
+static int call_with_record(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, struct module_info *info)
 {
 	struct piece out;
 	struct answer r = {0, 0, 0};
@@ -132,7 +132,7 @@ static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_
 	a.image_len = size;
 	a.image_region = in.number;
 	memcpy((uint8_t *)args + offset, &a, sizeof a);
-	err = ask(s, op, args, args_len, offset + offsetof(struct bslt_image_info, out_off), info);
+	err = call_with_record(s, op, args, args_len, offset + offsetof(struct bslt_image_info, out_off), info);
 	piece_put(s, &in);
 	return err;
 }
@@ -141,7 +141,7 @@ int function_load(struct session *s, uint64_t function, struct module_info *info
 {
 	struct bslt_func_load a = {.function = function};
 
-	return ask(s, BSLT_OP_FUNC_LOAD, &a, sizeof a, offsetof(struct bslt_func_load, out_off), info);
+	return call_with_record(s, BSLT_OP_FUNC_LOAD, &a, sizeof a, offsetof(struct bslt_func_load, out_off), info);
 }
 
 int image_read(const void *image, size_t size, struct module_info *info)

@@ -24,7 +24,7 @@ void places_open(struct session *s)
 /* Finds size free bytes from an address on, and the index at which to insert them. Returns 0 if
  * there are none. A page behind each place stays unused, so that accesses beyond the end are
  * detected. */
-static uint64_t gap(const struct session *s, uint64_t from, uint64_t size, uint64_t align, uint32_t *index)
+static uint64_t find_gap(const struct session *s, uint64_t from, uint64_t size, uint64_t align, uint32_t *index)
 {
 	uint64_t end = s->host.base + s->host.size, at = (from + align - 1) & ~(align - 1);
 	uint32_t i = 0;
@@ -50,9 +50,9 @@ uint64_t place_take(struct session *s, uint64_t size)
 	size += PAGE;
 	pthread_mutex_lock(&s->region_lock);
 	if (s->host.size && s->taken_count < BSLT_MAX_REGIONS) {
-		address = gap(s, s->place_next, size, align, &i);
+		address = find_gap(s, s->place_next, size, align, &i);
 		if (!address) /* so that addresses are not used again soon */
-			address = gap(s, s->host.base, size, align, &i);
+			address = find_gap(s, s->host.base, size, align, &i);
 	}
 	if (address) {
 		memmove(s->taken + i + 1, s->taken + i, (s->taken_count - i) * sizeof *s->taken);

@@ -33,7 +33,7 @@ enum {
 
 /* Returns the range for RANGE_START and RANGE_SIZE: the whole reservation, if the program has
  * reserved the addresses. */
-static struct range whole(const struct range *r)
+static struct range reserved_range(const struct range *r)
 {
 	struct range all = *r;
 
@@ -62,8 +62,8 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
 	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, on_device && ipc_capable(r));
-	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)whole(r).address);
-	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, whole(r).size);
+	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)reserved_range(r).address);
+	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, reserved_range(r).size);
 	case ATTRIBUTE_MAPPED: GIVE(unsigned char, reached);
 	case ATTRIBUTE_ACCESS_FLAGS: GIVE(int, r->memory ? r->access : reached ? 3u : 0u); /* READWRITE */
 	case ATTRIBUTE_MEMPOOL_HANDLE: GIVE(CUmemoryPool, handle_of(r->pool));

@@ -82,7 +82,7 @@ static int make_standard(void)
 }
 
 /* Returns the pool of a program's handle, or NULL. */
-static struct pool *of(CUmemoryPool h)
+static struct pool *pool_of(CUmemoryPool h)
 {
 	struct pool *p = h ? find((uintptr_t)h) : NULL;
 
@@ -96,7 +96,7 @@ int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id)
 
 	pthread_mutex_lock(&lock);
 	if ((err = make_standard()) == 0) {
-		p = h ? of(h) : find(current);
+		p = h ? pool_of(h) : find(current);
 		if (!p)
 			err = CUDA_ERROR_INVALID_VALUE;
 		else if (p->max && (p->used > p->max || size > p->max - p->used))
@@ -186,7 +186,7 @@ CUDA_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	SESSION(s);
 	(void)s;
 	pthread_mutex_lock(&lock);
-	if (!(p = of(pool)) || p->id == standard) {
+	if (!(p = pool_of(pool)) || p->id == standard) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		p->destroyed = true;
@@ -206,7 +206,7 @@ CUDA_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 	SESSION(s);
 	(void)s, (void)minBytesToKeep;
 	pthread_mutex_lock(&lock);
-	err = of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
+	err = pool_of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -270,7 +270,7 @@ CUDA_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attr, void *value
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	err = (p = of(pool)) ? get(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+	err = (p = pool_of(pool)) ? get(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -285,7 +285,7 @@ CUDA_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attr, void *value
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	err = (p = of(pool)) ? set(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+	err = (p = pool_of(pool)) ? set(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -300,7 +300,7 @@ CUDA_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *m
 	if (count && !map)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	err = of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
+	err = pool_of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < count && !err; i++) {
 		err = is_device(&map[i].location);
@@ -319,7 +319,7 @@ CUDA_API CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool memPool, CUmemLoca
 	if (!flags || !location)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	known = of(memPool) != NULL;
+	known = pool_of(memPool) != NULL;
 	pthread_mutex_unlock(&lock);
 	if (!known)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -365,7 +365,7 @@ CUDA_API CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	if (dev != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&lock);
-	if ((err = (p = of(pool)) ? 0 : CUDA_ERROR_INVALID_VALUE) == 0)
+	if ((err = (p = pool_of(pool)) ? 0 : CUDA_ERROR_INVALID_VALUE) == 0)
 		current = p->id;
 	pthread_mutex_unlock(&lock);
 	return err;

@@ -19,7 +19,7 @@ void output_abandon(void)
 
 /* Allocates a piece. It does not wait for the arena, because copies that wait for the caller's
  * next action may hold all of it. */
-static int room(struct session *s, struct piece *p)
+static int allocate_buffer(struct session *s, struct piece *p)
 {
 	if (arena_try(s, PIECE, p))
 		return 0;
@@ -31,7 +31,7 @@ static int room(struct session *s, struct piece *p)
 }
 
 /* Reads and prints pieces until there are none. Returns false if there may be more. */
-static bool show(struct session *s, uint64_t context, const struct piece *p)
+static bool print_pieces(struct session *s, uint64_t context, const struct piece *p)
 {
 	struct bslt_ctx_read_output a = {.ctx = context, .out_off = p->off, .out_len = p->len, .out_region = p->number};
 
@@ -54,9 +54,9 @@ void output_show(struct session *s, uint64_t context)
 
 	if (count == 0 || !(c = object_get(handle_of(context), KIND_CONTEXT)))
 		return;
-	if (atomic_load(&c->shown_at) != count && room(s, &p) == 0) {
+	if (atomic_load(&c->shown_at) != count && allocate_buffer(s, &p) == 0) {
 		pthread_mutex_lock(&lock);
-		if (show(s, context, &p))
+		if (print_pieces(s, context, &p))
 			atomic_store(&c->shown_at, count);
 		pthread_mutex_unlock(&lock);
 		piece_put(s, &p);

@@ -32,7 +32,7 @@ bool in_window(uint64_t address, uint64_t n)
 }
 
 /* Reports whether memory of a space can be at an address. */
-static bool possible(enum space space, uint64_t address)
+static bool address_possible(enum space space, uint64_t address)
 {
 	bool ours = address - window.base < window.size, shared = address - host.base < host.size;
 
@@ -83,7 +83,7 @@ static int insert(struct table *t, const struct range *r)
 
 /* Reserves the pages of device addresses outside of the window, so that the program has nothing
  * there. It does so page by page, because some may be reserved already. */
-static int claim(uint64_t address, uint64_t size)
+static int reserve_outside(uint64_t address, uint64_t size)
 {
 	uint64_t end = (address + size + PAGE - 1) & ~(PAGE - 1);
 
@@ -112,7 +112,7 @@ int range_add(enum space space, const struct range *r)
 
 	pthread_mutex_lock(&lock);
 	if (space == SPACE_DEVICE && (r->address - window.base >= window.size || r->size > window.base + window.size - r->address))
-		err = claim(r->address, r->size);
+		err = reserve_outside(r->address, r->size);
 	if (!err)
 		err = insert(&tables[space], r);
 	pthread_mutex_unlock(&lock);
@@ -125,7 +125,7 @@ bool range_find(enum space space, uint64_t address, struct range *r)
 	bool found = false;
 	size_t i;
 
-	if (!possible(space, address))
+	if (!address_possible(space, address))
 		return false;
 	pthread_mutex_lock(&lock);
 	i = above(t, address);

@@ -109,7 +109,7 @@ void reference_put(struct reference *r, bool changed)
 }
 
 /* Finds a reference that was requested before, or returns NULL. The caller holds lock. */
-static struct reference *known(uint64_t module, const char *name, bool surface)
+static struct reference *find_known(uint64_t module, const char *name, bool surface)
 {
 	for (struct reference *r = all; r; r = r->next)
 		if (r->module == module && r->surface == surface && !r->gone && strcmp(r->name, name) == 0)
@@ -138,9 +138,9 @@ static int find_in_worker(struct session *s, const struct module *m, const char 
 
 /* Finds or creates the reference of a name. The caller holds lock, so that there is one object
  * for each name. */
-static int enter(struct session *s, const struct module *m, const char *name, bool surface, uint64_t *id)
+static int find_or_create(struct session *s, const struct module *m, const char *name, bool surface, uint64_t *id)
 {
-	struct reference *r = known(m->o.id, name, surface);
+	struct reference *r = find_known(m->o.id, name, surface);
 	int err = 0;
 
 	if (r) {
@@ -182,7 +182,7 @@ static int find(void **out, CUmodule hmod, const char *name, bool surface)
 	if (!(m = object_get(hmod, KIND_MODULE)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&lock);
-	err = enter(s, m, name, surface, &id);
+	err = find_or_create(s, m, name, surface, &id);
 	pthread_mutex_unlock(&lock);
 	object_put(m);
 	if (err == 0)
@@ -214,7 +214,7 @@ static CUDA_RESOURCE_DESC resource_of(const struct reference *r)
 
 /* Sends a reference's state to the worker. Filter and address mode have no effect on linear
  * memory (CUDA driver API, cuTexRefSetFilterMode, cuTexRefSetAddressMode). */
-static int tell(struct session *s, struct reference *r)
+static int send_state(struct session *s, struct reference *r)
 {
 	struct bslt_texture_create a = {.ctx = r->o.context, .texture = r->o.id, .surface = r->surface};
 	CUDA_RESOURCE_DESC resource = resource_of(r);
@@ -243,7 +243,7 @@ int references_tell(struct session *s, uint64_t context, uint64_t module)
 	pthread_mutex_lock(&lock);
 	for (struct reference *r = all; r && !err; r = r->next)
 		if (!r->told && !r->gone && r->o.context == context && (!module || r->module == module))
-			err = tell(s, r);
+			err = send_state(s, r);
 	pthread_mutex_unlock(&lock);
 	return err;
 }

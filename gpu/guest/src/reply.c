@@ -13,7 +13,7 @@ struct reader {
 	bool bad;
 };
 
-static void take(struct reader *r, void *out, size_t n)
+static void read_bytes(struct reader *r, void *out, size_t n)
 {
 	if (r->bad || n > r->n - r->pos) {
 		r->bad = true;
@@ -28,7 +28,7 @@ static uint32_t u32(struct reader *r)
 {
 	uint32_t v;
 
-	take(r, &v, sizeof v);
+	read_bytes(r, &v, sizeof v);
 	return v;
 }
 
@@ -36,7 +36,7 @@ static uint64_t u64(struct reader *r)
 {
 	uint64_t v;
 
-	take(r, &v, sizeof v);
+	read_bytes(r, &v, sizeof v);
 	return v;
 }
 
@@ -93,7 +93,7 @@ int decode_device_info(const uint8_t *b, size_t n, struct device_info *out)
 	struct device_info d = {0};
 
 	d.total_memory = u64(&r);
-	take(&r, d.uuid, sizeof d.uuid);
+	read_bytes(&r, d.uuid, sizeof d.uuid);
 	d.attribute_count = count(&r, 4, MAX_ATTRIBUTES);
 	(void)u32(&r);
 	d.attributes = list(&r, d.attribute_count, sizeof *d.attributes);

@@ -68,7 +68,7 @@ static int check(const CUstreamBatchMemOpParams *p)
 	}
 }
 
-static int put(CUstream stream, const CUstreamBatchMemOpParams *p, unsigned int flags)
+static int enqueue_operation(CUstream stream, const CUstreamBatchMemOpParams *p, unsigned int flags)
 {
 	CUdeviceptr address = p->writeValue.address;
 
@@ -105,7 +105,7 @@ CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUs
 			barrier = true;
 			continue;
 		}
-		TRY(put(stream, p, barrier && write ? 0 : p->writeValue.flags));
+		TRY(enqueue_operation(stream, p, barrier && write ? 0 : p->writeValue.flags));
 		barrier = barrier && !write;
 	}
 	return 0;

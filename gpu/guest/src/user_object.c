@@ -89,7 +89,7 @@ static int retain(struct user_object *u, unsigned int n)
 }
 
 /* Adds n references to a graph's list. They are already counted. */
-static int hold(struct user_reference **list, struct user_object *u, unsigned int n)
+static int add_references(struct user_reference **list, struct user_object *u, unsigned int n)
 {
 	struct user_reference *r = *list;
 
@@ -114,7 +114,7 @@ int user_references_clone(const struct user_reference *r, struct user_reference 
 	for (; r && !err; r = r->next) {
 		if ((err = retain(r->object, r->count)) != 0)
 			break;
-		if ((err = hold(out, r->object, r->count)) != 0)
+		if ((err = add_references(out, r->object, r->count)) != 0)
 			release(r->object, r->count);
 	}
 	pthread_mutex_unlock(&user_lock);
@@ -172,7 +172,7 @@ static int add(struct user_reference **list, CUuserObject object, unsigned int n
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!move)
 		TRY(retain(u, n));
-	if ((err = hold(list, u, n)) != 0 && !move)
+	if ((err = add_references(list, u, n)) != 0 && !move)
 		release(u, n);
 	return err;
 }
@@ -182,7 +182,7 @@ int user_references_add(struct user_reference **list, CUuserObject object, unsig
 	USER_LOCKED(add(list, object, n, move));
 }
 
-static int take(struct user_reference **list, CUuserObject object, unsigned int n)
+static int remove_references(struct user_reference **list, CUuserObject object, unsigned int n)
 {
 	struct user_object *u = user_find(object);
 
@@ -205,5 +205,5 @@ static int take(struct user_reference **list, CUuserObject object, unsigned int 
 
 int user_references_take(struct user_reference **list, CUuserObject object, unsigned int n)
 {
-	USER_LOCKED(take(list, object, n));
+	USER_LOCKED(remove_references(list, object, n));
 }

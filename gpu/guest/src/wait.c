@@ -47,7 +47,7 @@ void slot_give(struct session *s, uint32_t slot)
 /* Yields to other threads: if there are few processors, the worker may be waiting for this one.
  * If no other thread has run, the number of polls is increased, because the worker then has its
  * own processor. */
-static void make_way(struct session *s, uint64_t now, uint32_t looks)
+static void yield_processor(struct session *s, uint64_t now, uint32_t looks)
 {
 	sched_yield();
 	if (now_nanos() - now >= ALONE_NANOS)
@@ -74,7 +74,7 @@ static bool spin(struct session *s, _Atomic uint32_t *state)
 			end = now + SPIN_NANOS;
 		else if (now > end)
 			return false;
-		make_way(s, now, looks);
+		yield_processor(s, now, looks);
 	}
 }
 

@@ -112,7 +112,7 @@ cublasStatus_t gemm_product(cublasHandle_t h, const struct gemm_kind *kind, cons
 }
 
 /* Transposes a matrix: D's transpose is B's transpose times A's. */
-static void turn(struct blas_matrix *m)
+static void transpose_matrix(struct blas_matrix *m)
 {
 	long long row = m->row;
 
@@ -131,12 +131,12 @@ static void transpose(struct gemm_args *g)
 	g->n = m;
 	g->conjugate_a = g->conjugate_b;
 	g->conjugate_b = conjugate;
-	turn(&g->a);
-	turn(&g->b);
-	turn(&g->c);
-	turn(&g->d);
-	turn(&g->bias);
-	turn(&g->aux);
+	transpose_matrix(&g->a);
+	transpose_matrix(&g->b);
+	transpose_matrix(&g->c);
+	transpose_matrix(&g->d);
+	transpose_matrix(&g->bias);
+	transpose_matrix(&g->aux);
 }
 
 /* Reports whether computing D's transpose is faster. Lanes are along D's rows, which should be

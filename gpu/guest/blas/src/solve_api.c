@@ -27,7 +27,7 @@ static struct blas_matrix part(struct blas_matrix m, int row, int column)
 }
 
 /* Adds the offset to the pointer, because matrix() uses it only for arrays of pointers. */
-static struct blas_matrix settled(struct blas_matrix m, bool arrays, size_t size)
+static struct blas_matrix add_offset(struct blas_matrix m, bool arrays, size_t size)
 {
 	if (!arrays) {
 		m.p = (const char *)m.p + m.offset * (long long)size;
@@ -47,11 +47,11 @@ static cublasStatus_t substitute(cublasHandle_t h, const struct solver *s, const
 		int n = y->order - done < SOLVE_ORDER ? y->order - done : SOLVE_ORDER, rest = y->order - done - n;
 		int first = y->lower ? done : rest, next = y->lower ? done + n : 0;
 		struct blas_matrix x = part(y->b, first, 0), left = part(y->b, next, 0);
-		struct solve_args g = {.t = settled(part(y->t, first, first), y->arrays, s->size), .b = settled(x, y->arrays, s->size), .alpha = alpha,
+		struct solve_args g = {.t = add_offset(part(y->t, first, first), y->arrays, s->size), .b = add_offset(x, y->arrays, s->size), .alpha = alpha,
 			.order = n, .columns = y->columns, .batch = y->batch, .lower = y->lower, .unit = y->unit, .conjugate = y->conjugate,
 			.arrays = y->arrays};
-		struct gemm_args update = {.a = settled(part(y->t, next, first), y->arrays, s->size), .b = settled(x, y->arrays, s->size),
-			.c = settled(left, y->arrays, s->size), .d = settled(left, y->arrays, s->size), .alpha = constant(-1), .beta = alpha,
+		struct gemm_args update = {.a = add_offset(part(y->t, next, first), y->arrays, s->size), .b = add_offset(x, y->arrays, s->size),
+			.c = add_offset(left, y->arrays, s->size), .d = add_offset(left, y->arrays, s->size), .alpha = constant(-1), .beta = alpha,
 			.m = rest, .n = y->columns, .k = n, .batch = y->batch, .conjugate_a = y->conjugate, .arrays = y->arrays, .nothing_at_zero = 1};
 		cublasStatus_t status = from_driver(kernel_launch(s->solve,
 			(struct grid){((unsigned int)y->columns + SOLVE_COLUMNS - 1) / SOLVE_COLUMNS, 1, batches}, (struct grid){SOLVE_COLUMNS, 1, 1},

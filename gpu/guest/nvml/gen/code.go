@@ -43,9 +43,9 @@ func header(t *table) []byte {
 	return b.Bytes()
 }
 
-// noSuch lists the types of handles of objects that a vGPU never has: every such handle is
+// absentHandles lists the types of handles of objects that a vGPU never has: every such handle is
 // invalid.
-var noSuch = map[string]bool{"nvmlUnit_t": true, "nvmlGpuInstance_t": true, "nvmlComputeInstance_t": true, "nvmlGpmSample_t": true, "nvmlEventSet_t": true}
+var absentHandles = map[string]bool{"nvmlUnit_t": true, "nvmlGpuInstance_t": true, "nvmlComputeInstance_t": true, "nvmlGpmSample_t": true, "nvmlEventSet_t": true}
 
 // stubs returns the definitions of the functions that are not written by hand.
 func stubs(t *table) []byte {
@@ -71,7 +71,7 @@ func stub(b *bytes.Buffer, t *table, f *function) {
 		switch {
 		case p.typ == "nvmlDevice_t":
 			fmt.Fprintf(b, "\tr = r ? r : nvml_handle(%s);\n", p.name)
-		case noSuch[p.typ]:
+		case absentHandles[p.typ]:
 			fmt.Fprintf(b, "\t(void)%s; /* there is none */\n\tr = r ? r : NVML_ERROR_INVALID_ARGUMENT;\n", p.name)
 		case !p.pointer() || p.optional:
 			fmt.Fprintf(b, "\t(void)%s;\n", p.name)

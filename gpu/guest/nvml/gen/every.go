@@ -22,12 +22,12 @@ func every(t *table) []byte {
 		refused, want, rubbish := t.last(f), "-1", "-1"
 		if refused.how != own {
 			want, rubbish = result(refused), result(refused)
-			if slices.ContainsFunc(f.params, func(p param) bool { return noSuch[p.typ] }) {
+			if slices.ContainsFunc(f.params, func(p param) bool { return absentHandles[p.typ] }) {
 				want, rubbish = "NVML_ERROR_INVALID_ARGUMENT", "NVML_ERROR_INVALID_ARGUMENT"
 			}
 			for _, p := range slices.Backward(f.params) { // the first invalid one determines the error
 				switch {
-				case p.typ == "nvmlDevice_t" || noSuch[p.typ]:
+				case p.typ == "nvmlDevice_t" || absentHandles[p.typ]:
 					rubbish = "NVML_ERROR_INVALID_ARGUMENT"
 				case t.versioned(p) != nil && !p.optional:
 					rubbish = "NVML_ERROR_ARGUMENT_VERSION_MISMATCH"
@@ -46,7 +46,7 @@ func nothing(f, refused *function) string {
 	case refused.how == own:
 		return "-1"
 	case slices.ContainsFunc(f.params, func(p param) bool {
-		return p.typ == "nvmlDevice_t" || noSuch[p.typ] || p.pointer() && !p.optional
+		return p.typ == "nvmlDevice_t" || absentHandles[p.typ] || p.pointer() && !p.optional
 	}):
 		return "NVML_ERROR_INVALID_ARGUMENT"
 	}

@@ -33,14 +33,14 @@ static bool is_sticky(cudaError_t err)
 }
 
 /* Returns the thread's device as an index. The program's own contexts count as contexts of it. */
-static int place(void)
+static int device_index(void)
 {
 	return thread.device >= 0 && thread.device < MAX_DEVICES ? thread.device : 0;
 }
 
 cudaError_t sticky_error(void)
 {
-	return (cudaError_t)atomic_load(&devices[place()].sticky);
+	return (cudaError_t)atomic_load(&devices[device_index()].sticky);
 }
 
 cudaError_t finish(cudaError_t err)
@@ -49,7 +49,7 @@ cudaError_t finish(cudaError_t err)
 		return err;
 	thread.last = err;
 	if (is_sticky(err) && thread.context)
-		atomic_store(&devices[place()].sticky, (int)err);
+		atomic_store(&devices[device_index()].sticky, (int)err);
 	return err;
 }
 
@@ -100,7 +100,7 @@ cudaError_t enter(void)
 	if (err || (err = sticky_error()) != 0)
 		return err;
 	if (call_cuCtxGetCurrent(&context) == 0 && context &&
-	    (context != thread.context || thread.made_at == atomic_load(&devices[place()].generation)))
+	    (context != thread.context || thread.made_at == atomic_load(&devices[device_index()].generation)))
 		return cudaSuccess;
 	return bind_device(thread.device);
 }

@@ -69,7 +69,7 @@ static cudaError_t driver_node(const struct cudaGraphNodeParams *p, struct drive
 }
 
 /* Copies the values that the driver returns for a new node. */
-static void outcome(const struct driver_node *d, struct cudaGraphNodeParams *p)
+static void copy_results(const struct driver_node *d, struct cudaGraphNodeParams *p)
 {
 	if (p->type == cudaGraphNodeTypeMemAlloc)
 		p->alloc.dptr = d->alloc.dptr;
@@ -86,7 +86,7 @@ static cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cuda
 	if (!err)
 		err = from_driver(edges ? call_cuGraphAddNode_v2(node, graph, after, edges, n, &d) : call_cuGraphAddNode(node, graph, after, n, &d));
 	if (!err)
-		outcome(&d, p);
+		copy_results(&d, p);
 	return err;
 }
 

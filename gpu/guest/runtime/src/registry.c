@@ -96,7 +96,7 @@ void *registry_add_fatbin(const void *wrapper)
 }
 
 /* Reports whether a fatbin is registered. The registry is locked for writing. */
-static bool known(const struct fatbin *f)
+static bool is_registered(const struct fatbin *f)
 {
 	for (unsigned int i = 0; i < fatbin_count; i++)
 		if (fatbins[i] == f)
@@ -113,7 +113,7 @@ static void add(struct fatbin *f, const struct symbol *like, const char *name)
 	*s = *like;
 	s->fatbin = f;
 	pthread_rwlock_wrlock(&registry);
-	if (!known(f) || !(s->name = strdup(name))) {
+	if (!is_registered(f) || !(s->name = strdup(name))) {
 		free(s);
 	} else {
 		s->next_in_bucket = buckets[bucket(s->host)];
@@ -457,7 +457,7 @@ void registry_remove_fatbin(void *fatbin)
 	bool there;
 
 	pthread_rwlock_wrlock(&registry);
-	if ((there = known(f))) {
+	if ((there = is_registered(f))) {
 		for (unsigned int i = 0; i < fatbin_count; i++)
 			if (fatbins[i] == f)
 				fatbins[i] = fatbins[--fatbin_count];
