@@ -199,7 +199,7 @@ func dockerOff(text []byte) ([]byte, error) {
 // parseDocker decodes Docker's configuration, and the runtimes in it.
 func parseDocker(text []byte) (config, runtimes members, err error) {
 	if config, err = parseMembers(text); err != nil {
-		return nil, nil, fmt.Errorf("it is not JSON that Docker reads: %w", err)
+		return nil, nil, fmt.Errorf("not a valid configuration of Docker: %w", err)
 	}
 	if runtimes, err = parseMembers(config.get(runtimesKey)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", runtimesKey, err)

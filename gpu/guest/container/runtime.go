@@ -134,7 +134,7 @@ func configureBundle(bundle string, believeImages bool) error {
 		return err
 	}
 	if err := replaceFile(file, config, modeOf(file, 0o600)); err != nil {
-		return fmt.Errorf("read bundle of the container: %w", err)
+		return fmt.Errorf("write bundle of the container: %w", err)
 	}
 	return nil
 }

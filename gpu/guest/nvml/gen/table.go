@@ -138,7 +138,7 @@ func parse(text string) (*table, error) {
 			continue
 		}
 		if to := t.by[f.target]; to == nil || len(to.params) != len(f.params) || to.how == as {
-			return nil, fmt.Errorf("functions.txt: %s is as %s, which has no such parameters or is no end", f.name, f.target)
+			return nil, fmt.Errorf("functions.txt: %s is as %s, which must have the same parameters and must not be as itself", f.name, f.target)
 		}
 	}
 	return t, nil
@@ -156,9 +156,9 @@ func (t *table) line(line string) error {
 	f := &function{name: m[1], how: how(m[3]), target: m[4], later: m[5] != ""}
 	switch {
 	case t.by[f.name] != nil:
-		return fmt.Errorf("%s is there twice", f.name)
+		return fmt.Errorf("%s is listed twice", f.name)
 	case (f.how == as) != (f.target != ""):
-		return fmt.Errorf("%s: a function's name stands after as, and after nothing else", f.name)
+		return fmt.Errorf("%s: a function name must follow as, and only as", f.name)
 	}
 	if m[2] != "void" {
 		for p := range strings.SplitSeq(m[2], ",") {
@@ -187,10 +187,10 @@ func (t *table) addType(m []string) error {
 		}
 	}
 	if needs := y.kind == handle || y.kind == scalar; needs != (y.is != "") || y.kind == record && y.bytes == 0 {
-		return fmt.Errorf("%s: a handle and a scalar want = and what they are, a struct its bytes, an enum nothing", y.name)
+		return fmt.Errorf("%s: a handle and a scalar want = and their tag or type, a struct its bytes, an enum nothing", y.name)
 	}
 	if t.typeOf[y.name] != nil {
-		return fmt.Errorf("%s is there twice", y.name)
+		return fmt.Errorf("%s is listed twice", y.name)
 	}
 	t.types, t.typeOf[y.name] = append(t.types, y), y
 	return nil
@@ -211,7 +211,7 @@ func (t *table) addParam(f *function, text string) error {
 		return fmt.Errorf("parameter %q: there is no type %q", text, base)
 	}
 	if p.optional && !p.pointer() {
-		return fmt.Errorf("parameter %q is no pointer", text)
+		return fmt.Errorf("parameter %q is not a pointer", text)
 	}
 	f.params = append(f.params, p)
 	return nil

@@ -24,15 +24,15 @@ func TestParse(t *testing.T) {
 		"nonsense":                               "functions.txt:4: \"nonsense\" is neither a type nor a function",
 		"nvmlA(int) own":                         "has no name",
 		"nvmlA(nvmlX_t x) own":                   "there is no type",
-		"nvmlA(int x?) own":                      "is no pointer",
-		"nvmlA(void) own\nnvmlA(void) own":       "there twice",
-		"enum nvmlMode_t":                        "there twice",
-		"nvmlA(void) as":                         "a function's name stands after as",
-		"nvmlA(void) own nvmlB":                  "a function's name stands after as",
-		"nvmlA(void) as nvmlB":                   "has no such parameters",
+		"nvmlA(int x?) own":                      "is not a pointer",
+		"nvmlA(void) own\nnvmlA(void) own":       "listed twice",
+		"enum nvmlMode_t":                        "listed twice",
+		"nvmlA(void) as":                         "a function name must follow as",
+		"nvmlA(void) own nvmlB":                  "a function name must follow as",
+		"nvmlA(void) as nvmlB":                   "must have the same parameters",
 		"struct nvmlY_t":                         "want",
 		"handle nvmlY_t 8":                       "want",
-		"nvmlA(int x) own\nnvmlB(void) as nvmlA": "has no such parameters",
+		"nvmlA(int x) own\nnvmlB(void) as nvmlA": "must have the same parameters",
 	} {
 		if _, err := parse(types + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("parse of %q: error %v, want %q", text, err, want)
