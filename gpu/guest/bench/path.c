@@ -191,31 +191,31 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
  * eventfd that a child waits for, after 1 ms without work. */
 static void wake_baseline(void)
 {
-	int bell = eventfd(0, EFD_CLOEXEC);
+	int wake_fd = eventfd(0, EFD_CLOEXEC);
 	pid_t parent = getpid(), child;
 	uint64_t one = 1;
 	double t, sum = 0;
 
-	if (bell < 0 || (child = fork()) < 0) {
+	if (wake_fd < 0 || (child = fork()) < 0) {
 		perror("bench");
 		exit(1);
 	}
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (getppid() == parent && read(bell, &one, sizeof one) == sizeof one)
+		while (getppid() == parent && read(wake_fd, &one, sizeof one) == sizeof one)
 			;
 		_exit(0);
 	}
 	for (int i = 0; i < ASLEEP; i++) {
 		usleep(1000);
 		t = cpu();
-		if (write(bell, &one, sizeof one) != sizeof one)
+		if (write(wake_fd, &one, sizeof one) != sizeof one)
 			perror("bench");
 		sum += cpu() - t;
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	close(bell);
+	close(wake_fd);
 	sample("PathWakeCPUBaseline", ASLEEP, sum);
 }
 

@@ -53,7 +53,7 @@ static int start(void)
 	}
 	if (err) {
 		session = NULL;
-		session_tell(err, why);
+		session_report_failure(err, why);
 	}
 	return err;
 }

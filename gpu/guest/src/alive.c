@@ -48,7 +48,7 @@ int session_check(struct session *s)
 	return atomic_load_explicit(&s->dead, memory_order_relaxed);
 }
 
-int pulse_check(struct session *s, struct pulse *p)
+int heartbeat_check(struct session *s, struct heartbeat *p)
 {
 	uint64_t beat = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed), now = now_nanos();
 	int err = session_check(s);
@@ -56,7 +56,7 @@ int pulse_check(struct session *s, struct pulse *p)
 	if (err)
 		return err;
 	if (p->since == 0 || beat != p->beat) {
-		*p = (struct pulse){beat, now};
+		*p = (struct heartbeat){beat, now};
 	} else if (now - p->since > BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull) {
 		session_die(s, RES_UNAVAILABLE);
 		return RES_UNAVAILABLE;

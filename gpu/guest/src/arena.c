@@ -62,7 +62,7 @@ static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint
 static int allocate_soon(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
 {
 	bool crowded = atomic_load_explicit(&s->crowded, memory_order_relaxed);
-	struct pulse pulse = {0, 0};
+	struct heartbeat seen = {0, 0};
 	unsigned step = 0;
 	uint32_t first, n;
 	uint64_t end = 0;
@@ -71,7 +71,7 @@ static int allocate_soon(struct session *s, uint32_t min, uint32_t want, uint64_
 	while ((n = allocate_chunks(s, min, want, &first)) == 0) {
 		uint64_t now = now_nanos();
 
-		if ((err = pulse_check(s, &pulse)) != 0)
+		if ((err = heartbeat_check(s, &seen)) != 0)
 			return err;
 		if (end == 0)
 			end = now + PATIENCE_NANOS;

@@ -146,8 +146,8 @@ static bool read_first(struct session *s, void *p, size_t n)
 	if (k <= 0)
 		return false;
 	c = CMSG_FIRSTHDR(&h);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof s->bell))
-		memcpy(&s->bell, CMSG_DATA(c), sizeof s->bell);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof s->wake_fd))
+		memcpy(&s->wake_fd, CMSG_DATA(c), sizeof s->wake_fd);
 	return read_all(s->fd, (char *)p + k, n - (size_t)k);
 }
 
@@ -184,7 +184,7 @@ static void u_kick(struct session *s)
 	struct message m = {BSLT_MAGIC, BSLT_MSG_KICK, 0, 0, 0};
 	uint64_t one = 1;
 
-	if (s->bell >= 0 && write(s->bell, &one, sizeof one) == sizeof one)
+	if (s->wake_fd >= 0 && write(s->wake_fd, &one, sizeof one) == sizeof one)
 		return;
 	/* If the socket is full, it already contains kicks. The kernel sends such a small
 	 * message as a whole or not at all. */
@@ -210,9 +210,9 @@ static void u_close(struct session *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
-	if (s->bell >= 0)
-		close(s->bell);
-	s->fd = s->bell = -1;
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	s->fd = s->wake_fd = -1;
 }
 
 const struct carrier_ops carrier_unix = {

@@ -82,7 +82,7 @@ struct carrier_ops {
 struct session {
 	const struct carrier_ops *ops;
 	int fd;
-	int bell; /* (b): the worker's eventfd, or -1 if it has sent none */
+	int wake_fd; /* (b): the worker's eventfd, or -1 if it has sent none */
 	struct region region0;
 	struct window window;   /* of device addresses; zero if the session allocates none */
 	struct window host;     /* the part of it that this process allocates; zero if the worker is too old */
@@ -125,7 +125,7 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 void session_close(struct session *s);
 /* Writes to stderr why there is no session: always with BASALT_VERBOSE, and once in a process
  * without it if library and host have incompatible versions. */
-void session_tell(int err, const char why[BSLT_ERROR_TEXT_SIZE]);
+void session_report_failure(int err, const char why[BSLT_ERROR_TEXT_SIZE]);
 /* In a forked child: forgets the parent's session without touching it. */
 void session_abandon(struct session *s);
 
@@ -133,12 +133,12 @@ void session_abandon(struct session *s);
 int session_check(struct session *s);
 void session_die(struct session *s, int result);
 /* A waiter's last observation of the worker's heartbeat; initially zero. */
-struct pulse {
+struct heartbeat {
 	uint64_t beat, since; /* count; time in nanoseconds, 0: not read yet */
 };
 /* Calls session_check, and ends the session if the heartbeat has not changed for
  * BSLT_HEARTBEAT_DEAD_MILLIS. Every loop that waits for the worker calls it. */
-int pulse_check(struct session *s, struct pulse *p);
+int heartbeat_check(struct session *s, struct heartbeat *p);
 uint64_t now_nanos(void);
 /* Sleeps a little longer each time; *step starts at 0. */
 void backoff(unsigned *step);

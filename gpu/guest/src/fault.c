@@ -19,7 +19,7 @@ int context_fault(uint64_t context)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	count = atomic_load_explicit(word32(s, BSLT_OFF_ASYNC_COUNT), memory_order_acquire);
 	err = atomic_load(&c->fault);
-	if (err == 0 && (count == 0 || atomic_load(&c->well_at) != count)) {
+	if (err == 0 && (count == 0 || atomic_load(&c->no_fault_at) != count)) {
 		err = call(s, BSLT_OP_STREAM_QUERY, &a, sizeof a).result;
 		if (err == CUDA_ERROR_NOT_READY)
 			err = 0;
@@ -27,7 +27,7 @@ int context_fault(uint64_t context)
 			atomic_store(&c->fault, err);
 			output_show(s, context); /* it may contain the message of an assertion */
 		} else {
-			atomic_store(&c->well_at, count);
+			atomic_store(&c->no_fault_at, count);
 		}
 	}
 	object_put(c);

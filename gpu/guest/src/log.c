@@ -26,8 +26,8 @@ static char lines[ROOM];				  /* guarded by lock, like used, first and next */
 static size_t used;
 static CUlogIterator first, next; /* numbers of the oldest message, and of the next one */
 
-static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* held while callbacks run */
-static struct callback *callbacks;			    /* guarded by telling */
+static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER; /* held while callbacks run */
+static struct callback *callbacks;			    /* guarded by callback_lock */
 static _Thread_local bool inside;			    /* this thread is in a callback, whose own messages are passed to no callback */
 
 /* Returns the length of the line at an offset, with its newline. */
@@ -73,10 +73,10 @@ static void run_callbacks(int level, char *message, size_t n)
 	if (inside)
 		return;
 	inside = true;
-	pthread_mutex_lock(&telling);
+	pthread_mutex_lock(&callback_lock);
 	for (struct callback *c = callbacks; c; c = c->next)
 		c->call(c->data, level, message, n);
-	pthread_mutex_unlock(&telling);
+	pthread_mutex_unlock(&callback_lock);
 	inside = false;
 }
 
@@ -111,7 +111,7 @@ void log_message(int level, const char *api, const char *format, ...)
 void logs_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&telling, NULL);
+	pthread_mutex_init(&callback_lock, NULL);
 	inside = false;
 }
 
@@ -209,12 +209,12 @@ CUDA_API CUresult cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *user
 		return CUDA_ERROR_NOT_PERMITTED;
 	if (!(c = malloc(sizeof *c)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&telling);
+	pthread_mutex_lock(&callback_lock);
 	*c = (struct callback){++handles, callbackFunc, userData, callbacks};
 	callbacks = c;
 	if (callback_out)
 		*callback_out = handle_of(c->handle);
-	pthread_mutex_unlock(&telling);
+	pthread_mutex_unlock(&callback_lock);
 	return 0;
 }
 
@@ -225,12 +225,12 @@ CUDA_API CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
 
 	if (inside)
 		return CUDA_ERROR_NOT_PERMITTED;
-	pthread_mutex_lock(&telling);
+	pthread_mutex_lock(&callback_lock);
 	for (at = &callbacks; *at && (*at)->handle != (uintptr_t)callback; at = &(*at)->next)
 		;
 	if ((c = *at) != NULL)
 		*at = c->next;
-	pthread_mutex_unlock(&telling);
+	pthread_mutex_unlock(&callback_lock);
 	free(c);
 	return c ? 0 : CUDA_ERROR_INVALID_VALUE;
 }

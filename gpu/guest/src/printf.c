@@ -54,10 +54,10 @@ void output_show(struct session *s, uint64_t context)
 
 	if (count == 0 || !(c = object_get(handle_of(context), KIND_CONTEXT)))
 		return;
-	if (atomic_load(&c->shown_at) != count && allocate_buffer(s, &p) == 0) {
+	if (atomic_load(&c->output_shown_at) != count && allocate_buffer(s, &p) == 0) {
 		pthread_mutex_lock(&lock);
 		if (print_pieces(s, context, &p))
-			atomic_store(&c->shown_at, count);
+			atomic_store(&c->output_shown_at, count);
 		pthread_mutex_unlock(&lock);
 		piece_put(s, &p);
 	}

@@ -8,21 +8,21 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while state is sent to the worker */
 static struct reference *all;				  /* the references of modules; guarded by lock */
-_Atomic uint32_t references_untold;			  /* changed with lock held */
+_Atomic uint32_t references_unsent;			  /* changed with lock held */
 
 static void tell_later(struct reference *r)
 {
-	if (r->told && r->module && r->bound) {
-		r->told = false;
-		atomic_fetch_add(&references_untold, 1);
+	if (r->sent && r->module && r->bound) {
+		r->sent = false;
+		atomic_fetch_add(&references_unsent, 1);
 	}
 }
 
 static void has_been_told(struct reference *r)
 {
-	if (!r->told) {
-		r->told = true;
-		atomic_fetch_sub(&references_untold, 1);
+	if (!r->sent) {
+		r->sent = true;
+		atomic_fetch_sub(&references_unsent, 1);
 	}
 }
 
@@ -51,7 +51,7 @@ static struct reference *make(uint64_t context)
 	if (!r)
 		return NULL;
 	r->o.destroy = reference_destroy;
-	r->told = true;
+	r->sent = true;
 	r->format = CU_AD_FORMAT_FLOAT;
 	r->channels = 1;
 	for (int i = 0; i < 3; i++)
@@ -236,13 +236,13 @@ static int send_state(struct session *s, struct reference *r)
 	return 0;
 }
 
-int references_tell(struct session *s, uint64_t context, uint64_t module)
+int references_send(struct session *s, uint64_t context, uint64_t module)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
 	for (struct reference *r = all; r && !err; r = r->next)
-		if (!r->told && !r->gone && r->o.context == context && (!module || r->module == module))
+		if (!r->sent && !r->gone && r->o.context == context && (!module || r->module == module))
 			err = send_state(s, r);
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -274,5 +274,5 @@ void references_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	all = NULL;
-	atomic_store(&references_untold, 0);
+	atomic_store(&references_unsent, 0);
 }

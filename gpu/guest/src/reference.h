@@ -12,7 +12,7 @@ struct reference {
 	char *name;
 	/* The members below are guarded by the lock of references. */
 	bool bound; /* resource is bound */
-	bool told;  /* the worker has the current state, or does not need it */
+	bool sent;  /* the worker has the current state, or does not need it */
 	bool gone;  /* its module is being unloaded */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampler;
@@ -32,12 +32,12 @@ int reference_delete(const void *h);
 
 /* Sends the worker the changed references of a module (0: of all modules) of a context, before
  * a launch. */
-int references_tell(struct session *s, uint64_t context, uint64_t module);
+int references_send(struct session *s, uint64_t context, uint64_t module);
 /* The number of references whose state the worker does not have. Checking it costs one load. */
-extern _Atomic uint32_t references_untold;
+extern _Atomic uint32_t references_unsent;
 static inline int references_ready(struct session *s, uint64_t context, uint64_t module)
 {
-	return atomic_load_explicit(&references_untold, memory_order_relaxed) ? references_tell(s, context, module) : 0;
+	return atomic_load_explicit(&references_unsent, memory_order_relaxed) ? references_send(s, context, module) : 0;
 }
 /* Destroys the references of a module that is unloaded. */
 void references_end(uint64_t module);

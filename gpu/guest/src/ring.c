@@ -36,7 +36,7 @@ static void ring_doorbell(struct session *s)
 static int ring_room(struct session *s, uint64_t need)
 {
 	uint64_t size = s->ring_mask + 1;
-	struct pulse pulse = {0, 0};
+	struct heartbeat seen = {0, 0};
 	unsigned step = 0;
 
 	for (;;) {
@@ -49,7 +49,7 @@ static int ring_room(struct session *s, uint64_t need)
 			session_die(s, RES_UNAVAILABLE); /* the tail is beyond the head */
 			return RES_UNAVAILABLE;
 		}
-		if ((err = pulse_check(s, &pulse)) != 0)
+		if ((err = heartbeat_check(s, &seen)) != 0)
 			return err;
 		ring_doorbell(s);
 		backoff(&step);

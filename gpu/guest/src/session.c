@@ -143,7 +143,7 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 	why[0] = 0;
 	if (!s)
 		return RES_OUT_OF_MEMORY;
-	s->fd = s->bell = -1;
+	s->fd = s->wake_fd = -1;
 	pthread_mutex_init(&s->ring_lock, NULL);
 	pthread_mutex_init(&s->chunk_lock, NULL);
 	pthread_mutex_init(&s->region_lock, NULL);
@@ -176,11 +176,11 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 	return 0;
 }
 
-void session_tell(int err, const char why[BSLT_ERROR_TEXT_SIZE])
+void session_report_failure(int err, const char why[BSLT_ERROR_TEXT_SIZE])
 {
-	static _Atomic bool told;
+	static _Atomic bool reported;
 	const char *v = getenv("BASALT_VERBOSE");
-	bool mismatch = err == RES_DRIVER_MISMATCH && !atomic_exchange(&told, true);
+	bool mismatch = err == RES_DRIVER_MISMATCH && !atomic_exchange(&reported, true);
 
 	if (mismatch || (v && *v))
 		fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s%s\n", err, why,

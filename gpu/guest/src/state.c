@@ -66,7 +66,7 @@ static int start(struct session **out)
 		session_close(s);
 	}
 	if (err) {
-		session_tell(err, why);
+		session_report_failure(err, why);
 		return err;
 	}
 	ranges_window(&s->window, &s->host);

@@ -107,8 +107,8 @@ struct context {
 	_Atomic uint64_t limits[8];
 	_Atomic int cache_config, shared_config;
 	_Atomic int fault;        /* its asynchronous error, once it is known */
-	_Atomic uint32_t well_at; /* the count of failed contexts when it was last known to have no error */
-	_Atomic uint32_t shown_at; /* the header's count of output up to which its output was printed */
+	_Atomic uint32_t no_fault_at; /* the count of failed contexts when it was last known to have no error */
+	_Atomic uint32_t output_shown_at; /* the header's count of output up to which its output was printed */
 	_Atomic uint64_t drained; /* one more than the work_count up to which its work is done; 0: never drained */
 	_Atomic uint64_t drained_staged; /* the same for staged_count */
 	_Atomic uint64_t gate; /* the stream that new streams wait for (context_events.c), or 0 */

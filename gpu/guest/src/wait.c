@@ -13,7 +13,7 @@
 
 int slot_take(struct session *s, uint32_t *slot)
 {
-	struct pulse pulse = {0, 0};
+	struct heartbeat seen = {0, 0};
 	unsigned step = 0;
 	int err;
 
@@ -33,7 +33,7 @@ int slot_take(struct session *s, uint32_t *slot)
 				return 0;
 			}
 		}
-		if ((err = pulse_check(s, &pulse)) != 0)
+		if ((err = heartbeat_check(s, &seen)) != 0)
 			return err;
 		backoff(&step);
 	}
@@ -82,7 +82,7 @@ static bool spin(struct session *s, _Atomic uint32_t *state)
  * be. */
 static int sleep_on(struct session *s, _Atomic uint32_t *state)
 {
-	struct pulse pulse = {0, 0};
+	struct heartbeat seen = {0, 0};
 	uint32_t expect = BSLT_SLOT_PENDING;
 	int err;
 
@@ -91,7 +91,7 @@ static int sleep_on(struct session *s, _Atomic uint32_t *state)
 		s->ops->block(s, state, BLOCK_MILLIS);
 		if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
 			break;
-		if ((err = pulse_check(s, &pulse)) != 0) {
+		if ((err = heartbeat_check(s, &seen)) != 0) {
 			/* The worker may have answered just before it ended. */
 			if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
 				break;

@@ -152,18 +152,18 @@ static void mad_tail(void)
 }
 
 /* A heartbeat that advances keeps the session alive; one that stops ends it. */
-static void pulse(void)
+static void heartbeat(void)
 {
 	struct session *s = fake();
-	struct pulse p = {0, 0};
+	struct heartbeat p = {0, 0};
 	uint64_t limit = BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull + 1;
 
-	EXPECT(pulse_check(s, &p) == 0 && p.since != 0);
+	EXPECT(heartbeat_check(s, &p) == 0 && p.since != 0);
 	p.since -= limit;
 	*word64(s, BSLT_OFF_HEARTBEAT) = 1;
-	EXPECT(pulse_check(s, &p) == 0);
+	EXPECT(heartbeat_check(s, &p) == 0);
 	p.since -= limit;
-	EXPECT(pulse_check(s, &p) == RES_UNAVAILABLE);
+	EXPECT(heartbeat_check(s, &p) == RES_UNAVAILABLE);
 	EXPECT(session_check(s) == RES_UNAVAILABLE);
 	drop(s);
 }
@@ -557,7 +557,7 @@ int main(void)
 	doorbell();
 	dead_session();
 	mad_tail();
-	pulse();
+	heartbeat();
 	arena();
 	slots();
 	lanes();
