@@ -29,9 +29,9 @@ var notOnRealCard = map[string]string{
 	"library_names_without_context": "libcuda refuses the test's fatbin, which no compiler has written",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
 	"values_written":    noWaits,
-	"ipc_mapped":        "another process's memory is not mapped on a card",
+	"ipc_mapped":        "memory of another process cannot be mapped on a physical GPU",
 	"reference_filters": lateBinding,
-	"ipc_external":      "another process's memory is not mapped on a card",
+	"ipc_external":      "memory of another process cannot be mapped on a physical GPU",
 	"green_splits":      noGreen, "green_contexts": noGreen, "green_events": noGreen,
 	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
 	"mem_info":       notOnCard["mem_info"],
@@ -39,7 +39,7 @@ var notOnRealCard = map[string]string{
 	"exec_affinity":  "cuCtxGetExecAffinity returns the number of multiprocessors",
 	"passed_on":      "the default limit of shared memory of a block is less than half of the maximum",
 	"kept_reuse":     "memory is mapped in pieces of 2 MiB: the memory behind an allocation is mapped too",
-	"full_streams":   "the card takes launches faster than a soft GPU, and streams fill later",
+	"full_streams":   "a physical GPU accepts launches faster than a soft GPU, so that streams fill later",
 }
 
 // needsAllMemory reports whether a test allocates all memory of the vGPU, or measures how much is

@@ -62,14 +62,14 @@ func startGPUD(t *testing.T) *gpud {
 	return startGPUDWith(t, "--soft-gpu", "vram=256MiB")
 }
 
-// startGPUDWith starts a gpud whose GPU the arguments card configure.
-func startGPUDWith(t *testing.T, card ...string) *gpud {
+// startGPUDWith starts a gpud with the given options for its GPU.
+func startGPUDWith(t *testing.T, options ...string) *gpud {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts real workers: not run with -short")
 	}
 	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
-	return startProgram(t, filepath.Join(programs, "basalt-gpud"), append(card, "--no-nvidia")...)
+	return startProgram(t, filepath.Join(programs, "basalt-gpud"), append(options, "--no-nvidia")...)
 }
 
 // startProgram starts the given basalt-gpud, waits until it listens, and stops it when the

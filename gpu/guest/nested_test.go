@@ -113,8 +113,8 @@ func TestNestedReplay(t *testing.T) {
 // while its work is running. All compute correct results, and then all memory of the vGPU
 // and of the GPU is free.
 func TestNestedTogether(t *testing.T) {
-	card := nested.Start(t, made("lib"), cardVRAM)
-	g := &gpud{socket: card.Path(t, nested.SlowKernels(100*time.Microsecond))}
+	host := nested.Start(t, made("lib"), cardVRAM)
+	g := &gpud{socket: host.Path(t, nested.SlowKernels(100*time.Microsecond))}
 	var all sync.WaitGroup
 	for _, name := range []string{"leave", "threads", "copies", "graph_kinds"} {
 		cmd := g.command(t, object("api"), name)
@@ -125,7 +125,7 @@ func TestNestedTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for what, of := range map[string]*gpud{"the vGPU": g, "the card": {socket: card.Socket()}} {
+	for what, of := range map[string]*gpud{"the vGPU": g, "the GPU": {socket: host.Socket()}} {
 		patience.Until(t, 30*time.Second, "all memory of "+what+" is free", func() bool {
 			return of.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits") == "0\n"
 		})

@@ -120,24 +120,24 @@ static void usage(FILE *out)
 	fputs("usage: nvidia-smi [OPTION]…\n"
 	      "  without an option           a table of the vGPU and its processes\n"
 	      "  -L, --list-gpus             one line for each GPU\n"
-	      "  -q, --query                 all that is known; -d SECTION[,SECTION…] (--display=): some sections;\n"
+	      "  -q, --query                 all values; -d SECTION[,SECTION…] (--display=): only these sections;\n"
 	      "                              -x, --xml-format: as XML\n"
 	      "  --query-gpu=FIELD[,FIELD…]  values of the GPU, with --format=csv[,noheader][,nounits]\n"
-	      "  --query-compute-apps=…      of the processes that run\n"
-	      "  --query-accounted-apps=…    of what processes have used, also after their end\n"
+	      "  --query-compute-apps=…      values of the running processes\n"
+	      "  --query-accounted-apps=…    accounting of processes, including those that have ended\n"
 	      "  --help-query-gpu, --help-query-compute-apps, --help-query-accounted-apps\n"
-	      "                              the fields\n"
+	      "                              list the fields\n"
 	      "  -i, --id=ID                 the GPU: index, UUID or bus id\n"
-	      "  -f, --filename=FILE         write there\n"
+	      "  -f, --filename=FILE         write the output to a file\n"
 	      "  -l, --loop=SECONDS, -lms, --loop-ms=MILLISECONDS\n"
-	      "                              again and again\n"
-	      "  dmon, pmon                  lines of numbers that go on, of the GPU and of its processes (-h says more)\n"
-	      "  topo -m                     how GPUs are joined\n"
-	      "  --version                   versions\n"
-	      "  -h, --help                  this\n"
-	      "What changes the card (-pl, -pm, -c, -r and the like) is the host operator's.\n"
-	      "Exit status: 0; 2 an argument is wrong; 3 not supported; 4 not permitted; 6 not found; 9 no vGPU;\n"
-	      "15 the card is lost; 255 another error.\n",
+	      "                              repeat the output at this interval\n"
+	      "  dmon, pmon                  monitor the GPU or its processes, one line per interval (see -h)\n"
+	      "  topo -m                     the connections between GPUs\n"
+	      "  --version                   print versions\n"
+	      "  -h, --help                  print this help\n"
+	      "Only the host's operator can use options that change the GPU (-pl, -pm, -c, -r and similar).\n"
+	      "Exit status: 0; 2 invalid argument; 3 not supported; 4 not permitted; 6 not found; 9 no vGPU;\n"
+	      "15 the GPU is lost; 255 another error.\n",
 	      out);
 }
 
@@ -221,7 +221,7 @@ static int with_argument(struct asked *o, size_t which, const char *a)
 	case FORMAT: return format(a, o);
 	case QUERY_OF:
 		if (o->what != TABLE)
-			return wrong(options[which].full, "only one thing can be asked for at a time");
+			return wrong(options[which].full, "only one query can be made at a time");
 		o->what = QUERY;
 		o->query.subject = options[which].subject;
 		o->query.fields = a;
@@ -246,7 +246,7 @@ static int flag_option(struct asked *o, const char *a)
 		if (strcmp(a, words[i].brief) != 0 && strcmp(a, words[i].full) != 0)
 			continue;
 		if (o->what != TABLE && o->what != words[i].what)
-			return wrong(a, "only one thing can be asked for at a time");
+			return wrong(a, "only one query can be made at a time");
 		o->what = words[i].what;
 		return 0;
 	}
@@ -270,7 +270,7 @@ static int option(struct asked *o, int argc, char **argv, int *i)
 			return *i + 1 < argc ? with_argument(o, k, argv[++*i]) : wrong(a, "an argument is missing");
 	}
 	if (changes_gpu(a)) {
-		fprintf(stderr, "nvidia-smi: %s: Insufficient Permissions: only the host's operator can change the card\n", a);
+		fprintf(stderr, "nvidia-smi: %s: Insufficient Permissions: only the host's operator can change the GPU\n", a);
 		return EXIT_PERMISSION;
 	}
 	return wrong(a, "is not an option; nvidia-smi --help lists them");
@@ -287,9 +287,9 @@ static int parse(struct asked *o, int argc, char **argv)
 	if (o->what == QUERY && !o->csv)
 		return wrong("--query-…", "needs --format=csv");
 	if (o->format && o->what != QUERY)
-		return wrong("--format", "is of a query: --query-gpu=, --query-compute-apps= or --query-accounted-apps=");
+		return wrong("--format", "can only be used with --query-gpu=, --query-compute-apps= or --query-accounted-apps=");
 	if ((o->report.xml || o->report.sections) && o->what != REPORT)
-		return wrong(o->report.xml ? "-x" : "-d", "is of -q");
+		return wrong(o->report.xml ? "-x" : "-d", "can only be used with -q");
 	return 0;
 }
 

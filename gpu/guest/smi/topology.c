@@ -10,7 +10,7 @@ int smi_topology(FILE *out, int argc, char **argv)
 
 		if (!asked)
 			fprintf(stderr, "nvidia-smi: topo: %s: want -m\n", argc > 0 ? argv[argc - 1] : "no option");
-		fputs("usage: nvidia-smi topo -m    the matrix of GPUs and how they are joined\n", asked ? out : stderr);
+		fputs("usage: nvidia-smi topo -m    the matrix of connections between GPUs\n", asked ? out : stderr);
 		return asked ? 0 : EXIT_ARGUMENT;
 	}
 	fputs("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
