@@ -48,7 +48,7 @@ static int put_record(struct session *s, const struct event *e, const struct bsl
 		return stream_put(s, a->stream, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, a, sizeof *a, NULL, 0);
 	TRY(slot_take(s, &slot));
 	if ((err = stream_put(s, a->stream, BSLT_OP_EVENT_RECORD, 0, slot, a, sizeof *a, NULL, 0)) == 0)
-		err = slot_wait(s, slot).result;
+		return slot_wait(s, slot).result;
 	slot_give(s, slot);
 	return err;
 }

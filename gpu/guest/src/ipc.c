@@ -200,7 +200,6 @@ static void await_foreign(void *data, int err)
 
 	(void)err;
 	(void)slot_wait(f->session, f->slot);
-	slot_give(f->session, f->slot);
 	free(f);
 }
 
