@@ -1,6 +1,7 @@
 package api
 
-// VGPUAbility is whether an image's kernel can drive a virtual GPU; empty: it is not known.
+// VGPUAbility reports whether an image's kernel can drive a virtual GPU; empty if
+// unknown.
 type VGPUAbility string
 
 // VGPU abilities of an image.
@@ -10,7 +11,7 @@ const (
 	VGPUUnsupported VGPUAbility = "unsupported"
 )
 
-// AgentAbility is whether an image has a guest agent of its own; empty: it is not known.
+// AgentAbility reports whether an image includes a guest agent; empty if unknown.
 type AgentAbility string
 
 // Agent abilities of an image.
@@ -25,7 +26,7 @@ func (a ImageAbilities) validate(bad *faults) {
 		oneOf("spec.abilities.guestAgent", a.GuestAgent, "", AgentPresent, AgentAbsent))
 }
 
-// Or returns what is known of an image, and where nothing is, what another says.
+// Or returns the abilities in a, completed from b where a is empty.
 func (a ImageAbilities) Or(b ImageAbilities) ImageAbilities {
 	if a.Vgpu == "" {
 		a.Vgpu = b.Vgpu

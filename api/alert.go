@@ -1,6 +1,6 @@
 package api
 
-// AlertSeverity is how bad it is.
+// AlertSeverity ranks how urgent an alert is.
 type AlertSeverity string
 
 // Severities.
@@ -9,11 +9,11 @@ const (
 	AlertWarning  AlertSeverity = "Warning"
 )
 
-// AlertCode identifies what is wrong. Codes stay: programs go by them. docs/alerts.md
-// says the same by hand.
+// AlertCode identifies the problem that an alert reports. Codes are stable, since
+// programs depend on them. docs/alerts.md lists them and is maintained by hand.
 type AlertCode string
 
-// What can be wrong.
+// The codes of all alerts.
 const (
 	AlertNodeLost        AlertCode = "node.lost"
 	AlertNodeSuspect     AlertCode = "node.suspect"

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Amounts by the name of a quota. What is not there is 0 of a use, and as limit
-// none, or DefaultQuota.
+// Amounts maps the name of a quota to an amount. A missing name means 0 in a use; in a
+// limit it means unlimited, or DefaultQuota.
 type Amounts map[string]int64
 
 // Limits of Command.Uses and Command.Limits.
 const (
 	MaxAmounts     = 64
 	MaxAmountBytes = 64      // of a name
-	MaxAmount      = 1 << 60 // some of them together still are a number
+	MaxAmount      = 1 << 60 // so that the sum of several does not overflow
 )
 
-// CheckAmounts returns what is wrong with a command's uses and limits, or nothing.
+// CheckAmounts returns an error if a command's uses or limits are invalid.
 func CheckAmounts(c Command) error {
 	if (c.Uses != nil || c.Limits != nil) && c.Op != OpPutSpec {
 		return invalid("uses", "only a command that writes a spec may have uses and limits")
@@ -37,8 +37,8 @@ func CheckAmounts(c Command) error {
 	return nil
 }
 
-// QuotaExceeded is the error of an object that would take more of a quota of
-// its project or organization, the holder, than is left.
+// QuotaExceeded returns the error for an object that would use more of a quota of the
+// holder (its project or organization) than is left.
 func QuotaExceeded(holder Object, quota string, limit, used, more int64) *Error {
 	whose := strings.ToLower(string(holder.Kind)) + " " + cmp.Or(holder.Meta.Name, holder.Meta.ID)
 	if quota == QuotaSpend {

@@ -21,12 +21,12 @@ func TestQuotaExceededInWords(t *testing.T) {
 		{render, QuotaSpend, 0, 0, 1, "nothing new can be created or started in project render"},
 	} {
 		if got := QuotaExceeded(c.holder, c.quota, c.limit, c.used, c.more).Message; got != c.want {
-			t.Errorf("%s: got %q, want %q", c.quota, got, c.want)
+			t.Errorf("message for quota %s = %q, want %q", c.quota, got, c.want)
 		}
 	}
 	for _, name := range quotaNames() {
 		if noun := QuotaNoun(name); noun == "" || strings.HasSuffix(noun, "s") || strings.Contains(noun, "api ") {
-			t.Errorf("quota %s is of %q", name, noun)
+			t.Errorf("QuotaNoun(%s) = %q, want a singular noun without \"api \"", name, noun)
 		}
 	}
 }
@@ -34,9 +34,9 @@ func TestQuotaExceededInWords(t *testing.T) {
 func TestWholeMebibytes(t *testing.T) {
 	err := ValidateInstance(InstanceSpec{Flavor: "f", Image: "i", Power: PowerRunning, Vgpu: &VGPUSpec{VramBytes: 4_000_000_000, Pool: "default"}})
 	if want := "spec.vgpu.vramBytes: must be a whole number of MiB, e.g. 3814MiB, got 4000000000 bytes"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
+		t.Errorf("ValidateInstance of VRAM that is not whole MiB = %v, want %s", err, want)
 	}
 	if err := ValidateInstance(InstanceSpec{Image: "i", Power: PowerRunning}); err == nil || !strings.HasPrefix(err.Error(), "spec.flavor: choose a flavor") {
-		t.Errorf("got %v", err)
+		t.Errorf("ValidateInstance without a flavor = %v, want an error that begins with spec.flavor", err)
 	}
 }

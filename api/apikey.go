@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ValidateAPIKey checks a spec and the scope (meta's organization and project)
+// ValidateAPIKey checks a spec, and that meta's organization and project are the scope
 // that its role needs.
 func ValidateAPIKey(m Meta, s APIKeySpec, now time.Time) error {
 	var bad faults
@@ -33,7 +33,8 @@ func ValidateAPIKey(m Meta, s APIKeySpec, now time.Time) error {
 	return bad.err()
 }
 
-// scopeGroups are what scopes are about; those of false have nothing to write.
+// scopeGroups are the areas that scopes cover; writes is false for those that are
+// read-only.
 var scopeGroups = []struct {
 	name   string
 	writes bool
@@ -42,7 +43,7 @@ var scopeGroups = []struct {
 	{"nodes", true}, {"organizations", true}, {"projects", true}, {"services", true}, {"storage", true}, {"usage", false}, {"users", false}, {"volumes", true}, {"webhooks", true},
 }
 
-// Scopes that an API key may have.
+// Scopes returns the scopes that an API key may have.
 func Scopes() []string {
 	var out []string
 	for _, g := range scopeGroups {
@@ -54,8 +55,8 @@ func Scopes() []string {
 	return out
 }
 
-// HasScope reports whether the scopes of a key hold one: none are all, and who
-// writes reads.
+// HasScope reports whether the scopes of a key include scope. An empty list includes
+// all scopes, and a write scope includes the read scope of its group.
 func HasScope(scopes []string, scope string) bool {
 	group, read := strings.CutSuffix(scope, ":read")
 	return len(scopes) == 0 || slices.Contains(scopes, scope) || read && slices.Contains(scopes, group+":write")

@@ -69,7 +69,7 @@ func ValidateApp(s AppSpec) error {
 	return bad.err()
 }
 
-// Fill in what an instance leaves to the app that it is made from.
+// Fill returns s with the fields that it leaves empty taken from the app.
 func (a AppSpec) Fill(s InstanceSpec) InstanceSpec {
 	if s.Image == "" {
 		s.Image = ImageID(a.Image)
@@ -80,8 +80,8 @@ func (a AppSpec) Fill(s InstanceSpec) InstanceSpec {
 	return s
 }
 
-// Met reports whether an instance of a flavor has what its app needs, and else
-// which field to change.
+// Met returns nil if an instance of flavor f meets the app's needs, and otherwise an
+// error for the field to change.
 func (n AppNeeds) Met(s InstanceSpec, f FlavorSpec) error {
 	root := s.RootBytes
 	if root == 0 {

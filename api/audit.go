@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AuditNote describes who asked for a batch. The state machine makes the event of it
-// when the batch has taken effect.
+// AuditNote describes who requested a batch. The state machine turns it into an audit
+// event when it has applied the batch.
 type AuditNote struct {
 	Actor     string `json:"actor"` // id of the key or session
 	Name      string `json:"name,omitempty"`
@@ -22,13 +22,13 @@ type AuditNote struct {
 // MaxAuditObjects is how many changed objects an event names; More counts the rest.
 const MaxAuditObjects = 32
 
-// auditStart is what the first event follows.
+// auditStart is hashed in place of a predecessor for the first event.
 const auditStart = "basalt audit trail"
 
-// Chain gives the event its hash: it follows the one with the hash previous,
-// empty for the first. The hash is SHA-256 over that one's and the event's own
-// JSON with an empty hash and no seal, so that nobody changes, inserts or removes an event
-// without changing all that follow.
+// Chain returns the event with its hash, chained to the event whose hash is previous
+// (empty for the first event). The hash is SHA-256 over previous and the event's JSON
+// with an empty hash and no seal, so that no event can be changed, inserted or removed
+// without changing all later ones.
 func (e AuditEvent) Chain(previous string) AuditEvent {
 	if previous == "" {
 		sum := sha256.Sum256([]byte(auditStart))
@@ -44,8 +44,8 @@ func (e AuditEvent) Chain(previous string) AuditEvent {
 	return e
 }
 
-// Follows reports whether the event stands as it was written, after the event
-// before it; the zero one is before the first.
+// Follows reports whether the event is unchanged and directly follows the event before.
+// The zero event precedes the first one.
 func (e AuditEvent) Follows(before AuditEvent) bool {
 	is := e.Chain(before.Hash)
 	return e.Seq == before.Seq+1 && e.Previous == is.Previous && e.Hash == is.Hash
@@ -55,35 +55,36 @@ func (e AuditEvent) Follows(before AuditEvent) bool {
 type AuditQuery struct {
 	Organization string // whose objects were changed; empty: any
 	After        int64  // Last of the page before
-	Newest       bool   // from the newest to the oldest; After 0 is the end then
+	Newest       bool   // newest first; After 0 then starts at the end
 	Limit        int    // 1 to 1000
 	Only         AuditFilter
 }
 
-// MaxAuditScan is how many events one page looks at, when a filter leaves few.
+// MaxAuditScan is how many events one page examines when a filter matches only a few.
 const MaxAuditScan = 1000
 
-// AuditPage is one page; More says that another follows. With a filter a page
-// may have fewer items than the limit, or none, and another may follow.
+// AuditPage is one page of events; More reports whether another page follows. With a
+// filter a page may have fewer items than the limit, or none, although another page
+// follows.
 type AuditPage struct {
 	Items []AuditEvent
-	Last  int64 // seq of the last event that was looked at; 0: of none
+	Last  int64 // seq of the last event examined; 0: none
 	More  bool
 }
 
-// AuditFilter leaves the events that have all of what it names; what is empty
-// is not asked for.
+// AuditFilter matches the events that meet all of its conditions; an empty field
+// matches any event.
 type AuditFilter struct {
 	Actor     string // id or name of who asked
 	Operation string // operationId
 	Kind      Kind   // of one of the event's objects
 	Object    string // id or name of one of its objects, the same one if Kind is given
-	Removed   bool   // that one is gone with the event
+	Removed   bool   // whether that object was removed by the event
 	From, To  time.Time
 }
 
-// Wants reports whether the filter leaves an event. Upper and lower case are one,
-// but for ids. Objects that an event only counts are not found.
+// Wants reports whether the filter matches an event. Case is ignored except in IDs.
+// Objects that an event counts but does not name are not matched.
 func (f AuditFilter) Wants(e AuditEvent) bool {
 	if f.Actor != "" && e.Actor != f.Actor && !strings.EqualFold(e.Name, f.Actor) ||
 		f.Operation != "" && !strings.EqualFold(e.Operation, f.Operation) ||
@@ -99,8 +100,8 @@ func (f AuditFilter) Wants(e AuditEvent) bool {
 	})
 }
 
-// BillingNote is the note of what the cluster does for money's sake, and an
-// operator has to be able to find again.
+// BillingNote returns the note of a change that the cluster makes for billing and that
+// an operator must be able to find in the audit log.
 func BillingNote(operation string) *AuditNote {
 	return &AuditNote{Actor: string(RoleBilling), Name: string(RoleBilling), Role: RoleBilling, Operation: operation}
 }

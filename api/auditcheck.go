@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// AuditMark is a place in the audit trail: who has it knows all events up to it.
-// The zero one is before the first.
+// AuditMark is a position in the audit trail: all events up to it are known. The zero
+// mark precedes the first event.
 type AuditMark struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// Sealed gives the event its seal, by the cluster's key for the audit trail:
-// HMAC-SHA256 over its hash. Who changes the trail without the key can make hashes
-// that fit, and no seals.
+// Sealed returns the event with its seal: HMAC-SHA256 over its hash, with the cluster's
+// key for the audit trail. Whoever changes the trail without the key can compute
+// matching hashes but no seals.
 func (e AuditEvent) Sealed(key []byte) AuditEvent {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("basalt audit event " + e.Hash))
@@ -24,7 +24,7 @@ func (e AuditEvent) Sealed(key []byte) AuditEvent {
 	return e
 }
 
-// Genuine reports whether the seal is the key's for the event.
+// Genuine reports whether the event's seal was made with key.
 func (e AuditEvent) Genuine(key []byte) bool {
 	return hmac.Equal([]byte(e.Seal), []byte(e.Sealed(key).Seal))
 }
@@ -40,16 +40,16 @@ type AuditCheck struct {
 	Status AuditCheckStatus `json:"status"`
 }
 
-// AuditCheckStatus is the leader's to write.
+// AuditCheckStatus is written by the leader.
 type AuditCheckStatus struct {
 	CheckedAt time.Time `json:"checkedAt,omitzero"`
-	Verified  AuditMark `json:"verified"` // the last event of the last time that all was well
-	// Changed describes what does not fit, and ChangedAt since when that is known;
-	// empty: all does.
+	Verified  AuditMark `json:"verified"` // the last event that was found correct
+	// Changed describes what does not match, and ChangedAt when that was detected;
+	// empty if everything matches.
 	Changed   string    `json:"changed,omitempty"`
 	ChangedAt time.Time `json:"changedAt,omitzero"`
-	// Unanchored describes why the trail's end could not be kept outside, or could not be
-	// compared with what is kept there.
+	// Unanchored describes why the end of the trail could not be stored outside the
+	// cluster, or could not be compared with the mark stored there.
 	Unanchored   string    `json:"unanchored,omitempty"`
 	UnanchoredAt time.Time `json:"unanchoredAt,omitzero"`
 }

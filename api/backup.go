@@ -12,7 +12,7 @@ func ValidateBackup(s BackupSpec) error {
 	return bad.err()
 }
 
-// ChangeBackup checks what may change: nothing of the spec.
+// ChangeBackup returns an error if the spec changes, since no field of it can.
 func ChangeBackup(old, s BackupSpec) error {
 	if old != s {
 		return invalid("spec", "the spec of a backup cannot change").WithHint("create another one")

@@ -11,7 +11,7 @@ const (
 	minPasswordBytes = 12
 )
 
-// bucketPattern is what S3 allows and more: some servers take capitals and '_'.
+// bucketPattern allows more than S3 does, since some servers accept capitals and '_'.
 var bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$`)
 
 // ValidateBackupTarget checks a spec with its password.
@@ -48,8 +48,8 @@ func s3(s S3Target) error {
 	return joined(text("spec.s3.region", s.Region))
 }
 
-// ChangeBackupTarget is the new spec with the secrets that were left out; what
-// the backups there need stays as it is.
+// ChangeBackupTarget returns the new spec, completed with the secrets that were left
+// out. Fields that existing backups depend on cannot change.
 func ChangeBackupTarget(old, s BackupTargetSpec) (BackupTargetSpec, error) {
 	if s.Password == "" {
 		s.Password = old.Password

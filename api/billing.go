@@ -3,7 +3,7 @@ package api
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // a node need not have time zones
+	_ "time/tzdata" // nodes may lack a time zone database
 )
 
 // BillingMode is how an organization pays.
@@ -15,10 +15,10 @@ const (
 	BillingPrepaid BillingMode = "prepaid"
 )
 
-// BillingState is how an organization stands with what it owes.
+// BillingState is the payment status of an organization.
 type BillingState string
 
-// States of billing, each worse than the one before.
+// Billing states, in ascending order of severity.
 const (
 	BillingOK        BillingState = "ok"
 	BillingWarn      BillingState = "warn"
@@ -33,12 +33,12 @@ const (
 	maxKeepDays = 3660
 )
 
-// What holds where an organization's terms say nothing. Zero is no such word: it
-// means at once, or never.
+// Defaults for settings that an organization's terms leave out. A setting of zero is
+// not the default: it means at once, or never.
 const (
 	DefaultDueDays    = 14        // from the issue of an invoice until it is due
-	DefaultStopDays   = 7         // by invoice: from the due date until nothing new is made
-	DefaultWarnMicros = 5_000_000 // prepaid: what is left when it is warned
+	DefaultStopDays   = 7         // by invoice: from the due date until nothing new can be created
+	DefaultWarnMicros = 5_000_000 // prepaid: the remaining credit at which a warning is sent
 
 	defaultSuspendDays        = 14
 	defaultSuspendPrepaidDays = 1
@@ -69,11 +69,12 @@ func DefaultBilling(old, b *OrganizationBilling, now time.Time) *OrganizationBil
 	return &out
 }
 
-// DaysUntilDue are from the issue of an invoice until it is due.
+// DaysUntilDue returns the days from the issue of an invoice until it is due.
 func (b OrganizationBilling) DaysUntilDue() int64 { return said(b.DueDays, DefaultDueDays) }
 
-// DaysUntilStop are from the due date until nothing new is made or started. Who
-// pays in advance has none: the end of what was paid is the due date.
+// DaysUntilStop returns the days from the due date until nothing new can be created or
+// started. It defaults to 0 for prepaid organizations, whose due date is when their
+// credit runs out.
 func (b OrganizationBilling) DaysUntilStop() int64 {
 	if b.Mode != BillingInvoice {
 		return said(b.StopAfterDays, 0)
@@ -81,8 +82,8 @@ func (b OrganizationBilling) DaysUntilStop() int64 {
 	return said(b.StopAfterDays, DefaultStopDays)
 }
 
-// DaysUntilSuspension are from the due date, or the end of what was paid in
-// advance, until instances stop.
+// DaysUntilSuspension returns the days from the due date, or from the end of prepaid
+// credit, until instances are stopped.
 func (b OrganizationBilling) DaysUntilSuspension() int64 {
 	days := int64(defaultSuspendPrepaidDays)
 	if b.Mode == BillingInvoice {
@@ -91,14 +92,14 @@ func (b OrganizationBilling) DaysUntilSuspension() int64 {
 	return said(b.SuspendAfterDays, max(days, b.DaysUntilStop()))
 }
 
-// WarnBelow is what is left of what was paid in advance when it is warned; 0: it is
-// not before all is used up.
+// WarnBelow returns the remaining prepaid credit, in millionths, below which a warning
+// is sent; 0 warns only when the credit is used up.
 func (b OrganizationBilling) WarnBelow() int64 { return said(b.WarnMicros, DefaultWarnMicros) }
 
-// Setting returns a setting that says n, also where n is 0.
+// Setting returns a pointer to n, which sets n explicitly even if it is 0.
 func Setting(n int64) *int64 { return &n }
 
-// said is what a setting says, or what holds when it says nothing.
+// said returns the setting, or otherwise if it is not set.
 func said(setting *int64, otherwise int64) int64 {
 	if setting == nil {
 		return otherwise
@@ -106,7 +107,7 @@ func said(setting *int64, otherwise int64) int64 {
 	return *setting
 }
 
-// ValidateBilling checks how an organization pays.
+// ValidateBilling checks the payment terms of an organization.
 func ValidateBilling(b *OrganizationBilling) *Error {
 	if b == nil {
 		return nil
@@ -135,7 +136,7 @@ func address(field string, lines []string) *Error {
 	return nil
 }
 
-// Zone whose months are invoiced.
+// Zone returns the time zone that determines the months that are invoiced.
 func (b OrganizationBilling) Zone() (*time.Location, error) {
 	zone, err := time.LoadLocation(b.TimeZone)
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 	"strconv"
 )
 
-// BrandingID is the one object of branding there is.
+// BrandingID is the ID of the only branding object.
 const BrandingID = "brand-000000000000"
 
-// BrandingSpec is branding as the store keeps it.
+// BrandingSpec is branding in the form that the store keeps.
 type BrandingSpec struct {
 	ProductName  string `json:"productName,omitempty"`
 	AccentColor  string `json:"accentColor,omitempty"`
 	SupportEmail string `json:"supportEmail,omitempty"`
 	SupportURL   string `json:"supportURL,omitempty"`
-	Logo         []byte `json:"logo,omitempty"` // PNG, as CleanLogo makes it
+	Logo         []byte `json:"logo,omitempty"` // PNG, as returned by CleanLogo
 }
 
-// StoredBranding is the object.
+// StoredBranding is the stored branding object.
 type StoredBranding struct {
 	Kind Kind
 	Meta Meta
 	Spec BrandingSpec
 }
 
-// Shown is what anybody may read.
+// Shown returns the public part of the branding, which needs no sign-in to read.
 func (b StoredBranding) Shown() Branding {
 	s := b.Spec
 	out := Branding{Revision: b.Meta.Revision, ProductName: s.ProductName, AccentColor: s.AccentColor, SupportEmail: s.SupportEmail, SupportURL: s.SupportURL}
@@ -44,9 +44,9 @@ func (b StoredBranding) Shown() Branding {
 
 // Limits of branding.
 const (
-	// MaxLogoBytes of a logo as it is sent.
+	// MaxLogoBytes limits the size of an uploaded logo.
 	MaxLogoBytes = 64 << 10
-	// maxKeptLogo is of what is made of it, which is packed another way.
+	// maxKeptLogo limits its re-encoded form, whose compression differs.
 	maxKeptLogo     = 4 * MaxLogoBytes
 	maxLogoPixels   = 512 // each way
 	maxProductName  = 64
@@ -57,7 +57,7 @@ const (
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// ValidateBranding checks all but the logo.
+// ValidateBranding checks everything except the logo.
 func ValidateBranding(b Branding) error {
 	if len(b.ProductName) > maxProductName || hasControl(b.ProductName) {
 		return invalid("productName", "must have at most %d bytes and no control characters", maxProductName)
@@ -77,7 +77,7 @@ func ValidateBranding(b Branding) error {
 	return nil
 }
 
-// ValidateAccent checks that white text can be read on a colour.
+// ValidateAccent checks that white text is readable on a color.
 func ValidateAccent(color string) error {
 	if color == "" {
 		return nil
@@ -92,7 +92,8 @@ func ValidateAccent(color string) error {
 	return nil
 }
 
-// whiteContrast of a colour that matches colorPattern: WCAG 2, "contrast ratio".
+// whiteContrast returns the contrast of white text on a color that matches colorPattern
+// (WCAG 2, "contrast ratio").
 func whiteContrast(color string) float64 {
 	n, _ := strconv.ParseUint(color[1:], 16, 32)
 	linear := func(shift uint) float64 {
@@ -105,13 +106,14 @@ func whiteContrast(color string) float64 {
 	return 1.05 / (0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0) + 0.05)
 }
 
-// CleanLogo is a logo made anew of its pixels: what else a file carries (text,
-// profiles, what another program would take for something else) is left behind.
+// CleanLogo re-encodes a logo from its pixels. Anything else in the file (text,
+// profiles, content that another program would read as a different format) is dropped.
 func CleanLogo(raw []byte) ([]byte, error) {
 	if len(raw) > MaxLogoBytes {
 		return nil, invalid("logo", "must be at most %s", sizeText(MaxLogoBytes)).WithHint("make the picture smaller")
 	}
-	// Its size first: a small file can be of a picture that fills the memory.
+	// Check the dimensions before decoding: a small file can describe an image that
+	// exhausts memory.
 	c, err := png.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
 		return nil, invalid("logo", "is not a PNG image").WithHint("SVG is not supported, as it can contain scripts: export it as PNG")

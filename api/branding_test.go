@@ -34,7 +34,7 @@ func TestBranding(t *testing.T) {
 			change(&b)
 			var err *Error
 			if !errors.As(ValidateBranding(b), &err) || err.Field != field {
-				t.Errorf("%s, %d: %v", field, i, err)
+				t.Errorf("%s, change %d: ValidateBranding = %v, want an error for that field", field, i, err)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func picture(width, height int) []byte {
 	return out.Bytes()
 }
 
-// Only the pixels of a logo stay.
+// TestCleanLogo checks that nothing but the pixels of a logo is kept.
 func TestCleanLogo(t *testing.T) {
 	raw := picture(64, 32)
 	got, err := CleanLogo(append(bytes.Clone(raw), "<script>alert(1)</script>"...))
@@ -61,21 +61,21 @@ func TestCleanLogo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(got, []byte("script")) {
-		t.Error("what follows the picture is kept")
+		t.Error("the cleaned logo contains the data appended to the picture, want it removed")
 	}
 	m, err := png.Decode(bytes.NewReader(got))
 	if err != nil || m.Bounds().Dx() != 64 || m.Bounds().Dy() != 32 {
-		t.Fatalf("%v, %v", m, err)
+		t.Fatalf("decode the cleaned logo: picture %v, error %v, want 64x32 pixels", m, err)
 	}
 	if r, _, _, a := m.At(3, 3).RGBA(); r == 0 || a == 0xffff {
-		t.Error("its pixels are others")
+		t.Errorf("pixel (3,3) of the cleaned logo has red %d and alpha %#x, want the original's", r, a)
 	}
 	for name, bad := range map[string][]byte{
 		"nothing": nil, "svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), "cut off": raw[:len(raw)-20],
 		"too wide": picture(513, 32), "too small": picture(8, 8), "too long": make([]byte, MaxLogoBytes+1),
 	} {
 		if _, err := CleanLogo(bad); CodeOf(err) != CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("CleanLogo of a logo that is %s = %v, want code %s", name, err, CodeInvalid)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func FuzzCleanLogo(f *testing.F) {
 			return
 		}
 		if len(got) > maxKeptLogo {
-			t.Fatalf("%d bytes", len(got))
+			t.Fatalf("cleaned logo has %d bytes, want at most %d", len(got), maxKeptLogo)
 		}
 		if _, err := png.Decode(bytes.NewReader(got)); err != nil {
 			t.Fatal(err)

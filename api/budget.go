@@ -1,6 +1,6 @@
 package api
 
-// BudgetCap is what happens when a budget is used.
+// BudgetCap is the action taken when a budget is exhausted.
 type BudgetCap string
 
 // Caps of budgets.
@@ -37,7 +37,7 @@ func ValidateBudget(s BudgetSpec) error {
 	return bad.err()
 }
 
-// ChangeBudget checks what may change: it stays of what it is.
+// ChangeBudget returns an error if the project of a budget changes, which it cannot.
 func ChangeBudget(old, s BudgetSpec) error {
 	if s.Project != old.Project {
 		return invalid("spec.project", "the project of a budget cannot change").WithHint("create another budget")

@@ -1,6 +1,6 @@
 package api
 
-// CephName is the one that a CephCluster has.
+// CephName is the name of the only CephCluster.
 const CephName = "ceph"
 
 const (

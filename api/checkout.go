@@ -2,10 +2,10 @@ package api
 
 import "time"
 
-// CheckoutState is what became of a checkout.
+// CheckoutState is the state of a checkout.
 type CheckoutState string
 
-// States of checkouts. Without one it is being opened.
+// Checkout states. A checkout without one is being opened.
 const (
 	CheckoutOpening    CheckoutState = "Opening"
 	CheckoutOpen       CheckoutState = "Open"
@@ -15,19 +15,20 @@ const (
 	CheckoutExpired    CheckoutState = "Expired"
 )
 
-// MaxOpenCheckouts of an organization: cards that were stolen are tried in bulk.
+// MaxOpenCheckouts limits the open checkouts of an organization, since stolen payment
+// cards are tested in bulk.
 const MaxOpenCheckouts = 10
 
-// CheckoutLife is how long a checkout can be paid.
+// CheckoutLife is how long a checkout can be paid after it was created.
 const CheckoutLife = time.Hour
 
-// Done reports whether nothing more becomes of a checkout.
+// Done reports whether the checkout is in a final state.
 func (c Checkout) Done() bool {
 	return c.Status.State == CheckoutPaid || c.Status.State == CheckoutFailed || c.Status.State == CheckoutExpired
 }
 
-// ValidateCheckout checks a spec whose amount is known. The limits are the settings';
-// an invoice's amount is what is left of it, however little that is.
+// ValidateCheckout checks a spec whose amount is known. The limits come from the
+// payment settings; the amount for an invoice is its unpaid part, however small.
 func ValidateCheckout(s CheckoutSpec, limits PaymentSettingsSpec) error {
 	var bad faults
 	least := limits.MinMicros
@@ -44,12 +45,13 @@ func ValidateCheckout(s CheckoutSpec, limits PaymentSettingsSpec) error {
 	return bad.err()
 }
 
-// uncharged are the currencies of which no part of a unit is charged
+// uncharged are the currencies that are charged in whole units only
 // (docs.stripe.com/currencies: zero-decimal currencies, and special cases).
 var uncharged = map[string]bool{"BIF": true, "CLP": true, "DJF": true, "GNF": true, "ISK": true, "JPY": true, "KMF": true, "KRW": true, "MGA": true, "PYG": true, "RWF": true,
 	"UGX": true, "VND": true, "VUV": true, "XAF": true, "XOF": true, "XPF": true}
 
-// chargeStep is what amounts in a currency are multiples of, in millionths.
+// chargeStep returns the unit that charged amounts in a currency are multiples of, in
+// millionths.
 func chargeStep(currency string) int64 {
 	if uncharged[currency] {
 		return 1_000_000
@@ -57,7 +59,7 @@ func chargeStep(currency string) int64 {
 	return microsPerCent
 }
 
-// Chargeable is an amount that is owed, rounded up to what can be charged.
+// Chargeable returns an owed amount, rounded up to an amount that can be charged.
 func Chargeable(currency string, micros int64) int64 {
 	step := chargeStep(currency)
 	return (micros + step - 1) / step * step

@@ -11,12 +11,12 @@ type Op uint8
 // The commands. Each writes one part of an object.
 const (
 	OpPutSpec Op = 1 // creates, or changes Spec, name, labels: bumps generation
-	OpAssign  Op = 2 // the planner: Assignment
-	OpReport  Op = 3 // the owning agent: Status; creates what nobody asks for (Reported)
-	OpDelete  Op = 4 // marks deletedAt; an object without finalizers goes at once
-	OpForget  Op = 5 // takes Finalizer off; the last one off a deleted object removes it
-	OpRecord  Op = 6 // notes a UsageRecord, which is no object; the same again changes nothing
-	OpExpire  Op = 7 // lets go of old UsageRecords (ExpireRecords)
+	OpAssign  Op = 2 // the planner writes Assignment
+	OpReport  Op = 3 // the owning agent writes Status; creates objects of Reported kinds
+	OpDelete  Op = 4 // sets deletedAt; an object without finalizers is removed at once
+	OpForget  Op = 5 // removes Finalizer; an object marked deleted is removed with its last finalizer
+	OpRecord  Op = 6 // records a UsageRecord, which is not an object; repeating it changes nothing
+	OpExpire  Op = 7 // removes old UsageRecords (ExpireRecords)
 )
 
 // Limits of Command.Claims.
@@ -33,46 +33,47 @@ type Command struct {
 	Op   Op     `json:"op"`
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id"`
-	// Expect is the revision that the object must have; 0: it must not exist.
+	// Expect is the revision that the object must have; 0 means that it must not exist.
 	Expect int64 `json:"expect,omitempty"`
-	// Name, Organization, Project, Labels, Finalizers: OpPutSpec, OpReport that creates;
-	// Organization and Project: OpRecord, and Organization: OpExpire.
+	// Name, Organization, Project, Labels and Finalizers are for OpPutSpec and an
+	// OpReport that creates; Organization and Project also for OpRecord, and
+	// Organization for OpExpire.
 	Name         string            `json:"name,omitempty"`
 	Organization string            `json:"organization,omitempty"`
 	Project      string            `json:"project,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Finalizer    string            `json:"finalizer,omitempty"` // OpForget
-	// Claims are the names that the object holds from now on, none of which
-	// another object may hold (OpPutSpec, OpAssign). Nil: as before; empty, not
-	// nil: none. What is removed lets go.
+	// Claims are the names that the object holds from now on and that no other object
+	// may hold (OpPutSpec, OpAssign). Nil leaves them unchanged; empty but not nil
+	// releases them all. Removing an object releases its claims.
 	Claims []string `json:"claims,omitzero"`
-	// Uses is what the object takes of each quota from now on, of its project's
-	// and its organization's (OpPutSpec). Nil: as before. What is removed gives
-	// it back.
+	// Uses is how much the object uses of each quota of its project and organization
+	// (OpPutSpec). Nil leaves it unchanged. Removing an object releases its use.
 	Uses Amounts `json:"uses,omitzero"`
-	// Limits are the quotas of an organization or a project: what the objects
-	// in it may take together (OpPutSpec). Nil: as before.
+	// Limits are the quotas of an organization or a project, which bound the total use
+	// of the objects in it (OpPutSpec). Nil leaves them unchanged.
 	Limits Amounts `json:"limits,omitzero"`
-	// Used is the use of the organization when somebody decided to delete it, or to
-	// change how it pays: the command is refused if there is more by now (OpDelete,
-	// OpPutSpec of an organization).
+	// Used is the organization's use at the time of the decision to delete it or to
+	// change its billing mode. The command is refused if the use has grown since
+	// (OpDelete, OpPutSpec of an organization).
 	Used *UseMark `json:"used,omitempty"`
-	// Raise is an event for webhooks, kept if the command changes the object.
+	// Raise is an event for webhooks, stored if the command changes the object.
 	Raise *Raise `json:"raise,omitempty"`
-	// Cascade deletes also what others refer to: they follow (OpDelete).
+	// Cascade allows deleting an object that others refer to; they are deleted
+	// afterwards (OpDelete).
 	Cascade bool `json:"cascade,omitempty"`
 	// Data is the Spec, Assignment or Status.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Reported reports whether objects of the kind are made by OpReport: nobody asks
-// for them, their agents find them.
+// Reported reports whether objects of the kind are created by OpReport: agents discover
+// them, and no user requests them.
 func Reported(k Kind) bool {
 	return k == KindNode || k == KindGPU || k == KindDisk || k == KindChassis
 }
 
-// CheckClaims returns what is wrong with a command's claims, or nothing.
+// CheckClaims returns an error if a command's claims are invalid.
 func CheckClaims(c Command) error {
 	switch {
 	case c.Claims == nil:
@@ -90,8 +91,8 @@ func CheckClaims(c Command) error {
 	return nil
 }
 
-// Claimed returns the refusal of a claim to a name that another object has. Whose it
-// is, is only for those who may know.
+// Claimed returns the error for claiming a name that another object holds. The holder
+// is in By and is shown only to those who may read it.
 func Claimed(name string, by ObjectRef) *Error {
 	e := Errorf(CodeConflict, "%s is already claimed", name).WithHint("choose a different value, or delete that object")
 	e.By = &by
@@ -100,33 +101,34 @@ func Claimed(name string, by ObjectRef) *Error {
 
 // Batch is one log entry: all of its commands apply, or none.
 type Batch struct {
-	// ID makes a retry harmless: the store remembers recent IDs and answers
-	// the same again. Empty: no memory.
+	// ID makes a retry harmless: the store remembers recent IDs and returns the same
+	// answer again. Empty disables this.
 	ID       string    `json:"id,omitempty"`
 	At       time.Time `json:"at"` // the FSM's only clock
 	Commands []Command `json:"commands"`
-	// Audit describes who asked; nil: the cluster itself, of which the audit trail
-	// says nothing.
+	// Audit describes who requested the batch. Nil means the cluster itself, whose
+	// batches are not in the audit trail.
 	Audit *AuditNote `json:"audit,omitempty"`
-	// Strict refuses the batch if an object that it makes or changes would begin
-	// to refer (References) to one that is not there or is being deleted. An API
-	// server's batches are strict. What the cluster does by itself must not be
-	// held up by what somebody deletes meanwhile, and mends it later.
+	// Strict refuses the batch if an object that it creates or changes would gain a
+	// reference (References) to an object that does not exist or is being deleted. API
+	// servers send strict batches. The cluster's own batches are not strict: a
+	// concurrent deletion must not block them, and the cluster repairs the reference
+	// later.
 	Strict bool `json:"strict,omitempty"`
 }
 
-// Event is one change, as a watch delivers it.
+// Event is one change, in the form that a watch delivers.
 type Event struct {
 	Revision int64     `json:"revision"`
 	Type     EventType `json:"type"`
-	Object   Object    `json:"object"` // as it is after the change; for a removal, as it was
+	Object   Object    `json:"object"` // as it is after the change; for a removal, its last state
 }
 
 // EventType of a change.
 type EventType string
 
-// Event types. Sync ends the snapshot with which a watch from revision 0, or
-// from one too old, begins: objects not seen in it are gone.
+// Event types. Sync ends the initial snapshot of a watch from revision 0, or from a
+// revision that is too old; objects that were not in the snapshot no longer exist.
 const (
 	EventPut    EventType = "put"
 	EventRemove EventType = "remove"

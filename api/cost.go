@@ -2,37 +2,37 @@ package api
 
 import "time"
 
-// CostBy is what costs are summed by.
+// CostBy is what costs are grouped by.
 type CostBy string
 
-// Sums of costs.
+// Groupings of costs.
 const (
 	CostByProject  CostBy = "project"
 	CostByResource CostBy = "resource"
 	CostByMeter    CostBy = "meter"
 )
 
-// CostStep is how much of the period a sum of costs is of.
+// CostStep is the part of the period that each sum covers.
 type CostStep string
 
 // Steps of costs.
 const (
-	CostDay   CostStep = "day" // of UTC
+	CostDay   CostStep = "day" // a UTC day
 	CostTotal CostStep = "total"
 )
 
-// CostQuery selects what usage of the hours that begin in a period costs.
+// CostQuery selects the costs of the usage in the hours that begin within a period.
 type CostQuery struct {
 	Organization OrganizationID
-	From, To     time.Time // To is not included
+	From, To     time.Time // To is exclusive
 	By           CostBy
 	Step         CostStep
-	Top          int // keys that have rows of their own, the largest; 0: all
+	Top          int // the number of keys with rows of their own, the costliest first; 0: all
 	Limit        int
-	Continue     string // from the page before
+	Continue     string // from the previous page
 }
 
-// maxCost bounds the usage that one question rates.
+// maxCost limits the period of one query, since all of its usage has to be rated.
 const maxCost = 366 * 24 * time.Hour
 
 // Check returns what is wrong with the query, or nil.

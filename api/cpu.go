@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Equal reports whether two processors are the same for a guest.
+// Equal reports whether a guest cannot tell two processors apart.
 func (m CPUModel) Equal(o CPUModel) bool {
 	return m.Vendor == o.Vendor && m.Model == o.Model && m.AddressBits == o.AddressBits &&
 		slices.Equal(m.Features, o.Features) && slices.Equal(m.Disabled, o.Disabled)
 }
 
-// Gives returns why a guest with the processor want cannot run on this one, or nothing.
+// Gives returns why a guest that needs processor want cannot run on this one, or "" if
+// it can.
 func (m CPUModel) Gives(want CPUModel) string {
 	if m.Vendor != want.Vendor {
 		return fmt.Sprintf("its processor is of %s, not of %s", orUnknown(m.Vendor), orUnknown(want.Vendor))
@@ -43,9 +44,9 @@ func orUnknown(s string) string {
 	return s
 }
 
-// TakesCPU returns why an instance that runs with the processor cannot move to the node
-// while it runs, or nothing. A node of before processors were reported is not left out:
-// it finds out when the instance comes.
+// TakesCPU returns why an instance that runs with processor c cannot be live-migrated
+// to the node, or "" if it can. A node of a release that did not report processors is
+// accepted: it checks when the instance arrives.
 func (n Node) TakesCPU(c InstanceCPU) string {
 	has := n.Status.Machines
 	switch {

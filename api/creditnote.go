@@ -2,7 +2,7 @@ package api
 
 import "fmt"
 
-// ValidateCreditNote checks what is asked for.
+// ValidateCreditNote checks a spec.
 func ValidateCreditNote(s CreditNoteSpec) error {
 	var bad faults
 	if s.Invoice == "" {

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Decode turns a stored object into its typed form (Instance, Volume, …), which
-// shares nothing with it. Every object of a long list goes through here, and
-// every change that the planner hears of: each document is read once, into its
-// place.
+// Decode converts a stored object to its typed form (Instance, Volume, …), which shares
+// no memory with it. It is called for every object of a long list and every change that
+// the planner receives, so it parses each part once, directly into its field.
 func Decode[T any](o Object) (T, error) {
 	var t T
 	if err := decodeInto(reflect.ValueOf(&t).Elem(), o); err != nil {
@@ -22,7 +21,7 @@ func Decode[T any](o Object) (T, error) {
 	return t, nil
 }
 
-// decodeInto a kind's struct. What else it has (a secret that is shown once) is
+// decodeInto fills a kind's struct. Its other fields (a secret that is shown once) are
 // not stored.
 func decodeInto(t reflect.Value, o Object) error {
 	for i := range t.NumField() {
@@ -49,7 +48,7 @@ func decodeInto(t reflect.Value, o Object) error {
 	return nil
 }
 
-// copyMeta is what reading it from its stored form gives.
+// copyMeta returns a copy equal to one that was decoded from the stored form.
 func copyMeta(m Meta) Meta {
 	plain := func(t time.Time) time.Time { return t.Round(0) } // without the monotonic clock
 	m.CreatedAt = plain(m.CreatedAt)

@@ -1,7 +1,7 @@
 package api
 
-// DefaultDisk fills in what follows: only a disk that is taken is wiped, and
-// whoever takes it again has to say so again.
+// DefaultDisk clears Wipe on an unused disk, so that whoever uses the disk again must
+// ask for the wipe again.
 func DefaultDisk(s DiskSpec) DiskSpec {
 	s.Wipe = s.Wipe && s.Use != DiskUnused
 	return s
@@ -25,7 +25,8 @@ func ValidateDisk(s DiskSpec) error {
 	return bad.err()
 }
 
-// ChangeDisk checks what a disk may become: it is given back before it is something else.
+// ChangeDisk checks a change of a disk's use: it must be unused before it is used for
+// something else.
 func ChangeDisk(old, s DiskSpec) error {
 	switch {
 	case old.Use != DiskUnused && s.Use != DiskUnused && old.Use != s.Use:

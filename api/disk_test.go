@@ -10,7 +10,7 @@ import (
 func TestDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec  api.DiskSpec
-		field string // empty: it is good
+		field string // empty: the spec is valid
 	}{
 		"unused":           {api.DiskSpec{}, ""},
 		"Ceph":             {api.DiskSpec{Use: api.DiskCeph, Wipe: true}, ""},

@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// Code of a domain error: stable, for programs.
+// Code identifies a domain error. Codes are stable, for programs.
 type Code string
 
-// The codes, with the HTTP status each is sent with.
+// The codes, with the HTTP status that each is sent with.
 const (
 	CodeInvalid         Code = "invalid"                // 400
 	CodeUnauthenticated Code = "unauthenticated"        // 401
@@ -17,15 +17,15 @@ const (
 	CodeNotFound        Code = "not_found"              // 404
 	CodeExists          Code = "already_exists"         // 409
 	CodeConflict        Code = "conflict"               // 409: the revision is not the expected one
-	CodePrecondition    Code = "precondition_failed"    // 412: the object is not as If-Match says
+	CodePrecondition    Code = "precondition_failed"    // 412: the object does not match If-Match
 	CodeInUse           Code = "in_use"                 // 409
 	CodeState           Code = "wrong_state"            // 409: not possible in the object's phase
 	CodeTooLarge        Code = "too_large"              // 413
-	CodeMediaType       Code = "unsupported_media_type" // 415: the body is not of the type that is wanted
+	CodeMediaType       Code = "unsupported_media_type" // 415: the body has the wrong media type
 	CodeRateLimited     Code = "rate_limited"           // 429
-	CodeNoCapacity      Code = "no_capacity"            // 409: fits nowhere
-	CodeQuota           Code = "quota_exceeded"         // 409: more than the project or the organization may have
-	CodeUnavailable     Code = "unavailable"            // 503: no leader, node away
+	CodeNoCapacity      Code = "no_capacity"            // 409: does not fit on any node
+	CodeQuota           Code = "quota_exceeded"         // 409: exceeds a quota of the project or the organization
+	CodeUnavailable     Code = "unavailable"            // 503: no leader, node unreachable
 	CodeDiskFull        Code = "insufficient_disk"      // 507
 	CodeInternal        Code = "internal"               // 500
 )
@@ -39,7 +39,7 @@ var statuses = map[Code]int{
 	CodeInternal: http.StatusInternalServerError,
 }
 
-// HTTPStatus that carries the code.
+// HTTPStatus returns the HTTP status that the code is sent with.
 func (c Code) HTTPStatus() int {
 	if s, ok := statuses[c]; ok {
 		return s
@@ -47,18 +47,18 @@ func (c Code) HTTPStatus() int {
 	return http.StatusInternalServerError
 }
 
-// Error is what a user may see: a code, a safe message, a hint at what to do,
-// and the field at fault as a path ("spec.vgpu.vramBytes").
+// Error is an error that may be shown to a user: a code, a safe message, a hint about
+// what to do, and the path of the invalid field ("spec.vgpu.vramBytes").
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Field   string `json:"field,omitempty"`
-	// By is who refers to the object (CodeInUse), or has what was asked for
-	// (CodeConflict). Stores say it; the API server says it in words to those who may
-	// know, and leaves it out.
+	// By is the object that refers to this one (CodeInUse) or holds what was requested
+	// (CodeConflict). Stores set it; the API server turns it into text for callers who
+	// may read that object, and never sends it.
 	By *ObjectRef `json:"by,omitempty"`
-	// Others are further fields at fault, each with its message.
+	// Others are further invalid fields, each with its message.
 	Others []*Error `json:"others,omitempty"`
 }
 
@@ -79,24 +79,25 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Errorf makes a domain error.
+// Errorf returns a domain error with the code and a formatted message.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint adds what to do.
+// WithHint sets the hint, which says what to do, and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// At names the field at fault.
+// At sets the path of the invalid field and returns e.
 func (e *Error) At(field string) *Error {
 	e.Field = field
 	return e
 }
 
-// CodeOf is the code of the domain error in err's chain, else CodeInternal.
+// CodeOf returns the code of the domain error in err's chain, or CodeInternal if there
+// is none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {

@@ -12,12 +12,13 @@ const (
 	minExternalBits6  = 16
 	maxExternalBits6  = 126
 	minExternalBits4  = 8
-	maxExternalBits4  = 31 // of a link between two
+	maxExternalBits4  = 31 // a point-to-point link has two addresses
 	maxPhysicalLength = 32
 )
 
-// MainRouter is the name of a project's own router. All its others are branches:
-// they lead to external networks that its floating IPs are of and it is not.
+// MainRouter is the name of a project's main router. All other routers of the project
+// are branches: they connect it to the other external networks that its floating IPs
+// belong to.
 const MainRouter = "router"
 
 // DefaultExternalNetwork fills in what was left out.
@@ -43,8 +44,8 @@ func ValidateExternalNetwork(s ExternalNetworkSpec) error {
 	return bad.err()
 }
 
-// outside checks one family's addresses: the gateway and the ranges lie in the
-// network, and apart.
+// outside checks the addresses of one family: the gateway and the ranges must be inside
+// the network and must not overlap.
 func outside(v, network, gateway string, ranges []string, least, most int) error {
 	if network == "" {
 		if gateway != "" || len(ranges) > 0 {
@@ -88,8 +89,8 @@ func outside(v, network, gateway string, ranges []string, least, most int) error
 	return nil
 }
 
-// ChangeExternalNetwork checks what may change once it is there. Addresses that
-// were given stay given when a range no longer has them.
+// ChangeExternalNetwork checks which fields of an existing network change. Assigned
+// addresses stay assigned when the ranges no longer contain them.
 func ChangeExternalNetwork(old, s ExternalNetworkSpec) error {
 	switch {
 	case old.Cidr4 != s.Cidr4:
@@ -100,7 +101,7 @@ func ChangeExternalNetwork(old, s ExternalNetworkSpec) error {
 	return nil
 }
 
-// AddressRange is from First to Last, both included.
+// AddressRange contains the addresses from First to Last, both included.
 type AddressRange struct{ First, Last netip.Addr }
 
 // Contains reports whether an address is in the range.
@@ -108,7 +109,7 @@ func (r AddressRange) Contains(a netip.Addr) bool {
 	return a.Compare(r.First) >= 0 && a.Compare(r.Last) <= 0
 }
 
-// ParseRange reads "FIRST-LAST", or one address.
+// ParseRange parses "FIRST-LAST", or a single address.
 func ParseRange(s string) (r AddressRange, err error) {
 	first, last, isRange := strings.Cut(s, "-")
 	if !isRange {

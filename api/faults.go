@@ -2,13 +2,14 @@ package api
 
 import "errors"
 
-// maxFaults that one error names.
+// maxFaults limits the faults that one error lists.
 const maxFaults = 32
 
-// faults are what is wrong with an object.
+// faults collects the faults of an object.
 type faults []*Error
 
-// note what is wrong, with what it names besides; nil is nothing.
+// note appends errs, and the faults that they contain in Others; nil errors are
+// ignored.
 func (f *faults) note(errs ...error) {
 	for _, err := range errs {
 		var e *Error
@@ -19,7 +20,7 @@ func (f *faults) note(errs ...error) {
 			if len(*f) >= maxFaults {
 				return
 			}
-			if len(one.Others) > 0 { // which follow by themselves
+			if len(one.Others) > 0 { // they are appended separately below
 				alone := *one
 				alone.Others = nil
 				one = &alone
@@ -29,7 +30,7 @@ func (f *faults) note(errs ...error) {
 	}
 }
 
-// one is the first fault, with the others in it; nil when there is none.
+// one returns the first fault with the others in it, or nil if there is none.
 func (f faults) one() *Error {
 	if len(f) == 0 {
 		return nil
@@ -39,7 +40,7 @@ func (f faults) one() *Error {
 	return &e
 }
 
-// err is one as an error, nil when there is none.
+// err returns one as an error, or nil if there is no fault.
 func (f faults) err() error {
 	if e := f.one(); e != nil {
 		return e
@@ -47,8 +48,8 @@ func (f faults) err() error {
 	return nil
 }
 
-// Join returns errs as one error: an error that is no fault of a field as it is,
-// otherwise the first with the others in it; nil when there is none.
+// Join returns errs as one error: the first error that is not about a field, unchanged;
+// otherwise the first fault with the others in it; nil if all are nil.
 func Join(errs ...error) error {
 	var bad faults
 	for _, err := range errs {
@@ -60,8 +61,8 @@ func Join(errs ...error) error {
 	return bad.err()
 }
 
-// joined is the first of errs that is not nil, with the others in it. It also keeps a
-// nil *Error from becoming an error that is not nil.
+// joined returns the first of errs that is not nil, with the others in it. It also
+// prevents a nil *Error from becoming a non-nil error.
 func joined(errs ...*Error) error {
 	var bad faults
 	for _, e := range errs {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A field is what a list is sorted by, or narrowed by with a field selector: a
-// scalar of an object, by its path, or one of the names that every kind has. Only
-// what is in this table can be asked for: the order of a secret gives it away.
+// A field is what lists can be sorted by and filtered by with a field selector: a
+// scalar of an object, given by its path, or one of the names that all kinds have. Only
+// fields in this table are allowed, since the sort order of a secret would reveal it.
 
-// fieldsOfAll are those of every kind.
+// fieldsOfAll are the fields of every kind.
 var fieldsOfAll = []string{"id", "name", "createdAt", "organization", "project"}
 
-// fieldsOf are those of each kind besides: paths of its objects, and state, which is
-// what StateOf returns.
+// fieldsOf are the additional fields of each kind: paths into its objects, and state,
+// which is the result of StateOf.
 var fieldsOf = map[Kind][]string{
 	KindInstance: {"state", "assignment.node", "assignment.gpu", "assignment.vcpus", "assignment.memoryBytes", "assignment.vgpuVramBytes",
 		"spec.app", "spec.flavor", "spec.image", "spec.power", "status.startedAt"},
@@ -48,12 +48,12 @@ var fieldsOf = map[Kind][]string{
 	KindPriceBook:    {"spec.currency", "spec.effectiveFrom"},
 }
 
-// Fields returns what lists of the kind can be sorted and narrowed by.
+// Fields returns the fields that lists of the kind can be sorted and filtered by.
 func (k Kind) Fields() []string { return slices.Concat(fieldsOfAll, fieldsOf[k]) }
 
-// StateOf returns an object's state in one word: an instance's phase as
-// InstancePhaseOf has it, of others Deleting once that was asked for, or its
-// phase, or Pending until it has one.
+// StateOf returns an object's state in one word: for an instance the phase that
+// InstancePhaseOf returns; for others Deleting if deletedAt is set, otherwise the
+// phase, or Pending if it has none yet.
 func StateOf(o Object) string {
 	if o.Kind == KindInstance {
 		return string(instanceState(o))
@@ -61,7 +61,7 @@ func StateOf(o Object) string {
 	if o.Meta.DeletedAt != nil {
 		return string(InstanceDeleting)
 	}
-	for _, part := range []json.RawMessage{o.Status, o.Assignment} { // the planner moves migrations on
+	for _, part := range []json.RawMessage{o.Status, o.Assignment} { // the planner writes the phase of migrations
 		if phase, ok := scalarAt(part, "phase").(string); ok {
 			return phase
 		}
@@ -69,8 +69,8 @@ func StateOf(o Object) string {
 	return string(InstancePending)
 }
 
-// instanceState is InstancePhaseOf of what it looks at alone: lists ask it of every
-// instance.
+// instanceState is InstancePhaseOf, but decodes only the fields that it depends on,
+// since lists call it for every instance.
 func instanceState(o Object) InstancePhase {
 	var a struct {
 		Node     NodeID `json:"node"`
@@ -82,14 +82,14 @@ func instanceState(o Object) InstancePhase {
 		Epoch int64         `json:"epoch"`
 		Phase InstancePhase `json:"phase"`
 	}
-	// What cannot be read says nothing.
+	// Fields that cannot be decoded count as empty.
 	_, _ = json.Unmarshal(o.Assignment, &a), json.Unmarshal(o.Status, &s)
 	return InstancePhaseOf(Instance{Meta: o.Meta, Assignment: InstanceAssignment{Node: a.Node, Epoch: a.Epoch, NodeLost: a.NodeLost},
 		Status: InstanceStatus{Node: s.Node, Epoch: s.Epoch, Phase: s.Phase}})
 }
 
-// FieldOf returns the value of a field that the object's kind has: a string, bool,
-// json.Number or time.Time; nil where the object does not say.
+// FieldOf returns the value of a field of the object's kind: a string, bool,
+// json.Number or time.Time, or nil if the object does not have it.
 func FieldOf(o Object, field string) any {
 	switch field {
 	case "id":
@@ -116,7 +116,7 @@ func FieldOf(o Object, field string) any {
 	return v
 }
 
-// isTime reports whether a field is a moment, by its name.
+// isTime reports whether a field is a point in time, judging by its name.
 func isTime(field string) bool {
 	return strings.HasSuffix(field, "At") || field == "spec.from" || field == "spec.effectiveFrom"
 }
@@ -128,7 +128,7 @@ func given(s string) any {
 	return s
 }
 
-// scalarAt is the string, bool or number at a path of a JSON object, or nil.
+// scalarAt returns the string, bool or number at a path of a JSON object, or nil.
 func scalarAt(raw json.RawMessage, path string) any {
 	name, rest, deeper := strings.Cut(path, ".")
 	var in map[string]json.RawMessage
@@ -156,7 +156,8 @@ func scalarAt(raw json.RawMessage, path string) any {
 	return nil
 }
 
-// fieldText is a field's value as a selector names it; false: there is none.
+// fieldText returns a field's value as it is written in a selector; false if there is
+// none.
 func fieldText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -180,8 +181,8 @@ type FieldSelector struct {
 	fields []string
 }
 
-// ParseFieldSelector reads conditions as those of ParseLabelSelector, whose keys are
-// fields of the kind. Empty selects all. An error has code CodeInvalid.
+// ParseFieldSelector parses conditions in the syntax of ParseLabelSelector, with fields
+// of the kind as keys. An empty text selects all. Errors have code CodeInvalid.
 func ParseFieldSelector(kind Kind, text string) (FieldSelector, error) {
 	terms, err := parseSelector("fieldSelector", text)
 	if err != nil {
@@ -197,8 +198,8 @@ func ParseFieldSelector(kind Kind, text string) (FieldSelector, error) {
 	return FieldSelector{terms: terms, fields: slices.Sorted(maps.Keys(used))}, nil
 }
 
-// Matches reports whether an object meets all conditions. What does not say anything
-// of a field meets field!=value.
+// Matches reports whether an object meets all conditions. An object without the field
+// meets field!=value.
 func (s FieldSelector) Matches(o Object) bool {
 	if len(s.terms) == 0 {
 		return true
@@ -212,14 +213,14 @@ func (s FieldSelector) Matches(o Object) bool {
 	return s.terms.Matches(values)
 }
 
-// Order is that of a list: by a field, and by IDs where that is the same.
+// Order is the order of a list: by a field, then by ID.
 type Order struct {
 	Field      string
 	Descending bool
 }
 
-// ParseOrder reads a field of the kind, with "-" before it for the greatest first.
-// Empty is the order of IDs. An error has code CodeInvalid.
+// ParseOrder parses a field of the kind, prefixed with "-" for descending order. An
+// empty sort is the order by ID. Errors have code CodeInvalid.
 func ParseOrder(kind Kind, sort ListSort) (Order, error) {
 	field, descending := strings.CutPrefix(string(sort), "-")
 	if field == "" && !descending {
@@ -232,12 +233,12 @@ func ParseOrder(kind Kind, sort ListSort) (Order, error) {
 	return Order{Field: field, Descending: descending}, nil
 }
 
-// mostKeyBytes of a value order a list: a token has them.
+// mostKeyBytes limits the part of a value that determines the order, since page tokens
+// contain it.
 const mostKeyBytes = 128
 
-// Key is the object's place in the order, as bytes that compare as it does when it
-// ascends: what says nothing first, then false and true, numbers, times, and text
-// without regard to case.
+// Key returns the object's sort key, whose bytes compare in ascending order: missing
+// values first, then false and true, numbers, times, and text without regard to case.
 func (s Order) Key(o Object) string {
 	id := "\x00" + o.Meta.ID
 	switch v := FieldOf(o, s.Field).(type) {
@@ -257,8 +258,8 @@ func (s Order) Key(o Object) string {
 	return "0" + id
 }
 
-// sortableNumber is a number as bytes in its order. Whole numbers beyond 2^53 that a
-// float does not tell apart are ordered by ID.
+// sortableNumber returns bytes that compare in the order of the numbers. Whole numbers
+// beyond 2^53 that a float64 cannot distinguish are ordered by ID.
 func sortableNumber(n json.Number) string {
 	f, err := n.Float64()
 	if err != nil {
@@ -283,10 +284,10 @@ func (s Order) Before(a, b string) bool {
 	return a < b
 }
 
-// Token of a page that ends with the key.
+// Token returns the token of a page that ends with the key.
 func (s Order) Token(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
-// Place is a token's key; empty is the beginning.
+// Place returns the key in a token; an empty token is the start of the list.
 func (s Order) Place(token string) (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Every field is a scalar that the kind's objects have; one that is renamed is found here.
+// TestFieldsAreScalars checks that every field is a scalar of the kind's objects, so
+// that renaming one without its row here is noticed.
 func TestFieldsAreScalars(t *testing.T) {
 	for kind := range fieldsOf {
 		for _, field := range fieldsOf[kind] {
@@ -18,15 +19,16 @@ func TestFieldsAreScalars(t *testing.T) {
 				continue
 			}
 			if got := scalarType(kind.Info().Type, strings.Split(field, ".")); got == "" {
-				t.Errorf("%s has no scalar %s", kind, field)
+				t.Errorf("kind %s has no scalar field %s", kind, field)
 			} else if want := got == "time.Time"; isTime(field) != want {
-				t.Errorf("%s of %s is a %s, and isTime = %v", field, kind, got, isTime(field))
+				t.Errorf("field %s of %s has type %s, but isTime = %v", field, kind, got, isTime(field))
 			}
 		}
 	}
 }
 
-// scalarType returns the type of the value at a path of JSON names; empty: it cannot be compared.
+// scalarType returns the type of the value at a path of JSON names, or "" if it is not
+// a scalar.
 func scalarType(of reflect.Type, path []string) string {
 	for _, name := range path {
 		var next reflect.Type
@@ -83,20 +85,21 @@ func TestOrderOfFields(t *testing.T) {
 			got.WriteString(o.Meta.ID)
 		}
 		if got.String() != want {
-			t.Errorf("by %s: %s, want %s", sort, got.String(), want)
+			t.Errorf("order by %q = %s, want %s", sort, got.String(), want)
 		}
 		if place, err := order.Place(order.Token(order.Key(by[2]))); err != nil || place != order.Key(by[2]) {
-			t.Errorf("by %s: a token is read as %q, %v", sort, place, err)
+			t.Errorf("order by %q: Place(Token(key)) = %q, %v; want the key %q", sort, place, err, order.Key(by[2]))
 		}
 	}
 	for _, sort := range []ListSort{"age", "-", "spec.wrappedKey", "meta.name", "--id", "status.startedAt"} {
 		if _, err := ParseOrder(KindVolume, sort); err == nil {
-			t.Errorf("sort %q is taken", sort)
+			t.Errorf("ParseOrder(%q) succeeded, want an error", sort)
 		}
 	}
 }
 
-// An instance's state is what the command line and the portal show of it.
+// TestStateOfInstances checks that an instance's state is the one that the command line
+// and the portal show.
 func TestStateOfInstances(t *testing.T) {
 	gone := time.Unix(1_700_000_000, 0)
 	for _, i := range []Instance{
@@ -119,18 +122,19 @@ func TestFieldSelector(t *testing.T) {
 	} {
 		s, err := ParseFieldSelector(KindVolume, text)
 		if err != nil || s.Matches(o) != want {
-			t.Errorf("%q matches = %v (%v), want %v", text, !want, err, want)
+			t.Errorf("selector %q: matches = %v (error %v), want %v", text, !want, err, want)
 		}
 	}
 	for _, text := range []string{"spec.wrappedKey=x", "age=1", "=", strings.Repeat("a", 2000)} {
 		var e *Error
 		if _, err := ParseFieldSelector(KindVolume, text); !errors.As(err, &e) || e.Field != "fieldSelector" {
-			t.Errorf("%q: error %v, want one at fieldSelector", text, e)
+			t.Errorf("ParseFieldSelector(%q) = error %v, want one at fieldSelector", text, e)
 		}
 	}
 }
 
-// Whatever an object and a token contain, keys keep their order and nothing fails.
+// FuzzFields checks that keys keep their order and that no object or token causes a
+// failure.
 func FuzzFields(f *testing.F) {
 	f.Add(`{"sizeBytes":10,"pool":"b"}`, "spec.sizeBytes=1", "spec.pool", "")
 	f.Add(`{"sizeBytes":1e400,"pool":{}}`, "state!=x", "-spec.sizeBytes", "AA")
@@ -146,13 +150,13 @@ func FuzzFields(f *testing.F) {
 		}
 		key := order.Key(o)
 		if len(key) > 256 {
-			t.Errorf("key has %d bytes", len(key))
+			t.Errorf("key has %d bytes, want at most 256", len(key))
 		}
 		if place, err := order.Place(order.Token(key)); err != nil || place != key {
-			t.Errorf("token of %q is read as %q, %v", key, place, err)
+			t.Errorf("Place(Token(key)) = %q, %v; want the key %q", place, err, key)
 		}
 		if _, err := order.Place(token); err != nil && CodeOf(err) != CodeInvalid {
-			t.Errorf("place %q: %v", token, err)
+			t.Errorf("Place(%q) = %v, want no error or one with code %s", token, err, CodeInvalid)
 		}
 	})
 }

@@ -9,7 +9,7 @@ func TestFirmwareOfAnInstance(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spec  InstanceSpec
-		field string // at fault; empty: none
+		field string // the invalid field; empty: none
 	}{
 		{"none", InstanceSpec{}, ""},
 		{"all", InstanceSpec{Firmware: FirmwareUEFI, SecureBoot: true, TPM: true}, ""},
@@ -22,16 +22,16 @@ func TestFirmwareOfAnInstance(t *testing.T) {
 		err := ValidateInstance(c.spec)
 		var e *Error
 		if c.field == "" && err != nil || c.field != "" && (!errors.As(err, &e) || e.Field != c.field) {
-			t.Errorf("%s: %v, want a fault at %q", c.name, err, c.field)
+			t.Errorf("%s: ValidateInstance = %v, want an error at %q", c.name, err, c.field)
 		}
 	}
 	was := InstanceSpec{Firmware: FirmwareUEFI}
 	for _, s := range []InstanceSpec{{}, {Firmware: FirmwareUEFI, SecureBoot: true}, {Firmware: FirmwareUEFI, TPM: true}} {
 		if ChangeInstance(was, s) == nil {
-			t.Errorf("%+v was changed to %+v", was, s)
+			t.Errorf("ChangeInstance from %+v to %+v succeeded, want an error", was, s)
 		}
 	}
 	if Movable(Instance{Spec: InstanceSpec{TPM: true}}, Volume{Assignment: VolumeAssignment{Pool: PoolCeph}}) {
-		t.Error("an instance with a TPM runs elsewhere, without what the TPM keeps")
+		t.Error("Movable of an instance with a TPM = true, want false: the TPM's state stays on its node")
 	}
 }

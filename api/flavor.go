@@ -19,7 +19,7 @@ func ValidateFlavor(s FlavorSpec) error {
 		wholePages("spec.hugePages", s.MemoryBytes, s.HugePages))
 }
 
-// volumeBytes checks a size that may be 0 (somebody else's choice).
+// volumeBytes checks a size; 0 is valid and means a default chosen elsewhere.
 func volumeBytes(field string, n int64) *Error {
 	if n == 0 {
 		return nil
@@ -27,7 +27,8 @@ func volumeBytes(field string, n int64) *Error {
 	return mebibytes(field, n, MinVolumeBytes, MaxVolumeBytes)
 }
 
-// mebibytes is a size in whole MiB: hypervisors and disks take no smaller steps.
+// mebibytes checks that a size is a whole number of MiB, the granularity of hypervisors
+// and disks, and is within its limits.
 func mebibytes(field string, n, least, most int64) *Error {
 	if err := between(field, n, least, most, bytesUnit); err != nil {
 		return err

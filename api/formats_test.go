@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// inNetwork puts a value into a spec whose other fields are valid. An empty one is not given.
+// inNetwork returns an error if s is empty; otherwise it validates a network whose
+// other fields are valid.
 func inNetwork(s string, spec NetworkSpec) error {
 	if s == "" {
 		return invalid("spec", "empty")
@@ -14,7 +15,8 @@ func inNetwork(s string, spec NetworkSpec) error {
 	return ValidateNetwork(spec)
 }
 
-// formatValidators are the validators of fields that have the formats of the API's description.
+// formatValidators are the validators of the fields with a format in the API's
+// description.
 var formatValidators = map[string]func(s string) error{
 	"name":    ValidateName,
 	"mailbox": func(s string) error { return ValidateLogin(Login(s)) },
@@ -36,8 +38,9 @@ var formatValidators = map[string]func(s string) error{
 	},
 }
 
-// TestFormats holds the validators to the examples that the portal's are held to
-// (ui/src/lib/problems.test.ts): what a browser sends, the server accepts as far as form goes.
+// TestFormats runs the validators over the examples that the portal's validators are
+// tested with too (ui/src/lib/problems.test.ts): the server must accept the form of
+// whatever a browser sends.
 func TestFormats(t *testing.T) {
 	raw, err := os.ReadFile("testdata/formats.json")
 	if err != nil {

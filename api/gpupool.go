@@ -1,6 +1,6 @@
 package api
 
-// DefaultPool is the GPU pool of what names none.
+// DefaultPool is the GPU pool used if none is named.
 const DefaultPool = "default"
 
 // ModeTimeSliced shares a GPU by time, isolated and exactly metered.
@@ -14,7 +14,8 @@ func DefaultGPUPool(s GPUPoolSpec) GPUPoolSpec {
 	return s
 }
 
-// Promised is how many bytes of a card's VRAM the pool promises; at least what the card has.
+// Promised returns how many bytes of a GPU's VRAM the pool may allocate, which is at
+// least vram.
 func (s GPUPoolSpec) Promised(vram int64) int64 {
 	return vram * max(s.VramOvercommitPercent, 100) / 100
 }

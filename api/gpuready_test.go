@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The list of reasons is closed: the API's description has them all, and no others but
-// those of the other conditions.
+// TestGPUReasonsAreDescribed checks that the API's description lists exactly these
+// reasons and those of the other conditions.
 func TestGPUReasonsAreDescribed(t *testing.T) {
 	var doc struct {
 		Components struct {
@@ -39,10 +39,10 @@ func TestGPUReadyOf(t *testing.T) {
 	ready := Condition{Type: ConditionGPUReady, Status: true, Reason: string(GPUReady)}
 	i := Instance{Assignment: InstanceAssignment{Node: "n"}, Status: InstanceStatus{Node: "n", Phase: InstanceRunning, Conditions: []Condition{{Type: "SetUp"}, ready}}}
 	if c, known := GPUReadyOf(i); !known || c != ready {
-		t.Errorf("of an instance that runs: %+v, %v", c, known)
+		t.Errorf("GPUReadyOf a running instance = %+v, %v; want %+v, true", c, known, ready)
 	}
-	i.Assignment.NodeLost = true // what its node said last is no longer so
+	i.Assignment.NodeLost = true // the last report of a lost node is out of date
 	if c, known := GPUReadyOf(i); known {
-		t.Errorf("of an instance whose node is lost: %+v", c)
+		t.Errorf("GPUReadyOf an instance whose node is lost = %+v, want none", c)
 	}
 }

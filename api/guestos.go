@@ -1,6 +1,6 @@
 package api
 
-// GuestOS is the operating system that an instance's machine is made for.
+// GuestOS is the operating system that an instance's virtual machine is configured for.
 type GuestOS string
 
 // Operating systems.
@@ -9,7 +9,8 @@ const (
 	OSWindows GuestOS = "windows"
 )
 
-// guestOS checks what an instance's operating system can have.
+// guestOS checks that an instance has nothing that its operating system does not
+// support.
 func guestOS(s InstanceSpec) *Error {
 	if s.OS == OSWindows && s.Vgpu != nil {
 		return invalid("spec.os", "Windows has no driver for virtual GPUs").WithHint("create the instance without a virtual GPU")

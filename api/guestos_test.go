@@ -21,10 +21,10 @@ func TestOSOfAnInstance(t *testing.T) {
 		err := ValidateInstance(c.spec)
 		var e *Error
 		if c.ok != (err == nil) || err != nil && (!errors.As(err, &e) || e.Field != "spec.os") {
-			t.Errorf("%s: %v, want a fault at spec.os: %v", c.name, err, !c.ok)
+			t.Errorf("%s: ValidateInstance = %v, want an error at spec.os: %v", c.name, err, !c.ok)
 		}
 	}
 	if ChangeInstance(InstanceSpec{}, InstanceSpec{OS: OSWindows}) == nil {
-		t.Error("the operating system was changed")
+		t.Error("ChangeInstance of the operating system succeeded, want an error")
 	}
 }

@@ -1,20 +1,20 @@
 package api
 
-// HardwareState is what came of a check of a node's machine.
+// HardwareState is the result of a hardware check of a node.
 type HardwareState string
 
-// States of a check.
+// Results of a hardware check.
 const (
 	HardwareOK      HardwareState = "ok"
-	HardwareWarning HardwareState = "warning" // the node works, worse than it could
-	HardwareFailed  HardwareState = "failed"  // it cannot do its work, or is about to lose data
-	HardwareUnknown HardwareState = "unknown" // it could not be found out
+	HardwareWarning HardwareState = "warning" // the node works, but not as well as it could
+	HardwareFailed  HardwareState = "failed"  // the node cannot work, or is about to lose data
+	HardwareUnknown HardwareState = "unknown" // the check could not determine it
 )
 
-// HardwareCheckID names a check of a node's machine.
+// HardwareCheckID names a hardware check of a node.
 type HardwareCheckID string
 
-// Checks of a node's machine (appliance/node/hardware).
+// The hardware checks of a node (appliance/node/hardware).
 const (
 	HardwareKVM        HardwareCheckID = "kvm"
 	HardwareMicrocode  HardwareCheckID = "microcode"
@@ -33,6 +33,6 @@ const (
 	HardwareHugePages  HardwareCheckID = "huge-pages"
 )
 
-// ConditionHardware is the type of a node's condition that is not true while a check of
-// its machine has failed.
+// ConditionHardware is the type of the node condition that is not true while a hardware
+// check fails.
 const ConditionHardware = "Hardware"

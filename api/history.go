@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Bounds of an instance's history. They belong to the state machine: all nodes
-// must have the same.
+// Limits of an instance's history. They are part of the state machine, so all nodes
+// must have the same values.
 const (
-	MaxHistory     = 64  // changes that are kept of each instance
+	MaxHistory     = 64  // changes kept per instance
 	maxHistoryNote = 512 // bytes
 )
 
-// HistoryOf is what an instance's history has of one change: that its user asked
-// for it (asked is the operation, or empty), or that its state, the reason for
-// it or its node is another than before. nil: nothing that he would see.
+// HistoryOf returns the history entry for one change of an instance: its user requested
+// an operation (asked, or empty), or its state, the state's reason or its node changed.
+// It returns nil if the change is not visible to the user.
 func HistoryOf(before *Object, change Event, asked string, at time.Time) *InstanceEvent {
 	if change.Object.Kind != KindInstance || change.Type != EventPut {
 		return nil
@@ -28,11 +28,11 @@ func HistoryOf(before *Object, change Event, asked string, at time.Time) *Instan
 	return &e
 }
 
-// seenOf is how an instance looks to its user.
+// seenOf returns the part of an instance that its user sees.
 func seenOf(o Object) InstanceEvent {
 	i, err := Decode[Instance](o)
 	if err != nil {
-		return InstanceEvent{State: string(InstancePending)} // specs and reports are our own: one that is broken says nothing
+		return InstanceEvent{State: string(InstancePending)} // only the cluster writes these documents, so a broken one has no history
 	}
 	e := InstanceEvent{State: string(InstancePhaseOf(i)), Node: i.Assignment.Node, Message: cmp.Or(i.Status.LastError, i.Assignment.Hold)}
 	if e.Message == "" && (i.Assignment.Node == "" || i.Assignment.NodeLost) {

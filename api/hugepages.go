@@ -2,17 +2,17 @@ package api
 
 import "cmp"
 
-// HugePages is the size of the pages that back an instance's memory on its node; empty:
-// the kernel's ordinary ones, of 4 KiB.
+// HugePages is the size of the pages that back an instance's memory on its node; empty
+// means ordinary pages of 4 KiB.
 type HugePages string
 
-// Sizes of huge pages that processors have.
+// Sizes of huge pages.
 const (
 	HugePages2Mi HugePages = "2Mi"
 	HugePages1Gi HugePages = "1Gi"
 )
 
-// AllHugePages are the sizes, the smallest first.
+// AllHugePages lists the sizes in ascending order.
 var AllHugePages = []HugePages{HugePages2Mi, HugePages1Gi}
 
 // Bytes returns the size of one page; 0 for ordinary ones.
@@ -26,7 +26,7 @@ func (h HugePages) Bytes() int64 {
 	return 0
 }
 
-// HugePages returns what the node has reserved of a size, as it has reported it.
+// HugePages returns the node's reserved huge pages of a size, as last reported.
 func (n Node) HugePages(of HugePages) NodeHugePages {
 	for _, p := range n.Status.HugePages {
 		if p.Size == of {
@@ -36,11 +36,13 @@ func (n Node) HugePages(of HugePages) NodeHugePages {
 	return NodeHugePages{Size: of}
 }
 
-// HugePagesWithoutVGPU is why an instance with a virtual GPU has none: its workers map
-// single pages of 4 KiB of its programs, and the kernel maps huge pages as a whole only.
+// HugePagesWithoutVGPU explains why an instance with a virtual GPU cannot use huge
+// pages: GPU workers map single 4 KiB pages of guest programs, and the kernel maps huge
+// pages only as a whole.
 const HugePagesWithoutVGPU = "huge pages cannot back the memory of an instance with a virtual GPU"
 
-// HugePagesOf returns what an instance of the flavor asks for.
+// HugePagesOf returns the page size of an instance of the flavor; the instance's own
+// setting takes precedence.
 func (s InstanceSpec) HugePagesOf(f FlavorSpec) HugePages { return cmp.Or(s.HugePages, f.HugePages) }
 
 // wholePages checks that memory is a whole number of pages.
@@ -52,8 +54,8 @@ func wholePages(field string, memory int64, h HugePages) *Error {
 	return nil
 }
 
-// CheckHugePages returns what is wrong with the pages that an instance asks for with the
-// flavor's memory, or nil.
+// CheckHugePages returns an error if the instance cannot use the page size that it or
+// its flavor sets.
 func (s InstanceSpec) CheckHugePages(f FlavorSpec) error {
 	if s.Vgpu != nil && s.HugePagesOf(f) != "" {
 		return invalid("spec.hugePages", "%s: %s", HugePagesWithoutVGPU, s.HugePagesOf(f)).

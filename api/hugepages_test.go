@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Huge pages divide the memory, and are not for instances with a virtual GPU.
+// TestHugePagesOfAnInstance checks that huge pages must divide the memory and exclude a
+// virtual GPU.
 func TestHugePagesOfAnInstance(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
@@ -23,18 +24,18 @@ func TestHugePagesOfAnInstance(t *testing.T) {
 		{"of the flavor, with a virtual GPU", InstanceSpec{Vgpu: &VGPUSpec{}}, FlavorSpec{MemoryBytes: gib, HugePages: HugePages2Mi}, HugePages2Mi, true},
 	} {
 		if got := c.spec.HugePagesOf(c.flavor); got != c.pages {
-			t.Errorf("%s: pages %q, want %q", c.name, got, c.pages)
+			t.Errorf("%s: HugePagesOf = %q, want %q", c.name, got, c.pages)
 		}
 		err := c.spec.CheckHugePages(c.flavor)
 		var e *Error
 		if c.fault != (err != nil) || err != nil && (!errors.As(err, &e) || e.Field != "spec.hugePages") {
-			t.Errorf("%s: %v, want a fault: %v", c.name, err, c.fault)
+			t.Errorf("%s: error %v, want an error at spec.hugePages: %v", c.name, err, c.fault)
 		}
 	}
 	for _, s := range []FlavorSpec{{Vcpus: 1, MemoryBytes: gib, HugePages: "4Ki"}, {Vcpus: 1, MemoryBytes: gib + 1<<20, HugePages: HugePages1Gi}, {Vcpus: 1, MemoryBytes: 65 << 20, HugePages: HugePages2Mi}} {
 		var e *Error
 		if err := ValidateFlavor(s); !errors.As(err, &e) || e.Field != "spec.hugePages" {
-			t.Errorf("%+v: %v, want a fault at spec.hugePages", s, err)
+			t.Errorf("ValidateFlavor(%+v) = %v, want an error at spec.hugePages", s, err)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ValidateIdentityProvider checks what is asked for. Nobody listens on the way
-// to one on loopback.
+// ValidateIdentityProvider checks a spec. An issuer on loopback may use plain HTTP,
+// since nobody can intercept it there.
 func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	var bad faults
 	u, err := url.Parse(s.Issuer)
@@ -46,8 +46,8 @@ func onLoopback(u *url.URL) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// MayReturnTo reports whether a login may send the browser there: to an address
-// that the provider has, or to a program on the same machine (RFC 8252, 7.3).
+// MayReturnTo reports whether a login may redirect the browser to this address: one of
+// the provider's redirects, or a program on the same machine (RFC 8252, section 7.3).
 func (s IdentityProviderSpec) MayReturnTo(to string) bool {
 	if slices.Contains(s.Redirects, to) {
 		return true
@@ -56,7 +56,7 @@ func (s IdentityProviderSpec) MayReturnTo(to string) bool {
 	return err == nil && u.Scheme == "http" && onLoopback(u) && u.User == nil && u.RawQuery+u.Fragment == "" && len(to) < 256
 }
 
-// GrantsOf claims, without repeats.
+// GrantsOf returns the grants for a token's claims, without duplicates.
 func (s IdentityProviderSpec) GrantsOf(claims map[string]any) []Grant {
 	var out []Grant
 	for _, c := range s.Grants {
@@ -75,18 +75,18 @@ func claimHolds(claim any, value string) bool {
 	return ok && text == value
 }
 
-// ExternalIdentityID is the id of what is known of somebody at an issuer: there
-// is one for each.
+// ExternalIdentityID returns the ID of the external identity of a subject at an issuer;
+// each pair has exactly one.
 func ExternalIdentityID(issuer, subject string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{issuer, subject}, "\x00")))
 	return KindExternalIdentity.Info().IDPrefix + "-" + hex.EncodeToString(sum[:])
 }
 
-// ExternalIdentitySpec is a user as a provider knows it. It stays in the store: the API
-// does not show it.
+// ExternalIdentitySpec links a user to an account at an identity provider. It is only
+// stored: the API does not show it.
 type ExternalIdentitySpec struct {
 	User     UserID `json:"user"`
-	Provider string `json:"provider"` // its id
+	Provider string `json:"provider"` // the provider's ID
 	Issuer   string `json:"issuer"`
-	Subject  string `json:"subject"` // of the user at the issuer (OpenID Connect Core, section 2: sub)
+	Subject  string `json:"subject"` // identifies the user at the issuer (OpenID Connect Core, section 2: sub)
 }

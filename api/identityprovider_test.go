@@ -18,15 +18,16 @@ func TestClaims(t *testing.T) {
 		{map[string]any{"groups": "gpu", "dept": "7"}, []Grant{admin, viewer}}, {map[string]any{"groups": map[string]any{"gpu": true}}, nil},
 	} {
 		if got := s.GrantsOf(c.claims); !slices.Equal(got, c.want) {
-			t.Errorf("%v: %v, want %v", c.claims, got, c.want)
+			t.Errorf("GrantsOf(%v) = %v, want %v", c.claims, got, c.want)
 		}
 	}
 	if ExternalIdentityID("a", "b") == ExternalIdentityID("a\x00b", "") {
-		t.Error("two are one")
+		t.Error("ExternalIdentityID of two different pairs is the same, want different IDs")
 	}
 }
 
-// A browser is sent to what the provider has, or to this machine, and nowhere else.
+// FuzzMayReturnTo checks that a browser is redirected only to the provider's redirects
+// and to loopback.
 func FuzzMayReturnTo(f *testing.F) {
 	for _, to := range []string{"https://cloud.example/login", "http://127.0.0.1:1/callback", "http://[::1]/", "http://127.0.0.1@evil.example/", "http://127.0.0.1\\@evil.example", "//127.0.0.1/"} {
 		f.Add(to)
@@ -37,7 +38,7 @@ func FuzzMayReturnTo(f *testing.F) {
 			return
 		}
 		if u, err := url.Parse(to); err != nil || u.Scheme != "http" || !onLoopback(u) || u.User != nil {
-			t.Errorf("%q", to)
+			t.Errorf("MayReturnTo(%q) = true, want false", to)
 		}
 	})
 }

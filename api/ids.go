@@ -1,7 +1,7 @@
 package api
 
-// Typed ids, so that a volume's id cannot be handed where an instance's is
-// meant. Ids are a prefix and 12 random hex digits: "ins-4f9c2a7be01d".
+// Typed IDs prevent passing a volume's ID where an instance's is expected. An ID is a
+// prefix and 12 random hex digits: "ins-4f9c2a7be01d".
 type (
 	// OrganizationID is an Organization's id.
 	OrganizationID string
@@ -65,15 +65,14 @@ type (
 	CephClusterID string
 )
 
-// FinalizerAgent keeps an object until the agent of its node has removed what
-// it made for it.
+// FinalizerAgent keeps an object until the agent of its node has removed everything
+// that it created for it.
 const FinalizerAgent = "agent"
 
-// FinalizerMeter keeps an object until the planner has recorded the last of
-// its use.
+// FinalizerMeter keeps an object until the planner has recorded its final usage.
 const FinalizerMeter = "meter"
 
-// Power is what an instance should be.
+// Power is the desired power state of an instance.
 type Power string
 
 // Power states.
@@ -82,7 +81,7 @@ const (
 	PowerStopped Power = "Stopped"
 )
 
-// GPUTier is how well a virtual GPU is served among others; empty: TierStandard.
+// GPUTier is the priority of a virtual GPU; empty means TierStandard.
 type GPUTier string
 
 // Tiers of virtual GPUs.
@@ -92,7 +91,7 @@ const (
 	TierBasic    GPUTier = "basic"
 )
 
-// Meter names what was used, with its unit.
+// Meter names a measured quantity of usage, including its unit.
 type Meter string
 
 // Meters.
@@ -109,11 +108,11 @@ const (
 	MeterVRAM       Meter = "vram-byte-seconds"
 	MeterCopy       Meter = "gpu-copy-bytes"
 	MeterLaunch     Meter = "gpu-launches"
-	// MeterGPUShare is hundredths of a card that are reserved, by the second.
+	// MeterGPUShare counts reserved hundredths of a GPU's time, multiplied by seconds.
 	MeterGPUShare Meter = "gpu-share-seconds"
 )
 
-// TierMeter is the meter of the GPU time of a tier.
+// TierMeter returns the meter for the GPU time of a tier.
 func TierMeter(t GPUTier) Meter {
 	switch t {
 	case TierPremium:
@@ -124,7 +123,8 @@ func TierMeter(t GPUTier) Meter {
 	return MeterGPU
 }
 
-// TierOfMeter is the tier whose GPU time a meter counts; false: it counts none.
+// TierOfMeter returns the tier whose GPU time a meter counts; false if it does not
+// count GPU time.
 func TierOfMeter(m Meter) (GPUTier, bool) {
 	switch m {
 	case MeterGPU:
@@ -139,11 +139,11 @@ func TierOfMeter(m Meter) (GPUTier, bool) {
 
 // Phases of an image, a volume and an instance.
 type (
-	// ImagePhase is where an image is in its life.
+	// ImagePhase is the phase of an image's life cycle.
 	ImagePhase string
-	// VolumePhase is where a volume is in its life.
+	// VolumePhase is the phase of a volume's life cycle.
 	VolumePhase string
-	// InstancePhase is where an instance is in its life.
+	// InstancePhase is the phase of an instance's life cycle.
 	InstancePhase string
 )
 
@@ -164,7 +164,7 @@ const (
 	VolumeFailed   VolumePhase = "Failed"
 )
 
-// Instance phases. DESIGN of the life cycle: appliance/node/agent/instance.go.
+// Instance phases. The life cycle is described in appliance/node/agent/instance.go.
 const (
 	InstancePending  InstancePhase = "Pending"
 	InstanceCreating InstancePhase = "Creating"

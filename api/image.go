@@ -32,7 +32,7 @@ func ValidateImage(s ImageSpec) error {
 	return bad.err()
 }
 
-// userForm is useradd(8)'s of names.
+// userForm is the pattern of user names that useradd(8) accepts.
 var userForm = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 
 // defaultUser checks the name of a user in a guest; empty: unknown.
@@ -43,7 +43,7 @@ func defaultUser(name string) *Error {
 	return nil
 }
 
-// ChangeImage checks what may change once an image is there.
+// ChangeImage checks which fields of an existing image change.
 func ChangeImage(old, s ImageSpec) error {
 	if old.Format != s.Format || old.Sha256 != s.Sha256 || old.URL != s.URL {
 		return Errorf(CodeInvalid, "the content of an image cannot change").At("spec").WithHint("import another image")

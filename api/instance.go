@@ -12,7 +12,7 @@ const (
 	MaxVRAMBytes  = 16 << 40
 	maxUserData   = 65536
 	maxSSHKeySize = 8192
-	// MaxInstanceKeys is how many SSH keys an instance is given.
+	// MaxInstanceKeys limits the SSH keys of an instance.
 	MaxInstanceKeys = 32
 )
 
@@ -21,12 +21,12 @@ type CPUClass string
 
 // Classes of processors.
 const (
-	CPUBaseline CPUClass = "baseline" // what all nodes have
-	CPUHost     CPUClass = "host"     // the node's as it is
-	CPUEmulated CPUClass = "emulated" // without KVM; nobody asks for it
+	CPUBaseline CPUClass = "baseline" // the features that all nodes have
+	CPUHost     CPUClass = "host"     // the node's processor, unchanged
+	CPUEmulated CPUClass = "emulated" // without KVM; users cannot choose it
 )
 
-// Firmware is what an instance boots by.
+// Firmware is the firmware that an instance boots with.
 type Firmware string
 
 // Firmwares.
@@ -35,7 +35,8 @@ const (
 	FirmwareUEFI Firmware = "uefi"
 )
 
-// What a node says that instances can have there beside a BIOS (NodeMachines.Firmware).
+// Abilities besides a BIOS that a node reports for its instances
+// (NodeMachines.Firmware).
 const (
 	AbilityUEFI       = "uefi"
 	AbilitySecureBoot = "secureBoot"
@@ -63,9 +64,9 @@ func (a InstanceAssignment) Equal(b InstanceAssignment) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// DefaultInstance fills in what was left out. The first stage of the pattern:
-// pure functions on the spec, here; what needs other objects, in
-// api/server/instance.go.
+// DefaultInstance fills in what was left out. As for every kind, pure functions of the
+// spec are in this package; what depends on other objects is in api/server
+// (instance.go).
 func DefaultInstance(s InstanceSpec) InstanceSpec {
 	if s.Power == "" {
 		s.Power = PowerRunning
@@ -119,8 +120,8 @@ func sshKeys(keys []string) *Error {
 		return invalid("spec.sshKeys", "has %d keys, want at most %d", len(keys), MaxInstanceKeys)
 	}
 	for _, k := range keys {
-		// "ssh-ed25519 AAAA… comment"; the keys land in a YAML document and in
-		// authorized_keys, so one line each.
+		// The format is "ssh-ed25519 AAAA… comment". The keys are written to a YAML
+		// document and to authorized_keys, so each must be a single line.
 		if fields := strings.Fields(k); len(fields) < 2 || len(k) > maxSSHKeySize || hasControl(k) {
 			return invalid("spec.sshKeys", "%q is not an SSH public key", clip(k)).WithHint("e.g. the line in ~/.ssh/id_ed25519.pub")
 		}
@@ -128,8 +129,8 @@ func sshKeys(keys []string) *Error {
 	return nil
 }
 
-// ChangeInstance checks what may change once an instance is there. A new
-// flavor or vGPU takes effect when it is stopped.
+// ChangeInstance checks which fields of an existing instance change. A new flavor or
+// vGPU takes effect when the instance is stopped.
 func ChangeInstance(old, s InstanceSpec) error {
 	switch {
 	case old.App != s.App:
@@ -143,7 +144,7 @@ func ChangeInstance(old, s InstanceSpec) error {
 	case !slices.Equal(old.SSHKeys, s.SSHKeys):
 		return invalid("spec.sshKeys", "cannot change: they are only read at the first boot").WithHint("change authorized_keys in the instance")
 	case old.Ephemeral != s.Ephemeral:
-		// Its node must know, for certain, before it may run elsewhere.
+		// Its node must have stored the setting before the instance may run elsewhere.
 		return invalid("spec.ephemeral", "cannot change after the instance is created").WithHint("create another instance")
 	case old.Firmware != s.Firmware:
 		return invalid("spec.firmware", "cannot change after the instance is created").WithHint("create another instance")

@@ -2,16 +2,16 @@ package api
 
 import "slices"
 
-// Phases that no agent reports: they follow from assignment and status.
+// Phases that no agent reports; they follow from assignment and status.
 const (
-	InstanceNodeLost InstancePhase = "NodeLost" // it waits for its node
-	InstanceMoving   InstancePhase = "Moving"   // another node takes it over, and has not said yet how it is
+	InstanceNodeLost InstancePhase = "NodeLost" // waiting for its node to return
+	InstanceMoving   InstancePhase = "Moving"   // assigned to another node, which has not reported a status yet
 )
 
 var instancePhases = []InstancePhase{InstancePending, InstanceCreating, InstanceStarting, InstanceRunning, InstanceStopping,
 	InstanceStopped, InstanceDeleting, InstanceFailed, InstanceNodeLost, InstanceMoving}
 
-// ValidateInstancePhase checks what a list was asked for.
+// ValidateInstancePhase checks a phase that a list is filtered by.
 func ValidateInstancePhase(p InstancePhase) error {
 	if !slices.Contains(instancePhases, p) {
 		return invalid("phase", "%q is not a phase of an instance", clip(string(p))).WithHint("e.g. Running, Failed or NodeLost")
@@ -19,7 +19,7 @@ func ValidateInstancePhase(p InstancePhase) error {
 	return nil
 }
 
-// InstancePhaseOf is an instance's phase as people are told it.
+// InstancePhaseOf returns the phase of an instance that users are shown.
 func InstancePhaseOf(i Instance) InstancePhase {
 	switch {
 	case i.Meta.DeletedAt != nil:
@@ -27,7 +27,7 @@ func InstancePhaseOf(i Instance) InstancePhase {
 	case i.Assignment.NodeLost:
 		return InstanceNodeLost
 	case i.Assignment.Node == "" && i.Assignment.Epoch > 0:
-		return InstancePending // what its last node said is no longer so
+		return InstancePending // the status of its last node is out of date
 	case i.Status.Node != "" && i.Status.Node != i.Assignment.Node && i.Status.Epoch < i.Assignment.Epoch:
 		return InstanceMoving
 	case i.Status.Phase == "":

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// What a node said of an instance that another node has now is not how it is.
+// TestInstancePhase checks, among others, that a status from a former node is ignored.
 func TestInstancePhase(t *testing.T) {
 	for want, i := range map[string]Instance{
 		"Pending":  {},
@@ -13,11 +13,11 @@ func TestInstancePhase(t *testing.T) {
 		"NodeLost": {Assignment: InstanceAssignment{Node: "node-1", Epoch: 1, NodeLost: true}, Status: InstanceStatus{Node: "node-1", Epoch: 1, Phase: InstanceRunning}},
 	} {
 		if got := string(InstancePhaseOf(i)); got != want {
-			t.Errorf("%q, want %q: %+v", got, want, i)
+			t.Errorf("InstancePhaseOf(%+v) = %q, want %q", i, got, want)
 		}
 	}
 	released := Instance{Assignment: InstanceAssignment{Epoch: 2}, Status: InstanceStatus{Node: "node-1", Epoch: 1, Phase: InstanceRunning}}
 	if got := string(InstancePhaseOf(released)); got != "Pending" {
-		t.Errorf("taken from its node: %q", got)
+		t.Errorf("InstancePhaseOf an instance released from its node = %q, want Pending", got)
 	}
 }

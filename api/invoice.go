@@ -5,29 +5,30 @@ import (
 	"strings"
 )
 
-// LineLate charges for what became known of a period after its invoice was issued.
+// LineLate is the kind of line that charges for usage that became known after the
+// invoice of its period was issued.
 const LineLate InvoiceLineKind = "late"
 
-// Numbers of a seller's documents begin with these.
+// Prefixes of the numbers of a seller's documents.
 const (
 	InvoiceNumbers    = "INV"
 	CreditNoteNumbers = "CN"
 )
 
-// DocumentNumber is the nth of a series, as INV-000042.
+// DocumentNumber returns the nth number of a series, e.g. INV-000042.
 func DocumentNumber(series string, n int64) string { return fmt.Sprintf("%s-%06d", series, n) }
 
-// DocumentName is the name of a document with that number.
+// DocumentName returns the name of the document object with that number.
 func DocumentName(number string) string { return strings.ToLower(number) }
 
-// SeriesSpec is how far the numbers of a seller's documents are.
+// SeriesSpec holds the last numbers assigned to a seller's documents.
 type SeriesSpec struct {
 	Seller      OrganizationID `json:"seller,omitempty"`
 	Invoices    int64          `json:"invoices"`
 	CreditNotes int64          `json:"creditNotes"`
 }
 
-// Series of a seller's numbers.
+// Series is the object that stores a seller's document numbers.
 type Series struct {
 	Kind Kind
 	Meta Meta

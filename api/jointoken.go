@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// How long a join token may be used.
+// Lifetimes of a join token.
 const (
 	DefaultTokenLife = time.Hour
 	MaxTokenLife     = 7 * 24 * time.Hour

@@ -56,50 +56,51 @@ const (
 	KindService Kind = "Service"
 	KindSSHKey  Kind = "SSHKey"
 
-	// KindClusterCA is internal: what the cluster signs certificates with. The
-	// API neither shows nor takes it.
+	// KindClusterCA is internal: the CA that signs the cluster's certificates. The API
+	// neither shows nor accepts it.
 	KindClusterCA Kind = "ClusterCA"
-	// KindVolumeKeys is internal: what wraps the keys of encrypted volumes.
+	// KindVolumeKeys is internal: the keys that wrap the keys of encrypted volumes.
 	KindVolumeKeys Kind = "VolumeKeys"
-	// KindAppAuthority is internal: the key that signs passes of the app gateway.
+	// KindAppAuthority is internal: the key that signs access tokens for the app
+	// gateway.
 	KindAppAuthority Kind = "AppAuthority"
-	// KindSSHAuthority is internal: the SSH gateway's host key, and the CA whose
-	// certificates it signs in to guests with.
+	// KindSSHAuthority is internal: the SSH gateway's host key, and the CA that signs
+	// the certificates with which it signs in to guests.
 	KindSSHAuthority Kind = "SSHAuthority"
-	// KindSSHGuest is internal: the host key that an instance is known by, and who was
-	// in it last.
+	// KindSSHGuest is internal: the known host key of an instance, and who signed in to
+	// it last.
 	KindSSHGuest Kind = "SSHGuest"
 	// KindCephKeys is internal: the keys of Ceph's daemons and clients.
 	KindCephKeys Kind = "CephKeys"
-	// KindSession is internal: the API shows a user his own.
+	// KindSession is internal: the API shows users only their own sessions.
 	KindSession Kind = "Session"
-	// KindAuditCheck is internal: what the leader found when it verified the audit
-	// trail.
+	// KindAuditCheck is internal: the result of the leader's last verification of the
+	// audit trail.
 	KindAuditCheck Kind = "AuditCheck"
-	// KindLoginLink is internal: a token that logs somebody in, once.
+	// KindLoginLink is internal: a token that signs a user in once.
 	KindLoginLink Kind = "LoginLink"
-	// KindBranding is internal: there is one object of it, which the API shows as
-	// Branding.
+	// KindBranding is internal: its only object is shown by the API as Branding.
 	KindBranding Kind = "Branding"
-	// KindMailSettings is internal: there is one object of it, which the API shows as
-	// MailSettings.
+	// KindMailSettings is internal: its objects are shown by the API as MailSettings.
 	KindMailSettings Kind = "MailSettings"
-	// KindPaymentSettings is internal: there is one object of it, which the API shows as
+	// KindPaymentSettings is internal: its only object is shown by the API as
 	// PaymentSettings.
 	KindPaymentSettings Kind = "PaymentSettings"
-	// KindVoucherCode is internal: by the hash of its code a voucher is found, which is its id.
+	// KindVoucherCode is internal: its ID is the hash of a voucher's code, by which the
+	// voucher is found.
 	KindVoucherCode Kind = "VoucherCode"
-	// KindSignUpSettings is internal: there is one object of it, which the API shows as
+	// KindSignUpSettings is internal: its only object is shown by the API as
 	// SignUpSettings.
 	KindSignUpSettings Kind = "SignUpSettings"
-	// KindSeries is internal: how far the numbers of a seller's documents are.
+	// KindSeries is internal: the last numbers of a seller's documents.
 	KindSeries Kind = "Series"
-	// KindPriceBookVersion is internal: a price book as it was.
+	// KindPriceBookVersion is internal: a former version of a price book.
 	KindPriceBookVersion Kind = "PriceBookVersion"
-	// KindExternalIdentity is internal: a user as an identity provider knows it.
+	// KindExternalIdentity is internal: the link of a user to an account at an identity
+	// provider.
 	KindExternalIdentity Kind = "ExternalIdentity"
-	// KindOVN and KindChassis are internal: what was decided about OVN's
-	// databases, and how each node's part of the network is.
+	// KindOVN and KindChassis are internal: the cluster's decisions about OVN's
+	// databases, and the state of each node's part of the network.
 	KindOVN     Kind = "OVN"
 	KindChassis Kind = "Chassis"
 )
@@ -114,7 +115,7 @@ const (
 	OfProject
 )
 
-// Verbs are the operations of a kind besides its list.
+// Verbs are the operations of a kind other than list.
 type Verbs int
 
 // Verbs.
@@ -123,74 +124,76 @@ const (
 	CanCreate
 	CanUpdate
 	CanDelete
-	CanPut // create and update in one, by name
+	CanPut // create or update, by name
 
 	CanAll = CanGet | CanCreate | CanUpdate | CanDelete
 )
 
-// Readers are the callers for whom an object of a kind exists, within what belongs
-// to them where it belongs to somebody.
+// Readers are the callers that may see an object of a kind, limited to their own
+// projects and organizations where the object belongs to one.
 type Readers int
 
 // Readers.
 const (
 	ReadByMembers   Readers = iota // of its project or organization
-	ReadByAll                      // it is the cluster's and everybody may use it; operators change it
-	ReadByOperators                // it is the cluster's
-	ReadByAdmins                   // of its organization
-	ReadByPayers                   // admins, and who looks after the organization's bills
-	ReadBySellers                  // who has made it for a customer
-	ReadByOwner                    // the user whose it is
+	ReadByAll                      // cluster-wide and usable by all; operators change it
+	ReadByOperators                // cluster-wide, for operators
+	ReadByAdmins                   // admins of its organization
+	ReadByPayers                   // admins, and members who manage the organization's billing
+	ReadBySellers                  // the seller that created it for a customer
+	ReadByOwner                    // the user that it belongs to
 )
 
-// KindInfo is what all parts of Basalt have to know of a kind: server, client,
-// command line, store and documentation read it here.
+// KindInfo describes a kind for all parts of Basalt: server, client, command line,
+// store and documentation read it.
 type KindInfo struct {
 	Kind Kind
-	// Type of its objects: a struct with Kind, Meta and Spec, and perhaps Assignment
-	// and Status. Nil: it is internal, the API neither shows nor takes it.
+	// Type is the type of its objects: a struct with Kind, Meta and Spec, and possibly
+	// Assignment and Status. Nil for internal kinds, which the API neither shows nor
+	// accepts.
 	Type reflect.Type
-	// Path of its collection below /v1. Empty: internal.
+	// Path is the path of its collection below /v1; empty for internal kinds.
 	Path string
-	// IDPrefix is what its ids begin with: "ins" of "ins-4f9c2a7be01d".
+	// IDPrefix is the prefix of its IDs: "ins" for "ins-4f9c2a7be01d".
 	IDPrefix string
 	Scope    Scope
-	// ScopeVaries means that an object may belong to less than Scope: an operator's
-	// API key belongs to no project.
+	// ScopeVaries means that an object may belong to a wider scope than Scope: an
+	// operator's API key belongs to no project.
 	ScopeVaries bool
 	Verbs       Verbs
 	Readers     Readers
-	// KeyScope is what the scopes of an API key call it: "volumes" of "volumes:read".
-	// Empty: only keys without scopes may.
+	// KeyScope is its name in the scopes of an API key: "volumes" in "volumes:read".
+	// Empty means that only keys without scopes have access.
 	KeyScope string
-	// KeyReads means that no scope of a key allows more than to read it: who makes
-	// users, or installs another release, could give himself all the rest.
+	// KeyReads means that key scopes allow only reading it: creating users or
+	// installing another release would allow a key to gain all other rights.
 	KeyReads bool
-	// Event is the first word of the events that webhooks tell of it; empty: none.
+	// Event is the first word of its webhook events; empty means that it has none.
 	Event string
-	// Quota is that of which every object takes one by being there, and Most how many
-	// an organization may have that does not say so itself, its customers' ones not
-	// counted: enough for everybody, and few enough that nobody's make the cluster
-	// slow for others. Empty: none. Both belong to the state machine: a change needs
-	// a feature level (appliance/controlplane/store/level.go).
+	// Quota is the quota of which each object uses one, and Most the limit for an
+	// organization that sets none itself, not counting the objects of its customers:
+	// enough for normal use, and low enough that no organization slows the cluster down
+	// for others. Empty means no quota. Both are part of the state machine: a change
+	// needs a feature level (appliance/controlplane/store/level.go).
 	Quota string
 	Most  int64
-	// NoDryRun means that making one is not tried: a payment is noted, or it is not.
+	// NoDryRun means that creating one cannot be tried with a dry run: a payment is
+	// either recorded or not.
 	NoDryRun bool
-	// Finalizers of a new object.
+	// Finalizers are set on a new object.
 	Finalizers []string
-	// Keeps are the kinds of container that stay while such an object is in them:
-	// KindProject, KindOrganization.
+	// Keeps lists the container kinds (KindProject, KindOrganization) that cannot be
+	// removed while they contain such an object.
 	Keeps []Kind
 
-	// references are those that an object has by what it says. A new one changes what
-	// the state machine makes of the log and of its tables, and needs a feature level.
+	// references collects the references of an object. A new reference changes how the
+	// state machine applies the log and fills its tables, so it needs a feature level.
 	references func(o Object, r *references)
-	// partsRefer means that they depend on Assignment or Status too.
+	// partsRefer means that references also depend on Assignment or Status.
 	partsRefer bool
 }
 
-// kinds are all that there are.
+// kinds has one row for each kind.
 var kinds = []KindInfo{
 	{Kind: KindInstance, Type: reflect.TypeFor[Instance](), Path: "instances", IDPrefix: "ins", Scope: OfProject, Verbs: CanAll, KeyScope: "instances", Event: "instance",
 		Finalizers: byAgent, Keeps: inProject, references: ofInstance},
@@ -201,7 +204,7 @@ var kinds = []KindInfo{
 	{Kind: KindFlavor, Type: reflect.TypeFor[Flavor](), Path: "flavors", IDPrefix: "flv", Verbs: CanAll, Readers: ReadByAll, KeyScope: "instances"},
 	{Kind: KindApp, Type: reflect.TypeFor[App](), Path: "apps", IDPrefix: "app", Verbs: CanAll, Readers: ReadByAll, KeyScope: "instances"},
 
-	// Who uses it, and pays. A seller has a user, an organization and a service for
+	// Customers and billing. A seller has a user, an organization and a service for
 	// each customer, and its customers' payments are its own.
 	{Kind: KindProject, Type: reflect.TypeFor[Project](), Path: "projects", IDPrefix: "prj", Scope: OfOrganization, Verbs: CanAll, KeyScope: "projects", Event: "project",
 		Quota: "projects", Most: 500, Keeps: inOrganization},
@@ -233,13 +236,13 @@ var kinds = []KindInfo{
 	{Kind: KindUsageRecord, Type: reflect.TypeFor[UsageRecord](), Path: "usage-records", IDPrefix: "use", Scope: OfProject},
 	{Kind: KindIdentityProvider, Type: reflect.TypeFor[IdentityProvider](), Path: "identity-providers", IDPrefix: "idp", Verbs: CanAll, Readers: ReadByOperators, references: ofIdentityProvider},
 
-	// Its network.
+	// Networking.
 	{Kind: KindLoadBalancer, Type: reflect.TypeFor[LoadBalancer](), Path: "load-balancers", IDPrefix: "lb", Scope: OfProject, Verbs: CanAll, KeyScope: "networks", Event: "load_balancer",
 		Quota: "loadBalancers", Most: 200, Keeps: inProject, references: ofLoadBalancer},
 	{Kind: KindFloatingIP, Type: reflect.TypeFor[FloatingIP](), Path: "floating-ips", IDPrefix: "fip", Scope: OfProject, Verbs: CanAll, KeyScope: "networks", Event: "floating_ip",
 		Finalizers: byMeter, Keeps: inProject, references: ofFloatingIP},
 
-	// Copies of its volumes.
+	// Copies of volumes.
 	{Kind: KindSnapshot, Type: reflect.TypeFor[Snapshot](), Path: "snapshots", IDPrefix: "snap", Scope: OfProject, Verbs: CanAll, KeyScope: "volumes", Event: "snapshot",
 		Quota: "snapshots", Most: 10_000, Finalizers: byBoth, Keeps: inProject, references: ofSnapshot},
 	{Kind: KindBackup, Type: reflect.TypeFor[Backup](), Path: "backups", IDPrefix: "bak", Scope: OfProject, Verbs: CanAll, KeyScope: "volumes", Event: "backup",
@@ -307,19 +310,19 @@ var byKind, byType, byPrefix = func() (map[Kind]KindInfo, map[reflect.Type]Kind,
 	return ofKind, ofType, ofPrefix
 }()
 
-// Kinds returns those of the API, in no order that means anything.
+// Kinds returns the kinds of the API, in no particular order.
 func Kinds() []KindInfo {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k KindInfo) bool { return k.Path == "" })
 }
 
-// Info returns what is known of a kind; of one that there is not, nothing.
+// Info returns the row of a kind, or a zero KindInfo if the kind does not exist.
 func (k Kind) Info() KindInfo { return byKind[k] }
 
-// Public reports whether the API has objects of the kind.
+// Public reports whether the API shows objects of the kind.
 func (k Kind) Public() bool { return byKind[k].Path != "" }
 
-// KindOf returns the kind whose objects have type T. It panics where none has, which
-// is a mistake in the program.
+// KindOf returns the kind whose objects have type T. It panics if there is none, which
+// is a programming error.
 func KindOf[T any]() Kind {
 	k, ok := byType[reflect.TypeFor[T]()]
 	if !ok {
@@ -328,20 +331,20 @@ func KindOf[T any]() Kind {
 	return k
 }
 
-// MetaOf returns the meta of an object of a kind's type, to read or to change it.
+// MetaOf returns a pointer to the meta of an object of a kind's type.
 func MetaOf[T any](o *T) *Meta {
 	KindOf[T]()
 	return reflect.ValueOf(o).Elem().FieldByName("Meta").Addr().Interface().(*Meta)
 }
 
-// KindOfID returns the kind of object that has such an id.
+// KindOfID returns the kind of the object with an ID, by the ID's prefix.
 func KindOfID(id string) (Kind, bool) {
 	prefix, _, ok := strings.Cut(id, "-")
 	kind, known := byPrefix[prefix]
 	return kind, ok && known
 }
 
-// ReferringKinds are those whose objects refer to others by what they say, sorted.
+// ReferringKinds returns the kinds whose objects have references, sorted.
 func ReferringKinds() []Kind {
 	var out []Kind
 	for _, k := range kinds {
@@ -353,8 +356,8 @@ func ReferringKinds() []Kind {
 	return out
 }
 
-// Members are the kinds whose objects keep a project or organization that they
-// are in; none for other kinds.
+// Members returns the kinds whose objects prevent the removal of the project or
+// organization that contains them; nil for kinds that are not containers.
 func Members(container Kind) []Kind {
 	var out []Kind
 	for _, k := range kinds {
@@ -365,8 +368,8 @@ func Members(container Kind) []Kind {
 	return out
 }
 
-// DefaultQuotas returns how much an organization may have of each quota of which it
-// says nothing itself, those without a limit left out.
+// DefaultQuotas returns the limits of an organization that sets none itself. Quotas
+// without a default limit are left out.
 func DefaultQuotas() Amounts { return maps.Clone(defaults) }
 
 var defaults = func() Amounts {

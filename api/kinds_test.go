@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Every kind has one row, and no two have a path, a type or a prefix in common.
+// TestKinds checks that every kind has a row, and that no two share a path, a type or
+// an ID prefix.
 func TestKinds(t *testing.T) {
 	seen := map[any]Kind{}
 	once := func(k Kind, what any) {
@@ -23,7 +24,7 @@ func TestKinds(t *testing.T) {
 		once(k.Kind, "the name "+string(k.Kind))
 		once(k.Kind, "the prefix "+k.IDPrefix)
 		if (k.Type == nil) != (k.Path == "") || k.IDPrefix == "" {
-			t.Errorf("%s has the type %v, the path %q and the prefix %q", k.Kind, k.Type, k.Path, k.IDPrefix)
+			t.Errorf("kind %s has type %v, path %q and ID prefix %q; want a prefix, and a type exactly if it has a path", k.Kind, k.Type, k.Path, k.IDPrefix)
 		}
 		if k.Type == nil {
 			continue
@@ -31,15 +32,15 @@ func TestKinds(t *testing.T) {
 		once(k.Kind, k.Type)
 		once(k.Kind, "the path "+k.Path)
 		if k.Type.Name() != string(k.Kind) {
-			t.Errorf("%s has the type %v", k.Kind, k.Type)
+			t.Errorf("kind %s has type %v, want one of the same name", k.Kind, k.Type)
 		}
 		for _, field := range []string{"Kind", "Meta", "Spec"} {
 			if _, ok := k.Type.FieldByName(field); !ok {
-				t.Errorf("%v has no field %s", k.Type, field)
+				t.Errorf("type %v has no field %s", k.Type, field)
 			}
 		}
 		if k.KeyScope != "" && !slices.Contains(Scopes(), k.KeyScope+":read") {
-			t.Errorf("%s: API keys have no scope %s:read", k.Kind, k.KeyScope)
+			t.Errorf("kind %s: API keys have no scope %s:read", k.Kind, k.KeyScope)
 		}
 	}
 	for _, name := range declaredKinds(t) {
@@ -49,7 +50,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// declaredKinds are the constants of type Kind.
+// declaredKinds returns the constants of type Kind.
 func declaredKinds(t *testing.T) (names []Kind) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "kinds.go", nil, 0)
@@ -67,31 +68,31 @@ func declaredKinds(t *testing.T) (names []Kind) {
 		return true
 	})
 	if len(names) < 40 {
-		t.Fatalf("only %d kinds were found in kinds.go", len(names))
+		t.Fatalf("found %d kinds in kinds.go, want at least 40", len(names))
 	}
 	return names
 }
 
 func TestKindOf(t *testing.T) {
 	if got := KindOf[Flavor](); got != KindFlavor {
-		t.Errorf("a Flavor is of kind %s", got)
+		t.Errorf("KindOf[Flavor]() = %s, want %s", got, KindFlavor)
 	}
 	f := Flavor{Meta: Meta{ID: "flv-1"}}
 	MetaOf(&f).Name = "small"
 	if want := (Flavor{Meta: Meta{ID: "flv-1", Name: "small"}}); !reflect.DeepEqual(f, want) {
-		t.Errorf("got %+v, want %+v", f, want)
+		t.Errorf("flavor after MetaOf(&f).Name was set = %+v, want %+v", f, want)
 	}
 	if k, ok := KindOfID("ins-4f9c2a7be01d"); !ok || k != KindInstance {
-		t.Errorf("ins-… is an id of %s, %v", k, ok)
+		t.Errorf("KindOfID(ins-4f9c2a7be01d) = %s, %v; want %s", k, ok, KindInstance)
 	}
 	for _, id := range []string{"", "ins", "none-4f9c2a7be01d"} {
 		if k, ok := KindOfID(id); ok {
-			t.Errorf("%q is an id of %s", id, k)
+			t.Errorf("KindOfID(%q) = %s, want none", id, k)
 		}
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a Meta has a kind")
+			t.Error("KindOf[Meta]() did not panic, want a panic")
 		}
 	}()
 	KindOf[Meta]()

@@ -5,7 +5,7 @@ import "strings"
 // LabelSelector selects objects by their labels.
 type LabelSelector []labelTerm
 
-// labelTerm is one condition: a key that is there, or has a value, or the contrary.
+// labelTerm is one condition: a key exists, or has a value, or the negation of either.
 type labelTerm struct {
 	key, value string
 	valued     bool
@@ -18,13 +18,13 @@ const (
 	maxSelectorTerms = 16
 )
 
-// ParseLabelSelector reads conditions with commas between: key=value, key!=value, key
-// (there is one) or !key. Empty selects all. An error has code CodeInvalid.
+// ParseLabelSelector parses comma-separated conditions: key=value, key!=value, key
+// (exists) or !key. An empty text selects all. Errors have code CodeInvalid.
 func ParseLabelSelector(text string) (LabelSelector, error) {
 	return parseSelector("labelSelector", text)
 }
 
-// parseSelector reads the conditions of a parameter.
+// parseSelector parses the conditions of a query parameter.
 func parseSelector(parameter, text string) (LabelSelector, error) {
 	if text == "" {
 		return nil, nil
@@ -50,7 +50,7 @@ func parseSelector(parameter, text string) (LabelSelector, error) {
 	return all, nil
 }
 
-// Matches reports whether labels meet all conditions. An object without the key meets
+// Matches reports whether labels meet all conditions. Labels without the key meet
 // key!=value.
 func (s LabelSelector) Matches(labels map[string]string) bool {
 	for _, t := range s {

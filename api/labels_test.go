@@ -11,15 +11,15 @@ func TestLabelSelector(t *testing.T) {
 	} {
 		s, err := ParseLabelSelector(selector)
 		if err != nil {
-			t.Errorf("%q: %v", selector, err)
+			t.Errorf("ParseLabelSelector(%q): %v", selector, err)
 		}
 		if got := s.Matches(labels); got != want {
-			t.Errorf("%q matches: %v, want %v", selector, got, want)
+			t.Errorf("selector %q matches = %v, want %v", selector, got, want)
 		}
 	}
 	for _, bad := range []string{",", "=x", "team=vision,", "!", "!team=x", "a!b=c", "team!", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"} {
 		if s, err := ParseLabelSelector(bad); CodeOf(err) != CodeInvalid {
-			t.Errorf("%q is read as %v, %v", bad, s, err)
+			t.Errorf("ParseLabelSelector(%q) = %v, %v; want an error with code %s", bad, s, err, CodeInvalid)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func FuzzLabelSelector(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseLabelSelector(text)
 		if err == nil && len(s) > maxSelectorTerms {
-			t.Errorf("%q has %d conditions", text, len(s))
+			t.Errorf("ParseLabelSelector(%q) has %d conditions, want at most %d", text, len(s), maxSelectorTerms)
 		}
 		s.Matches(map[string]string{"team": "vision"})
 	})

@@ -6,54 +6,54 @@ import (
 	"strings"
 )
 
-// ListSort is the order of a list: a field of its kind (Kind.Fields), with "-" before
-// it for the greatest first.
+// ListSort is the order of a list: a field of its kind (Kind.Fields), prefixed with "-"
+// for descending order.
 type ListSort string
 
-// Orders that the store has an index for.
+// Orders for which the store has an index.
 const (
 	SortID   ListSort = "id"
 	SortName ListSort = "name"
 )
 
-// ListQuery selects objects of one kind, in the order of their ids unless it
-// says another.
+// ListQuery selects objects of one kind, in the order of IDs unless it sets another.
 type ListQuery struct {
 	Kind         Kind
 	Organization string // empty: any
 	Project      string // empty: any
 	Name         string // empty: any
-	// Search is a part of the name or the id, or the beginning of an address that
-	// the object has claimed, in lower case; empty: any. What is searched comes in
-	// the order of names, and a page may end before it is full.
+	// Search is a part of the name or the ID, or the beginning of an address that the
+	// object has claimed, in lower case; empty matches any. Results are in the order of
+	// names, and a page may end before it is full.
 	Search   string
-	ByName   bool   // the order is that of names
+	ByName   bool   // in the order of names
 	Limit    int    // 1 to 1000
-	Continue string // from the page before
+	Continue string // from the previous page
 }
 
-// InNames reports whether the order is that of names, organizations, projects, ids.
+// InNames reports whether the order is by name, organization, project and ID.
 func (q ListQuery) InNames() bool { return q.ByName || q.Search != "" }
 
-// Selects reports whether it wants the object.
+// Selects reports whether the query matches the object's scope and name.
 func (q ListQuery) Selects(o Object) bool {
 	m := o.Meta
 	return (q.Organization == "" || q.Organization == m.Organization) && (q.Project == "" || q.Project == m.Project) &&
 		(q.Name == "" || q.Name == m.Name) && (q.Search == "" || q.Finds(m.Name, m.ID) || q.HasAddress(o.Claims))
 }
 
-// Finds reports whether what is searched is a part of the name or the id.
+// Finds reports whether the search text is a part of the name or the ID.
 func (q ListQuery) Finds(name, id string) bool {
 	return strings.Contains(strings.ToLower(name), q.Search) || strings.Contains(id, q.Search)
 }
 
-// ForAddress reports whether what is searched may be an address, or its beginning:
-// no name has a dot or a colon before or after which only hex digits stand.
+// ForAddress reports whether the search text may be an address or its beginning: it
+// consists of hex digits, dots and colons only, with at least one dot or colon.
 func (q ListQuery) ForAddress() bool {
 	return len(q.Search) >= 3 && strings.ContainsAny(q.Search, ".:") && strings.Trim(q.Search, "0123456789abcdef.:") == ""
 }
 
-// HasAddress reports whether an address among the claims begins as searched.
+// HasAddress reports whether one of the claims is an address that begins with the
+// search text.
 func (q ListQuery) HasAddress(claims []string) bool {
 	if !q.ForAddress() {
 		return false
@@ -66,7 +66,7 @@ func (q ListQuery) HasAddress(claims []string) bool {
 	return false
 }
 
-// After is where a page that ends with the object goes on.
+// After returns the token to continue after a page that ends with the object.
 func (q ListQuery) After(m Meta) string {
 	if q.InNames() {
 		return NameToken(m.Name, m.Organization, m.Project, m.ID)
@@ -74,8 +74,8 @@ func (q ListQuery) After(m Meta) string {
 	return m.ID
 }
 
-// Take puts an object on the page if the query wants it; false: the page ended
-// before it.
+// Take adds an object to the page if the query selects it. It returns false, without
+// adding it, if the page is full.
 func (p *ListPage) Take(q ListQuery, o Object) bool {
 	if !q.Selects(o) {
 		return true
@@ -88,12 +88,12 @@ func (p *ListPage) Take(q ListQuery, o Object) bool {
 	return true
 }
 
-// NameToken is a place in the order of names.
+// NameToken returns the page token for a position in the order of names.
 func NameToken(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
 }
 
-// Place is a NameToken's text; empty is the beginning.
+// Place returns the text of a NameToken; an empty token is the start of the list.
 func (q ListQuery) Place() (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(q.Continue)
 	if err != nil {
@@ -102,12 +102,12 @@ func (q ListQuery) Place() (string, error) {
 	return string(raw), nil
 }
 
-// Lister answers objects page by page, as a store does.
+// Lister lists objects page by page, as a store does.
 type Lister interface {
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 }
 
-// Each hands every object of all pages to f, until f fails.
+// Each calls f with every object of all pages, and stops at the first error.
 func Each(ctx context.Context, l Lister, q ListQuery, f func(Object) error) error {
 	q.Limit = 1000
 	for {
@@ -126,7 +126,7 @@ func Each(ctx context.Context, l Lister, q ListQuery, f func(Object) error) erro
 	}
 }
 
-// All reads every page.
+// All returns the decoded objects of all pages.
 func All[T any](ctx context.Context, l Lister, q ListQuery) (all []T, err error) {
 	err = Each(ctx, l, q, func(o Object) error {
 		t, err := Decode[T](o)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// MaxBackends of a load balancer.
+// MaxBackends limits the backends of a load balancer.
 const MaxBackends = 64
 
 // ValidateLoadBalancer checks a spec.
@@ -33,7 +33,7 @@ func ValidateLoadBalancer(s LoadBalancerSpec) error {
 	return bad.err()
 }
 
-// ChangeLoadBalancer checks what may change once it is there.
+// ChangeLoadBalancer checks which fields of an existing load balancer change.
 func ChangeLoadBalancer(old, s LoadBalancerSpec) error {
 	if old.Network != s.Network {
 		return invalid("spec.network", "the network of a load balancer cannot change").WithHint("create another one")

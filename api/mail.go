@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The mail settings are two objects, so that what the leader reports is no change of
-// what an operator is about to change.
+// The mail settings are stored as two objects, so that the leader's status reports do
+// not conflict with an operator's changes.
 const (
 	MailSettingsID = "mailsettings-000000000000"
 	MailStatusID   = "mailsettings-000000000001" // its status; its spec is empty
@@ -36,7 +36,7 @@ const (
 	MailGerman  MailLanguage = "de"
 )
 
-// MailType is what a message is about.
+// MailType is the occasion of a message.
 type MailType string
 
 // Types of messages.
@@ -52,7 +52,7 @@ const (
 	MailTypeAlerts        MailType = "alerts"
 )
 
-// MailState is what became of a message. Without one it waits.
+// MailState is the state of a message. A message without one is waiting.
 type MailState string
 
 // States of messages.
@@ -64,9 +64,9 @@ const (
 
 // Limits of the outbox.
 const (
-	// MaxMailMessages that wait; beyond it no more are queued.
+	// MaxMailMessages limits the waiting messages; beyond it no more are queued.
 	MaxMailMessages = 10_000
-	// MaxMailData is of the values of one message, in bytes all together.
+	// MaxMailData limits the values of one message, in bytes in total.
 	MaxMailData = 16 << 10
 
 	maxMailRecipients = 16
@@ -74,7 +74,7 @@ const (
 	defaultPerMinute  = 60
 )
 
-// MailSettingsSpec is the settings as the store keeps them.
+// MailSettingsSpec is the settings in the form that the store keeps.
 type MailSettingsSpec struct {
 	Enabled   bool         `json:"enabled,omitempty"`
 	Server    string       `json:"server,omitempty"`
@@ -87,12 +87,13 @@ type MailSettingsSpec struct {
 	Language  MailLanguage `json:"language,omitempty"`
 	PerMinute int          `json:"perMinute,omitempty"`
 	AlertsTo  []string     `json:"alertsTo,omitempty"`
-	// EventsAfter is the sequence after which events make messages: of the time when
-	// mail was enabled.
+	// EventsAfter is the event sequence at the time when mail was enabled; only later
+	// events send messages.
 	EventsAfter int64 `json:"eventsAfter,omitempty"`
 }
 
-// StoredMailSettings is either object. The leader writes the status of the second.
+// StoredMailSettings is either of the two objects. The leader writes the status of the
+// second.
 type StoredMailSettings struct {
 	Kind   Kind
 	Meta   Meta
@@ -100,14 +101,14 @@ type StoredMailSettings struct {
 	Status MailStatus
 }
 
-// Shown is what operators may read: all but the password.
+// Shown returns what operators may read: everything except the password.
 func (m StoredMailSettings) Shown(status MailStatus) MailSettings {
 	s := m.Spec
 	return MailSettings{Revision: m.Meta.Revision, Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: s.Security, User: s.User,
 		HasPassword: s.Password != "", Sender: s.Sender, PortalURL: s.PortalURL, Language: s.Language, PerMinute: s.PerMinute, AlertsTo: s.AlertsTo, Status: status}
 }
 
-// Asked returns the settings that a client asks for, with what it left out.
+// Asked returns the settings in a client's request, with defaults for what it left out.
 func (s MailSettings) Asked() MailSettingsSpec {
 	out := MailSettingsSpec{Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: cmp.Or(s.Security, MailSTARTTLS), User: s.User, Password: s.Password,
 		Sender: Login(s.Sender), PortalURL: s.PortalURL, Language: cmp.Or(s.Language, MailEnglish), PerMinute: cmp.Or(s.PerMinute, defaultPerMinute)}
@@ -123,14 +124,14 @@ func (s MailSettings) Asked() MailSettingsSpec {
 	return out
 }
 
-// SameServer reports whether a password of one is meant for the other too.
+// SameServer reports whether the password for s may also be used for t.
 func (s MailSettingsSpec) SameServer(t MailSettingsSpec) bool {
 	return s.Server == t.Server && s.Port == t.Port && s.Security == t.Security && s.User == t.User
 }
 
 var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?$`)
 
-// ValidateMailSettings checks settings as Asked returns them.
+// ValidateMailSettings checks settings that Asked returned.
 func ValidateMailSettings(s MailSettingsSpec) error {
 	var bad faults
 	given := func(field, value string) bool {
@@ -202,10 +203,10 @@ func validateMailAddress(field, address string) error {
 	return nil
 }
 
-// ValidateMailTo checks to whom a message is to go.
+// ValidateMailTo checks the address of a recipient.
 func ValidateMailTo(address string) error { return validateMailAddress("to", address) }
 
-// validatePortalURL checks where links begin.
+// validatePortalURL checks the base URL of links to the portal.
 func validatePortalURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > maxSupportURL || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || hasControl(s) {
@@ -214,18 +215,18 @@ func validatePortalURL(s string) error {
 	return nil
 }
 
-// MailIDOf is the id of the nth message that an event makes: the same whoever makes it,
-// so that none is made twice.
+// MailIDOf returns the ID of the nth message for an event. It depends on nothing else,
+// so that no message is created twice.
 func MailIDOf(event string, n int) string {
 	return fmt.Sprintf("%s-%s-%d", KindMailMessage.Info().IDPrefix, strings.TrimPrefix(event, "evt-"), n)
 }
 
-// Done reports whether a message was sent or given up.
+// Done reports whether a message was sent or has failed for good.
 func (m MailMessage) Done() bool {
 	return m.Status.State == MailSent || m.Status.State == MailFailed
 }
 
-// Until is when a message is given up.
+// Until returns when a message that was not sent expires.
 func (m MailMessage) Until() time.Time {
 	if m.Spec.ExpiresAt != nil {
 		return *m.Spec.ExpiresAt
@@ -233,7 +234,7 @@ func (m MailMessage) Until() time.Time {
 	return m.Meta.CreatedAt.Add(24 * time.Hour)
 }
 
-// QueueMail is the command that puts a new message into the outbox.
+// QueueMail returns the command that adds a new message to the outbox.
 func QueueMail(id string, s MailMessageSpec) Command {
 	return Command{Op: OpPutSpec, Kind: KindMailMessage, ID: id, Name: id, Data: Encode(s)}
 }

@@ -1,6 +1,6 @@
 package api
 
-// MigrationPhase is where a migration is in its life.
+// MigrationPhase is the phase of a migration.
 type MigrationPhase string
 
 // Migration phases.
@@ -16,7 +16,7 @@ const (
 	MigrationAborted   MigrationPhase = "Aborted"
 )
 
-// Ended reports whether nothing happens any more.
+// Ended reports whether the phase is final.
 func (p MigrationPhase) Ended() bool {
 	return p == MigrationSucceeded || p == MigrationFailed || p == MigrationAborted
 }
@@ -29,7 +29,8 @@ func ValidateMigration(s MigrationSpec) error {
 	return nil
 }
 
-// ChangeMigration checks what may change: it can be aborted, once.
+// ChangeMigration checks which fields of a migration change: it can only be aborted,
+// once.
 func ChangeMigration(old, s MigrationSpec) error {
 	switch {
 	case old.Instance != s.Instance:

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// DefaultName is what a project's first network and security group are called.
+// DefaultName is the name of a project's first network and security group.
 const DefaultName = "default"
 
-// DefaultMTU of a network: what fits into 1500 bytes with Geneve over IPv4 around it.
+// DefaultMTU is the default MTU of a network: it fits into 1500 bytes with Geneve over
+// IPv4 around it.
 const DefaultMTU = 1442
 
 // Limits of networks.
@@ -19,13 +20,13 @@ const (
 	minBits4, maxBits4 = 8, 29
 	bits6              = 64
 	maxMTU             = 9000
-	minMTU4, minMTU6   = 576, 1280 // RFC 791 and 8200: less does not carry them
+	minMTU4, minMTU6   = 576, 1280 // the least that links must carry (RFC 791 and 8200)
 	maxDNSServers      = 4
 )
 
-// ProjectNetwork is the spec of a new project's network: a /24 of 10.64.0.0/10
-// and a /64 of RFC 4193, both from a hash of the project's id, so that projects
-// that are joined later seldom collide.
+// ProjectNetwork returns the spec of a new project's network: a /24 of 10.64.0.0/10 and
+// a /64 of RFC 4193, both derived from a hash of the project's ID, so that projects
+// that are connected later seldom overlap.
 func ProjectNetwork(id ProjectID) NetworkSpec {
 	h := sha256.Sum256([]byte("network of " + id))
 	v6 := [16]byte{0: 0xfd}
@@ -67,15 +68,15 @@ func ValidateNetwork(s NetworkSpec) error {
 	return bad.err()
 }
 
-// What a tunnel takes of a packet, in bytes: an Ethernet header (14), Geneve with OVN's
+// The bytes that a tunnel adds to a packet: an Ethernet header (14), Geneve with OVN's
 // option (16), UDP (8), and the outer IP header (RFC 8926, section 3.3).
 const (
 	tunnelOverhead4 = 14 + 16 + 8 + 20
 	tunnelOverhead6 = 14 + 16 + 8 + 40
 )
 
-// TunneledMTU is the largest MTU of a network whose packets go in tunnels from this
-// address, by an interface with this MTU; 0 where nothing fits.
+// TunneledMTU returns the largest MTU of a network whose packets are tunneled from this
+// address through an interface with this MTU; 0 if no payload fits.
 func TunneledMTU(from netip.Addr, mtu int) int64 {
 	if from.Is4() {
 		return int64(max(mtu-tunnelOverhead4, 0))
@@ -83,8 +84,8 @@ func TunneledMTU(from netip.Addr, mtu int) int64 {
 	return int64(max(mtu-tunnelOverhead6, 0))
 }
 
-// CarriedMTU is the largest MTU of a network that the tunnels of all nodes carry; 0: no
-// node knows.
+// CarriedMTU returns the largest MTU that the tunnels of all nodes carry, or 0 if no
+// node has reported one.
 func CarriedMTU(nodes []Node) (least int64) {
 	for _, n := range nodes {
 		if mtu := n.Status.NetworkMtu; mtu > 0 && (least == 0 || mtu < least) {
@@ -94,8 +95,8 @@ func CarriedMTU(nodes []Node) (least int64) {
 	return least
 }
 
-// FitMTU returns the spec with an MTU that the nodes carry. One that a network has
-// already is left to it: its instances know no other until they start again.
+// FitMTU returns the spec with an MTU that the nodes carry. A network's existing MTU is
+// kept, since its instances would learn of another only when they restart.
 func FitMTU(old *NetworkSpec, s NetworkSpec, carried int64) (NetworkSpec, error) {
 	switch {
 	case carried == 0 || old != nil && old.Mtu == s.Mtu:
@@ -108,7 +109,7 @@ func FitMTU(old *NetworkSpec, s NetworkSpec, carried int64) (NetworkSpec, error)
 	return s, nil
 }
 
-// ChangeNetwork checks what may change once a network is there.
+// ChangeNetwork checks which fields of an existing network change.
 func ChangeNetwork(old, s NetworkSpec) error {
 	switch {
 	case old.Cidr4 != s.Cidr4:
@@ -121,8 +122,8 @@ func ChangeNetwork(old, s NetworkSpec) error {
 	return nil
 }
 
-// cidr is a network's prefix: its host bits are zero, and guests can have its
-// addresses.
+// cidr parses a network's prefix: its host bits must be zero, and its addresses must be
+// usable by guests.
 func cidr(field, s string, v6 bool, least, most int) (netip.Prefix, *Error) {
 	p, err := netip.ParsePrefix(s)
 	switch {
@@ -160,8 +161,8 @@ func family(v6 bool) string {
 	return "IPv4"
 }
 
-// reserved addresses: this host, link-local (and the metadata service),
-// multicast and what is not assigned (RFC 6890), mapped IPv4.
+// reserved are the addresses that a network must not contain: this host, link-local
+// (with the metadata service), multicast, unassigned (RFC 6890) and IPv4-mapped ones.
 var reserved = prefixes("0.0.0.0/8 127.0.0.0/8 169.254.0.0/16 224.0.0.0/3 ::/96 ::ffff:0:0/96 fe80::/10 ff00::/8")
 
 func prefixes(list string) (out []netip.Prefix) {
@@ -171,10 +172,10 @@ func prefixes(list string) (out []netip.Prefix) {
 	return out
 }
 
-// Gateway of a network: its first address; of IPv6 ::1.
+// Gateway returns the gateway's address in a network: the first one, for IPv6 ::1.
 func Gateway(p netip.Prefix) netip.Addr { return p.Masked().Addr().Next() }
 
-// LastAddr of a prefix: of IPv4 the broadcast address.
+// LastAddr returns the last address of a prefix: for IPv4 the broadcast address.
 func LastAddr(p netip.Prefix) netip.Addr {
 	raw := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(raw)*8; bit++ {
@@ -184,11 +185,11 @@ func LastAddr(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// HealthAddr is the last address of an IPv4 network but its broadcast address:
-// the health of load balancers' backends is checked from there.
+// HealthAddr returns the last address of an IPv4 network before its broadcast address.
+// Health checks of load balancer backends are sent from it.
 func HealthAddr(p netip.Prefix) netip.Addr { return LastAddr(p).Prev() }
 
-// ValidateAddress checks that a port of an instance can have the address.
+// ValidateAddress checks that an instance's port in the network can use the address.
 func ValidateAddress(field, address, network string) error {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Zone() != "" || ip.String() != address {
@@ -210,7 +211,7 @@ func ValidateAddress(field, address, network string) error {
 	return nil
 }
 
-// Overlap returns which of a network's prefixes has addresses of another's, or nothing.
+// Overlap returns the prefix of b that overlaps with a, or "" if none does.
 func Overlap(a, b NetworkSpec) string {
 	for _, pair := range [][2]string{{a.Cidr4, b.Cidr4}, {a.Cidr6, b.Cidr6}} {
 		x, errX := netip.ParsePrefix(pair[0])
@@ -222,10 +223,10 @@ func Overlap(a, b NetworkSpec) string {
 	return ""
 }
 
-// maxInstanceNetworks is how many ports an instance has at most.
+// maxInstanceNetworks limits the ports of an instance.
 const maxInstanceNetworks = 8
 
-// instanceNetworks checks what needs no other object.
+// instanceNetworks checks what does not depend on other objects.
 func instanceNetworks(list []InstanceNetwork) *Error {
 	if len(list) > maxInstanceNetworks {
 		return invalid("spec.networks", "has %d networks, want at most %d", len(list), maxInstanceNetworks)
@@ -245,7 +246,7 @@ func instanceNetworks(list []InstanceNetwork) *Error {
 	return nil
 }
 
-// EqualNetworks reports whether two instances ask for the same ports.
+// EqualNetworks reports whether two lists request the same ports.
 func EqualNetworks(a, b []InstanceNetwork) bool {
 	return slices.EqualFunc(a, b, func(x, y InstanceNetwork) bool {
 		return x.Network == y.Network && x.Address4 == y.Address4 && x.Address6 == y.Address6

@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// refused fails unless err is an invalid-error at the field; empty: no error.
+// refused fails the test unless err has code CodeInvalid at the field; an empty field
+// means no error.
 func refused(t *testing.T, what, field string, err error) {
 	t.Helper()
 	switch e, ok := err.(*Error); { //nolint:errorlint // ours, as it was made
 	case field == "" && err != nil:
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: error %v, want none", what, err)
 	case field != "" && (!ok || e.Code != CodeInvalid || e.Field != field):
-		t.Errorf("%s: %v, want an error at %s", what, err, field)
+		t.Errorf("%s: error %v, want one with code %s at %s", what, err, CodeInvalid, field)
 	}
 }
 
@@ -33,11 +34,11 @@ func TestNetworks(t *testing.T) {
 	for address, ok := range map[string]bool{"10.0.0.2": true, "10.0.0.253": true, "10.0.0.254": false, "10.0.0.0": false, "10.0.0.1": false, "10.0.0.255": false,
 		"10.0.1.1": false, "fd00::5": false, "010.0.0.2": false, "x": false} {
 		if err := ValidateAddress("f", address, "10.0.0.0/24"); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("ValidateAddress(%s) in 10.0.0.0/24 = %v, want accepted: %v", address, err, ok)
 		}
 	}
 	if got := Overlap(NetworkSpec{Cidr4: "10.0.0.0/16"}, NetworkSpec{Cidr4: "10.0.7.0/24"}); got != "10.0.7.0/24" {
-		t.Errorf("overlap %q", got)
+		t.Errorf("Overlap of 10.0.0.0/16 and 10.0.7.0/24 = %q, want 10.0.7.0/24", got)
 	}
 	if got := Overlap(NetworkSpec{Cidr4: "10.0.0.0/24", Cidr6: "fd00::/64"}, NetworkSpec{Cidr4: "10.0.1.0/24", Cidr6: "fd00:0:0:1::/64"}); got != "" {
 		t.Errorf("overlap %q", got)
@@ -50,7 +51,7 @@ func TestProjectNetworks(t *testing.T) {
 		s := ProjectNetwork(id)
 		refused(t, string(id), "", ValidateNetwork(s))
 		if !netip.MustParsePrefix("10.64.0.0/10").Contains(netip.MustParsePrefix(s.Cidr4).Addr()) || seen[s.Cidr4] || seen[s.Cidr6] || s.Cidr4 != ProjectNetwork(id).Cidr4 {
-			t.Errorf("%s: %+v", id, s)
+			t.Errorf("network of project %s = %+v, want a unique one inside 10.64.0.0/10", id, s)
 		}
 		seen[s.Cidr4], seen[s.Cidr6] = true, true
 	}
@@ -134,11 +135,11 @@ func TestStorageSpecs(t *testing.T) {
 		spoil(&s)
 		refused(t, field, field, ValidateBackupTarget(s))
 	}
-	// Secrets that are left out stay, and cannot be exchanged.
+	// Secrets that are left out are kept, and the password cannot be changed.
 	was := BackupTargetSpec{S3: &S3Target{Endpoint: "https://a.example", Bucket: "abc", SecretKey: "k"}, Password: target.Password}
 	now, err := ChangeBackupTarget(was, BackupTargetSpec{S3: &S3Target{Endpoint: "https://b.example", Bucket: "abc"}})
 	if err != nil || now.S3.SecretKey != "k" || now.Password != was.Password || was.S3.Endpoint != "https://a.example" {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("ChangeBackupTarget without secrets = %+v, %v; want the former secrets and an unchanged old spec", now, err)
 	}
 	_, err = ChangeBackupTarget(was, BackupTargetSpec{S3: was.S3, Password: strings.Repeat("x", 20)})
 	refused(t, "another password", "spec.password", err)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// NodeState is what the cluster thinks of a node; the planner decides it.
+// NodeState is the cluster's view of a node's state. The planner writes it.
 type NodeState string
 
 // Node states.
@@ -26,14 +26,14 @@ const (
 
 // Names of a node's storage pools.
 const (
-	PoolLocal  = "local"  // a directory of the node's own
-	PoolShared = "shared" // a directory that several nodes have
-	PoolCeph   = "ceph"   // Ceph's, which every node with status.ceph has
+	PoolLocal  = "local"  // a directory on the node itself
+	PoolShared = "shared" // a directory shared by several nodes
+	PoolCeph   = "ceph"   // Ceph, on every node with status.ceph
 )
 
 const maxPeerAddresses = 4
 
-// NodeMemoryPartName names what a part of a node's memory is kept for.
+// NodeMemoryPartName names a purpose that a part of a node's memory is reserved for.
 type NodeMemoryPartName string
 
 // Parts of a node's memory.
@@ -44,31 +44,31 @@ const (
 	MemoryOSDs      NodeMemoryPartName = "osds"       // Ceph's disks
 	MemoryMonitors  NodeMemoryPartName = "monitors"   // Ceph's
 	MemoryManagers  NodeMemoryPartName = "managers"   // Ceph's
-	MemoryGPUs      NodeMemoryPartName = "gpus"       // drivers' and daemons', beside the workers of instances
+	MemoryGPUs      NodeMemoryPartName = "gpus"       // of GPU drivers and daemons, without the workers of instances
 	MemoryPageCache NodeMemoryPartName = "page-cache" // the kernel's, for disks
-	MemoryHugePages NodeMemoryPartName = "huge-pages" // reserved for instances that ask for them
+	MemoryHugePages NodeMemoryPartName = "huge-pages" // reserved for instances that request them
 )
 
-// ConditionStore is the type of a node's condition that is not true while the
-// node has no copy of the cluster's state that it can use.
+// ConditionStore is the type of the node condition that is not true while the node has
+// no usable copy of the cluster's state.
 const ConditionStore = "Store"
 
-// WithoutStore reports whether the node has reported that.
+// WithoutStore reports whether the node has reported that it has no usable copy.
 func (n Node) WithoutStore() bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool { return c.Type == ConditionStore && !c.Status })
 }
 
-// ConditionAgreement is the type of a node's condition that is not true while the
-// node, which led, knows of nodes whose copies of the cluster's state differ without
-// a majority that has the same; it names them. It says nothing of the node itself.
+// ConditionAgreement is the type of the node condition that is not true while the node,
+// as a leader, knows of nodes whose copies of the cluster's state differ without a
+// majority that agrees; the condition names them. It does not concern the node itself.
 const ConditionAgreement = "Agreement"
 
-// ConditionHypervisor is the type of a node's condition that is not true while no
-// instance can be started there: libvirtd is away, or no guest boots.
+// ConditionHypervisor is the type of the node condition that is not true while no
+// instance can be started on the node: libvirtd is not running, or no guest boots.
 const ConditionHypervisor = "Hypervisor"
 
-// WithoutHypervisor returns why no instance can be started on the node, as it
-// has reported; empty: one can.
+// WithoutHypervisor returns the reported reason why no instance can be started on the
+// node, or "" if instances can be started.
 func (n Node) WithoutHypervisor() string {
 	for _, c := range n.Status.Conditions {
 		if c.Type == ConditionHypervisor && !c.Status {
@@ -78,12 +78,12 @@ func (n Node) WithoutHypervisor() string {
 	return ""
 }
 
-// WithoutKVM reports whether the node takes no new instances because its guests run
+// WithoutKVM reports whether the node accepts no new instances because its guests run
 // without KVM and it was not started with --allow-emulation.
 func (n Node) WithoutKVM() bool { return n.Status.EmulationRefused && n.Status.Accelerator == "tcg" }
 
-// LocalStorage returns the node's pool local, as it has reported it, whether it reports
-// pools or not.
+// LocalStorage returns the node's pool local as last reported, also for a node that
+// does not report pools.
 func (n Node) LocalStorage() StoragePool {
 	for _, p := range n.Status.Pools {
 		if p.Name == PoolLocal {
@@ -93,8 +93,8 @@ func (n Node) LocalStorage() StoragePool {
 	return StoragePool{Name: PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}
 }
 
-// Pool returns the node's storage pool of that name, as it has reported it. Every node
-// has one named local; empty: that one.
+// Pool returns the node's storage pool of that name as last reported. An empty name
+// means local, which every node has.
 func (n Node) Pool(name string) (p StoragePool, ok bool) {
 	if name == "" || name == PoolLocal {
 		return n.LocalStorage(), true
@@ -107,11 +107,12 @@ func (n Node) Pool(name string) (p StoragePool, ok bool) {
 	return StoragePool{}, false
 }
 
-// PromisedBytes returns what a volume may come to take, however little it takes so far.
+// PromisedBytes returns the space that a volume may occupy at most, however little it
+// occupies now.
 func (v Volume) PromisedBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
 
-// StorageLimit returns how many bytes a pool of so many may promise: overcommit is in
-// percent of what it has beside its reserve.
+// StorageLimit returns how many bytes a pool of the given size may allocate. Overcommit
+// is a percentage of the size without the reserve.
 func StorageLimit(size, reserve, overcommit int64) int64 {
 	return int64(float64(max(size-reserve, 0)) / 100 * float64(overcommit))
 }
@@ -135,28 +136,28 @@ func ValidateNode(s NodeSpec) error {
 	return bad.err()
 }
 
-// ChangeNode checks what a user may change: a node's addresses are its own to
-// say.
+// ChangeNode returns the new spec with the fields that users cannot change: the node
+// itself writes its addresses.
 func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
 	s.PeerAddresses, s.APIAddress, s.Off = old.PeerAddresses, old.APIAddress, old.Off
 	return s, ValidateNode(s)
 }
 
-// builtinPool reports whether the name is that of a pool that needs no disk of its own.
+// builtinPool reports whether the pool needs no disk of its own.
 func builtinPool(name string) bool {
 	return name == PoolLocal || name == PoolShared || name == PoolCeph
 }
 
-// DiskPool reports whether a pool of that name is a disk of a node.
+// DiskPool reports whether a pool of that name is on a disk of a node.
 func DiskPool(name string) bool { return name != "" && !builtinPool(name) }
 
-// SharedPool reports whether what lies in the pool can be reached from other nodes.
+// SharedPool reports whether the pool's content can be reached from other nodes.
 func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }
 
-// Movable reports whether an instance can run on another node when its own is
-// lost: its disk is in a pool that others have too, or may be made anew.
+// Movable reports whether an instance can run on another node when its own is lost: its
+// root disk is in a shared pool, or can be recreated.
 func Movable(in Instance, root Volume) bool {
-	if in.Spec.TPM { // what it keeps lies on its node
+	if in.Spec.TPM { // the TPM's state is stored on its node
 		return false
 	}
 	return in.Spec.Ephemeral || SharedPool(root.Assignment.Pool)

@@ -1,34 +1,34 @@
 package api
 
-// KindOffer is what offers say they are: nobody makes one, and none is stored.
+// KindOffer is the kind in offers, which are computed and never stored.
 const KindOffer Kind = "Offer"
 
 // OfferQuery selects offers. Empty fields select all.
 type OfferQuery struct {
-	Organization OrganizationID // whose prices; empty: those of the price book named default
+	Organization OrganizationID // whose prices apply; empty: those of the price book named default
 	Model, Pool  string
 	Tier         GPUTier
-	Flavor       FlavorID // of whole instances; empty: of the slice alone
+	Flavor       FlavorID // of whole instances; empty: only the GPU slice is offered
 	RootBytes    int64    // of those instances; 0: the flavor's
-	// VRAMBytes and SharePercent of the only slice that is wanted; VRAMBytes is 0:
-	// the usual ones.
+	// VRAMBytes and SharePercent select a single slice; VRAMBytes 0 selects the usual
+	// ones.
 	VRAMBytes, SharePercent int64
 	Limit                   int
 	Continue                string
 }
 
-// offerShares are the usual slices of a GPU, in hundredths.
+// offerShares are the GPU shares of the usual slices, in percent.
 var offerShares = [...]int64{100, 50, 25, 10}
 
-// GPUTiers are all tiers, from the first to be served.
+// GPUTiers returns all tiers, in descending order of priority.
 func GPUTiers() []GPUTier { return []GPUTier{TierPremium, TierStandard, TierBasic} }
 
-// Slice of a GPU.
+// Slice is a part of a GPU: VRAM in bytes and GPU time in percent.
 type Slice struct{ VRAMBytes, SharePercent int64 }
 
-// SlicesOf returns the usual slices of a GPU with so many bytes of VRAM, from the
-// largest. Their VRAM is in the proportion of their share, in whole 256 MiB where that
-// leaves any, so that as many as the share says fit on the GPU.
+// SlicesOf returns the usual slices of a GPU with the given bytes of VRAM, the largest
+// first. Their VRAM is proportional to their share, rounded down to 256 MiB unless that
+// leaves nothing, so that the number of slices that the share implies fits on the GPU.
 func SlicesOf(vram int64) (out []Slice) {
 	const step = 256 << 20
 	for _, share := range offerShares {
@@ -45,7 +45,7 @@ func SlicesOf(vram int64) (out []Slice) {
 	return out
 }
 
-// ValidateOfferQuery checks what is asked for.
+// ValidateOfferQuery checks a query.
 func ValidateOfferQuery(q OfferQuery) error {
 	least := int64(MinVRAMBytes)
 	if q.VRAMBytes == 0 {

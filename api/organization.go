@@ -1,11 +1,11 @@
 package api
 
-// MaxOffers of a reseller.
+// MaxOffers limits the offers of a reseller.
 const MaxOffers = 64
 
-// MaxOrganizationDepth is how many organizations stand above one another at most: a
-// reseller, a reseller that is its customer, and that one's customer. The state machine's
-// quotas reach as far (appliance/controlplane/store/state/quota.go).
+// MaxOrganizationDepth limits the levels of organizations: a reseller, a reseller that
+// is its customer, and a customer of that one. The state machine's quotas cover the
+// same depth (appliance/controlplane/store/state/quota.go).
 const MaxOrganizationDepth = 3
 
 // ValidateOrganization checks a spec.
@@ -23,7 +23,7 @@ func ValidateOrganization(s OrganizationSpec) error {
 	return bad.err()
 }
 
-// ChangeOrganization checks what may change: a customer stays its reseller's.
+// ChangeOrganization checks which fields change: the reseller of a customer cannot.
 func ChangeOrganization(old, s OrganizationSpec) error {
 	if s.Parent != old.Parent {
 		return invalid("spec.parent", "the reseller of an organization cannot change").WithHint("create another organization")

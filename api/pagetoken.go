@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// PageToken makes the place where a page ended the token with which the next one is asked for.
+// PageToken encodes the position where a page ended as the token for the next page.
 func PageToken(place any) string { return base64.RawURLEncoding.EncodeToString(Encode(place)) }
 
-// FromPageToken reads a PageToken; the zero place is that of an empty one. The error is an *Error
-// with CodeInvalid: clients send what they like.
+// FromPageToken decodes a PageToken; an empty token gives the zero position. The error
+// is an *Error with CodeInvalid, since tokens come from clients.
 func FromPageToken[T any](token string) (T, error) {
 	var place, none T
 	if token == "" {

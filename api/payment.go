@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// PaymentType describes which way money went.
+// PaymentType is the direction of a payment.
 type PaymentType string
 
 // Types of payments.
@@ -34,13 +34,13 @@ func ValidatePayment(s PaymentSpec) error {
 	return bad.err()
 }
 
-// SamePayment reports whether both tell of the same money. When it was received is
-// filled in by the server, and may differ.
+// SamePayment reports whether both describe the same transfer. The time of receipt is
+// ignored, since the server fills it in.
 func SamePayment(a, b PaymentSpec) bool {
 	return a.Type == b.Type && a.Currency == b.Currency && a.AmountMicros == b.AmountMicros && a.Reference == b.Reference
 }
 
-// PaymentClaim is what makes a reference count once in an organization.
+// PaymentClaim returns the claim that makes a reference unique within an organization.
 func PaymentClaim(org OrganizationID, s PaymentSpec) []string {
 	sum := sha256.Sum256([]byte(s.Reference))
 	return []string{"payment/" + string(org) + "/" + hex.EncodeToString(sum[:])}

@@ -5,28 +5,30 @@ import (
 	"regexp"
 )
 
-// The payment settings are two objects, as the mail settings are.
+// The payment settings are stored as two objects, for the same reason as the mail
+// settings.
 const (
 	PaymentSettingsID = "paysettings-000000000000"
 	PaymentStatusID   = "paysettings-000000000001" // its status; its spec is empty
 )
 
-// PaymentProvider is who takes cards for the cluster's operator.
+// PaymentProvider is the service that processes card payments for the cluster's
+// operator.
 type PaymentProvider string
 
 // PaymentStripe is https://stripe.com.
 const PaymentStripe PaymentProvider = "stripe"
 
-// Limits of one checkout unless the settings say otherwise.
+// Limits of one checkout unless the settings set others.
 const (
 	defaultMinCheckout = 5_000_000
 	defaultMaxCheckout = 10_000_000_000
-	// microsPerCent is what amounts of a checkout are multiples of: nobody is charged
-	// a part of a cent.
+	// microsPerCent is the unit of checkout amounts: a part of a cent cannot be
+	// charged.
 	microsPerCent = 10_000
 )
 
-// PaymentSettingsSpec is the settings as the store keeps them.
+// PaymentSettingsSpec is the settings in the form that the store keeps.
 type PaymentSettingsSpec struct {
 	Enabled       bool            `json:"enabled,omitempty"`
 	Provider      PaymentProvider `json:"provider,omitempty"`
@@ -37,7 +39,8 @@ type PaymentSettingsSpec struct {
 	MaxMicros     int64           `json:"maxMicros,omitempty"`
 }
 
-// StoredPaymentSettings is either object. The leader writes the status of the second.
+// StoredPaymentSettings is either of the two objects. The leader writes the status of
+// the second.
 type StoredPaymentSettings struct {
 	Kind   Kind
 	Meta   Meta
@@ -45,14 +48,14 @@ type StoredPaymentSettings struct {
 	Status PaymentProviderStatus
 }
 
-// Shown is what operators may read: all but the secrets.
+// Shown returns what operators may read: everything except the secrets.
 func (p StoredPaymentSettings) Shown(status PaymentProviderStatus) PaymentSettings {
 	s := p.Spec
 	return PaymentSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, Provider: s.Provider, HasSecretKey: s.SecretKey != "", HasWebhookSecret: s.WebhookSecret != "",
 		PortalURL: s.PortalURL, MinMicros: s.MinMicros, MaxMicros: s.MaxMicros, Status: status}
 }
 
-// Asked returns the settings that a client asks for, with what it left out.
+// Asked returns the settings in a client's request, with defaults for what it left out.
 func (s PaymentSettings) Asked() PaymentSettingsSpec {
 	return PaymentSettingsSpec{Enabled: s.Enabled, Provider: cmp.Or(s.Provider, PaymentStripe), SecretKey: s.SecretKey, WebhookSecret: s.WebhookSecret, PortalURL: s.PortalURL,
 		MinMicros: cmp.Or(s.MinMicros, defaultMinCheckout), MaxMicros: cmp.Or(s.MaxMicros, defaultMaxCheckout)}
@@ -65,7 +68,7 @@ var (
 	stripeSecret = regexp.MustCompile(`^whsec_[A-Za-z0-9+/=_-]{8,240}$`)
 )
 
-// ValidatePaymentSecrets checks secrets that are given, before they are sealed.
+// ValidatePaymentSecrets checks the given secrets before they are sealed.
 func ValidatePaymentSecrets(s PaymentSettingsSpec) error {
 	var bad faults
 	if s.SecretKey != "" && !stripeKey.MatchString(s.SecretKey) {
@@ -77,7 +80,7 @@ func ValidatePaymentSecrets(s PaymentSettingsSpec) error {
 	return bad.err()
 }
 
-// ValidatePaymentSettings checks settings as Asked returns them.
+// ValidatePaymentSettings checks settings that Asked returned.
 func ValidatePaymentSettings(s PaymentSettingsSpec) error {
 	var bad faults
 	given := func(field, value string) bool {

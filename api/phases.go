@@ -1,7 +1,7 @@
 package api
 
-// NetworkPhase is where a network, router, floating IP or load balancer is in
-// its life: whoever makes OVN so reports it.
+// NetworkPhase is the phase of a network, router, floating IP or load balancer. The
+// controller that writes it to OVN reports the phase.
 type NetworkPhase string
 
 // Network phases.
@@ -11,7 +11,7 @@ const (
 	NetworkFailed  NetworkPhase = "Failed"
 )
 
-// SnapshotPhase is where a snapshot is in its life.
+// SnapshotPhase is the phase of a snapshot.
 type SnapshotPhase string
 
 // Snapshot phases.
@@ -23,7 +23,7 @@ const (
 	SnapshotFailed   SnapshotPhase = "Failed"
 )
 
-// TargetPhase reports whether a backup target answers.
+// TargetPhase reports whether a backup target is reachable.
 type TargetPhase string
 
 // Backup target phases.
@@ -33,7 +33,7 @@ const (
 	TargetFailed  TargetPhase = "Failed"
 )
 
-// BackupPhase is where a backup is in its life.
+// BackupPhase is the phase of a backup.
 //
 //	Pending ─► Running ─► Succeeded ─► Deleting
 //	   └──────────┴─────► Failed ───────┘
@@ -48,10 +48,10 @@ const (
 	BackupDeleting  BackupPhase = "Deleting"
 )
 
-// Ended reports whether nothing is copied any more.
+// Ended reports whether the backup is no longer being copied.
 func (p BackupPhase) Ended() bool { return p == BackupSucceeded || p == BackupFailed }
 
-// DiskUse is what a disk is for.
+// DiskUse is the purpose of a disk.
 type DiskUse string
 
 // Uses of a disk.
@@ -61,7 +61,7 @@ const (
 	DiskLocal  DiskUse = "local" // a storage pool of its node
 )
 
-// DiskState is what is on a disk now.
+// DiskState is the current state of a disk.
 //
 //	Free ─(use: ceph, local)─► Preparing ─► Ready ─(use: nothing)─► Draining ─► Free
 //	InUse: something else has it          └─► Failed
@@ -77,7 +77,7 @@ const (
 	DiskFailed    DiskState = "Failed"
 )
 
-// FailureDomain is what may fail as one.
+// FailureDomain is the unit that may fail as a whole.
 type FailureDomain string
 
 // Failure domains.
@@ -86,7 +86,7 @@ const (
 	DomainOSD  FailureDomain = "osd"
 )
 
-// CephPhase is how far Ceph is.
+// CephPhase is the phase of the Ceph cluster's deployment.
 type CephPhase string
 
 // Ceph phases.
@@ -97,17 +97,17 @@ const (
 	CephFailed    CephPhase = "Failed"
 )
 
-// CephHealth is how well Ceph is.
+// CephHealth is the health of the Ceph cluster.
 type CephHealth string
 
-// Ceph's healths.
+// Health states of Ceph.
 const (
 	CephOK      CephHealth = "OK"
 	CephWarning CephHealth = "Warning"
 	CephError   CephHealth = "Error"
 )
 
-// Direction of what a security rule allows, seen from the instance.
+// Direction of the traffic that a security rule allows, seen from the instance.
 type Direction string
 
 // Directions.

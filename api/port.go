@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// PortName is what the n-th network card of an instance is called everywhere:
-// by the agent, in OVN, in Open vSwitch. Lower case, because libvirt makes it
-// so.
+// PortName returns the name of the n-th network card of an instance, as the agent, OVN
+// and Open vSwitch use it. It is in lower case because libvirt converts it to that.
 func PortName(instance InstanceID, n int) string {
 	return "port-" + strings.ToLower(string(instance)) + "-" + strconv.Itoa(n)
 }
 
-// PortInstance is whose card it is; false for what PortName did not make.
+// PortInstance returns the instance that a port belongs to; false if PortName did not
+// make the name.
 func PortInstance(port string) (InstanceID, bool) {
 	rest, ok := strings.CutPrefix(port, "port-")
 	cut := strings.LastIndexByte(rest, '-')

@@ -11,19 +11,19 @@ var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 
 const (
 	maxPrices = 256
-	// maxPriceMicros, a thousand million of a currency, is beyond any real
-	// price and keeps sums far from overflow.
+	// maxPriceMicros, a thousand million of a currency, exceeds any real price and
+	// keeps sums far from overflow.
 	maxPriceMicros = 1e15
-	// maxUnits of a tier or commitment.
+	// maxUnits limits the units of a tier or commitment.
 	maxUnits       = 1e15
-	maxTiers       = 31 // before the last
+	maxTiers       = 31 // without the last one
 	maxBasisPoints = 10_000
 )
 
-// DefaultPriceBook is the name of the price book of organizations that name none.
+// DefaultPriceBook is the name of the price book used by organizations that name none.
 const DefaultPriceBook = "default"
 
-// Meters that there are, in the order of an invoice.
+// Meters returns all meters, in the order of invoice lines.
 func Meters() []Meter {
 	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterGPUPremium, MeterGPUBasic, MeterGPUShare, MeterVRAM, MeterCopy, MeterLaunch}
 }
@@ -33,9 +33,9 @@ type InvoiceLineKind string
 
 // Kinds of lines.
 const (
-	LineUsage      InvoiceLineKind = "usage"      // of a resource
-	LineCommitment InvoiceLineKind = "commitment" // to use so much
-	LineMinimum    InvoiceLineKind = "minimum"    // what is missing to it
+	LineUsage      InvoiceLineKind = "usage"      // usage of a resource
+	LineCommitment InvoiceLineKind = "commitment" // the commitment to a quantity
+	LineMinimum    InvoiceLineKind = "minimum"    // the difference to the minimum charge
 	LineTax        InvoiceLineKind = "tax"
 )
 
@@ -76,7 +76,8 @@ func ValidatePriceBook(s PriceBookSpec) error {
 	return bad.err()
 }
 
-// ChangePriceBook checks what may change: what was charged by it has a currency.
+// ChangePriceBook checks which fields change: the currency cannot, since amounts were
+// charged in it.
 func ChangePriceBook(old, s PriceBookSpec) error {
 	if s.Currency != old.Currency {
 		return invalid("spec.currency", "the currency of a price book cannot change").WithHint("create another price book")
@@ -146,16 +147,16 @@ func interval(field string, from, until time.Time) *Error {
 	return invalid(field, "must be after the beginning")
 }
 
-// SimulationQuery selects whose use of the hours that begin in a period is rated by a
-// price book.
+// SimulationQuery selects the usage to rate with a price book: that of the hours that
+// begin in a period.
 type SimulationQuery struct {
 	Book         PriceBook
-	Seller       OrganizationID // empty: any
-	Organization OrganizationID // empty: all of the seller
-	From, To     time.Time      // To is not included
+	Seller       OrganizationID // empty: any seller
+	Organization OrganizationID // empty: all customers of the seller
+	From, To     time.Time      // To is exclusive
 }
 
-// Has reports whether an organization is one of them.
+// Has reports whether the query selects an organization.
 func (q SimulationQuery) Has(organization Meta) bool {
 	return (q.Organization == "" || organization.ID == string(q.Organization)) &&
 		(q.Seller == "" || organization.Organization == string(q.Seller))

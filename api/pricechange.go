@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Prices never change what was used before: a change of a price book makes a new
-// version, and a change of an organization's price book an assignment, each from a
-// full hour on that has not begun. Use is known by the hour.
+// A price change never affects past usage: changing a price book creates a new version,
+// and changing an organization's price book adds an assignment. Both take effect at the
+// start of an hour that has not begun, since usage is recorded by the hour.
 
-// nextHour is the first full hour that has not begun before now.
+// nextHour returns the earliest full hour that is not before now.
 func nextHour(now time.Time) time.Time {
 	h := now.UTC().Truncate(time.Hour)
 	if h.Before(now) {
@@ -21,8 +21,9 @@ func nextHour(now time.Time) time.Time {
 	return h
 }
 
-// takesEffect is from when a change holds that was asked for from a moment on: had
-// is what the object says now, which a reader sends back with what he changes.
+// takesEffect returns when a requested change takes effect. asked is the requested
+// time, and had the time in the current object, which a client that reads and writes it
+// back sends unchanged.
 func takesEffect(field string, asked, had, now time.Time) (time.Time, *Error) {
 	next := nextHour(now)
 	switch {
@@ -35,44 +36,45 @@ func takesEffect(field string, asked, had, now time.Time) (time.Time, *Error) {
 	return asked.UTC(), fullHour(field, asked)
 }
 
-// PriceBookVersion is a version of a price book that has held and does no more. It
-// never changes, and stays when the book is deleted: what was used while it held
-// costs what it says.
+// PriceBookVersion is a former version of a price book. It never changes and is kept
+// when the book is deleted, since the usage in its period is still rated by it.
 type PriceBookVersion struct {
 	Kind Kind
 	Meta Meta
 	Spec PriceBookVersionSpec
 }
 
-// PriceBookVersionSpec is the book as it was.
+// PriceBookVersionSpec is the book's spec at that version.
 type PriceBookVersionSpec struct {
 	PriceBook PriceBookID   `json:"priceBook"`
 	Prices    PriceBookSpec `json:"prices"`
 }
 
-// PriceBookVersionID is where a version of a book is kept.
+// PriceBookVersionID returns the ID of the object that stores a version of a book.
 func PriceBookVersionID(book PriceBookID, version int64) string {
 	sum := sha256.Sum256([]byte("price book version\x00" + string(book) + "\x00" + strconv.FormatInt(version, 10)))
 	return NewID(KindPriceBookVersion, sum[:])
 }
 
-// LastPriceBookVersionID is where the last version of a deleted book is kept.
+// LastPriceBookVersionID returns the ID of the object that stores the last version of a
+// deleted book.
 func LastPriceBookVersionID(book PriceBookID) string { return PriceBookVersionID(book, -1) }
 
-// keepVersion is the command that keeps a version.
+// keepVersion returns the command that stores a version.
 func keepVersion(id string, book PriceBookID, s PriceBookSpec) Command {
 	return Command{Op: OpPutSpec, Kind: KindPriceBookVersion, ID: id, Data: Encode(PriceBookVersionSpec{PriceBook: book, Prices: s})}
 }
 
-// NewPriceBook is a new book's spec as it is stored: it has always held.
+// NewPriceBook returns the stored spec of a new book, which is effective from the
+// beginning of time.
 func NewPriceBook(s PriceBookSpec) PriceBookSpec {
 	s.EffectiveFrom, s.Version = time.Time{}, 1
 	return s
 }
 
-// ChangedPriceBook is the spec that a book has when it is changed, and the commands
-// of the same batch: they keep the version that has held. A version that has not come
-// into force yet is replaced.
+// ChangedPriceBook returns the spec of a changed book, and further commands for the
+// same batch, which store the version that was effective. A version that is not
+// effective yet is replaced.
 func ChangedPriceBook(book PriceBookID, old, s PriceBookSpec, now time.Time) (PriceBookSpec, []Command, error) {
 	same := s
 	same.EffectiveFrom, same.Version = old.EffectiveFrom, old.Version
@@ -84,28 +86,28 @@ func ChangedPriceBook(book PriceBookID, old, s PriceBookSpec, now time.Time) (Pr
 		return s, nil, err
 	}
 	s.EffectiveFrom, s.Version = from, old.Version
-	if old.EffectiveFrom.After(now) { // it has not held
+	if old.EffectiveFrom.After(now) { // the old version never took effect
 		return s, nil, nil
 	}
 	s.Version++
 	return s, []Command{keepVersion(PriceBookVersionID(book, old.Version), book, old)}, nil
 }
 
-// DeletedPriceBook is the commands of the batch that deletes a book: its last
-// version stays for what was used while it held.
+// DeletedPriceBook returns the commands of the batch that deletes a book: its last
+// version is kept to rate the usage in its period.
 func DeletedPriceBook(book PriceBookID, s PriceBookSpec) []Command {
 	return []Command{keepVersion(LastPriceBookVersionID(book), book, s)}
 }
 
-// Limits of how many price books an organization may have had: those of before
-// keepAssignments are forgotten, and within that time it has no more.
+// Limits of an organization's past price books: assignments older than keepAssignments
+// are dropped, and within that period there are at most maxAssignments.
 const (
 	maxAssignments  = 256
 	keepAssignments = 800 * 24 * time.Hour
 )
 
-// AssignedPriceBook is an organization's spec with the dates from which it pays by
-// its price books, when the spec that it had is changed at a time.
+// AssignedPriceBook returns the organization's new spec with updated price book
+// assignments, when its spec is changed from old to s at now.
 func AssignedPriceBook(old, s OrganizationSpec, now time.Time) (OrganizationSpec, error) {
 	s.PriceBookHistory = old.PriceBookHistory
 	if s.PriceBook == old.PriceBook && (s.PriceBookFrom.IsZero() || s.PriceBookFrom.Equal(old.PriceBookFrom)) {
@@ -117,7 +119,7 @@ func AssignedPriceBook(old, s OrganizationSpec, now time.Time) (OrganizationSpec
 		return s, err
 	}
 	history := old.Assignments()
-	for len(history) > 1 && !history[len(history)-1].From.Before(from) { // what has not come into force does not
+	for len(history) > 1 && !history[len(history)-1].From.Before(from) { // an assignment that has not taken effect is dropped
 		history = history[:len(history)-1]
 	}
 	history = slices.Clone(history)
@@ -139,8 +141,8 @@ func AssignedPriceBook(old, s OrganizationSpec, now time.Time) (OrganizationSpec
 	return s, nil
 }
 
-// Assignments are the price books that an organization pays by, from the oldest:
-// each until the next begins, the first since ever.
+// Assignments returns the organization's price books, the oldest first. Each is
+// effective until the next begins, the first from the beginning of time.
 func (s OrganizationSpec) Assignments() []PriceBookAssignment {
 	if len(s.PriceBookHistory) > 0 {
 		return s.PriceBookHistory
@@ -148,8 +150,8 @@ func (s OrganizationSpec) Assignments() []PriceBookAssignment {
 	return []PriceBookAssignment{{PriceBook: s.PriceBook}}
 }
 
-// NewAssignment is the spec of an organization that pays by its price book from the
-// beginning.
+// NewAssignment returns the spec of a new organization, whose price book is effective
+// from the beginning of time.
 func NewAssignment(s OrganizationSpec) OrganizationSpec {
 	s.PriceBookFrom, s.PriceBookHistory = time.Time{}, nil
 	return s

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A PriceSelector is also what use is of: the attributes that a record has.
+// A PriceSelector also describes usage, by the attributes of its record.
 
-// named are its fields in the order in which prices are told apart: the first
+// named returns the fields in order of their weight when prices are compared; the first
 // weighs most.
 func (p PriceSelector) named() [5]string {
 	return [...]string{p.Model, p.Pool, p.StorageClass, p.Flavor, p.Tier}
@@ -16,7 +16,7 @@ func (p PriceSelector) named() [5]string {
 
 var selectorFields = [...]string{"model", "pool", "storageClass", "flavor", "tier"}
 
-// Matches reports whether what was used is what the selector names.
+// Matches reports whether usage has the attributes that the selector sets.
 func (p PriceSelector) Matches(used PriceSelector) bool {
 	is := used.named()
 	for i, want := range p.named() {
@@ -27,9 +27,9 @@ func (p PriceSelector) Matches(used PriceSelector) bool {
 	return true
 }
 
-// Specificity orders selectors: more fields count more, and of as many those that
-// come first in the order of fields. Two that match the same use and have the same
-// specificity are the same.
+// Specificity returns a number that orders selectors: one with more fields is higher,
+// and of two with equally many the one with the earlier fields. Two selectors that
+// match the same usage and have the same specificity are identical.
 func (p PriceSelector) Specificity() int {
 	set := uint(0)
 	for i, f := range p.named() {
@@ -40,7 +40,7 @@ func (p PriceSelector) Specificity() int {
 	return bits.OnesCount(set)<<len(selectorFields) | int(set)
 }
 
-// Compare is the order of selectors, field by field.
+// Compare orders selectors field by field.
 func (p PriceSelector) Compare(q PriceSelector) int {
 	a, b := p.named(), q.named()
 	for i := range a {
@@ -51,7 +51,7 @@ func (p PriceSelector) Compare(q PriceSelector) int {
 	return 0
 }
 
-// String is the fields that it names: "model NVIDIA L4, tier basic".
+// String returns the fields that are set: "model NVIDIA L4, tier basic".
 func (p PriceSelector) String() string {
 	var parts []string
 	for i, f := range p.named() {
@@ -71,7 +71,7 @@ func (p PriceSelector) valid(field string) *Error {
 	return nil
 }
 
-// fitsKey reports whether the fields may be parts of a key of a store.
+// fitsKey reports whether the fields can be parts of a store's key.
 func (p PriceSelector) fitsKey() bool {
 	for _, f := range p.named() {
 		if f != "" && !isPart(f) {
@@ -81,10 +81,11 @@ func (p PriceSelector) fitsKey() bool {
 	return true
 }
 
-// Parts are the fields in the order of Compare, for stores.
+// Parts returns the fields in the order of Compare, for stores.
 func (p PriceSelector) Parts() []string { s := p.named(); return s[:] }
 
-// SelectorOf is the selector of parts; false when there are more or less.
+// SelectorOf returns the selector with the fields in parts; false if their number is
+// wrong.
 func SelectorOf(parts []string) (PriceSelector, bool) {
 	if len(parts) != len(selectorFields) {
 		return PriceSelector{}, false
@@ -92,12 +93,12 @@ func SelectorOf(parts []string) (PriceSelector, bool) {
 	return PriceSelector{Model: parts[0], Pool: parts[1], StorageClass: parts[2], Flavor: parts[3], Tier: parts[4]}, true
 }
 
-// Attributes are what the use was of, as far as prices may differ by it.
+// Attributes returns the attributes of the usage that prices may depend on.
 func (s UsageRecordSpec) Attributes() PriceSelector {
 	return PriceSelector{Model: s.Model, Pool: s.Pool, StorageClass: s.StorageClass, Flavor: s.Flavor, Tier: s.Tier}
 }
 
-// SetAttributes of the use.
+// SetAttributes sets the attributes that Attributes returns.
 func (s *UsageRecordSpec) SetAttributes(a PriceSelector) {
 	s.Model, s.Pool, s.StorageClass, s.Flavor, s.Tier = a.Model, a.Pool, a.StorageClass, a.Flavor, a.Tier
 }

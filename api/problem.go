@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// ProblemType is the media type of an error that is sent (RFC 9457).
+// ProblemType is the media type of errors in responses (RFC 9457).
 const ProblemType = "application/problem+json"
 
 var titles = map[Code]string{
@@ -15,8 +15,8 @@ var titles = map[Code]string{
 	CodeDiskFull: "Disk full", CodeInternal: "Internal error",
 }
 
-// Problem returns the error as it is sent. Its type is the place in the API's own
-// documentation that explains the code.
+// Problem returns the problem document of the error. Its type is the URL of the section
+// about the code in the API's own documentation.
 func (e *Error) Problem() Problem {
 	p := Problem{Type: "/docs#error-" + string(e.Code), Title: titles[e.Code], Status: int64(e.Code.HTTPStatus()),
 		Detail: e.Message, Code: e.Code, Hint: e.Hint}
@@ -29,7 +29,7 @@ func (e *Error) Problem() Problem {
 	return p
 }
 
-// AsError returns what a problem document says.
+// AsError returns the error that a problem document describes.
 func (p Problem) AsError() *Error {
 	e := &Error{Code: p.Code, Message: p.Detail, Hint: p.Hint}
 	for i, f := range p.Errors {
@@ -42,7 +42,7 @@ func (p Problem) AsError() *Error {
 	return e
 }
 
-// WriteProblem answers with an error.
+// WriteProblem writes an error as the response.
 func WriteProblem(w http.ResponseWriter, e *Error) error {
 	raw, err := json.Marshal(e.Problem())
 	if err != nil {

@@ -12,11 +12,12 @@ func TestQuantity(t *testing.T) {
 	want := new(big.Int).Mul(big.NewInt(math.MaxInt64), big.NewInt(math.MaxInt64))
 	if large.Int().Cmp(want) != 0 || large.Plus(Units(1)).Minus(large) != Units(1) || !Units(math.MaxInt64).Less(large) || large.Less(large) ||
 		!(Quantity{}).IsZero() || large.IsZero() || math.Abs(large.Float()/math.Pow(2, 126)-1) > 1e-15 {
-		t.Errorf("%s", large)
+		t.Errorf("arithmetic of quantity %s is wrong, want the same as with big.Int", large)
 	}
 }
 
-// FuzzQuantity reads digits: what is taken comes back as it was, whole.
+// FuzzQuantity parses digits and checks that an accepted number is written back
+// unchanged.
 func FuzzQuantity(f *testing.F) {
 	for _, s := range []string{"0", "1", "9223372036854775808", "340282366920938463463374607431768211455", "340282366920938463463374607431768211456", "-1", "1e3", "1.5", "null", `"1"`, "00"} {
 		f.Add(s)
@@ -29,11 +30,11 @@ func FuzzQuantity(f *testing.F) {
 		n, ok := new(big.Int).SetString(q.String(), 10)
 		raw, err := json.Marshal(q)
 		if !ok || n.Sign() < 0 || n.BitLen() > 128 || err != nil || string(raw) != q.String() {
-			t.Errorf("%q is read as %s and written as %s, %v", s, q, raw, err)
+			t.Errorf("quantity %q is read as %s and written as %s, error %v", s, q, raw, err)
 		}
 		var again Quantity
 		if err := json.Unmarshal(raw, &again); err != nil || again != q {
-			t.Errorf("%s comes back as %s, %v", q, again, err)
+			t.Errorf("quantity %s read back = %s, error %v", q, again, err)
 		}
 	})
 }

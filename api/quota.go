@@ -8,29 +8,30 @@ import (
 	"unicode"
 )
 
-// The quotas that there are.
+// The names of quotas.
 const (
 	QuotaInstances   = "instances"
 	QuotaVCPUs       = "vcpus"
 	QuotaMemory      = "memoryBytes"
 	QuotaVRAM        = "vramBytes"
-	QuotaGPUShare    = "gpuSharePercent" // guaranteed shares: 100 is one card
+	QuotaGPUShare    = "gpuSharePercent" // guaranteed GPU time; 100 is one GPU
 	QuotaVolumes     = "volumeBytes"
 	QuotaFloatingIPs = "floatingIPs"
 
-	// QuotaSpend is the gate for money's sake: everything that costs takes of it
-	// while it costs, and its limit is 0 while nothing new may. Nobody sets it.
+	// QuotaSpend blocks new spending: every object that costs money uses some of it,
+	// and its limit is 0 while nothing new may be created. Users cannot set it.
 	QuotaSpend = "spend"
 )
 
-// amountQuotas are those that objects say their amounts of (Command.Uses).
+// amountQuotas are the quotas whose use objects report as amounts (Command.Uses).
 var amountQuotas = []string{QuotaInstances, QuotaVCPUs, QuotaMemory, QuotaVRAM, QuotaGPUShare, QuotaVolumes, QuotaFloatingIPs}
 
-// quotaNouns are what amounts of quotas are of, in words.
+// quotaNouns are the nouns for what quotas count.
 var quotaNouns = map[string]string{QuotaInstances: "instance", QuotaVCPUs: "vCPU", QuotaMemory: "memory", QuotaVRAM: "VRAM",
 	QuotaGPUShare: "GPU time", QuotaVolumes: "volume storage", QuotaFloatingIPs: "floating IP", "apiKeys": "API key"}
 
-// QuotaNoun returns what a quota is of, for people: "VRAM", "security group".
+// QuotaNoun returns the noun for what a quota counts, for messages: "VRAM", "security
+// group".
 func QuotaNoun(quota string) string {
 	if noun, ok := quotaNouns[quota]; ok {
 		return noun
@@ -56,18 +57,18 @@ func QuotaText(quota string, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// CountQuota returns the quota of which every object of the kind takes one by being
-// there; empty: none.
+// CountQuota returns the quota of which every object of the kind uses one, or "" if
+// there is none.
 func CountQuota(k Kind) string { return k.Info().Quota }
 
-// DefaultQuota returns how much of a quota an organization may have that does not
-// say so itself; false: it has no limit.
+// DefaultQuota returns the limit of a quota for organizations that set none; limited is
+// false if there is no limit.
 func DefaultQuota(quota string) (most int64, limited bool) {
 	most, limited = defaults[quota]
 	return most, limited
 }
 
-// quotaNames are all that an organization or a project may set.
+// quotaNames returns the quotas that an organization or a project may limit.
 func quotaNames() []string {
 	all := slices.Clone(amountQuotas)
 	for _, k := range kinds {
@@ -93,17 +94,18 @@ func ValidateQuota(q Amounts) *Error {
 	return bad.one()
 }
 
-// Limits of an organization's quotas. While it is suspended or restricted the
-// state machine lets nothing new in, whatever a server has seen before.
+// Limits returns the limits of an organization's quotas. While it is suspended or
+// restricted, the state machine accepts nothing new, even if an API server has checked
+// an outdated state.
 func (s OrganizationSpec) Limits() Amounts {
 	return limits(s.Quota, s.Suspended != nil || s.Restricted != nil)
 }
 
-// Limits of a project's quotas.
+// Limits returns the limits of a project's quotas.
 func (s ProjectSpec) Limits() Amounts { return limits(s.Quota, s.Restricted != nil) }
 
 func limits(quota Amounts, closed bool) Amounts {
-	out := Amounts{} // not nil, which would say "as before"
+	out := Amounts{} // not nil, which would mean unchanged
 	maps.Copy(out, quota)
 	if closed {
 		out[QuotaSpend] = 0
@@ -111,7 +113,8 @@ func limits(quota Amounts, closed bool) Amounts {
 	return out
 }
 
-// Uses of quotas by an instance of the flavor, running or not.
+// Uses returns the quotas used by an instance of the flavor, whether it is running or
+// not.
 func (s InstanceSpec) Uses(f FlavorSpec) Amounts {
 	a := Amounts{QuotaInstances: 1, QuotaVCPUs: f.Vcpus, QuotaMemory: f.MemoryBytes}
 	if s.Power != PowerStopped {
@@ -126,8 +129,8 @@ func (s InstanceSpec) Uses(f FlavorSpec) Amounts {
 	return a
 }
 
-// Uses of quotas by a volume.
+// Uses returns the quotas used by a volume.
 func (s VolumeSpec) Uses() Amounts { return Amounts{QuotaVolumes: s.SizeBytes, QuotaSpend: 1} }
 
-// Uses of quotas by a floating IP.
+// Uses returns the quotas used by a floating IP.
 func (s FloatingIPSpec) Uses() Amounts { return Amounts{QuotaFloatingIPs: 1, QuotaSpend: 1} }

@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Target is under what an object is referred to: its id, its name where
-// references have names, or neither, for any object of the kind.
+// Target is what a reference points to: an object's ID, its name where references use
+// names, or neither to mean any object of the kind.
 type Target struct {
 	Kind Kind
 	ID   string
 	Name string
 }
 
-// Reference is one that an object has.
+// Reference is a reference of an object to another.
 type Reference struct {
 	Target Target
-	Field  string // of the object, as a path: "spec.flavor"
-	// Needs: the target must be there, and not be on its way out, when the object
-	// begins to refer to it.
+	Field  string // path of the referring field: "spec.flavor"
+	// Needs means that the target must exist, and not be marked deleted, when the
+	// reference is added.
 	Needs bool
-	// Holds: the target cannot be deleted while the object refers to it.
+	// Holds means that the target cannot be deleted while the object refers to it.
 	Holds bool
-	// Held: the object itself cannot be deleted while the target is there and is
-	// not being deleted.
+	// Held means that the object itself cannot be deleted while the target exists and
+	// is not being deleted.
 	Held bool
 }
 
-// MaxReferences of one object.
+// MaxReferences limits the references of one object.
 const MaxReferences = 1024
 
-// References of an object to others, each target once, without those to itself.
-// What is broken in it refers to nothing.
+// References returns the references of an object to others, each target once, without
+// references to itself. Parts that cannot be decoded have none.
 func References(o Object) []Reference {
 	r := Referred(o)
 	for _, container := range o.Kind.Info().Keeps {
@@ -47,7 +47,8 @@ func References(o Object) []Reference {
 	return r
 }
 
-// Referred is References without the project and organization that it is in.
+// Referred returns References without those to the project and organization of the
+// object.
 func Referred(o Object) []Reference {
 	k := o.Kind.Info()
 	if k.references == nil {
@@ -58,16 +59,16 @@ func Referred(o Object) []Reference {
 	return r.all
 }
 
-// SameReferences says, without reading them, that two states of an object have
-// the same Referred.
+// SameReferences reports whether two states of an object must have the same Referred,
+// without decoding them.
 func SameReferences(a, b Object) bool {
 	k := a.Kind.Info()
 	return k.references == nil || (a.Meta.DeletedAt == nil) == (b.Meta.DeletedAt == nil) && string(a.Spec) == string(b.Spec) &&
 		(!k.partsRefer || string(a.Assignment) == string(b.Assignment) && string(a.Status) == string(b.Status))
 }
 
-// Targets are under what an object can be referred to: none while it is on its
-// way out. What it is no longer is checked as its deletion is.
+// Targets returns the targets by which an object can be referred to: none if it is
+// marked deleted. A target that an object loses is checked like its deletion.
 func Targets(o *Object) []Target {
 	if o == nil || o.Meta.DeletedAt != nil {
 		return nil
@@ -76,7 +77,7 @@ func Targets(o *Object) []Target {
 	switch o.Kind {
 	case KindGPUPool:
 		all = append(all, Target{Kind: o.Kind, Name: o.Meta.Name})
-	case KindCephCluster: // one that is switched off is as if it was not there
+	case KindCephCluster: // a disabled cluster counts as absent
 		if saysOf[struct{ Enabled bool }](o.Spec).Enabled {
 			all = append(all, Target{Kind: o.Kind})
 		}
@@ -84,7 +85,7 @@ func Targets(o *Object) []Target {
 	return all
 }
 
-// references are being collected.
+// references collects the references of an object.
 type references struct {
 	self Object
 	all  []Reference
@@ -108,29 +109,30 @@ func (r *references) add(x Reference) {
 	r.all = append(r.all, x)
 }
 
-// holds: as long as the object is there.
+// holds adds a reference that lasts as long as the object exists.
 func (r *references) holds(field string, kind Kind, id string) {
 	if id != "" {
 		r.add(Reference{Target: Target{Kind: kind, ID: id}, Field: field, Needs: true, Holds: true})
 	}
 }
 
-// wants: until the object is being deleted.
+// wants adds a reference that lasts until the object is being deleted.
 func (r *references) wants(field string, kind Kind, id string) {
 	if r.self.Meta.DeletedAt == nil {
 		r.holds(field, kind, id)
 	}
 }
 
-// names: there was one when it was said; it may go.
+// names adds a reference whose target must exist when it is added, but may be deleted
+// later.
 func (r *references) names(field string, kind Kind, id string) {
 	if id != "" {
 		r.add(Reference{Target: Target{Kind: kind, ID: id}, Field: field, Needs: true})
 	}
 }
 
-// saysOf reads some fields of a spec, assignment or status; of one that is broken,
-// those that were read.
+// saysOf decodes some fields of a spec, assignment or status; if it is invalid, the
+// fields that were decoded up to the error.
 func saysOf[T any](raw json.RawMessage) (t T) {
 	_ = json.Unmarshal(raw, &t)
 	return t
@@ -158,7 +160,7 @@ func ofInstance(o Object, r *references) {
 	}
 }
 
-// pool by name. The one that is the default need not be there.
+// pool adds a reference to a pool by name. The default pool need not exist.
 func (r *references) pool(field, name string) {
 	if name != "" {
 		r.add(Reference{Target: Target{Kind: KindGPUPool, Name: name}, Field: field, Needs: name != DefaultPool, Holds: true})
@@ -178,14 +180,14 @@ func ofVolume(o Object, r *references) {
 		Rollbacks int64
 	}](o.Status)
 	r.holds("spec.image", KindImage, s.Image)
-	r.holds("spec.snapshot", KindSnapshot, s.Snapshot) // a clone shares its blocks, also while it is being deleted
+	r.holds("spec.snapshot", KindSnapshot, s.Snapshot) // a clone shares the snapshot's blocks, even while the clone is being deleted
 	if s.Rollback != nil && status.Rollbacks < s.Rollback.Count {
 		r.holds("spec.rollback.snapshot", KindSnapshot, s.Rollback.Snapshot)
 	}
-	if status.Phase != VolumeReady { // until it is made
+	if status.Phase != VolumeReady { // only while the volume is created
 		r.wants("spec.backup", KindBackup, s.Backup)
 	}
-	if s.Instance != "" { // a root volume goes with its instance; a data volume is taken off first
+	if s.Instance != "" { // a root volume is deleted with its instance; a data volume must be detached first
 		r.add(Reference{Target: Target{Kind: KindInstance, ID: s.Instance}, Field: "spec.instance", Needs: true, Held: true})
 	}
 	if saysOf[struct{ Pool string }](o.Assignment).Pool == PoolCeph {
@@ -200,7 +202,7 @@ func ofSnapshot(o Object, r *references) {
 func ofBackup(o Object, r *references) {
 	s := saysOf[struct{ Target, Volume string }](o.Spec)
 	r.holds("spec.target", KindBackupTarget, s.Target)
-	r.names("spec.volume", KindVolume, s.Volume) // it is there for when the volume is not
+	r.names("spec.volume", KindVolume, s.Volume) // a backup is kept when its volume is deleted
 }
 
 func ofLoadBalancer(o Object, r *references) {
@@ -268,7 +270,8 @@ func ofIdentityProvider(o Object, r *references) {
 	r.names("spec.organization", KindOrganization, saysOf[struct{ Organization string }](o.Spec).Organization)
 }
 
-// ofService: its organization and project, until its end was asked for.
+// ofService adds the service's organization and project, until its termination is
+// requested.
 func ofService(o Object, r *references) {
 	s := saysOf[struct {
 		Organization, Project string
@@ -280,16 +283,16 @@ func ofService(o Object, r *references) {
 	}
 }
 
-// ofUser: sessions, identities and SSH keys of a user are deleted with it.
+// ofUser adds the user; its sessions, identities and SSH keys are deleted with it.
 func ofUser(o Object, r *references) {
 	r.names("spec.user", KindUser, saysOf[struct{ User string }](o.Spec).User)
 }
 
-// can reports whether there can be an object of such an id or name: others would be
-// no keys.
+// can reports whether an object with such an ID or name can exist; others would not be
+// valid keys.
 func (t Target) can() bool {
 	return len(t.ID)+len(t.Name) <= maxTarget && !strings.Contains(t.ID+t.Name, "\x00")
 }
 
-// maxTarget is the size of an id or a name in bytes.
+// maxTarget limits an ID or a name, in bytes.
 const maxTarget = 512

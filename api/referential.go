@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// Whether an object is in use is decided where a batch is applied, for all that
-// the batch changes together: the order of its commands has no meaning for it.
+// Whether an object is in use is decided when a batch is applied, for all of its
+// changes together: the order of its commands does not matter.
 
-// Change is what a batch has made of an object.
+// Change is the effect of a batch on one object.
 type Change struct {
-	Before  *Object // nil: it was not there
+	Before  *Object // nil: it did not exist
 	Now     *Object // nil: it was removed
-	Last    Object  // Now, or what it was when it was removed
-	Cascade bool    // deleted together with what refers to it
+	Last    Object  // Now, or its last state before it was removed
+	Cascade bool    // deleted together with the objects that refer to it
 }
 
-// Referral is what CheckReferences has to know of a store: objects as the batch
+// Referral is the view of a store that CheckReferences needs: objects as the batch
 // leaves them, names and referrers as they were before it.
 type Referral interface {
-	// Object is nil if there is none.
+	// Object returns nil if the object does not exist.
 	Object(kind Kind, id string) (*Object, error)
-	// Named reports whether there is an object of the kind and name that belongs to
-	// nobody.
+	// Named reports whether an object of the kind with that name exists that belongs to
+	// no project or organization.
 	Named(kind Kind, name string) (bool, error)
-	// Referrers calls f with the objects whose references hold the target, in an
-	// order that is the same on all nodes, until f says that it is enough.
+	// Referrers calls f with the objects whose references hold the target, in an order
+	// that is the same on all nodes, until f returns true.
 	Referrers(t Target, f func(by ObjectRef) (enough bool)) error
 }
 
-// CheckReferences refuses changes that would let an object go that others need, or
-// let an object that was made or changed begin to refer, if strict, to one that
-// is not there or is being deleted. References that were there before are not
-// looked at: what dangles already stops nobody. Another error is the store's.
+// CheckReferences refuses changes that remove an object that others need. If strict, it
+// also refuses new references, of objects that were created or changed, to objects that
+// do not exist or are being deleted. Existing references are not checked again, so that
+// a dangling one blocks nothing. The second error is the store's.
 func CheckReferences(changes []Change, strict bool, store Referral) (*Error, error) {
 	check := referenceCheck{changes: changes, store: store}
 	for _, c := range changes {
@@ -58,10 +58,10 @@ type referenceCheck struct {
 	changes []Change
 	store   Referral
 	changed map[ObjectRef]bool   // nil until needed
-	holds   map[Target]ObjectRef // what changed objects hold now, and one of them
+	holds   map[Target]ObjectRef // the references that changed objects now hold, with one holder each
 }
 
-// letGo looks at who needs what a change takes away.
+// letGo checks whether an object needs what a change removes.
 func (x *referenceCheck) letGo(c Change) (*Error, error) {
 	stays := Targets(c.Now)
 	for _, t := range Targets(c.Before) {
@@ -82,7 +82,8 @@ func (x *referenceCheck) letGo(c Change) (*Error, error) {
 	return nil, nil
 }
 
-// keeper is an object that keeps o for as long as it is there; none: zero.
+// keeper returns an object that prevents the deletion of o while it exists, or the zero
+// value.
 func (x *referenceCheck) keeper(o Object) (ObjectRef, error) {
 	for _, r := range Referred(o) {
 		if !r.Held {
@@ -99,7 +100,7 @@ func (x *referenceCheck) keeper(o Object) (ObjectRef, error) {
 	return ObjectRef{}, nil
 }
 
-// referrer is one that holds the target when the batch is done; none: zero.
+// referrer returns an object that holds the target after the batch, or the zero value.
 func (x *referenceCheck) referrer(t Target) (by ObjectRef, err error) {
 	x.collect()
 	if by, ok := x.holds[t]; ok {
@@ -134,7 +135,7 @@ func (x *referenceCheck) collect() {
 	}
 }
 
-// begun looks for what a change begins to refer to.
+// begun checks the references that a change adds.
 func (x *referenceCheck) begun(c Change) (*Error, error) {
 	if c.Now == nil || c.Now.Meta.DeletedAt != nil {
 		return nil, nil
@@ -166,7 +167,7 @@ func (x *referenceCheck) begun(c Change) (*Error, error) {
 	return bad.one(), nil
 }
 
-// reachable reports whether there is what the target says when the batch is done.
+// reachable reports whether the target exists after the batch.
 func (x *referenceCheck) reachable(t Target) (bool, error) {
 	switch {
 	case !t.can():
@@ -186,7 +187,7 @@ func (x *referenceCheck) reachable(t Target) (bool, error) {
 	return x.store.Named(t.Kind, t.Name)
 }
 
-// inUse is the refusal of a change that by does not bear.
+// inUse returns the error for removing o although by needs it.
 func inUse(o Object, by ObjectRef) *Error {
 	name := o.Meta.Name
 	if name == "" {
@@ -197,9 +198,9 @@ func inUse(o Object, by ObjectRef) *Error {
 	return e
 }
 
-// HeldTargets are the targets of an object's references that hold them: what an index of
-// referrers has of it. Projects and organizations that it is in are not among
-// them: of those the store has an index anyhow.
+// HeldTargets returns the targets of the references that hold theirs, for the index of
+// referrers. The project and organization of the object are not included, since the
+// store indexes those separately.
 func HeldTargets(o *Object) []Target {
 	if o == nil {
 		return nil

@@ -2,29 +2,29 @@ package api
 
 import "time"
 
-// RevenueBy is what revenue is summed by.
+// RevenueBy is what revenue is grouped by.
 type RevenueBy string
 
-// Sums of revenue.
+// Groupings of revenue.
 const (
-	RevenueByMonth        RevenueBy = "month" // of UTC, in which the document was issued
+	RevenueByMonth        RevenueBy = "month" // the UTC month in which the document was issued
 	RevenueByOrganization RevenueBy = "organization"
 	RevenueByMeter        RevenueBy = "meter"
 )
 
-// RevenueQuery selects what a seller's documents of a period have earned.
+// RevenueQuery selects the revenue from a seller's documents of a period.
 type RevenueQuery struct {
 	Seller   OrganizationID // empty: the cluster's operator
-	From, To time.Time      // To is not included
+	From, To time.Time      // To is exclusive
 	By       RevenueBy
 	Limit    int
-	Continue string // from the page before
+	Continue string // from the previous page
 }
 
-// maxRevenue bounds what one question reads.
+// maxRevenue limits the period of one query.
 const maxRevenue = 10 * 366 * 24 * time.Hour
 
-// Check returns what is wrong with the query, or nothing.
+// Check returns what is wrong with the query, or nil.
 func (q RevenueQuery) Check() error {
 	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxRevenue {
 		return invalid("to", "cannot report revenue from %s to %s", q.From.UTC().Format(time.RFC3339), q.To.UTC().Format(time.RFC3339)).WithHint("must be after from, and at most ten years later")

@@ -2,37 +2,38 @@ package api
 
 import "slices"
 
-// Role defines what its holder may do; its organization and project define where.
-// Roles are no line from weak to strong: billing reads what a member cannot.
+// Role defines what its holder may do; its organization and project define where. Roles
+// are not ordered by strength: billing reads what a member cannot.
 type Role string
 
 // The roles.
 const (
 	RoleOperator Role = "operator" // everything
-	RoleReseller Role = "reseller" // its organization, and the customers that it has made
+	RoleReseller Role = "reseller" // its organization, and the customers that it created
 	RoleAdmin    Role = "admin"    // its organization
 	RoleMember   Role = "member"   // its project
 	RoleViewer   Role = "viewer"   // reads its project
 	RoleBilling  Role = "billing"  // reads what its organization used and owes
 )
 
-// Roles that there are.
+// Roles returns all roles.
 func Roles() []Role {
 	return []Role{RoleOperator, RoleReseller, RoleAdmin, RoleMember, RoleViewer, RoleBilling}
 }
 
-// grants is who may give whom which role: never one that may more than its own.
+// grants maps a role to the roles that its holders may grant, none of which has more
+// rights.
 var grants = map[Role][]Role{
 	RoleOperator: Roles(),
 	RoleReseller: {RoleReseller, RoleAdmin, RoleMember, RoleViewer, RoleBilling},
 	RoleAdmin:    {RoleAdmin, RoleMember, RoleViewer, RoleBilling},
 }
 
-// Grants reports whether a holder of the role may give another the role r.
+// Grants reports whether a holder of the role may grant the role r.
 func (by Role) Grants(r Role) bool { return slices.Contains(grants[by], r) }
 
-// validateRole checks a role and the scope that it needs; the fields are named
-// as the caller's document names them.
+// validateRole checks a role and the scope that it needs. The field names are those of
+// the caller's document.
 func validateRole(role Role, organization, project string, roleField, organizationField, projectField string) error {
 	if err := oneOf(roleField, role, Roles()...); err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Names of series. What they are of, the description of the API says
-// (SampleSeries); an instance, a node and a card have those that they can have.
+// Names of series. The API's description explains them (SampleSeries); an instance, a
+// node and a GPU have the series that apply to them.
 const (
 	SampleCPU         = "cpu"
 	SampleMemory      = "memory"
@@ -22,13 +22,13 @@ const (
 	SampleVRAMLimit   = "vram-limit"
 )
 
-// SampleQuery asks for a chart.
+// SampleQuery selects the samples of a chart.
 type SampleQuery struct {
-	From time.Time     // zero: a quarter of an hour ago
-	Step time.Duration // zero: the finest that reaches so far
+	From time.Time     // zero: 15 minutes ago
+	Step time.Duration // zero: the finest that is available for the period
 }
 
-// NewSampleSeries of values of which NaN is a gap.
+// NewSampleSeries returns a series of values, in which NaN is a gap.
 func NewSampleSeries(name string, values []float64) SampleSeries {
 	s := SampleSeries{Name: name, Unit: sampleUnit(name), Values: make([]*float64, len(values))}
 	for i, v := range values {
@@ -51,7 +51,7 @@ func sampleUnit(name string) SampleSeriesUnit {
 	return UnitBytes
 }
 
-// Last value of a series that there is; false: none.
+// Last returns the last value of the series that is not a gap; false if there is none.
 func (s SampleSeries) Last() (float64, bool) {
 	for i := len(s.Values) - 1; i >= 0; i-- {
 		if v := s.Values[i]; v != nil {

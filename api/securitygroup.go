@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// MaxRules of a security group.
+// MaxRules limits the rules of a security group.
 const MaxRules = 128
 
-// SelfGroup as a rule's group is the group that the rule stands in.
+// SelfGroup, as the group of a rule, means the group that contains the rule.
 const SelfGroup SecurityGroupID = "self"
 
-// ProjectSecurityGroup is the spec of a new project's group: nothing comes in
-// but from the same group, everything goes out.
+// ProjectSecurityGroup returns the spec of a new project's group: incoming traffic is
+// allowed only from the same group, outgoing traffic is not restricted.
 func ProjectSecurityGroup(self SecurityGroupID) SecurityGroupSpec {
 	return SecurityGroupSpec{Rules: []SecurityRule{
 		{Direction: Ingress, Protocol: ProtocolAny, Group: self},
@@ -60,7 +60,7 @@ func ValidateSecurityGroup(s SecurityGroupSpec) error {
 	return bad.err()
 }
 
-// ParsePorts reads "80" or "8000-8080".
+// ParsePorts parses "80" or "8000-8080".
 func ParsePorts(s string) (first, last uint16, err error) {
 	a, b, isRange := strings.Cut(s, "-")
 	if !isRange {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ServiceType is what was sold.
+// ServiceType is what kind of product was sold.
 type ServiceType string
 
 // The types.
@@ -15,14 +15,14 @@ const (
 	ServiceIsAccount ServiceType = "account"
 )
 
-// ServicePhase is where a service is in its life; while its machine runs, the
-// machine's own phase is its.
+// ServicePhase is the phase of a service. While its machine runs, it is the machine's
+// own phase.
 //
 //	Pending … Running ◄─► Suspended      Terminating ─► Terminated
 //	       └── any ───────────┴──(ended)───────┘   └── (sold again) ─► Pending
 type ServicePhase string
 
-// The phases that are no machine's.
+// The phases that are not phases of an instance.
 const (
 	ServiceActive      ServicePhase = "Active"
 	ServiceSuspended   ServicePhase = "Suspended"
@@ -36,10 +36,10 @@ var (
 	servicePattern      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,40}$`)
 )
 
-// ServiceName is the name of an installation's service.
+// ServiceName returns the name of an installation's service.
 func ServiceName(installation, service string) string { return installation + ":" + service }
 
-// ParseServiceName splits a service's name.
+// ParseServiceName splits a service's name into its parts.
 func ParseServiceName(name string) (installation, service string, err error) {
 	installation, service, ok := strings.Cut(name, ":")
 	if !ok || !servicePattern.MatchString(service) {
@@ -49,7 +49,7 @@ func ParseServiceName(name string) (installation, service string, err error) {
 	return installation, service, ValidateInstallation(installation)
 }
 
-// ValidateInstallation checks the name that a billing system goes by.
+// ValidateInstallation checks the name of a billing system's installation.
 func ValidateInstallation(installation string) error {
 	if !installationPattern.MatchString(installation) {
 		return invalid("installation", "%q is not a valid name of an installation", clip(installation)).WithHint("1 to 40 of a-z, 0-9 and '-', beginning and ending with a letter or digit")
@@ -57,11 +57,11 @@ func ValidateInstallation(installation string) error {
 	return nil
 }
 
-// ServiceClaim makes a seller's service of that name the only one.
+// ServiceClaim returns the claim that makes a service's name unique for a seller.
 func ServiceClaim(seller, name string) []string { return []string{"service/" + seller + "/" + name} }
 
-// MachineQuota is what a machine's service may have unless its spec says
-// otherwise: the machine and its root volume.
+// MachineQuota returns the quota of a machine's service unless its spec sets one:
+// enough for the machine and its root volume.
 func MachineQuota(uses Amounts, rootBytes int64, given Amounts) Amounts {
 	q := Amounts{}
 	for _, name := range amountQuotas {
@@ -74,8 +74,7 @@ func MachineQuota(uses Amounts, rootBytes int64, given Amounts) Amounts {
 	return q
 }
 
-// ValidateService checks what is asked for; the machine's own rules are an
-// instance's.
+// ValidateService checks a spec. The machine is validated as an instance, separately.
 func ValidateService(s ServiceSpec) error {
 	var bad faults
 	bad.note(oneOf("spec.type", s.Type, ServiceIsMachine, ServiceIsAccount), text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota))
@@ -92,7 +91,7 @@ func ValidateService(s ServiceSpec) error {
 	return bad.err()
 }
 
-// ChangeService checks what may change.
+// ChangeService checks which fields change.
 func ChangeService(old, s ServiceSpec) error {
 	if old.Type != s.Type {
 		return invalid("spec.type", "the type of a service cannot change from %s", old.Type).WithHint("end it and create another")
@@ -100,7 +99,7 @@ func ChangeService(old, s ServiceSpec) error {
 	return nil
 }
 
-// Instance is the instance that a service's machine is.
+// Instance returns the spec of the instance that implements a service's machine.
 func (m ServiceMachine) Instance() InstanceSpec {
 	return InstanceSpec{Flavor: m.Flavor, Image: m.Image, Vgpu: m.Vgpu, RootBytes: m.RootBytes, SSHKeys: slices.Clone(m.SSHKeys),
 		UserData: m.UserData, StoragePool: m.StoragePool}

@@ -1,6 +1,6 @@
 package api
 
-// SetupState is what a node is to a cluster.
+// SetupState is a node's membership of a cluster.
 type SetupState string
 
 // Setup states.
@@ -16,12 +16,12 @@ const (
 	SetupDamaged      SetupState = "Damaged"
 )
 
-// Setup is what a node says of itself on its own socket, before and after it
-// belongs to a cluster: GET /v1/setup there. The other setup calls are for the
-// machine's root only.
+// Setup is what a node reports about itself on its local socket, before and after it
+// joins a cluster: GET /v1/setup there. The other setup calls are restricted to the
+// machine's root user.
 type Setup struct {
 	State         SetupState `json:"state"`
-	Message       string     `json:"message,omitempty"` // what it does, or why it cannot
+	Message       string     `json:"message,omitempty"` // current activity, or why it failed
 	Node          string     `json:"node"`
 	NodeID        NodeID     `json:"nodeId"`
 	Cluster       string     `json:"cluster,omitempty"`
@@ -31,22 +31,22 @@ type Setup struct {
 	Members       int        `json:"members,omitempty"`
 	Alive         int        `json:"alive,omitempty"`
 	Leader        string     `json:"leader,omitempty"`      // name
-	Quorum        bool       `json:"quorum"`                // this node reaches most of the cluster
+	Quorum        bool       `json:"quorum"`                // this node reaches a majority of the cluster
 	OperatorKey   string     `json:"operatorKey,omitempty"` // file with the first operator's key, on this node
 }
 
-// SetupInit makes a new cluster of the node: POST /v1/setup/init.
+// SetupInit creates a new cluster on the node: POST /v1/setup/init.
 type SetupInit struct {
 	Cluster string `json:"cluster"`
 }
 
-// SetupJoin makes the node a member: POST /v1/setup/join.
+// SetupJoin makes the node a member of a cluster: POST /v1/setup/join.
 type SetupJoin struct {
 	Token string `json:"token"`
 }
 
-// SetupRecover makes this node alone the cluster: POST /v1/setup/recover.
-// Confirm is the node's name.
+// SetupRecover reduces the cluster to this node: POST /v1/setup/recover. Confirm must
+// be the node's name.
 type SetupRecover struct {
 	Confirm string `json:"confirm"`
 }

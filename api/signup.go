@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// SignUpSettingsID is the id of the one object of its kind.
+// SignUpSettingsID is the ID of the only object of its kind.
 const SignUpSettingsID = "signupsettings-000000000000"
 
-// SignUpLife is how long the link of a sign-up is good.
+// SignUpLife is how long the link in a sign-up message is valid.
 const SignUpLife = 24 * time.Hour
 
-// MaxPendingSignUps is how many messages of sign-ups may wait in the outbox.
+// MaxPendingSignUps limits the sign-up messages that wait in the outbox.
 const MaxPendingSignUps = 500
 
-// SignUpCreditReference is what the payment of the first credit is called: an
-// organization has one.
+// SignUpCreditReference is the reference of the payment that grants the sign-up credit,
+// of which an organization has one.
 const SignUpCreditReference = "sign-up credit"
 
-// CaptchaProvider is whose captcha is shown. Their way to verify a token is the same.
+// CaptchaProvider is the provider of the captcha. All providers verify tokens in the
+// same way.
 type CaptchaProvider string
 
 // Providers of captchas.
@@ -33,7 +34,7 @@ const (
 	CaptchaReCAPTCHA CaptchaProvider = "recaptcha"
 )
 
-// Where tokens are verified: docs.hcaptcha.com, developers.cloudflare.com/turnstile,
+// The URLs that verify tokens: docs.hcaptcha.com, developers.cloudflare.com/turnstile,
 // developers.google.com/recaptcha/docs/verify.
 var captchaVerify = map[CaptchaProvider]string{
 	CaptchaHCaptcha:  "https://api.hcaptcha.com/siteverify",
@@ -41,7 +42,7 @@ var captchaVerify = map[CaptchaProvider]string{
 	CaptchaReCAPTCHA: "https://www.google.com/recaptcha/api/siteverify",
 }
 
-// SignUpSettingsSpec is the settings as the store keeps them.
+// SignUpSettingsSpec is the settings in the form that the store keeps.
 type SignUpSettingsSpec struct {
 	Enabled        bool            `json:"enabled,omitempty"`
 	TermsURL       string          `json:"termsURL,omitempty"`
@@ -58,14 +59,14 @@ type SignUpSettingsSpec struct {
 	CaptchaSecret  string          `json:"captchaSecret,omitempty"` // sealed
 }
 
-// StoredSignUpSettings is the object.
+// StoredSignUpSettings is the stored settings object.
 type StoredSignUpSettings struct {
 	Kind Kind
 	Meta Meta
 	Spec SignUpSettingsSpec
 }
 
-// Shown is what operators may read: all but the secret.
+// Shown returns what operators may read: everything except the secret.
 func (p StoredSignUpSettings) Shown() SignUpSettings {
 	s := p.Spec
 	return SignUpSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, AllowedDomains: s.AllowedDomains,
@@ -73,7 +74,7 @@ func (p StoredSignUpSettings) Shown() SignUpSettings {
 		Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: s.VerifyURL, HasCaptchaSecret: s.CaptchaSecret != ""}
 }
 
-// Asked returns the settings that a client asks for, with what it left out.
+// Asked returns the settings in a client's request, with defaults for what it left out.
 func (s SignUpSettings) Asked() SignUpSettingsSpec {
 	out := SignUpSettingsSpec{Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, PriceBook: s.PriceBook, CreditMicros: s.CreditMicros, Currency: s.Currency,
 		Quota: s.Quota, Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: cmp.Or(s.VerifyURL, captchaVerify[s.Captcha]), CaptchaSecret: s.CaptchaSecret}
@@ -88,7 +89,7 @@ func (s SignUpSettings) Asked() SignUpSettingsSpec {
 
 var mailDomainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
 
-// ValidateSignUpSettings checks settings as Asked returns them.
+// ValidateSignUpSettings checks settings that Asked returned.
 func ValidateSignUpSettings(s SignUpSettingsSpec) error {
 	var bad faults
 	if s.TermsURL != "" {
@@ -163,8 +164,9 @@ func domains(field string, all []string) error {
 	return nil
 }
 
-// TakesAddress reports whether an e-mail address may sign up: its domain, or one that
-// it is in, is not blocked, and is allowed where there is a list.
+// TakesAddress reports whether an e-mail address may sign up: neither its domain nor a
+// parent domain is blocked, and one of them is allowed if there is a list of allowed
+// domains.
 func (s SignUpSettingsSpec) TakesAddress(email string) bool {
 	_, domain, _ := strings.Cut(email, "@")
 	in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }

@@ -8,7 +8,7 @@ func ValidateSnapshot(s SnapshotSpec) error {
 	return nil
 }
 
-// ChangeSnapshot checks what may change: nothing of the spec.
+// ChangeSnapshot returns an error if the spec changes, since no field of it can.
 func ChangeSnapshot(old, s SnapshotSpec) error {
 	if old != s {
 		return invalid("spec.volume", "the spec of a snapshot cannot change").WithHint("create another one")

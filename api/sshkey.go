@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// MaxSSHKeys of one user.
+// MaxSSHKeys limits the SSH keys of one user.
 const MaxSSHKeys = 100
 
-// ValidateSSHKey checks what a client says of a key besides the key itself, which
-// api/server parses.
+// ValidateSSHKey checks everything about a key except the key itself, which api/server
+// parses.
 func ValidateSSHKey(s SSHKeySpec, now time.Time) error {
 	var bad faults
 	if hasControl(s.PublicKey) {
@@ -29,12 +29,13 @@ func ValidateSSHKey(s SSHKeySpec, now time.Time) error {
 	return bad.err()
 }
 
-// WithoutSSH reports whether nobody was given a way into a new instance: no key, and
-// no user data, which may set a password. An app brings its own user data.
+// WithoutSSH reports whether nobody can sign in to a new instance: it has no key, and
+// no user data, which may set a password. The user data of an app must already be
+// filled in.
 func WithoutSSH(s InstanceSpec) bool { return len(s.SSHKeys) == 0 && s.UserData == "" }
 
-// AuthorityLine is the line of authorized_keys by which a guest lets in who has a
-// certificate of the SSH gateway's CA for this instance: its principal is the
+// AuthorityLine returns the line of authorized_keys that lets a guest accept
+// certificates of the SSH gateway's CA for this instance: their principal is the
 // instance's ID (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 func AuthorityLine(ca string, id InstanceID) string {
 	return fmt.Sprintf("cert-authority,principals=%q %s basalt-ssh-gateway", string(id), ca)

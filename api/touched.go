@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Touched is which organizations something has changed of since a moment. It
-// says who is worth a look, not what has changed.
+// Touched lists the organizations in which objects have changed since a mark. It tells
+// which ones to examine, not what has changed.
 type Touched struct {
-	Mark int64 // where the next question begins
-	All  bool  // what has changed is not known: anything may have
-	// Organizations by id; "" has what belongs to none.
+	Mark int64 // mark for the next query
+	All  bool  // the changes are unknown: any organization may be affected
+	// Organizations by ID; "" is for objects that belong to none.
 	Organizations map[string]Touch
 }
 
-// Touch is what has changed of an organization.
+// Touch is what has changed in an organization.
 type Touch struct {
 	Kinds []Kind
-	Hour  time.Time // with KindUsageRecord: no use of an hour before it has changed
+	Hour  time.Time // with KindUsageRecord: no usage before this hour has changed
 }
 
 // Has reports whether something of a kind has changed.
@@ -26,18 +26,18 @@ func (t Touch) Has(k Kind) bool { return slices.Contains(t.Kinds, k) }
 
 const (
 	maxTouches      = 1 << 20 // organizations times kinds
-	maxTouchedHours = 4       // of an organization; older ones count as one
+	maxTouchedHours = 4       // per organization; older hours are merged into one
 )
 
-// Touches are a store's memory of who was touched, from when its process has
-// begun. They are no part of its state: a store notes what it has committed, and
-// says nothing of it before that was noted.
+// Touches is a store's record of changed organizations since its process started. It is
+// not part of the store's state: a store notes what it has committed, and reports a
+// change only after it was noted.
 type Touches struct {
 	mu    sync.Mutex // guards everything below
 	mark  int64
-	floor int64 // what was before it is not known
+	floor int64 // changes before it are unknown
 	kinds map[touchKey]int64
-	hours map[string][]touchedHour // in the order of hours
+	hours map[string][]touchedHour // in ascending order of hours
 }
 
 type touchKey struct {
@@ -45,21 +45,21 @@ type touchKey struct {
 	kind         Kind
 }
 
-// touchedHour is the first of those hours, and the last mark of all of them, up to the
-// next entry's.
+// touchedHour is a range of hours up to the next entry: its first hour, and the highest
+// mark of all hours in it.
 type touchedHour struct {
 	hour time.Time
 	mark int64
 }
 
-// TouchNote is one thing to note.
+// TouchNote is one change to note.
 type TouchNote struct {
 	Organization string
 	Kind         Kind
-	Hour         time.Time // of use
+	Hour         time.Time // of the usage
 }
 
-// TouchOf an object that has changed.
+// TouchOf returns the note for an object that has changed.
 func TouchOf(o Object) TouchNote {
 	n := TouchNote{Organization: o.Meta.Organization, Kind: o.Kind}
 	if o.Kind == KindOrganization {
@@ -68,7 +68,7 @@ func TouchOf(o Object) TouchNote {
 	return n
 }
 
-// Note what was committed.
+// Note records committed changes.
 func (t *Touches) Note(notes ...TouchNote) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Touches) Note(notes ...TouchNote) {
 	}
 }
 
-// touchHour adds an hour to those that are known.
+// touchHour adds an hour to the sorted list.
 func touchHour(all []touchedHour, h touchedHour) []touchedHour {
 	i, found := slices.BinarySearchFunc(all, h, func(a, b touchedHour) int { return a.hour.Compare(b.hour) })
 	if found {
@@ -98,7 +98,7 @@ func touchHour(all []touchedHour, h touchedHour) []touchedHour {
 	return all
 }
 
-// Forget everything: the store's state was replaced.
+// Forget drops all notes, because the store's state was replaced.
 func (t *Touches) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +110,8 @@ func (t *Touches) forget() {
 	t.floor, t.kinds, t.hours = t.mark, map[touchKey]int64{}, map[string][]touchedHour{}
 }
 
-// Since answers what was touched, of these kinds, after a mark that was
-// answered before; 0 is the first question.
+// Since returns which organizations had changes in objects of these kinds after a mark
+// that it returned before; mark 0 is for the first query.
 func (t *Touches) Since(mark int64, kinds ...Kind) Touched {
 	t.mu.Lock()
 	defer t.mu.Unlock()

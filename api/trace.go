@@ -2,16 +2,16 @@ package api
 
 import "net/netip"
 
-// TraceQuestion is a packet to follow through the network.
+// TraceQuestion describes a packet to trace through the network.
 type TraceQuestion struct {
-	// Project that asks; empty: an operator, who sees everybody's network.
+	// Project is whose networks are visible; empty for an operator, who sees all.
 	Project  ProjectID
 	From, To TraceEnd
-	// Packet is the first of a connection: "tcp/443", "udp/53", "icmp", "icmp6".
+	// Packet is the first packet of a connection: "tcp/443", "udp/53", "icmp", "icmp6".
 	Packet string
 }
 
-// TraceEnd of a packet's way: one of the two is set.
+// TraceEnd is one end of a packet's path; exactly one of the two fields is set.
 type TraceEnd struct {
 	Instance InstanceID
 	Address  netip.Addr

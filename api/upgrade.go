@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// UpgradePhase is where an upgrade is in its life.
+// UpgradePhase is the phase of an upgrade.
 type UpgradePhase string
 
 // Phases of an upgrade.
@@ -20,7 +20,7 @@ const (
 	UpgradeDone     UpgradePhase = "Done"
 )
 
-// UpgradeNodePhase is where a node is in an upgrade.
+// UpgradeNodePhase is the phase of one node in an upgrade.
 type UpgradeNodePhase string
 
 // Phases of a node in an upgrade.
@@ -39,12 +39,12 @@ const (
 	UpgradeNodeFailed     UpgradeNodePhase = "Failed"
 )
 
-// Halfway reports whether the node is neither as it was nor as it is to be.
+// Halfway reports whether the node is between its old and its new state.
 func (p UpgradeNodePhase) Halfway() bool {
 	return p == UpgradeNodeDraining || p == UpgradeNodeInstalling || p == UpgradeNodeVerifying
 }
 
-// UpgradeResult is what installing another release on a node has come to.
+// UpgradeResult is the result of installing another release on a node.
 type UpgradeResult string
 
 // Results of an installation.
@@ -54,7 +54,7 @@ const (
 	UpgradeResultFailed     UpgradeResult = "Failed"
 )
 
-// UpgradeName is the name of the one upgrade there is.
+// UpgradeName is the name of the only upgrade.
 const UpgradeName = "upgrade"
 
 // Limits of an upgrade's packages.
@@ -64,7 +64,8 @@ const (
 	maxUpgradeVersionLength = 128
 )
 
-// No version or name begins with a dash: they are arguments of programs.
+// Versions and names never begin with a dash, since they are passed to programs as
+// arguments.
 var (
 	upgradeVersionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~:-]*$`)
 	upgradePackagePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,63}$`)
@@ -109,8 +110,8 @@ func ValidateUpgrade(name string, s UpgradeSpec) error {
 	return bad.err()
 }
 
-// ChangeUpgrade checks what may change: whether it is paused, and the number of
-// attempts, by one.
+// ChangeUpgrade checks which fields change: only whether it is paused, and the number
+// of attempts, which may grow by one.
 func ChangeUpgrade(old, s UpgradeSpec) error {
 	switch {
 	case old.Version != s.Version:
@@ -123,7 +124,7 @@ func ChangeUpgrade(old, s UpgradeSpec) error {
 	return nil
 }
 
-// Unfinished reports whether some node is half-way.
+// Unfinished reports whether any node is in a halfway phase.
 func (u Upgrade) Unfinished() bool {
 	return slices.ContainsFunc(u.Status.Nodes, func(n UpgradeNode) bool { return n.Phase.Halfway() })
 }

@@ -43,7 +43,7 @@ func TestValidateUpgrade(t *testing.T) {
 	}
 	var e *Error
 	if err := ValidateUpgrade("mine", good()); !errors.As(err, &e) || e.Field != "meta.name" {
-		t.Errorf("another name: %v", err)
+		t.Errorf("ValidateUpgrade named mine = %v, want an error at meta.name", err)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestChangeUpgrade(t *testing.T) {
 		change(&s)
 		var e *Error
 		if err := ChangeUpgrade(old, s); !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("ChangeUpgrade of %s = %v, want an error there", field, err)
 		}
 	}
 }

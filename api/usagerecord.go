@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// How long usage records are kept. Less than two months would take from open
-// periods and late lines what explains them.
+// How long usage records are kept. Less than two months would remove the records that
+// explain open periods and late lines.
 const (
 	MinKeepRecords     = 62 * 24 * time.Hour
 	DefaultKeepRecords = 400 * 24 * time.Hour
 )
 
-// MaxRecords is the most usage records on a page.
+// MaxRecords limits the usage records of a page.
 const MaxRecords = 1000
 
-// RecordPlace is a usage record's place in the order of records: of an
-// organization, by their ends and ids. The store has one record at a place.
+// RecordPlace is the sort key of a usage record: organization, end and ID. It is unique
+// in a store.
 type RecordPlace struct {
 	Organization string
 	End          time.Time
 	ID           string
 }
 
-// PlaceOf a record.
+// PlaceOf returns the sort key of a record.
 func PlaceOf(r UsageRecord) RecordPlace {
 	return RecordPlace{r.Meta.Organization, r.Spec.End.UTC(), r.Meta.ID}
 }
 
-// Compare is the order of records.
+// Compare orders records.
 func (p RecordPlace) Compare(q RecordPlace) int {
 	return cmp.Or(cmp.Compare(p.Organization, q.Organization), p.End.Compare(q.End), cmp.Compare(p.ID, q.ID))
 }
 
-// String is the place in a page's continue; none: empty.
+// String returns the page token for the place; empty for the zero place.
 func (p RecordPlace) String() string {
 	if p == (RecordPlace{}) {
 		return ""
@@ -45,7 +45,7 @@ func (p RecordPlace) String() string {
 	return strconv.FormatInt(p.End.UnixNano(), 10) + "/" + p.Organization + "/" + p.ID
 }
 
-// ParseRecordPlace reads what String has written, and may have been changed.
+// ParseRecordPlace parses a token that String returned. The input is untrusted.
 func ParseRecordPlace(s string) (p RecordPlace, err error) {
 	if s == "" {
 		return p, nil
@@ -62,29 +62,29 @@ func ParseRecordPlace(s string) (p RecordPlace, err error) {
 	return p, nil
 }
 
-// RecordQuery selects usage records by when they ended: after From, and not
-// after To, so that the records of an hour (HourOf) are those from its beginning
-// to its end. Empty fields select all; without an organization the
-// organizations come one after the other.
+// RecordQuery selects usage records by their end: after From, and not after To, so that
+// the records of an hour (HourOf) are those from its beginning to its end. Empty fields
+// select all; without an organization, the records are ordered by organization.
 type RecordQuery struct {
 	Organization, Project string
 	Resource              string
 	Meter                 Meter
 	ID                    string
 	From, To              time.Time
-	After                 RecordPlace // of the page before; zero: from the beginning
+	After                 RecordPlace // from the previous page; zero: the first page
 	Limit                 int         // 1 to MaxRecords
 }
 
-// RecordPage is one page. More says that another may follow, after Next: a page
-// may have fewer than Limit, or none, because only so many were looked at.
+// RecordPage is one page. More reports that another may follow, after Next: a page may
+// have fewer than Limit items, or none, because the number of records that it examines
+// is limited.
 type RecordPage struct {
 	Items []UsageRecord
 	More  bool
 	Next  RecordPlace
 }
 
-// Check returns what is wrong with the query, or nothing.
+// Check returns what is wrong with the query, or nil.
 func (q RecordQuery) Check() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxRecords:
@@ -97,20 +97,21 @@ func (q RecordQuery) Check() error {
 	return nil
 }
 
-// Has reports whether a record of the query's organization is selected.
+// Has reports whether the query selects a record of its organization.
 func (q RecordQuery) Has(r UsageRecord) bool {
 	s := r.Spec
 	return q.Within(s.End) && (q.Project == "" || q.Project == r.Meta.Project) && (q.Resource == "" || q.Resource == s.Resource) &&
 		(q.Meter == "" || q.Meter == s.Meter) && (q.ID == "" || q.ID == r.Meta.ID)
 }
 
-// Within reports whether what ended then is of the query's period.
+// Within reports whether a record with this end is in the query's period.
 func (q RecordQuery) Within(end time.Time) bool {
 	return end.After(q.From) && (q.To.IsZero() || !end.After(q.To))
 }
 
-// CheckRecord returns what is wrong with a command that has to do with usage
-// records, or nothing: they are recorded and expire, and nothing else is.
+// CheckRecord returns what is wrong with a command about usage records, or nil.
+// OpRecord and OpExpire are for usage records only, and no other operation applies to
+// them.
 func CheckRecord(c Command) error {
 	switch records := c.Kind == KindUsageRecord; {
 	case records && c.Op != OpRecord && c.Op != OpExpire:
@@ -121,8 +122,8 @@ func CheckRecord(c Command) error {
 	return nil
 }
 
-// RecordOf is the usage record that a command records at a time. Errors are
-// CodeInvalid: what can be no use is not recorded.
+// RecordOf returns the usage record that a command records at a time. Errors have code
+// CodeInvalid: a record without valid usage is refused.
 func RecordOf(c Command, at time.Time) (r UsageRecord, err error) {
 	r = UsageRecord{Kind: KindUsageRecord, Meta: Meta{ID: c.ID, Name: c.ID, Organization: c.Organization, Project: c.Project, CreatedAt: at.UTC()}}
 	if err := json.Unmarshal(c.Data, &r.Spec); err != nil {
@@ -135,20 +136,20 @@ func RecordOf(c Command, at time.Time) (r UsageRecord, err error) {
 	return r, nil
 }
 
-// expiry is the data of OpExpire.
+// expiry is the data of an OpExpire command.
 type expiry struct {
 	Before time.Time `json:"before"`
 }
 
-// ExpireRecords is the command that lets go of an organization's usage records
-// that ended before then. What is recorded later and ended before then is taken
-// for one that is gone: it counts no more.
+// ExpireRecords returns the command that removes an organization's usage records that
+// ended before a time. A record that arrives later but ended before that time is
+// treated as already removed: it is not counted.
 func ExpireRecords(organization string, before time.Time) Command {
 	return Command{Op: OpExpire, Kind: KindUsageRecord, ID: "records", Organization: organization, Data: Encode(expiry{before.UTC()})}
 }
 
-// ExpiryOf is before when such a command of that time lets go; it never is
-// nearer than MinKeepRecords.
+// ExpiryOf returns the time before which a command given at that time removes records;
+// it is never more recent than MinKeepRecords.
 func ExpiryOf(c Command, at time.Time) (before time.Time, err error) {
 	var e expiry
 	d := json.NewDecoder(bytes.NewReader(c.Data))

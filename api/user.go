@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// MaxGrants of a user or an identity provider.
+// MaxGrants limits the grants of a user or an identity provider.
 const MaxGrants = 64
 
 const (
-	maxLoginBytes = 100 // with its prefix it is a claim
+	maxLoginBytes = 100 // with its prefix it is used as a claim
 	leastPassword = 10
 	mostPassword  = 256
 )
 
-// loginPattern is an e-mail address as people have them; whether it reaches
-// anybody only mail can say.
+// loginPattern matches common e-mail addresses. Only sending mail shows whether an
+// address is deliverable.
 var loginPattern = regexp.MustCompile(`^[a-z0-9!#$%&'*+/=?^_{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// Login is the form in which an e-mail address is kept and compared.
+// Login returns the normalized form in which an e-mail address is stored and compared.
 func Login(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 // ValidateLogin checks a user's name, which is an e-mail address.
@@ -31,12 +31,12 @@ func ValidateLogin(name string) error {
 	return nil
 }
 
-// LoginClaim is what makes an e-mail address one user's in the whole cluster: who
-// has proved that it is his, or of whom an operator says so. Anybody else's is his
-// in his organization only (docs/decisions/0029).
+// LoginClaim returns the claim that reserves an e-mail address for one user in the
+// whole cluster: a user who has proved to own it, or one created by an operator. An
+// unproved address is unique within its organization only (docs/decisions/0029).
 func LoginClaim(name string) []string { return []string{"user/" + name} }
 
-// ValidateUser checks a spec whose grants have ids.
+// ValidateUser checks a spec whose grants contain IDs.
 func ValidateUser(s UserSpec) error {
 	var bad faults
 	bad.note(text("spec.displayName", s.DisplayName))

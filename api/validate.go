@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits of what every object may carry.
+// Limits that apply to every object.
 const (
 	maxLabels     = 64
 	maxLabelBytes = 256
@@ -20,19 +20,19 @@ var (
 	idPattern   = regexp.MustCompile(`^[a-z]+-[0-9a-f]{12}$`)
 )
 
-// NewID of a kind from at least 6 random bytes, which the caller brings.
+// NewID returns an ID of a kind, made of the first 6 bytes of random.
 func NewID(kind Kind, random []byte) string {
 	return kind.Info().IDPrefix + "-" + hex.EncodeToString(random[:6])
 }
 
-// RandomID returns a new id of a kind.
+// RandomID returns a new random ID of a kind.
 func RandomID(kind Kind) string {
 	var random [6]byte
-	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(random[:]) // never returns an error: it aborts the process instead
 	return NewID(kind, random[:])
 }
 
-// LooksLikeID reports whether s has the form of an id; names must not.
+// LooksLikeID reports whether s has the form of an ID, which names must not have.
 func LooksLikeID(s string) bool { return idPattern.MatchString(s) }
 
 func invalid(field, format string, args ...any) *Error {
@@ -67,7 +67,7 @@ func ValidateLabels(labels map[string]string) error {
 	return nil
 }
 
-// text is one line that people read.
+// text checks a single line of text for people.
 func text(field, s string) *Error {
 	if len(s) > maxTextBytes || hasControl(s) {
 		return invalid(field, "must have at most %d bytes and no control characters", maxTextBytes)
@@ -86,7 +86,7 @@ func oneOf[T ~string](field string, got T, want ...T) *Error {
 	return invalid(field, "unknown value %q", clip(string(got))).WithHint("want one of: %s", strings.Join(words, ", "))
 }
 
-// bytesUnit makes between speak of sizes.
+// bytesUnit is the unit with which between describes sizes.
 const bytesUnit = " bytes"
 
 func between(field string, got, least, most int64, unit string) *Error {
@@ -103,7 +103,7 @@ func hasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// clip shortens what a user sent for a message.
+// clip shortens user input for a message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
@@ -111,7 +111,8 @@ func clip(s string) string {
 	return s
 }
 
-// sizeText is a size for a message: the largest binary unit that gives a whole number.
+// sizeText formats a size for a message, in the largest binary unit that gives a whole
+// number.
 func sizeText(n int64) string {
 	for _, u := range []struct {
 		shift uint

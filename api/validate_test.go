@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// bad checks that err is CodeInvalid at field; an empty field: no error.
+// bad fails the test unless err has code CodeInvalid at field; an empty field means no
+// error.
 func bad(t *testing.T, what string, err error, field string) {
 	t.Helper()
 	if field == "" {
 		if err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v, want none", what, err)
 		}
 		return
 	}
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CodeInvalid || e.Field != field {
-		t.Errorf("%s: %v, want invalid at %s", what, err, field)
+		t.Errorf("%s: error %v, want one with code %s at %s", what, err, CodeInvalid, field)
 	}
 }
 
@@ -55,7 +56,7 @@ func TestInstanceSpecs(t *testing.T) {
 		bad(t, "instance "+field, ValidateInstance(DefaultInstance(s)), field)
 	}
 	if s := DefaultInstance(good); s.Power != PowerRunning || s.Vgpu.Pool != DefaultPool || good.Vgpu.Pool != "" {
-		t.Errorf("defaults %+v, and the original is %+v", s, good.Vgpu)
+		t.Errorf("DefaultInstance = %+v, and its argument afterwards has vGPU %+v; want the defaults, and an unchanged argument", s, good.Vgpu)
 	}
 }
 
@@ -119,12 +120,13 @@ func TestIDs(t *testing.T) {
 	for _, kind := range []Kind{KindOrganization, KindProject, KindAPIKey, KindNode, KindGPU, KindGPUPool, KindFlavor, KindImage,
 		KindVolume, KindInstance, KindUsageRecord, KindInvoice, KindCreditNote, KindPayment, KindBudget, KindPriceBook} {
 		if id := NewID(kind, []byte{0, 1, 2, 3, 4, 0xff}); !LooksLikeID(id) || !strings.HasSuffix(id, "-0001020304ff") {
-			t.Errorf("%s: %s", kind, id)
+			t.Errorf("NewID(%s) = %s, want an ID that ends with -0001020304ff", kind, id)
 		}
 	}
 }
 
-// A price book has a price for each meter at most, none absurd.
+// TestPricesOfEveryMeter checks that a price book has at most one price for each meter,
+// and no absurd one.
 func TestPricesOfEveryMeter(t *testing.T) {
 	var all PriceBookSpec
 	all.Currency = "EUR"
@@ -133,7 +135,7 @@ func TestPricesOfEveryMeter(t *testing.T) {
 		for _, bad := range []Price{{Meter: m, PriceMicros: -1, Per: 1}, {Meter: m, PriceMicros: 1, Per: 0},
 			{Meter: m, PriceMicros: maxPriceMicros + 1, Per: 1}, {Meter: m + "x", PriceMicros: 1, Per: 1}} {
 			if ValidatePriceBook(PriceBookSpec{Currency: "EUR", Prices: []Price{bad}}) == nil {
-				t.Errorf("%+v is accepted", bad)
+				t.Errorf("price %+v is accepted, want an error", bad)
 			}
 		}
 	}
@@ -142,13 +144,13 @@ func TestPricesOfEveryMeter(t *testing.T) {
 	}
 	all.Prices = append(all.Prices, all.Prices[0])
 	if ValidatePriceBook(all) == nil {
-		t.Error("two prices for a meter are accepted")
+		t.Error("two prices for one meter are accepted, want an error")
 	}
 }
 
 var bookHour = time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)
 
-// book is what is wrong with a good one that was changed.
+// book validates a valid price book after a change.
 func book(change func(*PriceBookSpec)) error {
 	b := PriceBookSpec{Currency: "EUR", Prices: []Price{{Meter: MeterGPU, PriceMicros: 1, Per: 1}}}
 	change(&b)

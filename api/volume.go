@@ -1,6 +1,6 @@
 package api
 
-// ValidateVolume checks a spec whose references are ids.
+// ValidateVolume checks a spec whose references are IDs.
 func ValidateVolume(s VolumeSpec) error {
 	var bad faults
 	bad.note(volumeBytes("spec.sizeBytes", s.SizeBytes))
@@ -18,8 +18,8 @@ func ValidateVolume(s VolumeSpec) error {
 	return bad.err()
 }
 
-// ChangeVolume checks what may change once a volume is there: it can grow, and
-// move to another instance.
+// ChangeVolume checks which fields of an existing volume change: it can grow, and be
+// attached to another instance.
 func ChangeVolume(old, s VolumeSpec) error {
 	switch {
 	case old.Image != s.Image:
@@ -46,8 +46,8 @@ func ChangeVolume(old, s VolumeSpec) error {
 	return nil
 }
 
-// storagePool can be one that a node has; empty: the cluster chooses. Whether a disk is
-// a pool of that name, the server knows.
+// storagePool checks that the name can be that of a pool; empty lets the cluster
+// choose. Whether a pool on a disk with that name exists is checked by the server.
 func storagePool(field, name string) *Error {
 	if name == "" || builtinPool(name) || ValidateName(name) == nil {
 		return nil
@@ -55,7 +55,7 @@ func storagePool(field, name string) *Error {
 	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want %s, %s, %s or the name of a pool on a disk", PoolLocal, PoolShared, PoolCeph)
 }
 
-// volumeSource: a volume is made from one thing, or blank.
+// volumeSource checks that a volume has at most one source; without one it is blank.
 func volumeSource(s VolumeSpec) *Error {
 	sources := 0
 	for _, from := range []string{string(s.Image), string(s.Snapshot), string(s.Backup)} {

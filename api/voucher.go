@@ -9,24 +9,26 @@ import (
 	"time"
 )
 
-// PaymentVoucher is the type of a payment that a voucher gave: credit, and no money.
+// PaymentVoucher is the type of a payment by voucher: credit without a transfer of
+// money.
 const PaymentVoucher PaymentType = "voucher"
 
 const (
-	// voucherAlphabet has no letter that is read as another or as a digit.
+	// voucherAlphabet has no letters that are easily mistaken for another or for a
+	// digit.
 	voucherAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	// newVoucherCode is how many characters a generated code has, of five bits each:
-	// 100 bits, which nobody guesses.
+	// newVoucherCode is the number of characters of a generated code, with five bits
+	// each: 100 bits, which cannot be guessed.
 	newVoucherCode = 20
 
 	leastVoucherCode = 12
 	mostVoucherCode  = 64
-	leastVoucherMix  = 6 // different characters in a code that somebody chose
+	leastVoucherMix  = 6 // distinct characters in a user-chosen code
 
 	maxRedemptions = 1_000_000
 )
 
-// VoucherState is what can be done with a voucher.
+// VoucherState reports whether a voucher can be redeemed.
 type VoucherState string
 
 // States of vouchers.
@@ -36,7 +38,7 @@ const (
 	VoucherExpired VoucherState = "expired"
 )
 
-// State of a voucher at a time.
+// State returns the state of a voucher at a time.
 func (v Voucher) State(now time.Time) VoucherState {
 	switch {
 	case v.Status.Redeemed >= v.Spec.Redemptions:
@@ -72,7 +74,7 @@ func ValidateVoucher(s VoucherSpec, now time.Time) error {
 // NewVoucherCode returns a random code, in groups of four.
 func NewVoucherCode() string {
 	var random [newVoucherCode]byte
-	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(random[:]) // never returns an error: it aborts the process instead
 	var b strings.Builder
 	for i, x := range random {
 		if i > 0 && i%4 == 0 {
@@ -83,8 +85,9 @@ func NewVoucherCode() string {
 	return b.String()
 }
 
-// VoucherCode is the form in which codes are compared: upper case, without spaces and
-// hyphens, and O, I and L as the digits that they are read as. False: it is no code.
+// VoucherCode returns the form in which codes are compared: upper case, without spaces
+// and hyphens, and with O, I and L replaced by the digits that they resemble. It
+// returns false if s is not a valid code.
 func VoucherCode(s string) (string, bool) {
 	if len(s) > 2*mostVoucherCode {
 		return "", false
@@ -106,7 +109,7 @@ func VoucherCode(s string) (string, bool) {
 	return b.String(), b.Len() >= leastVoucherCode && b.Len() <= mostVoucherCode
 }
 
-// ValidateVoucherCode checks a code that somebody chose.
+// ValidateVoucherCode checks a user-chosen code.
 func ValidateVoucherCode(s string) error {
 	code, ok := VoucherCode(s)
 	if !ok {
@@ -122,26 +125,27 @@ func ValidateVoucherCode(s string) error {
 	return nil
 }
 
-// VoucherHash is what is kept of a code in the form of VoucherCode: codes are money
-// until they are redeemed. The key is the cluster's and sealed, as codes that somebody
-// chose could be guessed from a hash without one, which the audit trail shows.
+// VoucherHash returns the hash of a code in the form of VoucherCode. Only the hash is
+// stored, since codes are worth money until they are redeemed. It is keyed with a
+// sealed key of the cluster: the audit trail shows hashes, and a user-chosen code could
+// be guessed from one without a key.
 func VoucherHash(key []byte, code string) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(code))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// VoucherKeyID is the id of the object that has the key.
+// VoucherKeyID is the ID of the object that stores the key.
 const VoucherKeyID = "vcode-key"
 
-// VoucherCodeID is the id of the object by which a code's voucher is found.
+// VoucherCodeID returns the ID of the object that maps a code's hash to its voucher.
 func VoucherCodeID(hash string) string { return KindVoucherCode.Info().IDPrefix + "-" + hash }
 
-// VoucherReference is what payments of a voucher are called.
+// VoucherReference returns the reference of payments by a voucher.
 func VoucherReference(id VoucherID) string { return "voucher " + string(id) }
 
-// VoucherPaymentID is the id of the payment that a voucher gives an organization: there
-// can be one.
+// VoucherPaymentID returns the ID of the payment that a voucher gives an organization,
+// so that there is at most one.
 func VoucherPaymentID(id VoucherID, org OrganizationID) PaymentID {
 	sum := sha256.Sum256([]byte(string(id) + "/" + string(org)))
 	return PaymentID(NewID(KindPayment, sum[:]))

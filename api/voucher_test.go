@@ -26,7 +26,7 @@ func TestVoucherCode(t *testing.T) {
 	for range 1000 {
 		c := NewVoucherCode()
 		if norm, ok := VoucherCode(c); !ok || norm != strings.ReplaceAll(c, "-", "") || seen[c] {
-			t.Fatalf("NewVoucherCode() = %q, normal form %q, %v", c, norm, ok)
+			t.Fatalf("NewVoucherCode() = %q with normal form %q, %v; want a new, valid code", c, norm, ok)
 		}
 		seen[c] = true
 	}
@@ -47,10 +47,10 @@ func FuzzVoucherCode(f *testing.F) {
 			return
 		}
 		if again, ok := VoucherCode(code); !ok || again != code {
-			t.Errorf("VoucherCode(%q) = %q, of which it makes %q, %v", s, code, again, ok)
+			t.Errorf("VoucherCode(%q) = %q, whose own normal form is %q, %v; want it unchanged", s, code, again, ok)
 		}
 		if strings.Trim(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || strings.ContainsAny(code, "OIL") {
-			t.Errorf("VoucherCode(%q) = %q", s, code)
+			t.Errorf("VoucherCode(%q) = %q, want digits and capitals without O, I and L only", s, code)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestValidateVoucher(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	good := DefaultVoucher(VoucherSpec{Currency: "EUR", AmountMicros: 10_000_000})
 	if err := ValidateVoucher(good, now); err != nil {
-		t.Fatalf("good voucher: %v", err)
+		t.Fatalf("ValidateVoucher of a valid voucher: %v", err)
 	}
 	past := now.Add(-time.Second)
 	for field, change := range map[string]func(*VoucherSpec){
@@ -74,19 +74,19 @@ func TestValidateVoucher(t *testing.T) {
 		change(&bad)
 		var err *Error
 		if !errors.As(ValidateVoucher(bad, now), &err) || err.Field != field {
-			t.Errorf("bad %s: %v, want an error there", field, err)
+			t.Errorf("ValidateVoucher with an invalid %s = %v, want an error there", field, err)
 		}
 	}
 	v := Voucher{Spec: good}
 	v.Spec.ExpiresAt = &now
 	if got := v.State(past); got != VoucherOpen {
-		t.Errorf("state before its end is %s", got)
+		t.Errorf("state before the expiry = %s, want %s", got, VoucherOpen)
 	}
 	if got := v.State(now); got != VoucherExpired {
-		t.Errorf("state at its end is %s", got)
+		t.Errorf("state at the expiry = %s, want %s", got, VoucherExpired)
 	}
 	v.Status.Redeemed = 1
 	if got := v.State(past); got != VoucherUsed {
-		t.Errorf("state when redeemed is %s", got)
+		t.Errorf("state when fully redeemed = %s, want %s", got, VoucherUsed)
 	}
 }

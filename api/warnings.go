@@ -8,8 +8,8 @@ const (
 	WarnNoRoom          = "no-room-now"
 )
 
-// InstanceWarnings are what is likely not to work of a new instance, whose image is of
-// that name and has those abilities.
+// InstanceWarnings returns warnings about what will probably not work in a new
+// instance, given the name and the abilities of its image.
 func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities) (all []InstanceWarning) {
 	if s.Vgpu != nil {
 		all = append(all, vgpuWarnings(image, can)...)
@@ -33,7 +33,7 @@ func vgpuWarnings(image string, can ImageAbilities) []InstanceWarning {
 	return nil
 }
 
-// NoRoom is the warning of an instance that would wait, for that reason.
+// NoRoom returns the warning that an instance would stay pending, for that reason.
 func NoRoom(why string) InstanceWarning {
 	return InstanceWarning{Code: WarnNoRoom, Message: "the instance would wait: " + why, Hint: "make it smaller, or create it and let it wait for room"}
 }

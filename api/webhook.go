@@ -9,35 +9,36 @@ import (
 	"time"
 )
 
-// Bounds of the events that the store keeps: what is older is gone, delivered or
-// not, and when there are more, the oldest of the organization that has the most.
-// They belong to the state machine: all nodes must have the same.
+// Limits of the events that the store keeps. Older events are removed, delivered or
+// not; when there are too many, the oldest of the organization with the most are
+// removed. The limits are part of the state machine, so all nodes must have the same
+// values.
 const (
 	WebhookEventAge  = 7 * 24 * time.Hour
 	MaxWebhookEvents = 100_000
 )
 
-// MaxWebhooks of one organization, unless its quota says otherwise.
+// MaxWebhooks limits the webhooks of an organization unless its quota sets another
+// limit.
 const MaxWebhooks = 16
 
-// Raise is an event that a command brings with it: the state machine keeps it
-// if the command changes its object. Without an organization it is the
-// object's.
+// Raise is an event that is part of a command: the state machine stores it if the
+// command changes its object. Without an organization it belongs to the object's.
 type Raise struct {
 	Type         string          `json:"type"` // "invoice.issued"
 	Organization string          `json:"organization,omitempty"`
 	Project      string          `json:"project,omitempty"`
-	Webhook      string          `json:"webhook,omitempty"` // the only one that is told; empty: all
+	Webhook      string          `json:"webhook,omitempty"` // the only recipient; empty: all
 	Data         json.RawMessage `json:"data,omitempty"`
 }
 
-// EventData is JSON that depends on the type.
+// EventData is JSON whose schema depends on the event type.
 type EventData = json.RawMessage
 
-// EventTest is the type of an event that only tries whether a webhook works.
+// EventTest is the type of an event that only tests a webhook.
 const EventTest = "webhook.test"
 
-// DeliveryState describes what became of an event at one webhook.
+// DeliveryState is the state of the delivery of an event to one webhook.
 type DeliveryState string
 
 // Delivery states.
@@ -46,27 +47,28 @@ const (
 	DeliveryWaiting   DeliveryState = "Waiting"
 	DeliveryRetrying  DeliveryState = "Retrying"
 	DeliveryGivenUp   DeliveryState = "GivenUp"
-	DeliveryPast      DeliveryState = "Past" // one of the two: only the last that were given up are named
+	DeliveryPast      DeliveryState = "Past" // delivered or abandoned: only the last abandoned events are listed individually
 )
 
 // EventQuery selects events.
 type EventQuery struct {
-	Organization string // whose; empty: any
+	Organization string // empty: any
 	After        int64  // seq of the last of the page before
-	Newest       bool   // from the newest to the oldest; After 0 is the end then
+	Newest       bool   // newest first; After 0 then starts at the end
 	Limit        int    // 1 to 1000
 }
 
-// EventPage is one page; More says that another follows its last item. Dropped is
-// how many events of the query's organization were dropped before their time,
-// because it had the most when all together were too many.
+// EventPage is one page; More reports whether another follows its last item. Dropped
+// counts the events of the query's organization that were removed before their time,
+// because there were too many events in total and it had the most.
 type EventPage struct {
 	Items   []WebhookEvent
 	More    bool
 	Dropped int64
 }
 
-// tellPhases are those that a thing comes to rest in.
+// tellPhases maps the phases that raise an event, in which an object comes to rest, to
+// event names.
 var tellPhases = map[string]string{
 	"Running": "running", "Stopped": "stopped", "Failed": "failed", "Ready": "ready", "Succeeded": "succeeded",
 }
@@ -83,16 +85,15 @@ type EventObject struct {
 	Revision     int64  `json:"revision"`
 }
 
-// EventsOf are the events of one change: at most one that the change itself
-// is, and the one that its command has raised. Their order and their ids come
-// from the revision, so that they are the same on every node, and no others
-// after a restore.
+// EventsOf returns the events of one change: at most one for the change itself, and the
+// one that its command raised. Order and IDs are derived from the revision, so that
+// they are the same on every node and not reused after a restore.
 func EventsOf(before *Object, change Event, raise *Raise, at time.Time) []WebhookEvent {
 	var out []WebhookEvent
 	m := change.Object.Meta
 	org, project := m.Organization, m.Project
 	switch change.Object.Kind {
-	case KindOrganization: // its own, and not its reseller's
+	case KindOrganization: // it belongs to the organization itself, not to its reseller
 		org = m.ID
 	case KindProject:
 		project = m.ID
@@ -117,7 +118,7 @@ func EventsOf(before *Object, change Event, raise *Raise, at time.Time) []Webhoo
 
 func eventID(seq int64) string { return fmt.Sprintf("evt-%012x", seq) }
 
-// EventSeq is the sequence of the event with such an id.
+// EventSeq returns the sequence number in an event's ID.
 func EventSeq(id string) (seq int64, ok bool) {
 	hex, ok := strings.CutPrefix(id, "evt-")
 	if !ok || len(hex) > 16 {
@@ -127,7 +128,7 @@ func EventSeq(id string) (seq int64, ok bool) {
 	return seq, n == 1 && err == nil && seq > 0 && eventID(seq) == id
 }
 
-// typeOf a change; empty: nobody is told.
+// typeOf returns the event type of a change; empty if it raises no event.
 func typeOf(before *Object, change Event) string {
 	noun, o := change.Object.Kind.Info().Event, change.Object
 	if noun == "" {
@@ -160,7 +161,7 @@ func phaseOf(o Object) (phase, failed string) {
 		Phase     string `json:"phase"`
 		LastError string `json:"lastError"`
 	}
-	_ = json.Unmarshal(o.Status, &s) // one that is broken has no phase
+	_ = json.Unmarshal(o.Status, &s) // an invalid status has no phase
 	return s.Phase, s.LastError
 }
 
@@ -168,11 +169,11 @@ func suspended(o Object) bool {
 	var s struct {
 		Suspended *json.RawMessage `json:"suspended"`
 	}
-	_ = json.Unmarshal(o.Spec, &s) // one that is broken is not
+	_ = json.Unmarshal(o.Spec, &s) // an invalid spec is not suspended
 	return s.Suspended != nil
 }
 
-// WantedBy reports whether a webhook is told of the event.
+// WantedBy reports whether a webhook receives the event.
 func (e WebhookEvent) WantedBy(id, organization string, patterns []string) bool {
 	if organization != "" && e.Organization != organization {
 		return false
@@ -188,7 +189,8 @@ func (e WebhookEvent) WantedBy(id, organization string, patterns []string) bool 
 	return len(patterns) == 0
 }
 
-// Body of the request that tells of the event: the same each time.
+// Body returns the body of the request that delivers the event; it is the same for
+// every attempt.
 func (e WebhookEvent) Body() []byte {
 	return Encode(struct {
 		ID           string          `json:"id"`
@@ -205,7 +207,7 @@ var (
 	wantPattern = regexp.MustCompile(`^([a-z][a-z0-9_]{0,31}\.){0,3}(\*|[a-z][a-z0-9_]{0,31})$`)
 )
 
-// CheckRaise returns what is wrong with a command's event, or nothing.
+// CheckRaise returns what is wrong with a command's event, or nil.
 func CheckRaise(c Command) error {
 	const most = 64 << 10
 	r := c.Raise
@@ -227,7 +229,7 @@ func CheckRaise(c Command) error {
 	return nil
 }
 
-// ValidateWebhook checks what is asked for.
+// ValidateWebhook checks a spec.
 func ValidateWebhook(s WebhookSpec) error {
 	var bad faults
 	u, err := url.Parse(s.URL)

@@ -39,11 +39,11 @@ func TestWantedBy(t *testing.T) {
 			patterns = []string{c.want}
 		}
 		if got := c.e.WantedBy("hook-1", c.org, patterns); got != c.ok {
-			t.Errorf("%+v", c)
+			t.Errorf("WantedBy for %+v = %v, want %v", c, got, c.ok)
 		}
 	}
 	if own.WantedBy("hook-2", "org-1", nil) {
-		t.Error("another's test")
+		t.Error("WantedBy = true for a test event of another webhook, want false")
 	}
 }
 
@@ -53,7 +53,7 @@ func FuzzEventSeq(f *testing.F) {
 	f.Add("evt-0x2a")
 	f.Fuzz(func(t *testing.T, id string) {
 		if seq, ok := EventSeq(id); ok && eventID(seq) != id {
-			t.Errorf("%q is %d", id, seq)
+			t.Errorf("EventSeq(%q) = %d, whose event ID is %q; want the same ID", id, seq, eventID(seq))
 		}
 	})
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxWholesale periods of a reseller.
+// maxWholesale limits the wholesale periods of a reseller.
 const maxWholesale = 64
 
-// Within is the part of a wholesale period that lies in another; from is not before to
-// where there is none.
+// Within returns the intersection of a wholesale period with another; from is not
+// before to if they do not overlap.
 func (w Wholesale) Within(from, to time.Time) (time.Time, time.Time) {
 	if w.From.After(from) {
 		from = w.From
@@ -22,8 +22,8 @@ func (w Wholesale) Within(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// ChangedWholesale checks the periods that an organization's terms name: they follow
-// each other, and hours that have begun are charged for as they were before the change.
+// ChangedWholesale checks the wholesale periods of an organization's terms: they must
+// be in order, and the charges for hours that have begun must not change.
 func ChangedWholesale(old, s OrganizationSpec, now time.Time) error {
 	was, is := old.wholesale(), s.wholesale()
 	if len(is) > maxWholesale {
@@ -54,7 +54,7 @@ func (s OrganizationSpec) wholesale() []Wholesale {
 	return s.Billing.Wholesale
 }
 
-// begun are the parts of periods that lie before an hour.
+// begun returns the parts of periods before an hour.
 func begun(all []Wholesale, hour time.Time) (out []Wholesale) {
 	for _, w := range all {
 		if from, until := w.Within(time.Time{}, hour); from.Before(until) {
@@ -64,7 +64,8 @@ func begun(all []Wholesale, hour time.Time) (out []Wholesale) {
 	return out
 }
 
-// Customer whose use the line charges its reseller for; empty: it is of something else.
+// Customer returns the customer whose usage the line charges its reseller for; empty
+// for other lines.
 func (l InvoiceLine) Customer() OrganizationID {
 	if l.Project == "" && strings.HasPrefix(l.Resource, KindOrganization.Info().IDPrefix+"-") {
 		return OrganizationID(l.Resource)

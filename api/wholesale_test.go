@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What a reseller was charged for in hours that have begun stays, whatever its terms
-// become.
+// TestChangedWholesale checks that the wholesale periods of hours that have begun
+// cannot be changed.
 func TestChangedWholesale(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC)
 	at := func(hour int) time.Time { return time.Date(2026, 3, 10, hour, 0, 0, 0, time.UTC) }
@@ -33,7 +33,7 @@ func TestChangedWholesale(t *testing.T) {
 		"without a beginning":            {of(), of(Wholesale{}), false},
 	} {
 		if err := ChangedWholesale(c.old, c.s, now); (err == nil) != c.fine {
-			t.Errorf("%s: got %v, want no error: %v", name, err, c.fine)
+			t.Errorf("%s: ChangedWholesale = %v, want no error: %v", name, err, c.fine)
 		}
 	}
 	many := make([]Wholesale, maxWholesale+1)
@@ -41,6 +41,6 @@ func TestChangedWholesale(t *testing.T) {
 		many[i] = Wholesale{From: at(13).AddDate(0, 0, i), Until: at(14).AddDate(0, 0, i)}
 	}
 	if err := ChangedWholesale(of(), of(many...), now); CodeOf(err) != CodeInvalid {
-		t.Errorf("%d periods: got %v, want CodeInvalid", len(many), err)
+		t.Errorf("ChangedWholesale to %d periods = %v, want code %s", len(many), err, CodeInvalid)
 	}
 }

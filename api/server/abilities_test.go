@@ -7,17 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A vGPU with an image that cannot have one is created, and warned of; the same without
-// a vGPU, or of an image of which nothing is known, is not.
+// TestInstanceWarnings checks that an instance with a vGPU and an image that does not
+// support one is created with a warning, and that there is no warning without a vGPU or
+// for an image whose abilities are unknown.
 func TestInstanceWarnings(t *testing.T) {
 	w := newWorld(t)
 	make := func(name, image string, vgpu *api.VGPUSpec, app string) []api.InstanceWarning {
 		t.Helper()
 		i := must(t, ret(client.Of[api.Instance](w.op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web},
 			Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image), App: api.AppID(app), Vgpu: vgpu, UserData: "#cloud-config\n"}}))).v
-		// It is said once: what is stored has no warnings.
+		// The warning is only in the response to the creation, not stored.
 		if again := must(t, ret(client.Of[api.Instance](w.op).Get(t.Context(), i.Meta.ID, client.Query{}))).v; len(again.Warnings) > 0 {
-			t.Errorf("%s still has warnings: %+v", name, again.Warnings)
+			t.Errorf("instance %s read again has warnings %+v, want none", name, again.Warnings)
 		}
 		return i.Warnings
 	}
@@ -41,12 +42,12 @@ func TestInstanceWarnings(t *testing.T) {
 		{"c", "router", "", nil, ""},
 		{"d", "ordinary", "", gpu, ""},
 		{"e", "unsaid", "", gpu, ""},
-		{"f", "", "bench", gpu, api.WarnVGPUUnsupported}, // the app knows its image
-		{"g", "ordinary", "bench", gpu, ""},              // but not another
+		{"f", "", "bench", gpu, api.WarnVGPUUnsupported}, // the app's own image is known
+		{"g", "ordinary", "bench", gpu, ""},              // but not another image
 	} {
 		got := make(c.name, c.image, c.vgpu, c.app)
 		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || string(got[0].Code) != c.want || got[0].Message == "") {
-			t.Errorf("%s, app %q, vGPU %v: %+v, want %q", c.image, c.app, c.vgpu != nil, got, c.want)
+			t.Errorf("warnings for image %s, app %q, vGPU %v = %+v, want code %q", c.image, c.app, c.vgpu != nil, got, c.want)
 		}
 	}
 	_, err := client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "odd"}, Spec: api.ImageSpec{Format: "raw", Abilities: api.ImageAbilities{Vgpu: "perhaps"}}})

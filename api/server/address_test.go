@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// An admin who makes a user with another's address takes nothing from him, learns
-// nothing of him, and is not in his way: neither before he is made nor after.
+// TestAddressesAreClaimedByProof checks that an admin who creates a user with another
+// person's address takes nothing from that person, learns nothing about them, and does
+// not hinder them, neither before nor after their own user is created.
 func TestAddressesAreClaimedByProof(t *testing.T) {
 	p := newPeople(t)
 	const victim = "victim@example.com"
@@ -28,7 +29,7 @@ func TestAddressesAreClaimedByProof(t *testing.T) {
 		before := p.hasher.Derived()
 		s, err := p.login(api.Credentials{Email: victim, Password: password, Organization: org})
 		if n := p.hasher.Derived() - before; n != 1 {
-			t.Errorf("a login in %q made %d derivations, want 1 whoever there is", org, n)
+			t.Errorf("login in %q made %d key derivations, want 1 whether the user exists or not", org, n)
 		}
 		return api.OrganizationID(s.Spec.Grant.Organization), err
 	}
@@ -37,62 +38,62 @@ func TestAddressesAreClaimedByProof(t *testing.T) {
 
 		_, nobody := p.login(api.Credentials{Email: "nobody@example.com", Password: horse})
 		if err == nil || string(api.Encode(err)) != string(api.Encode(nobody)) {
-			t.Errorf("%s: %v, want what nobody is told: %v", what, err, nobody)
+			t.Errorf("%s: login error %v, want the same as for an unknown user: %v", what, err, nobody)
 		}
 	}
 
 	squatter := makes(theirs, p.other, "the squatter's own")
 	if squatter.Status.Verified {
-		t.Error("an admin's word is a proof")
+		t.Error("address of a user created by an admin is verified, want unverified")
 	}
 	_, err := login("the squatter's own", "")
 	refused("the squatter without his organization", err)
 	org, err := login("the squatter's own", p.other)
 	if wanted(t, "the squatter in his organization", err, ""); string(org) != p.other {
-		t.Errorf("he is in %s", org)
+		t.Errorf("login of the squatter is in organization %s, want %s", org, p.other)
 	}
 
-	makes(ours, p.acme, horse) // nobody is in the way, and the answer is the same
+	makes(ours, p.acme, horse) // the unverified user causes no conflict, and the response is the same
 	_, err = login("the squatter's own", "acme")
 	refused("the squatter's password elsewhere", err)
 	_, err = login(horse, "")
 	refused("whose address nobody has proved, without an organization", err)
 	for _, name := range []string{"acme", p.acme} {
 		if org, err = login(horse, name); err != nil || string(org) != p.acme {
-			t.Errorf("login in %s: %s, %v", name, org, err)
+			t.Errorf("login in organization %s = %s, %v; want %s", name, org, err, p.acme)
 		}
 	}
 	_, err = login(horse, "nowhere")
 	refused("an organization that there is not", err)
 
-	// Who has a proof, here the operator's word, has the address.
+	// A verified user, here one created by an operator, holds the address.
 	u := p.user(victim, "", api.Grant{Role: api.RoleMember, Project: p.web})
 	if u, err = ask[api.User](p, p.Token, "GET", "/v1/users/"+u.Meta.ID, nil); err != nil || !u.Status.Verified {
-		t.Errorf("%+v, %v", u.Status, err)
+		t.Errorf("status of the operator's user = %+v, %v; want verified", u.Status, err)
 	}
 	if _, err = login(horse, ""); err != nil {
 		t.Error(err)
 	}
 	_, err = ask[api.User](p, p.Token, "POST", "/v1/users", api.User{Meta: api.Meta{Name: victim, Organization: p.lab}})
 	if err == nil {
-		t.Error("an operator gives an address to two")
+		t.Error("an operator's second user with the same address is accepted, want an error")
 	}
 	if org, err = login("the squatter's own", p.other); err != nil || string(org) != p.other {
-		t.Errorf("the squatter lost his user: %v", err)
+		t.Errorf("login of the squatter after the address was claimed = %s, %v; want %s", org, err, p.other)
 	}
 
-	// A new name needs a new proof.
+	// A new address must be verified again.
 	moved, err := ask[api.User](p, theirs, "GET", "/v1/users/"+squatter.Meta.ID, nil)
 	wanted(t, "read", err, "")
 	moved.Meta.Name = "boss@example.com"
 	moved, err = ask[api.User](p, theirs, "PUT", "/v1/users/"+squatter.Meta.ID, moved)
 	if wanted(t, "rename", err, ""); moved.Status.Verified {
-		t.Error("a new name is proved by an admin")
+		t.Error("address changed by an admin is verified, want unverified")
 	}
 }
 
-// A customer's name is its reseller's only: as the place of a login it says nothing
-// without the reseller's.
+// TestLoginNamesACustomer checks that a customer's name is unique only within its
+// reseller, so a login that names it must name the reseller too.
 func TestLoginNamesACustomer(t *testing.T) {
 	p := newPeople(t)
 	var sellers [2]api.Organization
@@ -113,7 +114,7 @@ func TestLoginNamesACustomer(t *testing.T) {
 		_, err := p.login(api.Credentials{Email: "ann@example.com", Password: "r1 has a password", Organization: place})
 		wanted(t, string(raw), err, code)
 		p.now = p.now.Add(3600e9)
-	} // A customer's customer is named through both.
+	} // A customer of a customer is named with both.
 	shop, err := ask[api.Organization](p, p.Key(t, api.Meta{Name: "t", Organization: sellers[0].Meta.ID}, api.RoleReseller), "GET", "/v1/organizations/shop", nil)
 	wanted(t, "read the customer", err, "")
 	sub := p.Key(t, api.Meta{Name: "u", Organization: shop.Meta.ID}, api.RoleReseller)

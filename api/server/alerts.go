@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/alerts"
 )
 
-// maxAlertToken is longer than any that a page has.
+// maxAlertToken limits a page token, in bytes; those of the server are shorter.
 const maxAlertToken = 512
 
-// ListAlerts pages through what is wrong now. A page goes on after its last
-// alert's place in the order, whether that alert is still there or not.
+// ListAlerts pages through the current alerts. A page continues after the sort position
+// of the last alert of the previous one, whether that alert still exists or not.
 func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, none]) (*api.AlertList, error) {
 	limit := r.Params.Limit
 	if limit == 0 {
@@ -50,37 +50,40 @@ func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, no
 	return &out, nil
 }
 
-// Alerts are what is wrong now, for who tells operators of it; not to be changed.
+// Alerts returns the current alerts, for notifying operators. The caller must not
+// modify them.
 func (s *Server) Alerts(ctx context.Context) ([]api.Alert, error) {
 	l, err := s.alerts.look(ctx, s.opts.Now, (&handlers{s}).whole)
 	return l.found, err
 }
 
 const (
-	// alertsAge is how old an answer may be where looking costs much: at 20,000
-	// instances half a second of a processor (BenchmarkAlerts).
+	// alertsAge is how old an answer may be in a large cluster, where evaluating the
+	// alerts is costly: half a second of CPU time with 20,000 instances
+	// (BenchmarkAlerts).
 	alertsAge = 10 * time.Second
-	// manyInstances is from where on it does. Below, every answer is new.
+	// manyInstances is the number of instances from which a cluster counts as large. In
+	// a smaller one every answer is new.
 	manyInstances = 500
 )
 
-// alertBoard is the last look at the whole cluster. Whoever asks looks, one at a
-// time; who asks meanwhile, or soon after, is answered with the same.
+// alertBoard shares evaluations of the whole cluster between requests. Only one runs at
+// a time; requests that arrive meanwhile, or soon afterwards, get the same result.
 type alertBoard struct {
-	turn  chan struct{} // holds one while somebody looks; guards last
-	begun atomic.Int64  // looks
+	turn  chan struct{} // holds a token while an evaluation runs; guards last
+	begun atomic.Int64  // number of evaluations begun
 	last  look
 }
 
 type look struct {
-	found []api.Alert // sorted, and never changed
-	at    time.Time   // when it began
-	nth   int64       // of begun; 0: there was none
+	found []api.Alert // sorted, never modified
+	at    time.Time   // start of the evaluation
+	nth   int64       // value of begun at its start; 0: no evaluation yet
 	many  bool
 }
 
-// serves reports whether a look is good enough for who came at now, when so many
-// had begun.
+// serves reports whether the result may be used for a request that arrived at now, when
+// the given number of evaluations had begun.
 func (l look) serves(now time.Time, begun int64) bool {
 	age := now.Sub(l.at)
 	return l.nth > begun || l.nth > 0 && l.many && age >= 0 && age < alertsAge
@@ -107,7 +110,7 @@ func (b *alertBoard) look(ctx context.Context, now func() time.Time, read func(c
 	return l, nil
 }
 
-// whole reads what alerts are about.
+// whole reads all objects that alerts depend on.
 func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
 	var s alerts.State
 	for _, err := range []error{
@@ -132,7 +135,7 @@ func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
 	return s, err
 }
 
-// readAll of a kind, whosever they are.
+// readAll reads all objects of a kind in the cluster.
 func readAll[T any](ctx context.Context, h *handlers, kind api.Kind, into *[]T) (err error) {
 	*into, err = api.All[T](ctx, h.opts.Store, api.ListQuery{Kind: kind})
 	return err

@@ -22,8 +22,8 @@ func states(n int, looks *atomic.Int64) func(context.Context) (alerts.State, err
 	}
 }
 
-// A large cluster is looked at once for all who ask within its time; a small one
-// for each.
+// TestAlertsAreSharedForATime checks that a large cluster is evaluated once for all
+// requests within alertsAge, and a small one for each request.
 func TestAlertsAreSharedForATime(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for n, want := range map[int][]int64{manyInstances: {1, 1, 1, 2, 3, 3}, manyInstances - 1: {1, 2, 3, 4, 5, 6}} {
@@ -32,28 +32,29 @@ func TestAlertsAreSharedForATime(t *testing.T) {
 			at := start.Add(after)
 			l, err := b.look(t.Context(), func() time.Time { return at }, states(n, &looks))
 			if err != nil || looks.Load() != want[i] {
-				t.Errorf("%d instances, %v: %d looks, want %d: %v", n, after, looks.Load(), want[i], err)
+				t.Errorf("%d instances, after %v: %d evaluations, want %d; error %v", n, after, looks.Load(), want[i], err)
 			}
 			if l.at.After(at) {
-				t.Errorf("%d instances, %v: as of %v, which is to come", n, after, l.at)
+				t.Errorf("%d instances, after %v: alerts as of %v, which is in the future", n, after, l.at)
 			}
 			if changed := !l.at.Equal(asOf); i > 0 && changed != (want[i] != want[i-1]) && n == manyInstances {
-				t.Errorf("%v: as of %v, before %v", after, l.at, asOf)
+				t.Errorf("after %v: alerts as of %v, before as of %v; want a change exactly with a new evaluation", after, l.at, asOf)
 			}
 			asOf = l.at
 		}
 	}
 }
 
-// Who comes while somebody looks waits for the next look, which serves all who
-// have waited; never do two look at once.
+// TestAlertsAreLookedForOneAtATime checks that requests that arrive during an
+// evaluation wait for the next one, which serves all of them, and that evaluations
+// never run concurrently.
 func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
 	var looks, at atomic.Int64
 	first, all := make(chan struct{}), make(chan struct{})
 	read := func(ctx context.Context) (alerts.State, error) {
 		if at.Add(1) != 1 {
-			t.Error("two look at once")
+			t.Error("two evaluations run at the same time, want one")
 		}
 		if looks.Add(1) == 1 {
 			close(first)
@@ -80,14 +81,15 @@ func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 	close(all)
 	came.Wait()
 	if n := looks.Load(); n > 51 || n < 2 {
-		t.Errorf("%d looks", n)
+		t.Errorf("%d evaluations, want 2 to 51", n)
 	}
 	if !(look{nth: 2}).serves(now(), 1) || (look{nth: 2}).serves(now(), 2) {
-		t.Error("a look serves who came before it began, and nobody else")
+		t.Error("serves is wrong: want true for a request from before the evaluation began, and false for a later one")
 	}
 }
 
-// A look that fails is nobody else's, and who goes away does not wait.
+// TestAlertsThatCannotBeRead checks that a failed evaluation is not shared, and that a
+// request whose context ends stops waiting.
 func TestAlertsThatCannotBeRead(t *testing.T) {
 	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
 	down := errors.New("the store is away")
@@ -96,7 +98,7 @@ func TestAlertsThatCannotBeRead(t *testing.T) {
 	}
 	var looks atomic.Int64
 	if l, err := b.look(t.Context(), now, states(manyInstances, &looks)); err != nil || looks.Load() != 1 || l.nth == 0 {
-		t.Error(fmt.Sprint(l), err)
+		t.Errorf("evaluation after failed ones = %v, %v; want a single successful one", fmt.Sprint(l), err)
 	}
 	b.turn <- struct{}{}
 	gone, cancel := context.WithCancel(t.Context())

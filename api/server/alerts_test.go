@@ -13,7 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Pages hold together whatever their size, and each says how many there are in all.
+// TestAlertPages checks that the pages are consistent for every limit, and that each
+// reports the total numbers.
 func TestAlertPages(t *testing.T) {
 	w := newWorld(t)
 	for i, state := range []api.NodeState{api.NodeSuspect, api.NodeLost, api.NodeSuspect, api.NodeReady} {
@@ -25,7 +26,7 @@ func TestAlertPages(t *testing.T) {
 		t.Helper()
 		rec := w.call(http.MethodGet, "/v1/alerts?"+query, w.Token, "")
 		if rec.Code != http.StatusOK {
-			t.Fatalf("%s: %d %s", query, rec.Code, rec.Body)
+			t.Fatalf("list alerts with %s: %d %s, want 200", query, rec.Code, rec.Body)
 		}
 		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestAlertPages(t *testing.T) {
 		for next := ""; ; {
 			p := page(fmt.Sprintf("limit=%d&continue=%s", limit, url.QueryEscape(next)))
 			if p.Critical != 1 || p.Warning != 2 {
-				t.Errorf("limit %d: %d and %d", limit, p.Critical, p.Warning)
+				t.Errorf("limit %d: %d critical alerts and %d warnings, want 1 and 2", limit, p.Critical, p.Warning)
 			}
 			for _, a := range p.Items {
 				got = append(got, string(a.Code)+" "+a.Name)
@@ -48,18 +49,18 @@ func TestAlertPages(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: %q, want %q", limit, got, want)
+			t.Errorf("limit %d: alerts %q, want %q", limit, got, want)
 		}
 	}
 	for _, bad := range []string{"limit=-1", "limit=1001", "continue=" + strings.Repeat("x", 600)} {
 		if rec := w.call(http.MethodGet, "/v1/alerts?"+bad, w.Token, ""); rec.Code != http.StatusBadRequest {
-			t.Errorf("%.40s: %d %s", bad, rec.Code, rec.Body)
+			t.Errorf("list alerts with %.40s: %d %s, want 400", bad, rec.Code, rec.Body)
 		}
 	}
 	if p := page(""); time.Since(p.AsOf) > time.Minute || time.Until(p.AsOf) > 0 {
-		t.Errorf("as of %v", p.AsOf)
+		t.Errorf("alerts as of %v, want a time within the last minute", p.AsOf)
 	}
 	if p := page("continue=%ff%00"); len(p.Items) != 0 {
-		t.Errorf("after the end: %+v", p)
+		t.Errorf("page after the end has items %+v, want none", p)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// CreateAPIKey makes a key no stronger and no wider than the caller's. The
-// answer holds the token, which is nowhere else, so this takes no
-// Idempotency-Key: a second answer could not hold it.
+// CreateAPIKey creates a key with at most the caller's role and scope. The response
+// contains the token, which is not stored, so there is no Idempotency-Key: a repeated
+// response could not contain it.
 func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
 	me, spec := who(ctx), r.Body.Spec
 	refused := api.Errorf(api.CodeForbidden, "a key of role %s cannot create a key of role %.16s in this scope", me.Role, spec.Role).At("spec.role")
@@ -48,7 +48,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 	return &key, err
 }
 
-// changedKey is a key with other scopes or networks, or another end.
+// changedKey returns the spec of a key whose scopes, networks or expiry change.
 func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, s api.APIKeySpec) (api.APIKeySpec, error) {
 	if s.Role != old.Spec.Role {
 		return s, api.Errorf(api.CodeInvalid, "the role of a key cannot change").At("spec.role").WithHint("create another key")
@@ -60,7 +60,7 @@ func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, 
 	return s, who(ctx).Covers(s)
 }
 
-// RotateAPIKey makes a new secret; the one before is good for a while.
+// RotateAPIKey generates a new secret; the former one stays valid for a limited time.
 func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotation]) (*api.APIKey, error) {
 	o, err := h.own(ctx, api.KindAPIKey, r.ID)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotati
 	return &shown, err
 }
 
-// keptFor is how long a secret that was replaced is good.
+// keptFor returns how long a replaced secret stays valid.
 func keptFor(seconds *int64) (time.Duration, error) {
 	const most = 30 * 24 * 3600
 	if seconds == nil {

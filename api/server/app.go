@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// app that a spec refers to, by id or name.
+// app returns the app that a spec refers to by ID or name.
 func (h *handlers) app(ctx context.Context, ref string) (api.App, error) {
 	a, err := get[api.App](ctx, h, api.KindApp, ref, "", "")
 	if api.CodeOf(err) == api.CodeNotFound {
@@ -15,8 +15,8 @@ func (h *handlers) app(ctx context.Context, ref string) (api.App, error) {
 	return a, err
 }
 
-// fromApp fills in what a new instance leaves to its app, and says what the app
-// needs, and what its image can do.
+// fromApp fills in the fields of a new instance that its app defines, and returns the
+// app's needs and its image's abilities.
 func (h *handlers) fromApp(ctx context.Context, s api.InstanceSpec) (api.InstanceSpec, api.AppSpec, error) {
 	if s.App == "" {
 		return s, api.AppSpec{}, nil
@@ -29,8 +29,8 @@ func (h *handlers) fromApp(ctx context.Context, s api.InstanceSpec) (api.Instanc
 	return a.Spec.Fill(s), a.Spec, nil
 }
 
-// ofApp explains that an image which is not there is the app's. Without its app
-// nothing is known of the image.
+// ofApp rewrites an error about a missing image that came from the app. Without the
+// app, the image is unknown.
 func ofApp(err error, asked, s api.InstanceSpec, appless bool) error {
 	return eachFault(err, func(e *api.Error) error {
 		switch {
@@ -46,8 +46,9 @@ func ofApp(err error, asked, s api.InstanceSpec, appless bool) error {
 	})
 }
 
-// sameApp is what a change of an instance says of its app: nothing, which leaves
-// all as it is, or the app that it is made from, which may be gone meanwhile.
+// sameApp returns the changed spec with its app filled in. A change may leave the app
+// out, which keeps all fields unchanged, or name the app that the instance was created
+// from, which may have been deleted.
 func (h *handlers) sameApp(ctx context.Context, old, s api.InstanceSpec) (api.InstanceSpec, error) {
 	switch s.App {
 	case old.App:

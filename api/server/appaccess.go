@@ -9,21 +9,21 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// sshPort is reached through the SSH gateway: a browser cannot speak to it.
+// sshPort is reached through the SSH gateway, since browsers do not support SSH.
 const sshPort = 22
 
-// AppGateway is the cluster's HTTPS gateway to what instances serve.
+// AppGateway is the cluster's HTTPS gateway to the apps of instances.
 type AppGateway interface {
-	// Domain returns the domain below which each port of each instance has its name.
+	// Domain returns the parent domain of the host names of instances' ports.
 	Domain() string
-	// Address returns where a port of an instance is, without the right to see it.
+	// Address returns the URL of an instance's port, without credentials.
 	Address(instance api.InstanceID, port uint16) string
-	// Link returns an address that lets the holder of a session or an API key in, and
-	// until when.
+	// Link returns a URL that gives the holder of a session or an API key access, and
+	// its expiry.
 	Link(ctx context.Context, holder string, instance api.InstanceID, port uint16) (url string, ends time.Time, err error)
 }
 
-// OpenInstanceApp lets the caller's browser in.
+// OpenInstanceApp returns a link that gives the caller's browser access.
 func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRequest]) (*api.AppLink, error) {
 	if h.opts.Apps == nil {
 		return nil, api.Errorf(api.CodeState, "the cluster has no app gateway").WithHint("its operator starts the nodes with --app-listen and --app-domain; use ssh -L")
@@ -42,13 +42,13 @@ func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRe
 	return &api.AppLink{URL: url, ExpiresAt: ends}, err
 }
 
-// appsOf are what an instance serves, as its app says.
+// appsOf returns what an instance serves, according to its app.
 func (h *handlers) appsOf(ctx context.Context, in api.Instance) []api.InstanceApp {
 	out := []api.InstanceApp{}
 	if h.opts.Apps == nil || in.Spec.App == "" {
 		return out
 	}
-	app, _ := stored[api.App](ctx, h.Server, api.KindApp, string(in.Spec.App)) // one that is gone says nothing
+	app, _ := stored[api.App](ctx, h.Server, api.KindApp, string(in.Spec.App)) // a deleted app has none
 	for _, p := range app.Spec.Ports {
 		if p.Port != sshPort {
 			out = append(out, api.InstanceApp{Port: p.Port, Name: p.Name, Address: h.opts.Apps.Address(api.InstanceID(in.Meta.ID), uint16(p.Port))})
@@ -57,17 +57,17 @@ func (h *handlers) appsOf(ctx context.Context, in api.Instance) []api.InstanceAp
 	return out
 }
 
-// AppAccess is what the holder of a session or an API key may reach through the app
-// gateway, by the rights that they have in the API (OpenInstanceApp).
+// AppAccess is the access of the holder of a session or an API key through the app
+// gateway, according to their rights in the API (OpenInstanceApp).
 type AppAccess struct {
 	Instance api.Instance
 	Caller   auth.Identity
 
-	since int64 // a revision from before it was looked at
+	since int64 // a store revision from before the rights were checked
 }
 
-// AdmitApp returns the access of the holder of a session or an API key that was shown
-// before.
+// AdmitApp returns the access of the holder of a session or an API key whose token was
+// presented before.
 func (s *Server) AdmitApp(ctx context.Context, holder string, instance api.InstanceID, from string) (AppAccess, error) {
 	since := s.opts.Store.Revision()
 	id, err := s.auth.Resume(ctx, holder)
@@ -77,7 +77,8 @@ func (s *Server) AdmitApp(ctx context.Context, holder string, instance api.Insta
 	return s.admitApp(ctx, AppAccess{Caller: id, since: since}, instance, from)
 }
 
-// AdmitAppToken returns the access of who shows a token. Wrong ones count as at the API.
+// AdmitAppToken returns the access of the holder of a token. Invalid tokens are counted
+// as in the API.
 func (s *Server) AdmitAppToken(ctx context.Context, token string, instance api.InstanceID, from string) (AppAccess, error) {
 	since := s.opts.Store.Revision()
 	shown := auth.Originating(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}, from)
@@ -105,14 +106,14 @@ func (s *Server) admitApp(ctx context.Context, a AppAccess, instance api.Instanc
 	return a, SSHAccess{Instance: a.Instance}.reachable()
 }
 
-// WhileApp returns a context that ends when the right does: with the session or key,
-// and with the instance's run.
+// WhileApp returns a context that is canceled when the access ends: when the session or
+// key ends, or the instance stops running on its node.
 func (s *Server) WhileApp(ctx context.Context, a AppAccess) (context.Context, context.CancelFunc, error) {
 	gone := leaves(a.Instance)
 	return s.whileHolds(ctx, auth.Identity{ExpiresAt: a.Caller.ExpiresAt, Ended: func(e api.Event) bool { return a.Caller.Ended(e) || gone(e) }}, a.since)
 }
 
-// NoteApp records in the audit trail that somebody comes to what an instance serves.
+// NoteApp records in the audit log that a user opened what an instance serves.
 func (s *Server) NoteApp(ctx context.Context, a AppAccess, from string) error {
 	note := &api.AuditNote{Actor: a.Caller.ID, Name: a.Caller.Name, Role: a.Caller.Role, From: from, Operation: "OpenInstanceApp"}
 	return s.noteEntry(ctx, a.Instance, sshGuestStatus{User: a.Caller.User, From: from}, 0, note)

@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// holderOf is the ID in a token.
+// holderOf returns the ID in a token.
 func holderOf(token string) string { return strings.Split(token, "_")[1] }
 
-// Whoever may run programs in an instance may open what it serves, with his session or
-// key, and nobody else.
+// TestWhoOpensApps checks that exactly the users who may run programs in an instance
+// may open what it serves, with a session or key.
 func TestWhoOpensApps(t *testing.T) {
 	p := newPeople(t)
 	ann, _, in := entered(t, p)
@@ -22,22 +22,22 @@ func TestWhoOpensApps(t *testing.T) {
 	link, err := ask[api.AppLink](p, ann.token, "POST", "/v1/instances/demo/app-links", api.AppLinkRequest{Port: 8888})
 	wanted(t, "link", err, "")
 	if want := "https://8888-" + strings.TrimPrefix(in.Meta.ID, "ins-") + ".apps.example.com/.basalt/enter#" + holderOf(ann.token); link.URL != want {
-		t.Errorf("link: got %s, want %s", link.URL, want)
+		t.Errorf("link = %s, want %s", link.URL, want)
 	}
 	for _, port := range []int64{0, -1, 65536} {
 		_, err := ask[api.AppLink](p, ann.token, "POST", "/v1/instances/demo/app-links", api.AppLinkRequest{Port: port})
 		wanted(t, "a port that does not exist", err, api.CodeInvalid)
 	}
 	if a, err := p.Server.AdmitApp(t.Context(), holderOf(ann.token), id, "192.0.2.7"); err != nil || a.Instance.Meta.ID != in.Meta.ID || a.Caller.Name != "ann@example.com" {
-		t.Errorf("by session: got %s of %s, %v", a.Instance.Meta.ID, a.Caller.Name, err)
+		t.Errorf("access by session = instance %s, caller %s, error %v; want %s", a.Instance.Meta.ID, a.Caller.Name, err, id)
 	}
 	if a, err := p.Server.AdmitAppToken(t.Context(), ann.token, id, "192.0.2.7"); err != nil || a.Caller.ID != holderOf(ann.token) {
-		t.Errorf("by token: got %s, %v", a.Caller.ID, err)
+		t.Errorf("access by token = caller %s, error %v; want %s", a.Caller.ID, err, holderOf(ann.token))
 	}
 	refused := func(what string, code api.Code, token string) {
 		t.Helper()
 		if _, err := p.Server.AdmitAppToken(t.Context(), token, id, "192.0.2.7"); api.CodeOf(err) != code {
-			t.Errorf("%s: got %v, want %s", what, err, code)
+			t.Errorf("access by %s: error %v, want %s", what, err, code)
 		}
 	}
 	key := func(name string, spec api.APIKeySpec, m api.Meta) string {
@@ -53,18 +53,19 @@ func TestWhoOpensApps(t *testing.T) {
 	refused("a key of other networks", api.CodeForbidden, key("far", api.APIKeySpec{Role: api.RoleMember, Networks: []string{"198.51.100.0/24"}}, ofWeb))
 	refused("another organization", api.CodeNotFound, key("other", api.APIKeySpec{Role: api.RoleAdmin}, api.Meta{Organization: p.other}))
 	if _, err := p.Server.AdmitAppToken(t.Context(), key("near", api.APIKeySpec{Role: api.RoleMember, Networks: []string{"192.0.2.0/24"}, Scopes: []string{"instances:write"}}, ofWeb), id, "192.0.2.7"); err != nil {
-		t.Errorf("a key that may: %v", err)
+		t.Errorf("access by a key from an allowed network: %v", err)
 	}
 	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceStopped})
 	refused("while it is stopped", api.CodeState, ann.token)
 	_, err = ask[api.AppLink](p, ann.token, "POST", "/v1/instances/demo/app-links", api.AppLinkRequest{Port: 8888})
 	wanted(t, "a link while it is stopped", err, api.CodeState)
 	if _, err := p.Server.AdmitApp(t.Context(), "usr-000000000001", id, ""); api.CodeOf(err) != api.CodeUnauthenticated {
-		t.Errorf("by the ID of something else: got %v, want %s", err, api.CodeUnauthenticated)
+		t.Errorf("access by the ID of a user: error %v, want %s", err, api.CodeUnauthenticated)
 	}
 }
 
-// A visit ends with the session or key that it came with, and with the instance's run.
+// TestAppsEndWithTheRight checks that access ends with the session or key, and when the
+// instance stops running.
 func TestAppsEndWithTheRight(t *testing.T) {
 	for what, end := range map[string]func(p *people, ann person, in api.Instance) *api.Error{
 		"the session": func(p *people, ann person, _ api.Instance) *api.Error {
@@ -93,19 +94,19 @@ func TestAppsEndWithTheRight(t *testing.T) {
 			}
 			defer cancel()
 			if ctx.Err() != nil {
-				t.Fatal("it ended at once")
+				t.Fatal("context of the access ended immediately, want it to last until the right ends")
 			}
 			wanted(t, "end "+what, end(p, ann, in), "")
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Minute):
-				t.Error("it goes on after a minute")
+				t.Error("access lasts for a minute after the right ended, want it to end")
 			}
 		})
 	}
 }
 
-// Who came is in the audit trail.
+// TestAppsAreRecorded checks that access is recorded in the audit log.
 func TestAppsAreRecorded(t *testing.T) {
 	p := newPeople(t)
 	ann, _, in := entered(t, p)
@@ -119,11 +120,12 @@ func TestAppsAreRecorded(t *testing.T) {
 	trail, fault := ask[api.AuditEventList](p, p.Token, "GET", "/v1/audit-events?limit=1", nil)
 	wanted(t, "audit events", fault, "")
 	if len(trail.Items) != 1 || trail.Items[0].Operation != "OpenInstanceApp" || trail.Items[0].Name != "ann@example.com" || trail.Items[0].From != "192.0.2.7" {
-		t.Errorf("audit trail: got %+v, want that ann@example.com opened it from 192.0.2.7", trail.Items)
+		t.Errorf("audit log = %+v, want one event by ann@example.com from 192.0.2.7", trail.Items)
 	}
 }
 
-// An instance's app says what it serves; port 22 is the SSH gateway's.
+// TestConnectionNamesApps checks that the apps of an instance are those of its app,
+// without port 22, which is reached through the SSH gateway.
 func TestConnectionNamesApps(t *testing.T) {
 	p := newPeople(t)
 	ann := p.member(t, "ann@example.com")
@@ -135,6 +137,6 @@ func TestConnectionNamesApps(t *testing.T) {
 	wanted(t, "connection", err, "")
 	want := api.InstanceApp{Port: 8888, Name: "JupyterLab", Address: servertest.Apps{}.Address(api.InstanceID(in.Meta.ID), 8888)}
 	if c.AppDomain != "apps.example.com" || len(c.Apps) != 1 || c.Apps[0] != want {
-		t.Errorf("connection: got domain %q, apps %+v, want %+v", c.AppDomain, c.Apps, want)
+		t.Errorf("connection has domain %q and apps %+v, want apps.example.com and %+v", c.AppDomain, c.Apps, want)
 	}
 }

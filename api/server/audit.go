@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// audited is the store with a note in each batch of who asked for it.
+// audited wraps the store and adds a note about the caller to each batch.
 type audited struct{ Store }
 
 func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
@@ -18,8 +18,8 @@ func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return s.Store.Apply(ctx, b)
 }
 
-// ListAuditEvents pages through what was changed in the caller's organization,
-// or everywhere for an operator.
+// ListAuditEvents pages through the changes in the caller's organization, or in all
+// organizations for an operator.
 func (h *handlers) ListAuditEvents(ctx context.Context, r in[api.ListAuditEventsParams, none]) (*api.AuditEventList, error) {
 	q := api.AuditQuery{Newest: !r.Params.Oldest, Limit: r.Params.Limit}
 	if q.Limit == 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Who, what and when narrow the trail, and nobody sees more of it by them.
+// TestAuditFilters checks that filters by actor, operation and time narrow the result,
+// and never show more than the caller may see.
 func TestAuditFilters(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -48,7 +49,7 @@ func TestAuditFilters(t *testing.T) {
 		{p.Token, url.Values{"actor": {"\xff\xfe"}}, ""},
 	} {
 		if got := strings.Join(seen(c.key, c.q), ", "); got != c.want {
-			t.Errorf("%s: %q, want %q", c.q.Encode(), got, c.want)
+			t.Errorf("events of filter %s = %q, want %q", c.q.Encode(), got, c.want)
 		}
 	}
 	for _, bad := range []string{
@@ -58,15 +59,15 @@ func TestAuditFilters(t *testing.T) {
 	} {
 		rec := p.call(http.MethodGet, "/v1/audit-events?"+bad, p.Token, "")
 		if rec.Code != http.StatusBadRequest {
-			t.Errorf("%.60s: %d %s", bad, rec.Code, rec.Body)
+			t.Errorf("filter %.60s: %d %s, want 400", bad, rec.Code, rec.Body)
 		}
 	}
-	// A place past the end, or before the beginning, is an end.
+	// A position after the end, or before the beginning, gives an empty page.
 	for _, far := range []string{"continue=9223372036854775807&oldest=true", "continue=1"} {
 		var list api.AuditEventList
 		rec := p.call(http.MethodGet, "/v1/audit-events?"+far, p.Token, "")
 		if err := json.Unmarshal(rec.Body.Bytes(), &list); err != nil || rec.Code != http.StatusOK || len(list.Items) != 0 || list.Continue != "" {
-			t.Errorf("%s: %d %s", far, rec.Code, rec.Body)
+			t.Errorf("events after %s: %d %s, want an empty page", far, rec.Code, rec.Body)
 		}
 	}
 }

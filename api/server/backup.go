@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// backupSpec turns names into ids, fills in the volume's size and validates.
+// backupSpec replaces names with IDs, fills in the volume's size and validates.
 func (h *handlers) backupSpec(ctx context.Context, m api.Meta, old *api.Backup, s api.BackupSpec) (api.BackupSpec, error) {
 	if old != nil {
 		return h.sameBackup(ctx, *old, s)
@@ -24,8 +24,8 @@ func (h *handlers) backupSpec(ctx context.Context, m api.Meta, old *api.Backup, 
 	return s, nil
 }
 
-// sameBackup is all that a change may say: what the backup was made of and where it
-// lies, by name or id.
+// sameBackup checks a change, which may only repeat the volume and the target, by name
+// or ID.
 func (h *handlers) sameBackup(ctx context.Context, old api.Backup, s api.BackupSpec) (api.BackupSpec, error) {
 	if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {
 		s.Volume = api.VolumeID(v.Meta.ID)
@@ -37,8 +37,8 @@ func (h *handlers) sameBackup(ctx context.Context, old api.Backup, s api.BackupS
 	return s, api.ChangeBackup(old.Spec, s)
 }
 
-// DeleteBackup deletes one that nothing uses. With forget it is gone from the
-// cluster at once, and what is in the target stays there.
+// DeleteBackup deletes a backup that nothing uses. With forget the object is removed at
+// once, and the data in the target is kept.
 func (h *handlers) DeleteBackup(ctx context.Context, r in[api.DeleteBackupParams, none]) (*api.Backup, error) {
 	if r.Params.Forget {
 		b, err := h.forgetBackup(ctx, r.ID)
@@ -48,7 +48,8 @@ func (h *handlers) DeleteBackup(ctx context.Context, r in[api.DeleteBackupParams
 	return &o, err
 }
 
-// forgetBackup takes the agent's finalizer off, which waits for a target.
+// forgetBackup removes the agent's finalizer, which would otherwise wait for the
+// target.
 func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, err error) {
 	if who(ctx).Role != api.RoleOperator {
 		return b, api.Errorf(api.CodeForbidden, "only an operator may forget a backup and leave its data in the target").

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A backup whose target never comes back can be forgotten: by an operator, and
-// not while it is being made.
+// TestForgetBackup checks that an operator can forget a backup whose target is lost,
+// but not while it is being created.
 func TestForgetBackup(t *testing.T) {
 	w := newNetworkWorld(t)
 	ctx := t.Context()

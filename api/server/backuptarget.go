@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// backupTargetSpec makes a password where there is none, validates, and seals
-// what is secret.
+// backupTargetSpec generates a password if there is none, validates, and seals the
+// secrets.
 func (h *handlers) backupTargetSpec(ctx context.Context, _ api.Meta, old *api.BackupTarget, s api.BackupTargetSpec) (api.BackupTargetSpec, error) {
 	if old != nil {
 		return h.changedTargetSpec(ctx, old.Spec, s)
@@ -22,8 +22,8 @@ func (h *handlers) backupTargetSpec(ctx context.Context, _ api.Meta, old *api.Ba
 	return eachSecret(s, func(secret string) (string, error) { return h.opts.Secrets.Seal(ctx, secret) })
 }
 
-// changedTargetSpec is the new spec. What is secret and stays the same keeps its
-// seal, so that a file that is applied again changes nothing.
+// changedTargetSpec returns the new spec. An unchanged secret keeps its sealed form, so
+// that applying a file again changes nothing.
 func (h *handlers) changedTargetSpec(ctx context.Context, old, s api.BackupTargetSpec) (api.BackupTargetSpec, error) {
 	if h.opts.Secrets == nil {
 		return api.ChangeBackupTarget(old, s)
@@ -48,7 +48,7 @@ func (h *handlers) changedTargetSpec(ctx context.Context, old, s api.BackupTarge
 	})
 }
 
-// eachSecret is the spec with its secrets, where it has any, as f makes them.
+// eachSecret returns the spec with f applied to each secret that is set.
 func eachSecret(s api.BackupTargetSpec, f func(string) (string, error)) (api.BackupTargetSpec, error) {
 	secrets := []*string{&s.Password}
 	if s.S3 != nil {

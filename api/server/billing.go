@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// PreviewInvoice answers what an organization's usage costs.
+// PreviewInvoice returns the costs of an organization's usage.
 func (h *handlers) PreviewInvoice(ctx context.Context, r in[api.PreviewInvoiceParams, none]) (*api.InvoicePreview, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
@@ -22,7 +22,7 @@ func (h *handlers) PreviewInvoice(ctx context.Context, r in[api.PreviewInvoicePa
 	return &preview, err
 }
 
-// ListCosts pages through what an organization's usage costs.
+// ListCosts pages through the costs of an organization's usage.
 func (h *handlers) ListCosts(ctx context.Context, r in[api.ListCostsParams, none]) (*api.CostPage, error) {
 	p := r.Params
 	org, err := h.payer(ctx, p.Organization, p.From, p.To)
@@ -35,7 +35,7 @@ func (h *handlers) ListCosts(ctx context.Context, r in[api.ListCostsParams, none
 	return &page, err
 }
 
-// ExplainInvoice answers what a line is made of.
+// ExplainInvoice returns the usage behind an invoice line.
 func (h *handlers) ExplainInvoice(ctx context.Context, r in[api.ExplainInvoiceParams, none]) (*api.InvoiceExplanation, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *handlers) ExplainInvoice(ctx context.Context, r in[api.ExplainInvoicePa
 	return &e, err
 }
 
-// ListUsage pages through sums of use.
+// ListUsage pages through sums of usage.
 func (h *handlers) ListUsage(ctx context.Context, r in[api.ListUsageParams, none]) (*api.UsagePage, error) {
 	p := r.Params
 	org, project, err := h.scopeOfList(ctx, api.KindUsageRecord, p.Organization, p.Project)
@@ -68,7 +68,7 @@ func (h *handlers) ListUsage(ctx context.Context, r in[api.ListUsageParams, none
 	return &page, err
 }
 
-// ExportUsage streams use as CSV.
+// ExportUsage streams usage as CSV.
 func (h *handlers) ExportUsage(ctx context.Context, r in[api.ExportUsageParams, none]) (*exportResponse, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
@@ -89,8 +89,8 @@ type exportResponse struct {
 	format   api.ExportFormat
 }
 
-// write sends it; what fails in the middle breaks the
-// connection, so that half a file is not taken for a whole one.
+// write sends the response. An error after the first bytes closes the connection, so
+// that the client does not take a partial file for a complete one.
 func (e exportResponse) write(w http.ResponseWriter) error {
 	first := &firstWrite{w: w, mime: "text/csv; charset=utf-8"}
 	err := e.billing.Export(e.ctx, e.org, e.from, e.to, e.format, first)
@@ -100,8 +100,8 @@ func (e exportResponse) write(w http.ResponseWriter) error {
 	return err
 }
 
-// payer is the organization whose use of a period is asked for: the key's own
-// unless it is named.
+// payer returns the organization whose usage of a period is requested: the one named,
+// or the key's own.
 func (h *handlers) payer(ctx context.Context, ref string, from, to time.Time) (api.OrganizationID, error) {
 	if ref = cmp.Or(ref, who(ctx).Org); ref == "" {
 		return "", api.Errorf(api.CodeInvalid, "an organization is required").At("organization").WithHint("name an organization")

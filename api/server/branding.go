@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// branding as it is; revision 0: nobody has changed it yet.
+// branding returns the stored branding; revision 0 means that it was never changed.
 func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindBranding, api.BrandingID)
 	if api.CodeOf(err) == api.CodeNotFound {
@@ -21,7 +21,7 @@ func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
 	return api.Decode[api.StoredBranding](o)
 }
 
-// rebrand writes it, if nobody else did since revision.
+// rebrand writes the branding, unless it was changed since revision.
 func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.BrandingSpec) (api.Branding, error) {
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
@@ -36,14 +36,14 @@ func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.Brandin
 	return b.Shown(), err
 }
 
-// GetBranding is for everybody: who is to sign in sees it.
+// GetBranding needs no authentication, since the sign-in page shows the branding.
 func (h *handlers) GetBranding(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
 	b, err := h.branding(ctx)
 	shown := b.Shown()
 	return &shown, err
 }
 
-// UpdateBranding changes all but the logo.
+// UpdateBranding replaces the branding except the logo.
 func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding]) (*api.Branding, error) {
 	if err := api.ValidateBranding(*r.Body); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding])
 	return &b, err
 }
 
-// GetLogo is for everybody too.
+// GetLogo needs no authentication either.
 func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error) {
 	b, err := h.branding(ctx)
 	switch {
@@ -69,10 +69,11 @@ func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error)
 	return (*logo)(&b.Spec.Logo), nil
 }
 
-// logo is a picture and nothing else, whatever a browser would make of it.
+// logo is a PNG, sent with headers that stop browsers from treating it as anything
+// else.
 type logo []byte
 
-// write sends it.
+// write sends the logo.
 func (l logo) write(w http.ResponseWriter) error {
 	header := w.Header()
 	header.Set("Content-Type", "image/png")
@@ -85,9 +86,9 @@ func (l logo) write(w http.ResponseWriter) error {
 	return err
 }
 
-// PutLogo replaces it.
+// PutLogo replaces the logo.
 func (h *handlers) PutLogo(ctx context.Context, r in[none, stream]) (*api.Branding, error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, api.MaxLogoBytes+1)) // CleanLogo refuses more
+	raw, err := io.ReadAll(io.LimitReader(r.Body, api.MaxLogoBytes+1)) // CleanLogo refuses larger ones
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (h *handlers) PutLogo(ctx context.Context, r in[none, stream]) (*api.Brandi
 	return &b, err
 }
 
-// DeleteLogo goes back to the portal's own.
+// DeleteLogo restores the portal's default logo.
 func (h *handlers) DeleteLogo(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
 	b, err := h.newLogo(ctx, nil)
 	return &b, err

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// call answers a request's status, headers and body.
+// call sends a request and returns the response's status, headers and body.
 func call(t *testing.T, method, url, token, body string) (int, http.Header, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -40,39 +40,39 @@ func call(t *testing.T, method, url, token, body string) (int, http.Header, []by
 	return resp.StatusCode, resp.Header, raw
 }
 
-// Anybody reads branding, operators write it, and two of them do not overwrite
-// each other; the logo is a picture and nothing else.
+// TestBranding checks that everybody may read the branding and operators may write it,
+// that concurrent changes conflict, and that the logo is served as a picture only.
 func TestBranding(t *testing.T) {
 	e := servertest.Start(t, nil)
 	at := e.URL + "/v1/branding"
 	read := func(raw []byte) (b api.Branding) {
 		t.Helper()
 		if err := json.Unmarshal(raw, &b); err != nil {
-			t.Fatalf("%v: %s", err, raw)
+			t.Fatalf("decode branding %s: %v", raw, err)
 		}
 		return b
 	}
 	if status, _, raw := call(t, "GET", at, "", ""); status != 200 || read(raw) != (api.Branding{}) {
-		t.Fatalf("%d %s", status, raw)
+		t.Fatalf("branding before any change: %d %s, want 200 and empty", status, raw)
 	}
 	if status, _, raw := call(t, "PUT", at, e.Token, `{"revision":7,"productName":"Other"}`); status != 409 || !strings.Contains(string(raw), `"code":"conflict"`) {
-		t.Errorf("a change of revision 7 where nobody has changed it: %d %s, want 409", status, raw)
+		t.Errorf("change of revision 7 before any change: %d %s, want 409", status, raw)
 	}
 	if status, _, _ := call(t, "GET", at+"/logo", "", ""); status != 404 {
-		t.Errorf("a logo before there is one: %d", status)
+		t.Errorf("logo before any upload: %d, want 404", status)
 	}
 	if status, _, _ := call(t, "PUT", at, "", `{"productName":"x"}`); status != 401 {
-		t.Errorf("nobody has changed it: %d", status)
+		t.Errorf("change without a token: %d, want 401", status)
 	}
 	status, _, raw := call(t, "PUT", at, e.Token, `{"productName":"Example Cloud","accentColor":"#0b5cad"}`)
 	if status != 200 || read(raw).ProductName != "Example Cloud" || read(raw).Revision == 0 {
-		t.Fatalf("%d %s", status, raw)
+		t.Fatalf("first change: %d %s, want 200 and the new branding", status, raw)
 	}
 	if status, _, raw := call(t, "PUT", at, e.Token, `{"productName":"as if it were new"}`); status != 409 {
-		t.Errorf("an old form was taken: %d %s", status, raw)
+		t.Errorf("change without the current revision: %d %s, want 409", status, raw)
 	}
 	if status, _, raw := call(t, "PUT", at, e.Token, `{"accentColor":"#ffcc00"}`); status != 400 || !bytes.Contains(raw, []byte(`"accentColor"`)) {
-		t.Errorf("%d %s", status, raw)
+		t.Errorf("change to an accent color with low contrast: %d %s, want 400", status, raw)
 	}
 
 	var picture bytes.Buffer
@@ -81,29 +81,29 @@ func TestBranding(t *testing.T) {
 	}
 	for _, bad := range []string{"", `<svg xmlns="http://www.w3.org/2000/svg"/>`, strings.Repeat("x", api.MaxLogoBytes+1)} {
 		if status, _, raw := call(t, "PUT", at+"/logo", e.Token, bad); status != 400 {
-			t.Errorf("%.20q: %d %s", bad, status, raw)
+			t.Errorf("upload of logo %.20q: %d %s, want 400", bad, status, raw)
 		}
 	}
 	status, _, raw = call(t, "PUT", at+"/logo", e.Token, picture.String())
 	with := read(raw)
 	if status != 200 || with.Logo == "" || with.ProductName != "Example Cloud" {
-		t.Fatalf("%d %s", status, raw)
+		t.Fatalf("branding after the logo was uploaded: %d %s, want 200 with a logo and the product name", status, raw)
 	}
 	status, header, raw := call(t, "GET", at+"/logo", "", "")
 	if _, err := png.Decode(bytes.NewReader(raw)); err != nil || status != 200 {
-		t.Errorf("%d, %v", status, err)
+		t.Errorf("logo: status %d, decode error %v; want a PNG", status, err)
 	}
 	for k, v := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"} {
 		if header.Get(k) != v {
-			t.Errorf("%s: %q", k, header.Get(k))
+			t.Errorf("header %s of the logo = %q, want %q", k, header.Get(k), v)
 		}
 	}
 	_, _, raw = call(t, "PUT", at, e.Token, `{"revision":`+jsonNumber(with.Revision)+`,"productName":"Other"}`)
 	if b := read(raw); b.Logo != with.Logo || b.ProductName != "Other" || b.AccentColor != "" {
-		t.Errorf("%s", raw)
+		t.Errorf("branding after a change = %s, want the new name, the same logo and no accent color", raw)
 	}
 	if status, _, raw := call(t, "DELETE", at+"/logo", e.Token, ""); status != 200 || read(raw).Logo != "" || read(raw).ProductName != "Other" {
-		t.Errorf("%d %s", status, raw)
+		t.Errorf("deletion of the logo: %d %s, want 200 without a logo", status, raw)
 	}
 }
 
@@ -112,7 +112,8 @@ func jsonNumber(n int64) string {
 	return string(raw)
 }
 
-// A reseller is answered its own revenue, whatever it asks.
+// TestRevenueIsTheSellers checks that a reseller gets its own revenue, whatever the
+// request names.
 func TestRevenueIsTheSellers(t *testing.T) {
 	w := newWorld(t)
 	at := w.URL + "/v1/revenue?from=2026-03-01T00:00:00Z&to=2026-04-01T00:00:00Z"
@@ -123,10 +124,10 @@ func TestRevenueIsTheSellers(t *testing.T) {
 		status, _, raw := call(t, "GET", at, token, "")
 		var p api.RevenuePage
 		if err := json.Unmarshal(raw, &p); err != nil || status != 200 || len(p.Items) != 1 || p.Items[0].Key != want {
-			t.Errorf("%d %s", status, raw)
+			t.Errorf("revenue: %d %s, want one item with key %s", status, raw, want)
 		}
 	}
 	if status, _, raw := call(t, "GET", at+"&by=day", w.Token, ""); status != 400 {
-		t.Errorf("%d %s", status, raw)
+		t.Errorf("revenue by day: %d %s, want 400", status, raw)
 	}
 }

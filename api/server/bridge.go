@@ -16,30 +16,33 @@ import (
 )
 
 const (
-	// maxConsoleMessage is what one message from a console's or shell's user may hold.
+	// maxConsoleMessage limits one message from the client of a console or shell, in
+	// bytes.
 	maxConsoleMessage = api.MaxShellMessage
-	// maxBridges is how many consoles and screens of one instance are open at
-	// once: each is a connection, two buffers and, for a screen, QEMU's work.
+	// maxBridges limits the open consoles and screens of one instance: each takes a
+	// connection, two buffers and, for a screen, CPU time of QEMU.
 	maxBridges = 8
 
-	// whyProtocol is the subprotocol of clients that are told by an empty message
-	// that there is a console, or by the close frame why there is none: 4000 and the
-	// HTTP status, and the message.
+	// whyProtocol is the subprotocol of clients that want to know why a console is
+	// refused. They receive an empty message if the console is open, and otherwise a
+	// close frame whose code is 4000 plus the HTTP status, with the message as reason.
 	whyProtocol = "basalt"
 	whyCode     = 4000
-	// binaryProtocol is what VNC's websocket bridges have always asked for.
+	// binaryProtocol is the subprotocol that VNC clients over websockets request.
 	binaryProtocol = "binary"
-	// maxReason of a close frame, RFC 6455 section 5.5 less the code.
+	// maxReason limits the reason of a close frame (RFC 6455, section 5.5, less the
+	// code).
 	maxReason = 123
 )
 
-// bridges counts what is open, by instance.
+// bridges counts the open bridges of each instance.
 type bridges struct {
 	mu   sync.Mutex // guards open
 	open map[api.InstanceID]int
 }
 
-// enter is called before one is opened, leave when it is closed.
+// enter reserves a bridge of the instance. The caller must call leave when it is
+// closed.
 func (b *bridges) enter(id api.InstanceID) (leave func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,16 +62,16 @@ func (b *bridges) enter(id api.InstanceID) (leave func(), err error) {
 	}), nil
 }
 
-// bridge between a websocket and an instance's console or screen.
+// bridge connects a websocket to an instance's console or screen.
 type bridge struct {
-	ctx     context.Context // ends with the key or session; the request's own does not
+	ctx     context.Context // ends with the key or session, unlike the request's own context
 	request *http.Request
 	far     io.ReadWriteCloser
 	leave   func()
-	failure *api.Error // there is no far side, and the client is told so by the end
+	failure *api.Error // why the far side could not be opened, sent in the close frame
 }
 
-// run until one side ends it. A browser's page from elsewhere cannot open it:
+// run copies data until one side closes. Pages of other origins cannot open a bridge:
 // Accept checks Origin.
 func (b bridge) run(w http.ResponseWriter) error {
 	if b.failure == nil {
@@ -82,7 +85,7 @@ func (b bridge) run(w http.ResponseWriter) error {
 	defer func() { _ = ws.CloseNow() }()
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	// A guest that does not read holds a write for as long as it likes.
+	// A guest that does not read blocks a write without a time limit.
 	stop := context.AfterFunc(ctx, func() { _ = b.far.Close() })
 	defer stop()
 	go func() {
@@ -102,9 +105,9 @@ func (b bridge) run(w http.ResponseWriter) error {
 	}
 }
 
-// accept makes a connection a websocket, and tells a client that wants to know that
-// there is something behind it. Nil: there is no websocket, for the error's reason, or
-// the client has been told the failure by its end.
+// accept upgrades the connection to a websocket and, with whyProtocol, sends the
+// initial empty message. The connection is nil if the upgrade failed, with the error,
+// or if the failure was sent in the close frame.
 func accept(ctx context.Context, w http.ResponseWriter, r *http.Request, failure *api.Error) (*websocket.Conn, error) {
 	h := &handshake{ResponseWriter: w}
 	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{Subprotocols: []string{whyProtocol, binaryProtocol}})
@@ -126,11 +129,11 @@ func accept(ctx context.Context, w http.ResponseWriter, r *http.Request, failure
 	return ws, nil
 }
 
-// handshake answers a request for a websocket. A refusal is kept, to be answered as
-// every other error is.
+// handshake is the response to an upgrade request. A refusal is recorded instead of
+// sent, so that it can be answered like every other error.
 type handshake struct {
 	http.ResponseWriter
-	refused int // the status; 0: it was not refused
+	refused int // the status; 0: not refused
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -150,10 +153,10 @@ func (h *handshake) Write(text []byte) (int, error) {
 	return h.ResponseWriter.Write(text)
 }
 
-// Unwrap is for who looks for a http.Hijacker.
+// Unwrap allows finding the http.Hijacker.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// failure is why there is no websocket; nil: there is no connection any more either.
+// failure returns why the upgrade was refused, or nil if the connection is lost.
 func (h *handshake) failure(r *http.Request) error {
 	h.Header().Del("Connection")
 	h.Header().Del("Upgrade")
@@ -168,7 +171,7 @@ func (h *handshake) failure(r *http.Request) error {
 	return api.Errorf(api.CodeInvalid, "this path is a websocket, but the request is not a valid upgrade").WithHint("see RFC 6455, section 4.1")
 }
 
-// why there is no console, as a close frame says it.
+// why returns the code and reason of the close frame for an error.
 func why(e *api.Error) (websocket.StatusCode, string) {
 	reason := e.Message
 	for len(reason) > maxReason {

@@ -16,7 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// dial as a browser's page does, which is told by the end why there is nothing.
+// dial connects like a page in a browser, which learns only from the close frame why
+// there is no console.
 func (w *world) dial(ctx context.Context, t *testing.T, token, path string) *websocket.Conn {
 	t.Helper()
 	ws, _, err := websocket.Dial(ctx, w.URL+path, &websocket.DialOptions{
@@ -44,25 +45,24 @@ func TestScreen(t *testing.T) {
 	defer conn.Close()
 	version := make([]byte, 12)
 	if _, err := io.ReadFull(conn, version); err != nil || string(version) != "RFB 003.008\n" {
-		t.Errorf("it says %q, %v", version, err)
+		t.Errorf("screen sends %q, %v; want the RFB version", version, err)
 	}
 	if _, err := conn.Write(version); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(conn, version); err != nil || string(version) != "RFB 003.008\n" {
-		t.Errorf("it hears %q, %v", version, err)
+		t.Errorf("screen receives %q, %v; want the RFB version", version, err)
 	}
 	_, err = w.as(api.RoleViewer, w.acme, w.web).Screen(ctx, in.Meta.ID)
 	wantErr(t, err, api.CodeForbidden, "")
 	w.Node.HangUp()
 	if _, err := io.Copy(io.Discard, conn); err != nil {
-		t.Errorf("the instance stops: %v, want the end", err)
+		t.Errorf("read after the instance stopped: %v, want the end of the stream", err)
 	}
 }
 
-// One instance has eight consoles and screens open at once, whoever has them;
-// one that closes makes room.
-// Who does not ask for a websocket, or may not, is told as everywhere else.
+// TestNoWebsocket checks that a request without a valid upgrade, or without the right
+// to, gets an ordinary error.
 func TestNoWebsocket(t *testing.T) {
 	w := newWorld(t)
 	in := must(t, ret(w.instance(w.op, "demo"))).v
@@ -93,12 +93,14 @@ func TestNoWebsocket(t *testing.T) {
 		}
 	}
 	if conn, err := w.op.Screen(t.Context(), in.Meta.ID); err != nil {
-		t.Errorf("none of them is open, and another: %v", err)
+		t.Errorf("open a screen after the refused ones: %v", err)
 	} else {
 		_ = conn.Close()
 	}
 }
 
+// TestOpenConsolesAreLimited checks that one instance has at most eight consoles and
+// screens open, and that closing one allows another.
 func TestOpenConsolesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	in, err := w.instance(w.op, "demo")
@@ -124,11 +126,11 @@ func TestOpenConsolesAreLimited(t *testing.T) {
 	wantErr(t, err, api.CodeInUse, "")
 	_, _, err = w.dial(ctx, t, w.Token, "/v1/instances/"+in.Meta.ID+"/vnc").Read(ctx)
 	if e := (websocket.CloseError{}); !errors.As(err, &e) || e.Code != 4409 || !strings.Contains(e.Reason, "8 consoles and screens") {
-		t.Errorf("a page is told %v", err)
+		t.Errorf("page that opens too many consoles gets %v, want close code 4409 with the reason", err)
 	}
 	_, _, err = w.dial(ctx, t, w.Token, "/v1/instances/ins-000000000000/console").Read(ctx)
 	if e := (websocket.CloseError{}); !errors.As(err, &e) || e.Code != 4404 {
-		t.Errorf("of an instance that is not there a page is told %v", err)
+		t.Errorf("page that opens the console of a missing instance gets %v, want close code 4404", err)
 	}
 	_ = open[0].Close()
 	for ; ; time.Sleep(10 * time.Millisecond) {
@@ -138,12 +140,13 @@ func TestOpenConsolesAreLimited(t *testing.T) {
 			break
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("one has closed, and there is no room: %v", err)
+			t.Fatalf("open a console after another was closed: %v", err)
 		}
 	}
 }
 
-// A console ends with the session that opened it.
+// TestConsoleEndsWithItsSession checks that a console is closed with the session that
+// opened it.
 func TestConsoleEndsWithItsSession(t *testing.T) {
 	w := newWorld(t)
 	in, err := w.instance(w.op, "demo")
@@ -163,17 +166,17 @@ func TestConsoleEndsWithItsSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, first, err := ws.Read(ctx); err != nil || len(first) != 0 {
-			t.Fatalf("%s: a page is told %q, %v, want an empty message: there is one", path, first, err)
+			t.Fatalf("first message of %s = %q, %v; want an empty one", path, first, err)
 		}
 		if _, _, err := ws.Read(ctx); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("read from %s: %v", path, err)
 		}
 		must(t, ret(connect(t, w.Env, session.Token).Logout(ctx)))
 		for err == nil {
 			_, _, err = ws.Read(ctx)
 		}
 		if ctx.Err() != nil {
-			t.Errorf("the %s went on", path)
+			t.Errorf("the %s stays open after its session ended, want it closed", path)
 		}
 		err = nil
 	}

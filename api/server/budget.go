@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// budgetSpec turns the project's name into its id and validates. A seller's
-// budget is not his customer's to change.
+// budgetSpec replaces the project's name with its ID and validates. A customer cannot
+// change a budget that its seller created.
 func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budget, s api.BudgetSpec) (api.BudgetSpec, error) {
 	var old api.BudgetSpec
 	if before != nil {

@@ -12,7 +12,7 @@ func cephClusterSpec(_ context.Context, m api.Meta, _ *api.CephCluster, s api.Ce
 	return s, api.ValidateCephCluster(m.Name, s)
 }
 
-// cephClusterDeleted refuses one that is switched on.
+// cephClusterDeleted refuses to delete an enabled Ceph cluster.
 func cephClusterDeleted(_ context.Context, c api.CephCluster) ([]api.Command, error) {
 	if c.Spec.Enabled {
 		return nil, api.Errorf(api.CodeState, "cannot delete the Ceph cluster: it is enabled, want disabled").WithHint("basalt ceph disable")

@@ -11,10 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// maxPaymentEvent is the most of an event that is read, in bytes.
+// maxPaymentEvent limits the size of an event from the payment provider, in bytes.
 const maxPaymentEvent = 256 << 10
 
-// paymentSettings are the cluster's; revision 0: nobody has changed them yet.
+// paymentSettings returns the stored settings; revision 0 means that they were never
+// changed.
 func (h *handlers) paymentSettings(ctx context.Context, id string) (api.StoredPaymentSettings, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindPaymentSettings, id)
 	if err != nil && api.CodeOf(err) == api.CodeNotFound {
@@ -26,7 +27,7 @@ func (h *handlers) paymentSettings(ctx context.Context, id string) (api.StoredPa
 	return api.Decode[api.StoredPaymentSettings](o)
 }
 
-// GetPaymentSettings returns all but the secrets.
+// GetPaymentSettings returns everything except the secrets.
 func (h *handlers) GetPaymentSettings(ctx context.Context, _ in[none, none]) (*api.PaymentSettings, error) {
 	s, err := h.paymentSettings(ctx, api.PaymentSettingsID)
 	if err != nil {
@@ -37,8 +38,8 @@ func (h *handlers) GetPaymentSettings(ctx context.Context, _ in[none, none]) (*a
 	return &shown, err
 }
 
-// UpdatePaymentSettings changes all of it; a secret that is not given stays. The
-// provider is asked at once, however often it has failed.
+// UpdatePaymentSettings replaces the settings; a secret that is left out is kept. It
+// also resets the backoff, so that the provider is contacted at once.
 func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.PaymentSettings]) (*api.PaymentSettings, error) {
 	old, err := h.paymentSettings(ctx, api.PaymentSettingsID)
 	if err != nil {
@@ -77,8 +78,8 @@ func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.Pay
 	return &shown, err
 }
 
-// cards are what an organization may pay by card; nil: it may not. A reseller's
-// customer pays the reseller, whose account the cluster's is not.
+// cards returns the limits of an organization's card payments, or nil if it cannot pay
+// by card. A reseller's customer pays the reseller, not the cluster's account.
 func (h *handlers) cards(ctx context.Context, org api.Organization) (*api.CardPayments, error) {
 	if h.opts.Payments == nil || org.Spec.Parent != "" {
 		return nil, nil
@@ -90,8 +91,8 @@ func (h *handlers) cards(ctx context.Context, org api.Organization) (*api.CardPa
 	return &api.CardPayments{MinMicros: s.Spec.MinMicros, MaxMicros: s.Spec.MaxMicros}, nil
 }
 
-// CreateCheckout begins a payment by card. The object is there before the provider is
-// asked: again with the same key it asks for the same page.
+// CreateCheckout begins a card payment. The object is stored before the provider is
+// contacted, so that a retry with the same key requests the same page.
 func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutParams, api.Checkout]) (*api.Checkout, error) {
 	if err := api.ValidateLabels(r.Body.Meta.Labels); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	if err != nil {
 		return nil, err
 	}
-	made, err := h.opts.Store.Get(ctx, api.KindCheckout, id) // as it is now, also for one that was made before
+	made, err := h.opts.Store.Get(ctx, api.KindCheckout, id) // the current state, also of a checkout that an earlier attempt created
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	return &c, nil
 }
 
-// checkoutSpec is what is asked for, with what was left out.
+// checkoutSpec returns the requested spec with defaults for what was left out.
 func (h *handlers) checkoutSpec(ctx context.Context, org api.Organization, s api.CheckoutSpec) (api.CheckoutSpec, error) {
 	cards, err := h.cards(ctx, org)
 	switch {
@@ -157,8 +158,9 @@ func (h *handlers) checkoutSpec(ctx context.Context, org api.Organization, s api
 	return s, nil
 }
 
-// putCheckout writes one unless too many are open, and returns its id: with the batch of
-// before, the id of before. The lock is this node's: of several, each may let one more in.
+// putCheckout stores a checkout unless too many are open, and returns its ID; a
+// repeated batch returns the same ID. The lock is local, so concurrent requests on
+// several nodes may exceed the limit by one each.
 func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.Batch) (string, error) {
 	h.checkouts.Lock()
 	defer h.checkouts.Unlock()
@@ -182,7 +184,7 @@ func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.
 	return out[0].Meta.ID, nil
 }
 
-// openInvoice fills in what is left of an invoice.
+// openInvoice fills in the unpaid amount of an invoice.
 func openInvoice(s api.CheckoutSpec, w api.Wallet) (api.CheckoutSpec, error) {
 	for _, o := range w.Open {
 		if o.Invoice != s.Invoice && o.Number != string(s.Invoice) {
@@ -197,8 +199,8 @@ func openInvoice(s api.CheckoutSpec, w api.Wallet) (api.CheckoutSpec, error) {
 	return s, api.Errorf(api.CodeNotFound, "no such invoice is to be paid").At("spec.invoice").WithHint("the wallet lists the invoices that are open")
 }
 
-// ReceivePaymentEvent hands on what the payment provider sent, byte by byte: its
-// signature is of the body as it came.
+// ReceivePaymentEvent passes on the exact bytes that the payment provider sent, since
+// its signature covers them.
 func (h *handlers) ReceivePaymentEvent(ctx context.Context, r in[none, stream]) (*api.PaymentEventReceipt, error) {
 	request := auth.Request(ctx)
 	if err := mediaType(request, jsonType); err != nil {

@@ -12,7 +12,7 @@ import (
 
 const cardKey, cardSecret = "sk_test_0123456789abcdef", "whsec_0123456789abcdef"
 
-// cardsOn has the cluster take cards.
+// cardsOn enables card payments in the cluster.
 func cardsOn(p *people) api.PaymentSettings {
 	p.t.Helper()
 	s, err := ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", api.PaymentSettings{Enabled: true, SecretKey: cardKey, WebhookSecret: cardSecret,
@@ -21,28 +21,29 @@ func cardsOn(p *people) api.PaymentSettings {
 	return s
 }
 
-// Operators set up payments; the secrets are kept, and shown to nobody.
+// TestPaymentSettings checks that operators configure payments, and that secrets are
+// kept and never shown.
 func TestPaymentSettings(t *testing.T) {
 	p := newPeople(t)
 	before, err := ask[api.PaymentSettings](p, p.Token, "GET", "/v1/payment-settings", nil)
 	wanted(t, "read", err, "")
 	if before.Enabled || before.Revision != 0 || before.MinMicros != 5_000_000 {
-		t.Errorf("settings before there are any: %+v", before)
+		t.Errorf("settings before any change = %+v, want disabled with defaults", before)
 	}
 	s := cardsOn(p)
 	if s.SecretKey+s.WebhookSecret != "" || !s.HasSecretKey || !s.HasWebhookSecret || s.Provider != api.PaymentStripe {
-		t.Errorf("settings are %+v", s)
+		t.Errorf("settings after they were set = %+v, want both secrets present but hidden", s)
 	}
 	rec := p.call("GET", "/v1/payment-settings", p.Token, "")
 	if strings.Contains(rec.Body.String(), cardKey) || strings.Contains(rec.Body.String(), cardSecret) {
-		t.Errorf("a secret is in %s", rec.Body)
+		t.Errorf("settings contain a secret: %s", rec.Body)
 	}
 	old := s
 	s.MaxMicros = 100_000_000
 	s, err = ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", s)
 	wanted(t, "change without the secrets", err, "")
 	if !s.HasSecretKey || !s.HasWebhookSecret || s.MaxMicros != 100_000_000 {
-		t.Errorf("settings are %+v", s)
+		t.Errorf("settings after a change without the secrets = %+v, want both secrets kept", s)
 	}
 	_, err = ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", old)
 	wanted(t, "change of an old revision", err, api.CodeConflict)
@@ -57,7 +58,7 @@ func TestPaymentSettings(t *testing.T) {
 		bad := s
 		change(&bad)
 		if _, err := ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", bad); err == nil || err.Field != field {
-			t.Errorf("bad %s: %v, want an error there", field, err)
+			t.Errorf("invalid %s: error %v, want one there", field, err)
 		}
 	}
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -65,7 +66,8 @@ func TestPaymentSettings(t *testing.T) {
 	wanted(t, "read by an admin", err, api.CodeForbidden)
 }
 
-// Who may pay, what, and for whom.
+// TestCreateCheckout checks who may create a checkout, of which amount and for which
+// organization.
 func TestCreateCheckout(t *testing.T) {
 	p := newPeople(t)
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -78,32 +80,32 @@ func TestCreateCheckout(t *testing.T) {
 	w, err := ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil)
 	wanted(t, "wallet", err, "")
 	if w.Cards != nil {
-		t.Errorf("wallet is %+v, want no cards", w)
+		t.Errorf("wallet before payments are enabled = %+v, want no cards", w)
 	}
 	cardsOn(p)
 	if w, err = ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil); err != nil || w.Cards == nil || w.Cards.MinMicros != 5_000_000 {
-		t.Errorf("wallet is %+v, %v; want cards", w, err)
+		t.Errorf("wallet = %+v, %v; want cards", w, err)
 	}
 	c, err := begin(admin, "", api.CheckoutSpec{AmountMicros: 50_000_000})
 	wanted(t, "by an admin", err, "")
 	if c.Meta.Organization != p.acme || c.Spec.Currency != "EUR" || c.Status.URL == "" {
-		t.Errorf("checkout is %+v", c)
+		t.Errorf("new checkout = %+v, want one in EUR of organization %s with a URL", c, p.acme)
 	}
 	got, err := ask[api.Checkout](p, admin, "GET", "/v1/checkouts/"+c.Meta.ID, nil)
 	wanted(t, "read", err, "")
 	if got.Status.URL != c.Status.URL {
-		t.Errorf("checkout is %+v", got)
+		t.Errorf("checkout read again = %+v, want URL %s", got, c.Status.URL)
 	}
 	c, err = begin(admin, "", api.CheckoutSpec{Invoice: "INV-000001"})
 	wanted(t, "an invoice", err, "")
 	if c.Spec.Invoice != "inv-000000000001" || c.Spec.AmountMicros != 1_500_000 {
-		t.Errorf("checkout is %+v", c.Spec)
+		t.Errorf("checkout of an invoice = %+v, want the invoice and its unpaid amount", c.Spec)
 	}
 	for field, bad := range map[string]api.CheckoutSpec{
 		"spec.amountMicros": {AmountMicros: -50_000_000}, "spec.currency": {Currency: "USD", AmountMicros: 50_000_000}, "spec.invoice": {Invoice: "INV-9"},
 	} {
 		if _, err := begin(admin, "", bad); err == nil || err.Field != field {
-			t.Errorf("bad %s: %v, want an error there", field, err)
+			t.Errorf("invalid %s: error %v, want one there", field, err)
 		}
 	}
 	for name, micros := range map[string]int64{"too little": 4_990_000, "too much": 10_000_010_000, "a part of a cent": 50_000_001} {
@@ -125,7 +127,7 @@ func TestCreateCheckout(t *testing.T) {
 	wanted(t, "for a reseller's customer", err, api.CodeState)
 }
 
-// However many are begun at once, ten are open.
+// TestOpenCheckouts checks that concurrent requests open at most ten checkouts.
 func TestOpenCheckouts(t *testing.T) {
 	p := newPeople(t)
 	cardsOn(p)
@@ -149,6 +151,6 @@ func TestOpenCheckouts(t *testing.T) {
 		got[c]++
 	}
 	if got[http.StatusCreated] != api.MaxOpenCheckouts || got[http.StatusTooManyRequests] != cap(codes)-api.MaxOpenCheckouts {
-		t.Errorf("statuses are %v, want %d of 201 and the rest 429", got, api.MaxOpenCheckouts)
+		t.Errorf("statuses of %d requests = %v, want 201 for %d and 429 for the rest", cap(codes), got, api.MaxOpenCheckouts)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// Whoami answers the caller's key or session.
+// Whoami returns the identity of the caller's key or session.
 func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity, error) {
 	me := who(ctx)
 	out := api.Identity{Key: me.ID, Name: me.Name, Role: me.Role,
@@ -22,12 +22,12 @@ func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity,
 	return &out, err
 }
 
-// GetVersion of the server.
+// GetVersion returns the version of the server.
 func (h *handlers) GetVersion(context.Context, in[none, none]) (*api.Version, error) {
 	return &api.Version{Version: h.opts.Version, API: "v1"}, nil
 }
 
-// GetHealth answers when the server does.
+// GetHealth returns ok as soon as the server can answer.
 func (h *handlers) GetHealth(context.Context, in[none, none]) (*api.Health, error) {
 	return &api.Health{Status: "ok", Revision: h.opts.Store.Revision()}, nil
 }
@@ -37,7 +37,7 @@ func noCluster() error {
 		WithHint("nodes of a cluster are started with --peer-listen, see docs/install.md")
 }
 
-// GetCluster answers who is in it.
+// GetCluster returns the members of the cluster.
 func (h *handlers) GetCluster(ctx context.Context, _ in[none, none]) (*api.Cluster, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
@@ -49,7 +49,7 @@ func (h *handlers) GetCluster(ctx context.Context, _ in[none, none]) (*api.Clust
 	return &c, err
 }
 
-// BackupCluster streams the state.
+// BackupCluster streams a backup of the cluster's state.
 func (h *handlers) BackupCluster(ctx context.Context, _ in[none, none]) (*backupResponse, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
@@ -62,9 +62,9 @@ type backupResponse struct {
 	cluster Membership
 }
 
-// write sends it. What fails in the middle breaks the
-// connection, so that half a backup is not taken for a whole one; its own
-// checksum says so too.
+// write sends the backup. An error after the first bytes closes the connection, so that
+// the client does not take a partial backup for a complete one; the checksum of the
+// backup would also reveal it.
 func (b backupResponse) write(w http.ResponseWriter) error {
 	first := &firstWrite{w: w, mime: "application/octet-stream"}
 	err := b.cluster.Backup(b.ctx, first)
@@ -74,8 +74,8 @@ func (b backupResponse) write(w http.ResponseWriter) error {
 	return err
 }
 
-// firstWrite sets the header when the first bytes come, so that an error
-// before them is an ordinary answer.
+// firstWrite sets the header on the first write, so that an earlier error can still be
+// sent as an ordinary response.
 type firstWrite struct {
 	w    http.ResponseWriter
 	mime string

@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// An object's ETag is its revision in quotes; a change that names it in If-Match takes
-// effect only while the object is as it was read (RFC 9110, 13.1.1).
+// An object's ETag is its revision in quotes. A change with that ETag in If-Match
+// succeeds only while the object still has the revision (RFC 9110, section 13.1.1).
 
 type ifMatchKey struct{}
 
-// withIfMatch puts a request's If-Match, where its operation heeds it, into the
-// context.
+// withIfMatch puts the request's If-Match into the context, if the operation supports
+// it.
 func withIfMatch(ctx context.Context, r *http.Request, o operation) (context.Context, error) {
 	tag := strings.TrimSpace(r.Header.Get("If-Match"))
 	if !o.conditional || tag == "" {
@@ -33,7 +33,7 @@ func withIfMatch(ctx context.Context, r *http.Request, o operation) (context.Con
 	return context.WithValue(ctx, ifMatchKey{}, revision), nil
 }
 
-// expected is the revision that If-Match asks for; AnyRevision without one.
+// expected returns the revision in If-Match, or AnyRevision without one.
 func expected(ctx context.Context) int64 {
 	if revision, ok := ctx.Value(ifMatchKey{}).(int64); ok {
 		return revision
@@ -41,12 +41,13 @@ func expected(ctx context.Context) int64 {
 	return api.AnyRevision
 }
 
-// anyRevision reports whether the caller said that any will do.
+// anyRevision reports whether the caller explicitly accepts any revision.
 func anyRevision(ctx context.Context) bool {
 	return ctx.Value(ifMatchKey{}) == api.AnyRevision
 }
 
-// unmatched is the error of a request whose If-Match did not hold.
+// unmatched converts the conflict of a request whose If-Match did not match into its
+// error.
 func unmatched(ctx context.Context, err error) error {
 	if err == nil || expected(ctx) == api.AnyRevision || api.CodeOf(err) != api.CodeConflict {
 		return err
@@ -55,7 +56,7 @@ func unmatched(ctx context.Context, err error) error {
 		WithHint("GET it again")
 }
 
-// setETag of an answer that is an object.
+// setETag sets the ETag if the response is an object.
 func setETag(h http.Header, out any) {
 	v := reflect.ValueOf(out).Elem()
 	if v.Kind() != reflect.Struct || !v.FieldByName("Meta").IsValid() {

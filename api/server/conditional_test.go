@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// asked sends a request with headers, as names and values in turn, and reads what
-// comes into T.
+// asked sends a request with headers, given as alternating names and values, and
+// decodes the response into T.
 func asked[T any](t *testing.T, w *world, want int, method, target, body string, headers ...string) (out T, got http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -25,7 +25,7 @@ func asked[T any](t *testing.T, w *world, want int, method, target, body string,
 	rec := httptest.NewRecorder()
 	w.Server.ServeHTTP(rec, r)
 	if rec.Code != want {
-		t.Fatalf("%s %s with %q: %d %s, want %d", method, target, headers, rec.Code, rec.Body, want)
+		t.Fatalf("%s %s with headers %q: %d %s, want %d", method, target, headers, rec.Code, rec.Body, want)
 	}
 	if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil {
 		t.Fatal(err)
@@ -40,12 +40,12 @@ func TestIfMatch(t *testing.T) {
 	f, header := asked[api.Flavor](t, w, 201, "POST", "/v1/flavors", smallFlavor)
 	tag := header.Get("ETag")
 	if want := fmt.Sprintf("%q", fmt.Sprint(f.Meta.Revision)); tag != want {
-		t.Fatalf("the ETag is %s, want %s", tag, want)
+		t.Fatalf("ETag of the flavor = %s, want %s", tag, want)
 	}
 	path, wider := "/v1/flavors/"+f.Meta.ID, `{"spec": {"vcpus": 2, "memoryBytes": 1073741824}}`
 	now, header := asked[api.Flavor](t, w, 200, "PUT", path, wider, "If-Match", tag)
 	if now.Spec.Vcpus != 2 || header.Get("ETag") == tag {
-		t.Errorf("got %+v with ETag %s", now, header.Get("ETag"))
+		t.Errorf("flavor after a conditional change = %+v with ETag %s, want 2 vCPUs and a new ETag", now, header.Get("ETag"))
 	}
 	for _, c := range []struct {
 		method, body, tag string
@@ -68,10 +68,10 @@ func TestIfMatch(t *testing.T) {
 	}
 	now, _ = asked[api.Flavor](t, w, 200, "PUT", path, strings.Replace(wider, "2", "4", 1), "If-Match", "*")
 	if now.Spec.Vcpus != 4 {
-		t.Errorf("got %+v", now)
+		t.Errorf("flavor after a change with If-Match * = %+v, want 4 vCPUs", now)
 	}
 	asked[api.Flavor](t, w, 200, "DELETE", path, "", "If-Match", fmt.Sprintf("%q", fmt.Sprint(now.Meta.Revision)))
-	// Handlers of their own heed it too.
+	// Kinds with handlers of their own support it too.
 	org, _ := asked[api.Organization](t, w, 201, "POST", "/v1/organizations", `{"meta": {"name": "short"}}`)
 	for _, method := range []string{"DELETE", "PATCH"} {
 		asked[api.Problem](t, w, 412, method, "/v1/organizations/"+org.Meta.ID, `{}`, "If-Match", `"1"`)
@@ -84,7 +84,7 @@ func TestPatch(t *testing.T) {
 	path := "/v1/flavors/" + f.Meta.ID
 	now, _ := asked[api.Flavor](t, w, 200, "PATCH", path, `{"meta": {"labels": {"a": null, "c": "3"}}, "spec": {"memoryBytes": 2147483648}}`, "Content-Type", "application/merge-patch+json")
 	if now.Spec.Vcpus != 1 || now.Spec.MemoryBytes != 2<<30 || fmt.Sprint(now.Meta.Labels) != "map[b:2 c:3]" || now.Meta.Name != "tiny" {
-		t.Errorf("got %+v", now)
+		t.Errorf("flavor after the patch = %+v, want only the patched fields changed", now)
 	}
 	for body, field := range map[string]string{
 		`{"spec": {"vcpus": 0}}`:             "spec.vcpus",
@@ -98,28 +98,28 @@ func TestPatch(t *testing.T) {
 	} {
 		p, _ := asked[api.Problem](t, w, 400, "PATCH", path, body)
 		if field != "" && (len(p.Errors) == 0 || p.Errors[0].Field != field) {
-			t.Errorf("%s: %+v, want it at %s", body, p, field)
+			t.Errorf("patch %s: error %+v, want one at %s", body, p, field)
 		}
 	}
 	if after, _ := asked[api.Flavor](t, w, 200, "GET", path, ""); after.Meta.Revision != now.Meta.Revision {
-		t.Errorf("refused patches have changed it: %+v, was %+v", after, now)
+		t.Errorf("flavor after refused patches = %+v, want %+v", after, now)
 	}
-	// Nobody's patch is lost, though all begin at the same revision.
+	// Concurrent patches of the same revision all take effect.
 	var wait sync.WaitGroup
 	for i := range 4 {
 		wait.Go(func() {
 			if rec := w.call("PATCH", path, w.Token, fmt.Sprintf(`{"meta": {"labels": {"n%d": "x"}}}`, i)); rec.Code != 200 {
-				t.Errorf("patch %d: %d %s", i, rec.Code, rec.Body)
+				t.Errorf("patch %d: %d %s, want 200", i, rec.Code, rec.Body)
 			}
 		})
 	}
 	wait.Wait()
 	if after, _ := asked[api.Flavor](t, w, 200, "GET", path, ""); len(after.Meta.Labels) != 6 {
-		t.Errorf("got labels %v", after.Meta.Labels)
+		t.Errorf("labels after concurrent patches = %v, want 6", after.Meta.Labels)
 	}
 }
 
-// A patch leaves alone what nobody is shown.
+// TestPatchKeepsSecrets checks that a patch keeps the fields that are never shown.
 func TestPatchKeepsSecrets(t *testing.T) {
 	w := newWorld(t)
 	b, _ := asked[api.BackupTarget](t, w, 201, "POST", "/v1/backup-targets", `{"meta": {"name": "vault"}, "spec": {"directory": "/srv/a", "password": "correct horse battery"}}`)
@@ -130,11 +130,11 @@ func TestPatchKeepsSecrets(t *testing.T) {
 	asked[api.BackupTarget](t, w, 200, "PATCH", "/v1/backup-targets/"+b.Meta.ID, `{"meta": {"labels": {"a": "b"}}}`)
 	after, err := w.Store.Get(t.Context(), api.KindBackupTarget, b.Meta.ID)
 	if err != nil || string(after.Spec) != string(before.Spec) {
-		t.Errorf("got %s, %v, want %s", after.Spec, err, before.Spec)
+		t.Errorf("spec after a patch = %s, %v; want %s", after.Spec, err, before.Spec)
 	}
 }
 
-// A patch that names nothing changes nothing, of whatever kind.
+// TestEmptyPatch checks, for several kinds, that an empty patch changes nothing.
 func TestEmptyPatch(t *testing.T) {
 	w := newWorld(t)
 	in := `"organization": "acme", "project": "web"`
@@ -171,12 +171,12 @@ func TestEmptyPatch(t *testing.T) {
 		before := stored()
 		asked[api.Object](t, w, 200, "PATCH", "/v1/"+c.path+"/"+o.Meta.ID, `{}`)
 		if after := stored(); after != before {
-			t.Errorf("%s: got %s, want %s", c.path, after, before)
+			t.Errorf("object in %s after an empty patch = %s, want %s", c.path, after, before)
 		}
 	}
 }
 
-// A bad name hides nothing of the spec.
+// TestAllFaultsOfAnObject checks that an invalid name does not hide errors in the spec.
 func TestAllFaultsOfAnObject(t *testing.T) {
 	w := newWorld(t)
 	p, _ := asked[api.Problem](t, w, 400, "POST", "/v1/flavors", `{"meta": {"name": "No", "labels": {"": "x"}}, "spec": {"vcpus": 0, "memoryBytes": 1073741824}}`)
@@ -185,7 +185,7 @@ func TestAllFaultsOfAnObject(t *testing.T) {
 		fields = append(fields, e.Field)
 	}
 	if want := "meta.name meta.labels spec.vcpus"; strings.Join(fields, " ") != want {
-		t.Errorf("got %q, want %q", fields, want)
+		t.Errorf("fields at fault = %q, want %q", fields, want)
 	}
 }
 
@@ -197,14 +197,14 @@ func TestListByLabels(t *testing.T) {
 	const even = "/v1/flavors?labelSelector=parity%3D0&limit=2&sort=name"
 	first, _ := asked[api.FlavorList](t, w, 200, "GET", even+"&count=true", "")
 	if len(first.Items) != 2 || first.Items[1].Meta.Name != "f2" || first.Total != 3 || first.Continue == "" {
-		t.Errorf("got %+v", first)
+		t.Errorf("first page = %+v, want f0 and f2 of 3 in total, and a continue token", first)
 	}
 	rest, _ := asked[api.FlavorList](t, w, 200, "GET", even+"&count=true&continue="+first.Continue, "")
 	if len(rest.Items) != 1 || rest.Items[0].Meta.Name != "f4" || rest.Total != 3 || rest.Continue != "" {
-		t.Errorf("then %+v", rest)
+		t.Errorf("second page = %+v, want f4 of 3 in total, and no continue token", rest)
 	}
 	if plain, _ := asked[map[string]any](t, w, 200, "GET", even, ""); plain["total"] != nil {
-		t.Errorf("nobody asked for the total: %v", plain)
+		t.Errorf("list without count has total %v, want none", plain["total"])
 	}
 	asked[api.Problem](t, w, 400, "GET", "/v1/flavors?labelSelector=%3D", "")
 }

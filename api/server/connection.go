@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// instance is the one of that name or ID that the caller sees.
+// instance returns the instance with that name or ID, if the caller may see it.
 func (h *handlers) instance(ctx context.Context, ref string) (api.Instance, error) {
 	o, err := h.find(ctx, api.KindInstance, ref, "", "")
 	if err != nil {
@@ -15,7 +15,7 @@ func (h *handlers) instance(ctx context.Context, ref string) (api.Instance, erro
 	return api.Decode[api.Instance](o)
 }
 
-// GetInstanceCost answers what an instance costs.
+// GetInstanceCost returns what an instance costs.
 func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.InstanceCost, error) {
 	in, err := h.instance(ctx, r.ID)
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.
 	return &c, err
 }
 
-// GetInstanceConnection returns what to type to sign in to an instance.
+// GetInstanceConnection returns how to sign in to an instance.
 func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) (*api.InstanceConnection, error) {
 	in, err := h.instance(ctx, r.ID)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// OpenInstanceConsole bridges the serial console and a websocket.
+// OpenInstanceConsole connects the serial console to a websocket.
 func (h *handlers) OpenInstanceConsole(ctx context.Context, r in[none, none]) (*bridge, error) {
 	return h.bridge(ctx, r.ID, Runtime.Console)
 }
 
-// OpenInstanceScreen bridges the screen and a websocket.
+// OpenInstanceScreen connects the screen to a websocket.
 func (h *handlers) OpenInstanceScreen(ctx context.Context, r in[none, none]) (*bridge, error) {
 	return h.bridge(ctx, r.ID, Runtime.Screen)
 }
 
-// write runs the bridge until one side ends it.
+// write runs the bridge until one side closes it.
 func (b bridge) write(w http.ResponseWriter) error { return b.run(w) }
 
-// bridge to what open gives of the instance.
+// bridge returns a bridge to the connection that open opens to the instance.
 func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, context.Context, api.InstanceID) (io.ReadWriteCloser, error)) (*bridge, error) {
 	b := &bridge{ctx: ctx, request: auth.Request(ctx)}
 	id, runtime, err := h.reach(ctx, ref, true)
@@ -42,8 +42,8 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 	return b, err
 }
 
-// saysWhy is whether the client wants to be told by the websocket's end why
-// there is no console: a browser's page does not see the answer otherwise.
+// saysWhy reports whether the client wants the reason for a refusal in the close frame,
+// since pages in a browser cannot read the response to a refused upgrade.
 func saysWhy(r *http.Request) bool {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		if slices.ContainsFunc(strings.Split(line, ","), func(p string) bool { return strings.TrimSpace(p) == whyProtocol }) {

@@ -17,8 +17,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// Every operation takes the parameters and the body, and answers with the type, that
-// openapi.yaml says.
+// TestContract checks that every operation has the parameters, the body and the
+// response type that openapi.yaml declares.
 func TestContract(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -32,24 +32,24 @@ func TestContract(t *testing.T) {
 		for _, op := range item.Operations() {
 			got, ok := r.served[op.OperationID]
 			if !ok {
-				t.Errorf("%s %s is not served", op.OperationID, path)
+				t.Errorf("%s %s is not served, want a handler", op.OperationID, path)
 				continue
 			}
 			if got, want := sortedTakes(got.parameters, contract[op.OperationID]), wanted(item, op); !slices.Equal(got, want) {
-				t.Errorf("%s takes %q, want %q", op.OperationID, got, want)
+				t.Errorf("parameters of %s = %q, want %q", op.OperationID, got, want)
 			}
 			if got, want := got.body.Name(), bodyOf(op); got != want {
-				t.Errorf("%s has the body %s, want %s", op.OperationID, got, want)
+				t.Errorf("body of %s = %s, want %s", op.OperationID, got, want)
 			}
 			if got, want := answers(got.answer), answerOf(op); want != "" && got != want {
-				t.Errorf("%s answers %s, want %s", op.OperationID, got, want)
+				t.Errorf("response of %s = %s, want %s", op.OperationID, got, want)
 			}
 		}
 	}
 }
 
-// sortedTakes are the parameters that an operation reads: its own, and those that are
-// read for all that declare them.
+// sortedTakes returns the names of the parameters that an operation reads: its own, and
+// those that are read for all operations that declare them.
 func sortedTakes(parameters reflect.Type, o operation) []string {
 	names := takes(parameters)
 	if o.conditional {
@@ -62,7 +62,7 @@ func sortedTakes(parameters reflect.Type, o operation) []string {
 	return slices.Compact(names)
 }
 
-// takes are the parameters that are read, besides the path's.
+// takes returns the names of the parameters that are read, except those in the path.
 func takes(parameters reflect.Type) (names []string) {
 	for i := range parameters.NumField() {
 		tag := parameters.Field(i).Tag
@@ -99,14 +99,14 @@ func bodyOf(op *openapi3.Operation) string {
 		return "none"
 	}
 	for form, c := range op.RequestBody.Value.Content {
-		if form == "application/json" && op.OperationID != "ReceivePaymentEvent" { // whose bytes are signed
+		if form == "application/json" && op.OperationID != "ReceivePaymentEvent" { // its body is signed, so it is read as bytes
 			return schemaName(c.Schema)
 		}
 	}
 	return "stream"
 }
 
-// answerOf is the schema of its JSON; empty: it answers something else.
+// answerOf returns the schema of the operation's JSON response; empty if it has none.
 func answerOf(op *openapi3.Operation) string {
 	responses := op.Responses.Map()
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
@@ -119,9 +119,9 @@ func answerOf(op *openapi3.Operation) string {
 
 func schemaName(s *openapi3.SchemaRef) string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
 
-// Every operation declares, one by one, the errors that follow from its form, each by
-// the shared response of that status. servertest holds what tests see to what is
-// declared.
+// TestDeclaredErrors checks that every operation declares each error that follows from
+// its form, by reference to the shared response of that status. servertest checks the
+// errors that occur in tests against the declared ones.
 func TestDeclaredErrors(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -133,26 +133,27 @@ func TestDeclaredErrors(t *testing.T) {
 			for status, r := range responses {
 				code, err := strconv.Atoi(status)
 				if err != nil {
-					t.Errorf("%s declares %q, want each status by itself", name, status)
+					t.Errorf("%s declares status %q, want each status by itself", name, status)
 				}
 				shared := strings.ReplaceAll(http.StatusText(code), " ", "")
-				if code == http.StatusRequestEntityTooLarge { // as RFC 9110 names it
+				if code == http.StatusRequestEntityTooLarge { // its name in RFC 9110
 					shared = "ContentTooLarge"
 				}
 				if want := "#/components/responses/" + shared; code >= 400 && r.Ref != want {
-					t.Errorf("%s answers %d with %q, want %s", name, code, r.Ref, want)
+					t.Errorf("%s declares status %d with %q, want %s", name, code, r.Ref, want)
 				}
 			}
 			for _, status := range errorsOfForm(method, item, op) {
 				if responses[strconv.Itoa(status)] == nil {
-					t.Errorf("%s does not declare %d", name, status)
+					t.Errorf("%s does not declare status %d", name, status)
 				}
 			}
 		}
 	}
 }
 
-// errorsOfForm are those that an operation of that form can give, whatever it does.
+// errorsOfForm returns the statuses of the errors that any operation of that form can
+// return.
 func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation) []int {
 	all := []int{http.StatusInternalServerError}
 	if auth.Rights[op.OperationID] != auth.Everybody {
@@ -166,7 +167,7 @@ func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation
 	}
 	switch {
 	case op.RequestBody == nil:
-	case op.OperationID == "PutUpgradePackage": // one that is too large is invalid
+	case op.OperationID == "PutUpgradePackage": // an upload that is too large is reported as invalid
 		all = append(all, http.StatusBadRequest)
 	default:
 		all = append(all, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
@@ -180,7 +181,7 @@ func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation
 	return all
 }
 
-// answers is a type's schema: a page of flavors is a FlavorList.
+// answers returns the schema of a type: that of a page of flavors is FlavorList.
 func answers(t reflect.Type) string {
 	if of, ok := strings.CutPrefix(t.Name(), "page["); ok {
 		return strings.TrimSuffix(of[strings.LastIndex(of, ".")+1:], "]") + "List"

@@ -9,17 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// each calls f with every object of a kind that the query selects; f ends it by
-// returning false.
+// each calls f with every object of a kind that the query selects, until f returns
+// false.
 func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object) bool) error {
 	return pages.Each(ctx, h.opts.Store, q, f)
 }
 
-// decode converts o to T for an answer. What openapi.yaml marks as secret is cleared
-// after that, when the answer is written (secrets.go).
+// decode converts o to T for a response. Fields that openapi.yaml marks as secret are
+// cleared later, when the response is written (secrets.go).
 func decode[T any](o api.Object) (T, error) { return api.Decode[T](shown(o)) }
 
-// shown is an object as clients see it.
+// shown returns an object in the form that clients see.
 func shown(o api.Object) api.Object {
 	claims := o.Claims
 	o.Claims, o.Uses, o.Limits = nil, nil, nil
@@ -29,13 +29,13 @@ func shown(o api.Object) api.Object {
 			o.Status = nil
 		}
 	}
-	if o.Kind == api.KindSSHKey { // what it lies in is no project
+	if o.Kind == api.KindSSHKey { // SSH keys belong to users, not to projects
 		o.Meta.Project = ""
 	}
 	return o
 }
 
-// get answers one object by id or name.
+// get returns one object by ID or name.
 func get[T any](ctx context.Context, h *handlers, kind api.Kind, ref, organization, project string) (T, error) {
 	o, err := h.find(ctx, kind, ref, organization, project)
 	if err != nil {
@@ -45,8 +45,8 @@ func get[T any](ctx context.Context, h *handlers, kind api.Kind, ref, organizati
 	return decode[T](o)
 }
 
-// create makes an object in a scope that place has found; with lists commands
-// of the same batch.
+// create creates an object in a scope that place has returned, together with further
+// commands of the same batch.
 func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m api.Meta, spec any, idempotency string, with ...api.Command) (T, error) {
 	var none T
 	uses, limits, err := h.amounts(ctx, spec)
@@ -70,8 +70,8 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	return decode[T](out[0])
 }
 
-// batchID of an Idempotency-Key; empty for none. Keys of different callers and
-// kinds never meet.
+// batchID returns the batch ID for an Idempotency-Key; empty without one. Keys of
+// different callers and kinds are distinct.
 func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, error) {
 	if idempotency == "" {
 		return "", nil
@@ -82,7 +82,7 @@ func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, er
 	return who(ctx).ID + "/" + string(kind) + "/" + idempotency, nil
 }
 
-// named says "exists already" with the name, and what to do.
+// named adds the name and a hint to an "already exists" error.
 func named(err error, kind api.Kind, name string) error {
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.CodeExists {
@@ -91,8 +91,8 @@ func named(err error, kind api.Kind, name string) error {
 	return err
 }
 
-// update changes an object's name, labels and spec. spec computes the new spec
-// from the old object, or refuses.
+// update changes an object's name, labels and spec. spec computes the new spec from the
+// old object, or returns an error.
 func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, error), with ...func(*api.Command)) (T, error) {
 	return updateBeside(ctx, h, kind, ref, m, func(old T) (any, []api.Command, error) {
 		next, err := spec(old)
@@ -100,7 +100,8 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	}, with...)
 }
 
-// updateBeside is update where spec also returns commands of the same batch.
+// updateBeside is update with a spec function that also returns commands for the same
+// batch.
 func updateBeside[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, []api.Command, error), with ...func(*api.Command)) (T, error) {
 	var none T
 	o, err := h.own(ctx, kind, ref)
@@ -142,7 +143,7 @@ func updateBeside[T any](ctx context.Context, h *handlers, kind api.Kind, ref st
 	return put[T](ctx, h, o, m, next, beside, with...)
 }
 
-// newName checks the name that an object is to have instead of another.
+// newName checks a changed name of an object.
 func newName(kind api.Kind, was, name string) error {
 	if name == was {
 		return nil
@@ -150,7 +151,8 @@ func newName(kind api.Kind, was, name string) error {
 	return validateName(kind, name)
 }
 
-// put writes an object's spec at the revision in m, in one batch with other commands.
+// put writes an object's spec if it has the revision in m, in one batch with other
+// commands.
 func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any, beside []api.Command, with ...func(*api.Command)) (T, error) {
 	var none T
 	uses, limits, err := h.amounts(ctx, spec)
@@ -171,7 +173,7 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	return decode[T](out[0])
 }
 
-// remove deletes an object that nothing uses, which the store decides; with makes
+// remove deletes an object, which the store refuses if it is in use; with are further
 // commands of the same batch.
 func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, with ...api.Command) (T, error) {
 	var none T
@@ -188,6 +190,6 @@ func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	return decode[T](out[len(out)-1])
 }
 
-// nameOf makes a name for an object that nobody has named. A name must not look
-// like an id.
+// nameOf returns a name for an object that was created without one. A name must not
+// look like an ID.
 func nameOf(id string) string { return strings.Replace(id, "-", "", 1) }

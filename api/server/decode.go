@@ -16,10 +16,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxDepth of a request's JSON: ours needs six.
+// maxDepth limits the nesting of a request's JSON; valid requests need six levels.
 const maxDepth = 32
 
-// strictBinder reads JSON bodies, and nothing but what the schema names.
+// strictBinder decodes JSON bodies and refuses fields that the schema does not have.
 type strictBinder struct{}
 
 // Bind implements echo.Binder.
@@ -27,10 +27,10 @@ func (strictBinder) Bind(into any, c echo.Context) error {
 	if err := mediaType(c.Request(), jsonType); err != nil {
 		return err
 	}
-	if c.Request().Header.Get("Content-Type") == "" { // which a form of another site's page can leave out
+	if c.Request().Header.Get("Content-Type") == "" { // a form on another site's page could omit the header
 		return api.Errorf(api.CodeInvalid, "the request has no Content-Type, want %s", jsonType).WithHint("Content-Type: %s", jsonType)
 	}
-	raw, err := io.ReadAll(c.Request().Body) // limited by the guard
+	raw, err := io.ReadAll(c.Request().Body) // limited by guard
 	if err != nil {
 		return fmt.Errorf("read request body: %w", err)
 	}
@@ -43,8 +43,8 @@ const (
 	patchType = "application/merge-patch+json"
 )
 
-// mediaType refuses a body that says it is of another type than those that are wanted,
-// the first of which is the one to send.
+// mediaType refuses a body with a Content-Type other than those in want; the first is
+// the one that the hint suggests.
 func mediaType(r *http.Request, want ...string) error {
 	sent := r.Header.Get("Content-Type")
 	if sent == "" {
@@ -56,8 +56,8 @@ func mediaType(r *http.Request, want ...string) error {
 	return api.Errorf(api.CodeMediaType, "the body's Content-Type is %.64q, want %s", sent, want[0]).WithHint("Content-Type: %s", want[0])
 }
 
-// decodeStrict decodes one JSON value. Field names have to be exactly those of
-// the type; errors are *api.Error and name the fields.
+// decodeStrict decodes one JSON value. Field names must match those of the type
+// exactly. Errors are *api.Error and name all faulty fields.
 func decodeStrict(raw []byte, into any) error {
 	generic, err := document(raw)
 	if err != nil {
@@ -85,7 +85,7 @@ func badJSON(err error) error {
 	return api.Errorf(api.CodeInvalid, "invalid JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// depth is how deep arrays and objects nest, whatever else is wrong.
+// depth returns the nesting depth of arrays and objects, also of invalid JSON.
 func depth(raw []byte) int {
 	most, now, inString := 0, 0, false
 	for i := 0; i < len(raw); i++ {

@@ -8,8 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// diskSpec validates: what something else has is not taken, unless
-// its content may go.
+// diskSpec validates. A disk with existing content is refused unless it may be wiped.
 func (h *handlers) diskSpec(ctx context.Context, _ api.Meta, d *api.Disk, s api.DiskSpec) (api.DiskSpec, error) {
 	s = api.DefaultDisk(s)
 	if err := api.ValidateDisk(s); err != nil {
@@ -32,7 +31,7 @@ func (h *handlers) diskSpec(ctx context.Context, _ api.Meta, d *api.Disk, s api.
 	return s, nil
 }
 
-// ownPoolName refuses a second pool of one name on a node.
+// ownPoolName refuses a second pool with the same name on a node.
 func (h *handlers) ownPoolName(ctx context.Context, d api.Disk, pool string) error {
 	disks, err := h.poolDisks(ctx, pool)
 	if err != nil {
@@ -46,7 +45,7 @@ func (h *handlers) ownPoolName(ctx context.Context, d api.Disk, pool string) err
 		WithHint("choose another name")
 }
 
-// poolDisks are the disks that are storage pools of a name.
+// poolDisks returns the disks that are storage pools with a name.
 func (h *handlers) poolDisks(ctx context.Context, pool string) (found []api.Disk, err error) {
 	q := api.ListQuery{Kind: api.KindDisk, Limit: maxLimit}
 	for {
@@ -70,8 +69,8 @@ func (h *handlers) poolDisks(ctx context.Context, pool string) (found []api.Disk
 	}
 }
 
-// diskPool refuses the name of a storage pool that no disk is. Those that need no disk
-// of their own are the planner's to judge.
+// diskPool refuses the name of a storage pool that no disk provides. Pools that need no
+// disk of their own are checked by the planner.
 func (h *handlers) diskPool(ctx context.Context, field, pool string) error {
 	if !api.DiskPool(pool) || api.ValidateName(pool) != nil {
 		return nil

@@ -6,7 +6,7 @@
 //	        ─► the kind's file (instance.go, …): names → ids, defaults, api.Validate…
 //	        ─► crud.go: scope, one batch to the store
 //
-// The kinds know nothing of HTTP and the handlers nothing of Raft: what the
-// server needs of others it declares in needs.go. Objects outside a key's scope
-// are "not found", whatever the operation.
+// The kinds are independent of HTTP, and the handlers of Raft: needs.go declares what
+// the server needs from other packages. An object outside a key's scope is "not found"
+// for every operation.
 package server

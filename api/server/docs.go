@@ -21,7 +21,7 @@ import (
 //go:embed docs.html.tmpl
 var docsTemplate string
 
-// The page has no script and asks no other host for anything.
+// docsPolicy reflects that the page has no scripts and loads nothing from other hosts.
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func registerDocs(e *echo.Echo) {
@@ -79,7 +79,7 @@ type docsSchema struct {
 	Fields      []docsField
 }
 
-// renderDocs turns the description into a page.
+// renderDocs renders the API's description as an HTML page.
 func renderDocs(spec []byte) ([]byte, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(spec)
 	if err != nil {
@@ -142,7 +142,7 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 	return out
 }
 
-// prose is a paragraph with its `code` marked.
+// prose returns a paragraph as HTML, with `code` marked up.
 func prose(s string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(s, "`") {
@@ -188,7 +188,7 @@ func fields(s *openapi3.Schema) []docsField {
 	return out
 }
 
-// typeOf is a schema in words, with links to the named ones.
+// typeOf describes a schema in words, with links to named schemas.
 func typeOf(s *openapi3.SchemaRef) template.HTML {
 	if s == nil {
 		return ""

@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// docsCode is an error code and the HTTP status that it comes with.
+// docsCode is an error code and the HTTP status that it is sent with.
 type docsCode struct {
 	Code   string
 	Status int
 }
 
-// errorCodes are the ones that the description lists.
+// errorCodes returns the error codes in the description.
 func errorCodes(doc *openapi3.T) []docsCode {
 	var out []docsCode
 	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
@@ -26,7 +26,7 @@ func errorCodes(doc *openapi3.T) []docsCode {
 	return out
 }
 
-// errorStatuses are the statuses that operations fail with, and what each means.
+// errorStatuses returns the error statuses of all operations, and what each means.
 func errorStatuses(doc *openapi3.T) []docsAnswer {
 	found := map[string]docsAnswer{}
 	for _, item := range doc.Paths.Map() {
@@ -45,8 +45,8 @@ func errorStatuses(doc *openapi3.T) []docsAnswer {
 	return out
 }
 
-// example is an operation as a line of curl that runs as it stands, but for
-// names and secrets.
+// example returns a curl command for an operation that runs as it is, except for names
+// and secrets.
 func example(method, path string, item *openapi3.PathItem, op *openapi3.Operation) string {
 	var b strings.Builder
 	b.WriteString("curl")

@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// Every operation says what it does, how it fails and how it is called, and the
-// page shows it under an anchor of its own.
+// TestEveryOperationIsDocumented checks that every operation documents its purpose, its
+// errors and an example, and that the page has an anchor for it.
 func TestEveryOperationIsDocumented(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err == nil {
@@ -34,38 +34,38 @@ func TestEveryOperationIsDocumented(t *testing.T) {
 	}
 	page := string(raw)
 	if strings.Contains(page, "`") || strings.Contains(page, "ZgotmplZ") {
-		t.Error("the page shows marks that it should have rendered")
+		t.Error("the page contains Markdown backquotes or ZgotmplZ, want them rendered")
 	}
 	may := matrix(t)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			if op.Summary == "" || len(op.Description) <= len(op.OperationID) {
-				t.Errorf("%s %s: no summary or description", method, path)
+				t.Errorf("%s %s has no summary or no description", method, path)
 			}
 			if words := accessWords(may[op.OperationID]); !strings.HasSuffix(op.Description, words) {
 				t.Errorf("the description of %s ends with %q, want %q", op.OperationID, op.Description[max(0, len(op.Description)-60):], words)
 			}
 			if !strings.Contains(page, `id="`+op.OperationID+`"`) {
-				t.Errorf("%s is not on the page", op.OperationID)
+				t.Errorf("the page has no anchor for %s", op.OperationID)
 			}
 			if op.RequestBody != nil {
 				if json := op.RequestBody.Value.Content["application/json"]; json != nil && json.Example == nil {
-					t.Errorf("%s %s: no example of its body", method, path)
+					t.Errorf("%s %s has no example of its body", method, path)
 				}
 			}
 		}
 	}
 	if n := strings.Count(page, "<pre>curl"); n < len(doc.Paths.Map()) {
-		t.Errorf("%d examples for %d paths", n, doc.Paths.Len())
+		t.Errorf("the page has %d examples, want at least one for each of %d paths", n, doc.Paths.Len())
 	}
 	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
 		if !strings.Contains(page, "<code>"+code.(string)+"</code>") {
-			t.Errorf("the page does not list the error code %s", code)
+			t.Errorf("the page does not list error code %s", code)
 		}
 	}
 }
 
-// accessWords are the end of an operation's description: who may call it.
+// accessWords returns the last sentence of an operation's description: who may call it.
 func accessWords(may map[api.Role]bool) string {
 	if may[everybody] {
 		return "No API key is needed."

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// A request with ?dryRun=all is answered as it would be without, and changes nothing:
-// handlers do what they always do, and what they write goes to Store.Try. So no handler
-// can forget it, and none knows of it but those that make a secret.
+// A request with ?dryRun=all gets the same response as without, but changes nothing:
+// handlers run as usual, and their writes go to Store.Try. Thus a handler cannot forget
+// it, and only handlers that generate secrets check for it.
 
 // dryRunParameter is the query parameter's name, and dryRunAll its only value.
 const (
@@ -20,8 +20,8 @@ const (
 
 type dryRunKey struct{}
 
-// withDryRun puts into the context that a request is a dry run. An operation that has
-// none refuses to be asked for one, or it would change what the caller wanted to stay.
+// withDryRun marks the context of a dry run. An operation without dry runs refuses the
+// parameter, since ignoring it would make changes that the caller did not want.
 func withDryRun(r *http.Request, name string, o operation) (context.Context, error) {
 	ctx, values := r.Context(), r.URL.Query()[dryRunParameter]
 	switch {
@@ -39,10 +39,10 @@ func withDryRun(r *http.Request, name string, o operation) (context.Context, err
 	return context.WithValue(ctx, dryRunKey{}, true), nil
 }
 
-// dryRun reports whether the request is one.
+// dryRun reports whether the request is a dry run.
 func dryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
-// trying is the store that only tries what dry runs write.
+// trying wraps the store; writes of dry runs are only tried.
 type trying struct{ Store }
 
 // Apply implements Store.
@@ -53,8 +53,8 @@ func (s trying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return s.Store.Apply(ctx, b)
 }
 
-// unsealed are secrets that dry runs do not seal: the first that is sealed makes the
-// cluster's keys. Nobody is shown what is sealed, so it is nothing.
+// unsealed does not seal secrets in dry runs, since the first call of Seal creates the
+// cluster's keys. Sealed secrets are never shown, so an empty string suffices.
 type unsealed struct{ auth.Secrets }
 
 // Seal implements auth.Secrets.
@@ -65,7 +65,7 @@ func (s unsealed) Seal(ctx context.Context, secret string) (string, error) {
 	return s.Secrets.Seal(ctx, secret)
 }
 
-// unlessDry is a volume's key, of which a dry run makes none.
+// unlessDry wraps newKey so that dry runs generate no volume key.
 func unlessDry(newKey func(context.Context) (string, error)) func(context.Context) (string, error) {
 	if newKey == nil {
 		return nil
@@ -78,7 +78,7 @@ func unlessDry(newKey func(context.Context) (string, error)) func(context.Contex
 	}
 }
 
-// onlyOnce is a secret for the answer that makes it; a dry run makes none.
+// onlyOnce returns a secret for the response that creates it; empty in a dry run.
 func onlyOnce(ctx context.Context, secret string) string {
 	if dryRun(ctx) {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What makes, changes or patches an object of a kind has a dry run, and nothing else has;
-// what has none refuses to be asked for one.
+// TestWhatHasADryRun checks that exactly the operations that create, change or patch an
+// object of a kind have dry runs, and that all others refuse the parameter.
 func TestWhatHasADryRun(t *testing.T) {
 	want := map[string]bool{}
 	for _, k := range api.Kinds() {
@@ -23,20 +23,20 @@ func TestWhatHasADryRun(t *testing.T) {
 		}
 	}
 	if len(want) < 80 {
-		t.Errorf("%d operations have a dry run, want 80 or more", len(want))
+		t.Errorf("%d operations have a dry run, want at least 80", len(want))
 	}
 	for name, o := range contract {
 		if o.dryRun != want[name] {
-			t.Errorf("%s has a dry run: %v, want %v", name, o.dryRun, want[name])
+			t.Errorf("%s has a dry run = %v, want %v", name, o.dryRun, want[name])
 		}
 		delete(want, name)
 		ctx, err := withDryRun(httptest.NewRequest(o.method, "/?dryRun=all", nil), name, o)
 		refused := o.method != http.MethodGet && !o.dryRun
 		if refused != (api.CodeOf(err) == api.CodeInvalid && err != nil) || dryRun(ctx) != o.dryRun {
-			t.Errorf("%s %s with dryRun=all: error %v, is a dry run: %v", o.method, name, err, dryRun(ctx))
+			t.Errorf("%s %s with dryRun=all: error %v, dryRun = %v; want refused: %v", o.method, name, err, dryRun(ctx), refused)
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("openapi.yaml lacks %q", slices.Sorted(maps.Keys(want)))
+		t.Errorf("openapi.yaml has no operation %q, want one with a dry run", slices.Sorted(maps.Keys(want)))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// unchanged fails if f changes something, or has something noted.
+// unchanged fails the test if f changes the store or adds audit events.
 func (w *world) unchanged(what string, f func()) {
 	w.t.Helper()
 	trail := func() int {
@@ -24,15 +24,15 @@ func (w *world) unchanged(what string, f func()) {
 	revision, noted := w.Store.Revision(), trail()
 	f()
 	if now := w.Store.Revision(); now != revision {
-		w.t.Errorf("%s: the store went from revision %d to %d", what, revision, now)
+		w.t.Errorf("%s: the store's revision went from %d to %d, want no change", what, revision, now)
 	}
 	if now := trail(); now != noted {
-		w.t.Errorf("%s: the audit trail has %d events, had %d", what, now, noted)
+		w.t.Errorf("%s: the audit log has %d events, want %d as before", what, now, noted)
 	}
 }
 
-// A dry run is answered as the request is answered after it, but for what is new each
-// time, and changes nothing.
+// TestDryRun checks that a dry run changes nothing and is answered like the real
+// request after it, except for what differs each time.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -42,7 +42,7 @@ func TestDryRun(t *testing.T) {
 	w.unchanged("create", func() { tried = must(t, ret(flavors.DryRun().Create(ctx, asked))).v })
 	made := must(t, ret(flavors.Create(ctx, asked))).v
 	if diff := cmp.Diff(tried.Spec, made.Spec); diff != "" || tried.Meta.Name != "tiny" || tried.Meta.Labels["a"] != "1" || tried.Meta.Generation != 1 || tried.Meta.Revision != made.Meta.Revision {
-		t.Errorf("tried %+v, made %+v", tried, made)
+		t.Errorf("dry run returned %+v, the real request %+v; want the same spec, name and labels", tried, made)
 	}
 	w.unchanged("a name that is taken", func() {
 		_, err := flavors.DryRun().Create(ctx, asked)
@@ -52,14 +52,14 @@ func TestDryRun(t *testing.T) {
 		_, err := flavors.DryRun().Create(ctx, api.Flavor{Meta: api.Meta{Name: "no name"}, Spec: api.FlavorSpec{Vcpus: -1, MemoryBytes: 1}})
 		var e *api.Error
 		if !errors.As(err, &e) || e.Code != api.CodeInvalid || len(e.Others) != 2 {
-			t.Errorf("%v, want three fields at fault", err)
+			t.Errorf("dry run of an invalid flavor = %v, want an error with three fields", err)
 		}
 	})
 	w.unchanged("update", func() {
 		wider := made
 		wider.Spec.Vcpus = 2
 		if got := must(t, ret(flavors.DryRun().Update(ctx, made.Meta.ID, wider))).v; got.Spec.Vcpus != 2 || got.Meta.Generation != 2 {
-			t.Errorf("updated: %+v", got)
+			t.Errorf("dry run of an update = %+v, want 2 vCPUs and the next generation", got)
 		}
 		wider.Meta.Revision += 7
 		_, err := flavors.DryRun().Update(ctx, made.Meta.ID, wider)
@@ -68,27 +68,28 @@ func TestDryRun(t *testing.T) {
 	w.unchanged("patch", func() {
 		patch := map[string]any{"spec": map[string]any{"vcpus": 3}}
 		if got := must(t, ret(flavors.DryRun().Patch(ctx, made.Meta.ID, patch))).v; got.Spec.Vcpus != 3 || got.Meta.Labels["a"] != "1" {
-			t.Errorf("patched: %+v", got)
+			t.Errorf("dry run of a patch = %+v, want 3 vCPUs and the same labels", got)
 		}
 	})
 	w.unchanged("delete", func() {
 		if _, err := flavors.DryRun().Delete(ctx, made.Meta.ID); err == nil {
-			t.Error("a delete was tried")
+			t.Error("dry run of a deletion succeeded, want an error")
 		}
 	})
 }
 
-// Quotas and references are looked at as they are for real.
+// TestDryRunOfInstances checks that quotas and references are checked as in a real
+// request.
 func TestDryRunOfInstances(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	member := client.Of[api.Instance](w.as(api.RoleMember, w.acme, w.web))
-	must(t, ret(member.Page(ctx, client.Query{}))) // a key's first use is noted
+	must(t, ret(member.Page(ctx, client.Query{}))) // records the first use of the key
 	in := api.Instance{Meta: api.Meta{Name: "demo", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}}
 	w.unchanged("create", func() {
 		got := must(t, ret(member.DryRun().Create(ctx, in))).v
 		if got.Meta.Project != w.web || !api.LooksLikeID(string(got.Spec.Flavor)) {
-			t.Errorf("tried: %+v", got)
+			t.Errorf("dry run returned %+v, want an instance of project %s with a flavor ID", got, w.web)
 		}
 	})
 	p := must(t, ret(client.Of[api.Project](w.op).Get(ctx, w.web, client.Query{}))).v
@@ -99,7 +100,7 @@ func TestDryRunOfInstances(t *testing.T) {
 		_, err := member.DryRun().Create(ctx, in)
 		wantErr(t, err, api.CodeQuota, "quota.vcpus")
 		if err.Error() != real.Error() {
-			t.Errorf("tried: %v; for real: %v", err, real)
+			t.Errorf("error of the dry run %v differs from the real one %v", err, real)
 		}
 	})
 	in.Spec.Flavor, in.Spec.Image = "none", "neither"
@@ -107,25 +108,25 @@ func TestDryRunOfInstances(t *testing.T) {
 		_, err := member.DryRun().Create(ctx, in)
 		_, real := member.Create(ctx, in)
 		if err == nil || real == nil || err.Error() != real.Error() {
-			t.Errorf("tried: %v; for real: %v", err, real)
+			t.Errorf("error of the dry run %v differs from the real one %v", err, real)
 		}
 	})
 }
 
-// A dry run makes no secret.
+// TestDryRunMakesNoSecret checks that dry runs return no secrets.
 func TestDryRunMakesNoSecret(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.unchanged("secrets", func() {
 		if k := must(t, ret(client.Of[api.APIKey](w.op).DryRun().Create(ctx, api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v; k.Secret != "" || k.Meta.Name != "k" {
-			t.Errorf("an API key: %+v", k)
+			t.Errorf("dry run returned API key %+v, want one without a secret", k)
 		}
 		if u := must(t, ret(client.Of[api.User](w.op).DryRun().Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}}))).v; u.Link != nil {
-			t.Errorf("a user: %+v", u)
+			t.Errorf("dry run returned user %+v, want one without a password", u)
 		}
 		hook := api.Webhook{Meta: api.Meta{Name: "w", Organization: w.acme}, Spec: api.WebhookSpec{URL: "https://example.com/", Events: []string{"*"}}}
 		if h := must(t, ret(client.Of[api.Webhook](w.op).DryRun().Create(ctx, hook))).v; h.Secret != "" {
-			t.Errorf("a webhook: %+v", h)
+			t.Errorf("dry run returned webhook %+v, want one without a secret", h)
 		}
 	})
 }
@@ -142,20 +143,20 @@ func TestDryRunHasOneValue(t *testing.T) {
 		w.unchanged(target, func() {
 			p, _ := asked[api.Problem](t, w, 400, "POST", target, body)
 			if p.Code != api.CodeInvalid || len(p.Errors) != 1 || p.Errors[0].Field != "dryRun" {
-				t.Errorf("POST %s: %+v", target, p)
+				t.Errorf("POST %s: %+v, want code %s at dryRun", target, p, api.CodeInvalid)
 			}
 		})
 	}
 	w.unchanged("delete", func() { asked[api.Problem](t, w, 400, "DELETE", "/v1/projects/"+w.web+"?dryRun=all", "") })
 }
 
-// room answers the same of every instance.
+// room returns the same reason for every instance.
 type room string
 
 func (r room) Lacks(context.Context, api.Instance) (string, error) { return string(r), nil }
 
-// Warnings come from the API alone: of a way in that nobody was given, and in a dry run
-// of room that there is not.
+// TestWarningsOfTheAPI checks that the API warns of an instance that nobody can sign in
+// to, and in a dry run of one that would stay pending.
 func TestWarningsOfTheAPI(t *testing.T) {
 	e := servertest.StartWith(t, func(o *server.Options) { o.Room = room("no node fits: n1: 2 vCPUs requested, 1 of 4 free") })
 	w := worldOf(t, e)
@@ -183,12 +184,13 @@ func TestWarningsOfTheAPI(t *testing.T) {
 			got = append(got, warning.Code)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (- want, + got):\n%s", name, diff)
+			t.Errorf("%s: warnings differ (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// A body of another type than the operation takes is refused with both types.
+// TestMediaTypes checks that a body of the wrong media type is refused, naming both
+// types.
 func TestMediaTypes(t *testing.T) {
 	w := newWorld(t)
 	f, _ := asked[api.Flavor](t, w, 201, "POST", "/v1/flavors", smallFlavor)
@@ -207,7 +209,7 @@ func TestMediaTypes(t *testing.T) {
 	} {
 		p, header := asked[api.Problem](t, w, c.want, c.method, c.target, c.body, "Content-Type", c.sent)
 		if header.Get("Content-Type") != api.ProblemType || c.want == 415 && p.Code != api.CodeMediaType {
-			t.Errorf("%s as %q: %+v", c.method, c.sent, p)
+			t.Errorf("%s with content type %q: %+v, want a problem document with code %s", c.method, c.sent, p, api.CodeMediaType)
 		}
 	}
 	asked[api.Flavor](t, w, 200, "PATCH", path, `{}`, "Content-Type", "application/merge-patch+json")

@@ -18,8 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// matrix is testdata/rights.txt: the roles that may call an operation, and
-// "everybody", to whom that is given without a key.
+// matrix reads testdata/rights.txt: for each operation the roles that may call it;
+// "everybody" means that it needs no key.
 func matrix(t *testing.T) map[string]map[api.Role]bool {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/rights.txt")
@@ -40,11 +40,11 @@ func matrix(t *testing.T) map[string]map[api.Role]bool {
 			} else if role, ok := letters[w]; ok {
 				may[role] = true
 			} else if w != "-" {
-				t.Fatalf("testdata/rights.txt: %q in %q", w, line)
+				t.Fatalf("testdata/rights.txt: unknown role %q in %q", w, line)
 			}
 		}
 		if out[words[0]] != nil {
-			t.Errorf("testdata/rights.txt has %s twice", words[0])
+			t.Errorf("testdata/rights.txt lists %s twice", words[0])
 		}
 		out[words[0]] = may
 	}
@@ -53,8 +53,8 @@ func matrix(t *testing.T) map[string]map[api.Role]bool {
 
 const everybody = api.Role("everybody")
 
-// Every endpoint, by every role and by nobody: who may not call it is refused
-// before the request is looked at, the others are not.
+// TestEveryEndpointForEveryRole calls every endpoint with every role and without a key:
+// callers without the right are refused before the request is examined, others are not.
 func TestEveryEndpointForEveryRole(t *testing.T) {
 	w := newWorld(t)
 	keys := map[api.Role]string{
@@ -77,26 +77,26 @@ func TestEveryEndpointForEveryRole(t *testing.T) {
 			seen[op.OperationID] = true
 			may, known := want[op.OperationID]
 			if !known {
-				t.Errorf("%s is not in testdata/rights.txt", op.OperationID)
+				t.Errorf("testdata/rights.txt does not list %s", op.OperationID)
 				continue
 			}
 			for role, key := range keys {
 				target := strings.ReplaceAll(path, "{id}", "none")
 				if op.OperationID == "Watch" {
-					target += "?since=-1" // refused, and not for ever
+					target += "?since=-1" // an error instead of an endless stream
 				}
 				rec := w.call(method, target, key, "{}")
 				refused := rec.Code == http.StatusUnauthorized || rec.Code == http.StatusForbidden
 				if refused == (may[role] || may[everybody]) {
-					t.Errorf("%s by %q: status %d (%s), want refused: %v", op.OperationID, role, rec.Code, rec.Body, !refused)
+					t.Errorf("%s by role %q: %d (%s), want refused: %v", op.OperationID, role, rec.Code, rec.Body, !refused)
 				}
 				if key == "" && refused && rec.Code != http.StatusUnauthorized {
-					t.Errorf("%s by nobody: status %d", op.OperationID, rec.Code)
+					t.Errorf("%s without a key: status %d, want 401", op.OperationID, rec.Code)
 				}
 				if rec.Code >= 400 {
 					var e api.Problem
 					if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || e.Code == "" || e.Detail == "" || e.Title == "" || int(e.Status) != rec.Code || e.Code.HTTPStatus() != rec.Code {
-						t.Errorf("%s by %q: %d with body %s", op.OperationID, role, rec.Code, rec.Body)
+						t.Errorf("%s by role %q: %d with body %s, want a problem document", op.OperationID, role, rec.Code, rec.Body)
 					}
 				}
 			}
@@ -104,12 +104,12 @@ func TestEveryEndpointForEveryRole(t *testing.T) {
 	}
 	for op := range want {
 		if !seen[op] {
-			t.Errorf("testdata/rights.txt has %s, and openapi.yaml does not", op)
+			t.Errorf("testdata/rights.txt lists %s, which openapi.yaml does not have", op)
 		}
 	}
 }
 
-// call answers one request past the network.
+// call sends a request to the server directly, without a network connection.
 func (w *world) call(method, target, key, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -121,8 +121,9 @@ func (w *world) call(method, target, key, body string) *httptest.ResponseRecorde
 	return rec
 }
 
-// Every endpoint of one object, of every kind that belongs to somebody, for
-// everybody whose it is not: the object does not exist, whatever its id.
+// TestGuessedIDsAreNotFound calls every endpoint for an object of every kind that
+// belongs to a project or organization, with callers from elsewhere: they get "not
+// found" even with the right ID.
 func TestGuessedIDsAreNotFound(t *testing.T) {
 	w := newWorld(t)
 	reseller := must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "reseller"}}))).v.Meta.ID
@@ -133,7 +134,7 @@ func TestGuessedIDsAreNotFound(t *testing.T) {
 		api.RoleViewer:   w.Key(t, api.Meta{Name: "v", Organization: w.other, Project: w.theirs}, api.RoleViewer),
 		api.RoleBilling:  w.Key(t, api.Meta{Name: "b", Organization: w.other}, api.RoleBilling),
 	}
-	// What acme has, by the path of its kind.
+	// The IDs of acme's objects, by the path of their kind.
 	ids := map[string]string{"/v1/organizations": w.acme, "/v1/projects": w.web}
 	for path, kind := range map[string]api.Kind{"/v1/instances": api.KindInstance, "/v1/volumes": api.KindVolume, "/v1/images": api.KindImage,
 		"/v1/networks": api.KindNetwork, "/v1/security-groups": api.KindSecurityGroup, "/v1/routers": api.KindRouter, "/v1/floating-ips": api.KindFloatingIP,
@@ -167,18 +168,18 @@ func TestGuessedIDsAreNotFound(t *testing.T) {
 					target += "?line=x"
 				}
 				if rec := w.call(method, target, key, body); rec.Code != http.StatusNotFound {
-					t.Errorf("%s by a foreign %s: %d %s", op.OperationID, role, rec.Code, rec.Body)
+					t.Errorf("%s by a foreign %s: %d %s, want 404", op.OperationID, role, rec.Code, rec.Body)
 				}
 			}
 		}
 	}
 	if count < 100 {
-		t.Errorf("only %d requests", count)
+		t.Errorf("%d requests were tested, want at least 100", count)
 	}
 }
 
-// What is another tenant's does not exist, by id and by name, for reading and
-// for writing.
+// TestForeignThingsDoNotExist checks that objects of another organization are not found
+// by ID or by name, for reading and for writing.
 func TestForeignThingsDoNotExist(t *testing.T) {
 	w := newWorld(t)
 	mine, err := w.instance(w.op, "mine")
@@ -207,7 +208,7 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 				rec := httptest.NewRecorder()
 				w.Server.ServeHTTP(rec, r)
 				if rec.Code != http.StatusNotFound {
-					t.Errorf("%s %s%s: %d %s", c[0], base, c[1], rec.Code, rec.Body)
+					t.Errorf("%s %s%s: %d %s, want 404", c[0], base, c[1], rec.Code, rec.Body)
 				}
 			}
 		}
@@ -221,19 +222,19 @@ func TestPagesAndHeaders(t *testing.T) {
 		w.Server.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
 		page := rec.Body.String()
 		if rec.Code != 200 || !strings.HasPrefix(rec.Header().Get("Content-Type"), kind) || !strings.Contains(page, "vramBytes") {
-			t.Errorf("%s: %d %s", path, rec.Code, rec.Header())
+			t.Errorf("GET %s: %d with headers %s, want 200 and type %s", path, rec.Code, rec.Header(), kind)
 		}
 		if !strings.HasPrefix(rec.Header().Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%s: policy %q", path, rec.Header().Get("Content-Security-Policy"))
+			t.Errorf("Content-Security-Policy of %s = %q, want default-src 'none'", path, rec.Header().Get("Content-Security-Policy"))
 		}
 		if kind == "text/html" && (strings.Contains(page, "<script") || strings.Contains(page, "src=") || strings.Contains(page, "href=\"http")) {
-			t.Error("the page asks others for things")
+			t.Error("the page has scripts or loads something from another host, want neither")
 		}
 	}
 	rec := httptest.NewRecorder()
 	w.Server.ServeHTTP(rec, httptest.NewRequest("GET", "/nowhere", nil))
 	if rec.Code != 404 || !strings.Contains(rec.Body.String(), "not_found") {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("GET /nowhere: %d %s, want 404 not_found", rec.Code, rec.Body)
 	}
 	big := httptest.NewRequest("POST", "/v1/flavors", strings.NewReader(`{"meta":{"name":"`+strings.Repeat("x", 2<<20)+`"}}`))
 	big.Header.Set("Authorization", "Bearer "+w.Token)
@@ -241,11 +242,12 @@ func TestPagesAndHeaders(t *testing.T) {
 	rec = httptest.NewRecorder()
 	w.Server.ServeHTTP(rec, big)
 	if rec.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("request with a large body: %d %s, want 413", rec.Code, rec.Body)
 	}
 }
 
-// A panic is an internal error with a number, and nothing of it goes out.
+// TestPanicsStayInside checks that a panic is answered with an internal error and a
+// number, without its message.
 func TestPanicsStayInside(t *testing.T) {
 	s, err := server.New(server.Options{Store: panicStore{}})
 	if err != nil {
@@ -257,11 +259,11 @@ func TestPanicsStayInside(t *testing.T) {
 	rec := httptest.NewRecorder()
 	s.ServeHTTP(rec, r)
 	if rec.Code != 500 || strings.Contains(rec.Body.String(), "secret of the store") || !strings.Contains(rec.Body.String(), `"internal"`) {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("request that panics: %d %s, want 500 with an incident number only", rec.Code, rec.Body)
 	}
 }
 
-// panicStore fails in the worst way.
+// panicStore is a store that panics.
 type panicStore struct{ server.Store }
 
 func (panicStore) Get(context.Context, api.Kind, string) (api.Object, error) {

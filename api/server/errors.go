@@ -15,10 +15,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// sendError answers with the error's code.
+// sendError writes the error as the response, with its status.
 func (s *Server) sendError(err error, c echo.Context) {
 	if c.Response().Committed {
-		return // a stream that broke off; its reader sees that
+		return // an interrupted stream; the client notices that itself
 	}
 	e := s.outward(err, c.Request().Method, c.Path())
 	if e.Code == api.CodeUnauthenticated {
@@ -29,12 +29,12 @@ func (s *Server) sendError(err error, c echo.Context) {
 	}
 }
 
-// outward is what a user sees of err. What is no domain error goes to the log, and
-// its number there to the user.
+// outward returns what the client gets for err. An error that is not a domain error is
+// logged, and the client gets the number of its log entry.
 func (s *Server) outward(err error, method, route string) *api.Error {
 	if e := domainError(err); e != nil {
 		out := *e
-		out.By = nil // who it is, the caller may not know (inuse.go)
+		out.By = nil // the caller may not be allowed to see it (inuse.go)
 		return &out
 	}
 	var id [6]byte
@@ -44,7 +44,7 @@ func (s *Server) outward(err error, method, route string) *api.Error {
 	return api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log has details under this number")
 }
 
-// domainError finds what a user may see of err; nil: nothing.
+// domainError returns the domain error in err, or nil if there is none.
 func domainError(err error) *api.Error {
 	var e *api.Error
 	var h *echo.HTTPError
@@ -62,7 +62,7 @@ func domainError(err error) *api.Error {
 	return nil
 }
 
-// routeError translates what echo and the generated code answer by themselves.
+// routeError converts the errors of echo and of the generated code.
 func routeError(h *echo.HTTPError) *api.Error {
 	switch h.Code {
 	case http.StatusNotFound:
@@ -80,7 +80,7 @@ func routeError(h *echo.HTTPError) *api.Error {
 	return nil
 }
 
-// recovered turns a panic into an internal error with its stack in the log.
+// recovered converts a panic into an internal error and logs its stack.
 func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
@@ -88,7 +88,7 @@ func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 				panic(p)
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -97,7 +97,7 @@ func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// headers that every answer carries.
+// headers sets the headers that every response has.
 func headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()

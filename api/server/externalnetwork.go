@@ -6,7 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// externalNetworkSpec fills in defaults and validates. One network is the default.
+// externalNetworkSpec fills in defaults and validates. Only one network can be the
+// default.
 func (h *handlers) externalNetworkSpec(ctx context.Context, m api.Meta, old *api.ExternalNetwork, s api.ExternalNetworkSpec) (api.ExternalNetworkSpec, error) {
 	if old != nil {
 		if err := api.ChangeExternalNetwork(old.Spec, s); err != nil {
@@ -25,7 +26,8 @@ func (h *handlers) externalNetworkSpec(ctx context.Context, m api.Meta, old *api
 	return s, err
 }
 
-// defaultExternal is the network that routers go out through; nil: none.
+// defaultExternal returns the network that routers use by default; nil if there is
+// none.
 func (h *handlers) defaultExternal(ctx context.Context) (*api.ExternalNetwork, error) {
 	list, err := all[api.ExternalNetwork](ctx, h, api.ListQuery{Kind: api.KindExternalNetwork})
 	for _, o := range list {

@@ -8,21 +8,22 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// faultsOf are the fields that the answer to a request names, in its order.
+// faultsOf returns the fields that the error response to a request names, in order.
 func faultsOf(t *testing.T, w *world, method, path, body string) string {
 	t.Helper()
 	p, _ := asked[api.Problem](t, w, 400, method, path, body)
 	var fields []string
 	for _, e := range p.Errors {
 		if e.Detail == "" {
-			t.Errorf("%s %s: %s has no detail", method, path, e.Field)
+			t.Errorf("%s %s: error at %s has no detail", method, path, e.Field)
 		}
 		fields = append(fields, e.Field)
 	}
 	return strings.Join(fields, " ")
 }
 
-// What a body has too many of, or in the wrong type, is named all at once.
+// TestAllFaultsOfABody checks that unknown fields and wrong types are all reported at
+// once.
 func TestAllFaultsOfABody(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ body, want string }{
@@ -32,24 +33,25 @@ func TestAllFaultsOfABody(t *testing.T) {
 		{`{"meta": null, "spec": {"vcpus": null, "x": null}}`, "spec.x"},
 		{`{"spec": {"vcpus": 1e400}}`, "spec.vcpus"},
 		{`{"spec": {"vcpus": 9223372036854775808, "memoryBytes": true}}`, "spec.memoryBytes spec.vcpus"},
-		{`{"meta": {"createdAt": "yesterday"}}`, ""}, // its own decoder says so, and names no field
+		{`{"meta": {"createdAt": "yesterday"}}`, ""}, // the error of the type's own decoder names no field
 		{`[]`, ""},
 	} {
 		if got := faultsOf(t, w, "POST", "/v1/flavors", c.body); got != c.want {
-			t.Errorf("%s: faults at %q, want %q", c.body, got, c.want)
+			t.Errorf("body %s: faults at %q, want %q", c.body, got, c.want)
 		}
 	}
 	deep := `{"spec": {"networks": [{"network": "a", "securityGroups": "x"}, {"nework": "a"}, 3], "sshKeys": [1, "x"]}}`
 	if got, want := faultsOf(t, w, "POST", "/v1/instances", deep), "spec.networks[0].securityGroups spec.networks[1].nework spec.networks[2] spec.sshKeys[0]"; got != want {
-		t.Errorf("faults at %q, want %q", got, want)
+		t.Errorf("faults of nested fields at %q, want %q", got, want)
 	}
 	many := `{"spec": {` + strings.TrimSuffix(strings.Repeat(`"x": 1, "y": [[[]]], "z": {"a": {}}, "`+strings.Repeat("long", 50)+`": 1, `, 1), ", ") + `}}`
 	if got := len(strings.Fields(faultsOf(t, w, "POST", "/v1/flavors", many))); got != 4 {
-		t.Errorf("%d faults, want 4", got)
+		t.Errorf("%d faults of a body with many unknown fields, want 4", got)
 	}
 }
 
-// One that is not there hides neither the next nor what else is wrong.
+// TestAllFaultsOfReferences checks that a missing reference hides neither the next one
+// nor other errors.
 func TestAllFaultsOfReferences(t *testing.T) {
 	w := newNetworkWorld(t)
 	for _, c := range []struct{ what, method, path, body, want string }{
@@ -85,17 +87,17 @@ func TestAllFaultsOfReferences(t *testing.T) {
 	}
 }
 
-// A change is looked at as a new object is.
+// TestAllFaultsOfAChange checks that a change reports faults as a creation does.
 func TestAllFaultsOfAChange(t *testing.T) {
 	w := newNetworkWorld(t)
 	in := must(t, ret(w.instance(w.op, "demo"))).v
 	if got, want := faultsOf(t, w, "PATCH", "/v1/instances/"+in.Meta.ID, `{"spec": {"flavor": "none", "priority": 101, "vgpu": {"pool": "none"}}}`),
 		"spec.priority spec.flavor spec.vgpu.pool"; got != want {
-		t.Errorf("faults at %q, want %q", got, want)
+		t.Errorf("faults of a changed instance at %q, want %q", got, want)
 	}
 	org := must(t, ret(client.Of[api.Organization](w.op).Get(t.Context(), w.acme, client.Query{}))).v
 	if got, want := faultsOf(t, w, "PATCH", "/v1/organizations/"+org.Meta.ID, `{"meta": {"name": "No"}, "spec": {"priceBook": "none", "offers": ["no"]}}`),
 		"meta.name spec.priceBook spec.offers[0]"; got != want {
-		t.Errorf("faults at %q, want %q", got, want)
+		t.Errorf("faults of a changed organization at %q, want %q", got, want)
 	}
 }

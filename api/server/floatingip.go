@@ -8,7 +8,7 @@ import (
 )
 
 func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, old *api.FloatingIP, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
-	if old != nil && s.ExternalNetwork == "" { // the default may be another by now
+	if old != nil && s.ExternalNetwork == "" { // the default network may have changed since
 		s.ExternalNetwork = old.Spec.ExternalNetwork
 	}
 	s, err := h.floats(ctx, m, s)
@@ -18,8 +18,8 @@ func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, old *api.Floa
 	return s, api.ChangeFloatingIP(old.Spec, s)
 }
 
-// floats turns names into ids and validates: the instance has a port in the
-// network, and no other floating IP there.
+// floats replaces names with IDs and validates: the instance must have a port in the
+// network, without another floating IP.
 func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
 	out, outErr := h.externalOf(ctx, s.ExternalNetwork)
 	s.ExternalNetwork = out
@@ -49,7 +49,8 @@ func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec)
 	return s, h.notBalanced(ctx, m)
 }
 
-// externalOf is the id of an external network, by name or id; empty: of the default one.
+// externalOf returns the ID of an external network given by name or ID, or of the
+// default one.
 func (h *handlers) externalOf(ctx context.Context, ref api.ExternalNetworkID) (api.ExternalNetworkID, error) {
 	if ref != "" {
 		_, o, err := clusterwide[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, "spec.externalNetwork", string(ref))
@@ -66,8 +67,8 @@ func (h *handlers) externalOf(ctx context.Context, ref api.ExternalNetworkID) (a
 	return api.ExternalNetworkID(out.Meta.ID), nil
 }
 
-// notBalanced refuses a floating IP that belongs to a load balancer: one address
-// cannot lead to both.
+// notBalanced refuses a floating IP that belongs to a load balancer, since an address
+// can lead to only one of them.
 func (h *handlers) notBalanced(ctx context.Context, m api.Meta) error {
 	balancers, err := all[api.LoadBalancer](ctx, h, api.ListQuery{Kind: api.KindLoadBalancer, Project: m.Project})
 	for _, l := range balancers {
@@ -79,8 +80,8 @@ func (h *handlers) notBalanced(ctx context.Context, m api.Meta) error {
 	return err
 }
 
-// portOf is the network, by name or id, in which the instance has a port that
-// can be reached from outside; empty: its first.
+// portOf returns the ID of the network, given by name or ID, in which the instance has
+// a port that can be reached from outside; by default the first one.
 func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, field string, ref api.NetworkID) (api.NetworkID, error) {
 	if len(in.Spec.Networks) == 0 {
 		return "", api.Errorf(api.CodeInvalid, "instance %s is not in any network", in.Meta.Name).At(field)

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// pool checks that a GPU pool that a spec names exists. The default one always
-// does, as an object or not.
+// pool checks that the GPU pool named in a spec exists. The default pool exists even
+// without an object.
 func (h *handlers) pool(ctx context.Context, field, name string) error {
 	if name == "" || name == api.DefaultPool {
 		return nil

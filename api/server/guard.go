@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	maxBody     = 1 << 20 // of JSON
+	maxBody     = 1 << 20 // limit of a JSON body
 	requestTime = 30 * time.Second
 )
 
-// consistencyHeader: "stale" asks what this node knows, also when it cannot reach
-// the others. That holds for the caller's key as well.
+// consistencyHeader is a request header: "stale" requests this node's state, even if it
+// cannot reach the other nodes. The caller's key is then checked against that state
+// too.
 const consistencyHeader = "Basalt-Consistency"
 
-// streams are the operations that may last.
+// streams are the operations without a time limit.
 var streams = map[string]bool{
 	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "OpenInstanceShell": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true, "PutUpgradePackage": true,
 }
 
-// onNode are the operations that one node has to answer: an instance's or a
-// card's own, or the one that is named.
+// onNode are the operations that a particular node must answer: the node of an instance
+// or GPU, or the node named in the request.
 var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "OpenInstanceScreen": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
 	"GetInstanceSamples": api.KindInstance, "GetNodeLeaks": api.KindNode, "GetNodeSamples": api.KindNode,
 	"GetGPUSamples": api.KindGPU, "ListGPUTenants": api.KindGPU}
 
-// elsewhere is the server of the node that has to answer; nil: this one. What
-// is wrong with the request is said here or there alike.
+// elsewhere returns the server of the node that must answer, or nil if it is this one.
+// Invalid requests are reported by either node.
 func (s *Server) elsewhere(ctx context.Context, op string, c echo.Context) http.Handler {
 	kind := onNode[op]
 	if s.opts.Elsewhere == nil || kind == "" {
@@ -51,24 +52,24 @@ func (s *Server) elsewhere(ctx context.Context, op string, c echo.Context) http.
 	return s.opts.Elsewhere(node)
 }
 
-// nodeOf is the node that has the object; empty: none has.
+// nodeOf returns the node of the object, or "" if there is none.
 func nodeOf(o api.Object) api.NodeID {
 	switch o.Kind {
 	case api.KindNode:
 		return api.NodeID(o.Meta.ID)
 	case api.KindGPU:
-		g, _ := api.Decode[api.GPU](o) // one that cannot be read is nowhere
+		g, _ := api.Decode[api.GPU](o) // an invalid GPU has no node
 		return g.Status.Node
 	}
 	in, _ := api.Decode[api.Instance](o)
 	return in.Assignment.Node
 }
 
-// who is the identity that the guard put there. It panics without one, so that
-// an operation that slipped past the guard cannot act.
+// who returns the identity that the guard stored in the context. It panics without one,
+// so that an operation that bypassed the guard cannot act.
 func who(ctx context.Context) auth.Identity { return auth.Caller(ctx) }
 
-// guard stands before an operation, and before its body is read.
+// guard runs before an operation, and before the request's body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
 	allowed, known := auth.Rights[op]
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -81,7 +82,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				ctx = auth.WithStale(s.opts.Stale(ctx))
 			}
 			if allowed != auth.Everybody {
-				since := s.opts.Store.Revision() // before it is looked at
+				since := s.opts.Store.Revision() // before the rights are checked
 				id, err := s.auth.Identify(ctx, c.Request())
 				if err != nil {
 					return err
@@ -101,7 +102,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				ctx = auth.WithIdentity(ctx, id)
 				var cancel context.CancelFunc = func() {}
 				switch {
-				case op == "Watch": // sees for itself whether the key goes, in order
+				case op == "Watch": // it detects the end of the key itself, in the order of events
 					ctx, cancel = s.untilExpiry(ctx, id)
 				case streams[op]:
 					if ctx, cancel, err = s.whileHolds(ctx, id, since); err != nil {
@@ -118,7 +119,8 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, requestTime)
 				defer cancel()
-				// Not every ResponseWriter has deadlines (tests); bodies are small then.
+				// Not every ResponseWriter supports deadlines (tests); bodies are small
+				// then.
 				_ = http.NewResponseController(c.Response()).SetReadDeadline(s.opts.Now().Add(requestTime))
 			}
 			r := c.Request().WithContext(ctx)

@@ -12,10 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// What it costs to know who asks and whether it may: the token's hash, the
-// key's object, the role's table, and whether one object is within its reach.
-// The store is in memory: a real one adds two reads of bbolt and, where it
-// leads, no message.
+// BenchmarkAuthorize measures authentication and authorization: the token's hash, the
+// key's object, the role's table, and whether one object is in its scope. The store is
+// in memory; the real one adds two reads of bbolt and, on the leader, no message.
 func BenchmarkAuthorize(b *testing.B) {
 	store := memstore.New()
 	s, err := New(Options{Store: store, KeyRate: 1e12})
@@ -42,7 +41,7 @@ func BenchmarkAuthorize(b *testing.B) {
 		apply(cmd)
 		handler := s.guard("GetInstance")(func(c echo.Context) error {
 			if !who(c.Request().Context()).Sees(o) {
-				b.Error("not seen")
+				b.Error("the key cannot see the instance, want it to")
 			}
 			return nil
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// providerSpec turns names into ids, validates, and seals the client's secret;
-// none is the one of before.
+// providerSpec replaces names with IDs, validates, and seals the client's secret;
+// without a new secret the old one is kept.
 func (h *handlers) providerSpec(ctx context.Context, _ api.Meta, before *api.IdentityProvider, s api.IdentityProviderSpec) (api.IdentityProviderSpec, error) {
 	var old api.IdentityProviderSpec
 	if before != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// imageSpec validates. An image of the whole cluster is public: nobody else
-// could use it. Only operators publish to all tenants.
+// imageSpec validates. A cluster-wide image is public, since nobody could use it
+// otherwise. Only operators publish images to all organizations.
 func (h *handlers) imageSpec(ctx context.Context, m api.Meta, old *api.Image, s api.ImageSpec) (api.ImageSpec, error) {
 	if m.Project == "" {
 		s.Public = true

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// image that a spec refers to: by id, or by name in the project, else among
-// the cluster's public ones.
+// image returns the image that a spec refers to: by ID, or by name among the project's
+// images, then among the cluster's public ones.
 func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image, error) {
 	me := who(ctx)
 	o, err := h.opts.Store.Get(ctx, api.KindImage, ref)
@@ -46,7 +46,7 @@ func usable(o api.Object, m api.Meta) bool {
 	return err == nil && (o.Meta.Project == m.Project || image.Spec.Public)
 }
 
-// PutImageContent hands an image's bytes on to the node that keeps them.
+// PutImageContent forwards an image's bytes to the node that stores them.
 func (h *handlers) PutImageContent(ctx context.Context, r in[none, stream]) (*api.Image, error) {
 	o, err := h.own(ctx, api.KindImage, r.ID)
 	if err != nil {

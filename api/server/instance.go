@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// CreateInstance makes the instance and its root volume in one batch.
+// CreateInstance creates the instance and its root volume in one batch.
 func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstanceParams, api.Instance]) (*api.Instance, error) {
 	m, placeErr := h.place(ctx, api.KindInstance, r.Body.Meta)
 	if placeErr != nil && !ofMeta(placeErr) {
@@ -46,7 +46,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	}
 	in, err := create[api.Instance](ctx, h, api.KindInstance, id, m, spec, r.Params.IdempotencyKey, root)
 	can := image.Spec.Abilities
-	if image.Meta.Name == app.Image { // another image than the app's can do other things
+	if image.Meta.Name == app.Image { // the app's abilities hold for its own image only
 		can = can.Or(app.Abilities)
 	}
 	if err != nil {
@@ -56,8 +56,8 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	return &in, h.noRoom(ctx, &in)
 }
 
-// noRoom warns of an instance of a dry run that would wait for room. A real one says so
-// in its assignment, once it was planned.
+// noRoom adds a warning in a dry run if the instance would stay pending. A real
+// instance reports that in its assignment, after it was planned.
 func (h *handlers) noRoom(ctx context.Context, in *api.Instance) error {
 	if !dryRun(ctx) || h.opts.Room == nil {
 		return nil
@@ -69,8 +69,8 @@ func (h *handlers) noRoom(ctx context.Context, in *api.Instance) error {
 	return err
 }
 
-// rootVolume is the command that makes an instance's root volume. Its name is
-// made from the id, so that no name of a tenant's is taken.
+// rootVolume returns the command that creates an instance's root volume. Its name is
+// derived from the ID, so that it does not occupy a name in the project.
 func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flavor, image api.Image) (api.Command, error) {
 	size := spec.RootBytes
 	if size == 0 {
@@ -88,7 +88,7 @@ func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flav
 	}, nil
 }
 
-// instanceSpec fills in defaults, turns names into ids and validates.
+// instanceSpec fills in defaults, replaces names with IDs and validates.
 func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceSpec) (api.InstanceSpec, api.Flavor, api.Image, error) {
 	var flavor api.Flavor
 	var image api.Image
@@ -113,10 +113,10 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	return s, flavor, image, api.Join(invalid, flavorErr, pagesErr, imageErr, poolErr, networkErr)
 }
 
-// changedInstance is what may change; a new flavor or vGPU takes effect while it is
-// stopped.
+// changedInstance returns the spec of a changed instance; a new flavor or vGPU takes
+// effect while it is stopped.
 func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Instance, s api.InstanceSpec) (api.InstanceSpec, error) {
-	if s.Power == "" { // left out: as it is, so that a file can be applied again
+	if s.Power == "" { // left out: unchanged, so that a file can be applied again
 		s.Power = old.Spec.Power
 	}
 	if s.Restarts == 0 {
@@ -125,10 +125,10 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	if s.RootVolume == "" {
 		s.RootVolume = old.Spec.RootVolume
 	}
-	if len(s.Networks) == 0 { // left out: as they are, which may be the default
+	if len(s.Networks) == 0 { // left out: unchanged, which may be the default
 		s.Networks = old.Spec.Networks
 	}
-	if s.UserData == "" { // nobody is shown it
+	if s.UserData == "" { // it is never shown, so it is left out when an instance is read and written back
 		s.UserData = old.Spec.UserData
 	}
 	if len(s.SSHKeys) <= api.MaxInstanceKeys {
@@ -151,8 +151,8 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	return s, api.ChangeInstance(old.Spec, s)
 }
 
-// DeleteInstance takes its data volumes and floating IPs off, and itself out of
-// load balancers; its root volume goes with it (the planner sees to that).
+// DeleteInstance detaches its data volumes and floating IPs, and removes the instance
+// from load balancers. The planner deletes its root volume with it.
 func (h *handlers) DeleteInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	o, err := h.own(ctx, api.KindInstance, r.ID)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// StartInstance sets spec.power. A run that ended by itself (the guest shut
-// down, QEMU died) left that as it was, so a new run is asked for; once, however
-// often it is asked.
+// StartInstance sets spec.power. If the last run ended by itself (the guest shut down,
+// QEMU died), spec.power is unchanged, so a new run is requested with spec.restarts;
+// only once, however often the operation is called.
 func (h *handlers) StartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		over := in.Status.Phase == api.InstanceFailed || in.Status.Phase == api.InstanceStopped
@@ -26,7 +26,7 @@ func (h *handlers) StopInstance(ctx context.Context, r in[none, none]) (*api.Ins
 	return &in, err
 }
 
-// RestartInstance raises spec.restarts; one that is stopped is started.
+// RestartInstance increments spec.restarts; a stopped instance is started.
 func (h *handlers) RestartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		if in.Spec.Power != api.PowerRunning {
@@ -38,15 +38,15 @@ func (h *handlers) RestartInstance(ctx context.Context, r in[none, none]) (*api.
 	return &in, err
 }
 
-// starts and ends are what an action does: a suspended organization starts
-// nothing.
+// starts and ends are the effects of an action: a suspended organization cannot start
+// anything.
 const (
 	starts = true
 	ends   = false
 )
 
-// act changes an instance's spec at its present revision, again if somebody
-// (its agent, reporting) was quicker.
+// act changes an instance's spec at its current revision, and retries if there was a
+// concurrent change (such as a report by its agent).
 func (h *handlers) act(ctx context.Context, ref string, starting bool, change func(*api.Instance)) (api.Instance, error) {
 	const tries = 10
 	for i := 1; ; i++ {
@@ -71,7 +71,7 @@ func (h *handlers) act(ctx context.Context, ref string, starting bool, change fu
 	}
 }
 
-// reach is an instance whose node can be asked, and the runtime that does.
+// reach returns an instance whose node is reachable, and the runtime to call.
 func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.InstanceID, Runtime, error) {
 	o, err := h.find(ctx, api.KindInstance, ref, "", "")
 	if err == nil && change {
@@ -86,7 +86,7 @@ func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.Inst
 	return api.InstanceID(o.Meta.ID), h.opts.Runtime, nil
 }
 
-// GetInstanceConsoleLog is the tail of its serial log.
+// GetInstanceConsoleLog returns the last part of the serial console's log.
 func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstanceConsoleLogParams, none]) (*file, error) {
 	tail := r.Params.Tail
 	if tail == 0 {
@@ -103,7 +103,7 @@ func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstan
 	return &file{"text/plain", log}, err
 }
 
-// ExecInInstance runs a command inside.
+// ExecInInstance runs a command in the instance.
 func (h *handlers) ExecInInstance(ctx context.Context, r in[none, api.ExecRequest]) (*api.ExecResult, error) {
 	req := *r.Body
 	if req.TimeoutSeconds == 0 {

@@ -20,11 +20,11 @@ func TestInstanceEvents(t *testing.T) {
 	viewer := w.as(api.RoleViewer, w.acme, w.web)
 	first, err := viewer.InstanceEvents(ctx, "demo", 2, "") // also by its name
 	if err != nil || len(first.Items) != 2 || first.Items[0].Operation != "StopInstance" || first.Items[0].State != "Running" || first.Items[1].Operation != "" || first.Items[1].State != "Running" {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("first page of events = %+v, %v; want the two latest, StopInstance first", first, err)
 	}
 	rest, err := viewer.InstanceEvents(ctx, in.Meta.ID, 0, first.Continue)
 	if err != nil || rest.Continue != "" || len(rest.Items) != 1 || rest.Items[0].Operation != "CreateInstance" || rest.Items[0].State != "Pending" {
-		t.Errorf("%+v, %v", rest, err)
+		t.Errorf("last page of events = %+v, %v; want CreateInstance only", rest, err)
 	}
 	_, err = viewer.InstanceEvents(ctx, in.Meta.ID, 0, "x")
 	wantErr(t, err, api.CodeInvalid, "continue")

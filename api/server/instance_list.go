@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ListInstances pages through what the caller sees.
+// ListInstances pages through the instances that the caller may see.
 func (h *handlers) ListInstances(ctx context.Context, r in[api.ListInstancesParams, none]) (*page[api.Instance], error) {
 	only, err := h.instancesOf(ctx, r.Params)
 	if err != nil {
@@ -17,8 +17,8 @@ func (h *handlers) ListInstances(ctx context.Context, r in[api.ListInstancesPara
 	return &p, err
 }
 
-// instancesOf are those on a node or card, or in a phase; nil: all. Who does
-// not see nodes and cards cannot ask for one.
+// instancesOf returns a filter for the instances on a node or GPU, or in a phase; nil
+// selects all. Callers who cannot see nodes and GPUs cannot filter by them.
 func (h *handlers) instancesOf(ctx context.Context, p api.ListInstancesParams) (func(api.Object) bool, error) {
 	if p.Node == "" && p.Gpu == "" && p.Phase == "" {
 		return nil, nil

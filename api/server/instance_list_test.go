@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A list says on the server which instances are on a node, on a card, in a
-// phase, and pages through those alone.
+// TestListInstancesBy checks that the server filters lists by node, GPU and phase
+// before it divides them into pages.
 func TestListInstancesBy(t *testing.T) {
 	w := newWorld(t)
 	report := func(kind api.Kind, id, name string, status any) {
@@ -55,21 +55,21 @@ func TestListInstancesBy(t *testing.T) {
 		"node=one&phase=Running&name=b": "b", "node=two&phase=Running": "",
 	} {
 		if got, code := names(w.Token, query); got != want || code != http.StatusOK {
-			t.Errorf("%s: %q (%d), want %q", query, got, code, want)
+			t.Errorf("instances with %s = %q (%d), want %q", query, got, code, want)
 		}
 	}
 	if got, code := names(w.Token, "phase=Sleeping"); code != http.StatusBadRequest || !strings.Contains(got, `"field":"phase"`) {
-		t.Errorf("no phase: %d %s", code, got)
+		t.Errorf("list by an unknown phase: %d %s, want 400 at phase", code, got)
 	}
 	if got, code := names(w.Token, "node=three"); code != http.StatusBadRequest || !strings.Contains(got, `"field":"node"`) {
-		t.Errorf("no node: %d %s", code, got)
+		t.Errorf("list by an unknown node: %d %s, want 400 at node", code, got)
 	}
-	// Who does not see nodes does not learn who is on one.
+	// A caller who cannot see nodes does not learn which instances run on one.
 	tenant := w.Key(t, api.Meta{Name: "k", Organization: w.acme, Project: w.web}, api.RoleViewer)
 	if got, code := names(tenant, "node=one"); code != http.StatusBadRequest {
-		t.Errorf("a tenant: %d %s", code, got)
+		t.Errorf("list by node with a project's key: %d %s, want 400", code, got)
 	}
 	if got, _ := names(tenant, "phase=Running"); got != "a b" {
-		t.Errorf("a tenant's: %q", got)
+		t.Errorf("running instances with a project's key = %q, want a and b", got)
 	}
 }

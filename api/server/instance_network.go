@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// networksOf turns the names of networks and security groups into ids, and
-// checks that the networks have the addresses.
+// networksOf replaces the names of networks and security groups with IDs, and checks
+// that the networks contain the addresses.
 func (h *handlers) networksOf(ctx context.Context, m api.Meta, list []api.InstanceNetwork) ([]api.InstanceNetwork, error) {
 	list = slices.Clone(list)
 	var bad []error
@@ -22,8 +22,8 @@ func (h *handlers) networksOf(ctx context.Context, m api.Meta, list []api.Instan
 	return list, api.Join(bad...)
 }
 
-// inNetwork turns the name of a port's network into its id, and checks that it is
-// in no other port's, and has the addresses.
+// inNetwork replaces the name of a port's network with its ID, and checks that no other
+// port is in the same network and that it contains the addresses.
 func (h *handlers) inNetwork(ctx context.Context, m api.Meta, field string, p *api.InstanceNetwork, before []api.InstanceNetwork) error {
 	n, _, err := sibling[api.Network](ctx, h, api.KindNetwork, m, field+".network", string(p.Network))
 	if err != nil {
@@ -43,7 +43,8 @@ func (h *handlers) inNetwork(ctx context.Context, m api.Meta, field string, p *a
 	return api.Join(bad...)
 }
 
-// groupsOf are the ids of security groups; of none, the project's default one.
+// groupsOf returns the IDs of security groups, by default that of the project's default
+// group.
 func (h *handlers) groupsOf(ctx context.Context, m api.Meta, field string, refs []api.SecurityGroupID) ([]api.SecurityGroupID, error) {
 	var ids []api.SecurityGroupID
 	var bad []error
@@ -60,7 +61,7 @@ func (h *handlers) groupsOf(ctx context.Context, m api.Meta, field string, refs 
 	if len(refs) > 0 {
 		return ids, api.Join(bad...)
 	}
-	// Without the default group nothing comes in and nothing goes out.
+	// Without the default group, no traffic is allowed in either direction.
 	err := h.each(ctx, api.ListQuery{Kind: api.KindSecurityGroup, Project: m.Project, Name: api.DefaultName}, func(o api.Object) bool {
 		ids = append(ids, api.SecurityGroupID(o.Meta.ID))
 		return false
@@ -68,8 +69,8 @@ func (h *handlers) groupsOf(ctx context.Context, m api.Meta, field string, refs 
 	return ids, err
 }
 
-// firstNetwork is where an instance goes that says nothing: the project's
-// default network, if there is one.
+// firstNetwork returns the networks of an instance that requests none: the project's
+// default network, if it exists.
 func (h *handlers) firstNetwork(ctx context.Context, m api.Meta) ([]api.InstanceNetwork, error) {
 	if !h.opts.Networking {
 		return nil, nil
@@ -85,8 +86,8 @@ func (h *handlers) firstNetwork(ctx context.Context, m api.Meta) ([]api.Instance
 	return h.networksOf(ctx, m, first)
 }
 
-// freeAddresses refuses an address that another has asked for or was given. The
-// planner's claims see to it when two ask at once.
+// freeAddresses refuses an address that another instance has requested or been
+// assigned. Concurrent requests are resolved by the planner's claims.
 func (h *handlers) freeAddresses(ctx context.Context, m api.Meta, list []api.InstanceNetwork) error {
 	if !slices.ContainsFunc(list, func(p api.InstanceNetwork) bool { return p.Address4 != "" || p.Address6 != "" }) {
 		return nil
@@ -126,8 +127,8 @@ func (h *handlers) freeAddresses(ctx context.Context, m api.Meta, list []api.Ins
 	return err
 }
 
-// changedNetworks: ports come and go while the instance is stopped. Security
-// groups change at any time.
+// changedNetworks checks a change of ports: they can be added and removed while the
+// instance is stopped. Security groups can change at any time.
 func (h *handlers) changedNetworks(ctx context.Context, old api.Instance, list []api.InstanceNetwork) error {
 	if api.EqualNetworks(old.Spec.Networks, list) {
 		return nil
@@ -139,8 +140,8 @@ func (h *handlers) changedNetworks(ctx context.Context, old api.Instance, list [
 	return h.freeAddresses(ctx, old.Meta, list)
 }
 
-// unplug takes an instance that is being deleted off its floating IPs and out
-// of load balancers.
+// unplug returns the commands that detach the floating IPs of a deleted instance and
+// remove it from load balancers.
 func (h *handlers) unplug(ctx context.Context, m api.Meta) ([]api.Command, error) {
 	var cmds []api.Command
 	change := func(kind api.Kind, m api.Meta, spec any) {
@@ -167,8 +168,8 @@ func (h *handlers) unplug(ctx context.Context, m api.Meta) ([]api.Command, error
 	return cmds, err
 }
 
-// noSnapshots refuses to delete or reinstall an instance whose root volume has snapshots:
-// they would be lost with it.
+// noSnapshots refuses to delete or reinstall an instance whose root volume has
+// snapshots, which would be lost with it.
 func (h *handlers) noSnapshots(ctx context.Context, verb string, in, root api.Meta) error {
 	list, err := all[api.Snapshot](ctx, h, api.ListQuery{Kind: api.KindSnapshot, Project: in.Project})
 	for _, s := range list {

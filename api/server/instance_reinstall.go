@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ReinstallInstance gives an instance that is stopped another root volume, from an
-// image, and deletes the one that it has, in one batch.
+// ReinstallInstance replaces the root volume of a stopped instance with a new one made
+// from an image, and deletes the old one in the same batch.
 func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.InstanceReinstall]) (*api.Instance, error) {
 	o, err := h.own(ctx, api.KindInstance, r.ID)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.Instanc
 	return &out, err
 }
 
-// reinstallable refuses an instance whose root volume may be open, or may be opened.
+// reinstallable refuses an instance whose root volume may be in use.
 func reinstallable(in api.Instance) error {
 	st := in.Status
 	switch {
@@ -62,7 +62,7 @@ func reinstallable(in api.Instance) error {
 	return nil
 }
 
-// rootOf is the root volume that an instance has.
+// rootOf returns the current root volume of an instance.
 func (h *handlers) rootOf(ctx context.Context, in api.Instance) (api.Volume, error) {
 	volumes, err := all[api.Volume](ctx, h, api.ListQuery{Kind: api.KindVolume, Project: in.Meta.Project})
 	if err != nil {
@@ -76,9 +76,9 @@ func (h *handlers) rootOf(ctx context.Context, in api.Instance) (api.Volume, err
 	return api.Volume{}, api.Errorf(api.CodeState, "instance %s has no root volume", in.Meta.Name).WithHint("delete it and create another")
 }
 
-// reinstalled is the instance's spec with a new root volume, and the commands that make
-// that and delete the old one. The old one is nobody's from then on, so that it does
-// not wait for the instance to stop; what it took of quotas is the new one's.
+// reinstalled returns the instance's spec with a new root volume, and the commands that
+// create it and delete the old one. The old one is detached, so that its deletion does
+// not wait for the instance to stop; its quota use passes to the new one.
 func reinstalled(in api.Instance, old api.Volume, image api.Image) (api.InstanceSpec, []api.Command) {
 	id := newID(api.KindVolume)
 	fresh := api.VolumeSpec{SizeBytes: max(old.Spec.SizeBytes, image.Status.VirtualBytes), Image: api.ImageID(image.Meta.ID), Instance: api.InstanceID(in.Meta.ID),

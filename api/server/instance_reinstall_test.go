@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// stopped stops an instance, and says what its agent would.
+// stopped stops an instance and reports the status that its agent would.
 func (w *world) stopped(t *testing.T, c *client.API, id string) api.Instance {
 	t.Helper()
 	in := must(t, ret(c.StopInstance(t.Context(), id))).v
@@ -16,8 +16,9 @@ func (w *world) stopped(t *testing.T, c *client.API, id string) api.Instance {
 	return must(t, ret(client.Of[api.Instance](c).Get(t.Context(), id, client.Query{}))).v
 }
 
-// A reinstall replaces the root volume of an instance that is stopped, keeps all else,
-// and takes nothing more of a quota that is used up; what is refused changes nothing.
+// TestReinstallInstance checks that a reinstallation replaces the root volume of a
+// stopped instance, keeps everything else, and needs no free quota; a refused one
+// changes nothing.
 func TestReinstallInstance(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -31,17 +32,17 @@ func TestReinstallInstance(t *testing.T) {
 	wantErr(t, err, api.CodeInvalid, "image")
 	viewer := w.as(api.RoleViewer, w.acme, w.web)
 	if _, err := viewer.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{}); api.CodeOf(err) != api.CodeForbidden {
-		t.Errorf("by a viewer: %v", err)
+		t.Errorf("reinstall by a viewer: %v, want %s", err, api.CodeForbidden)
 	}
 	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindVolume, ID: root.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.VolumeStatus{Phase: api.VolumeReady, SizeBytes: 1 << 30})})
 	snapshot := must(t, ret(client.Of[api.Snapshot](c).Create(ctx, api.Snapshot{Meta: api.Meta{Name: "kept"}, Spec: api.SnapshotSpec{Volume: api.VolumeID(root.Meta.ID)}}))).v
 	if _, err := c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{}); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("with a snapshot: %v", err)
+		t.Errorf("reinstall with a snapshot: %v, want %s", err, api.CodeInUse)
 	}
 	w.Apply(t, api.Command{Op: api.OpDelete, Kind: api.KindSnapshot, ID: snapshot.Meta.ID, Expect: api.AnyRevision})
 	w.Apply(t, api.Command{Op: api.OpForget, Kind: api.KindSnapshot, ID: snapshot.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent})
 
-	// Not one byte of the organization's quota is left.
+	// The organization's storage quota is used up completely.
 	o := must(t, ret(client.Of[api.Organization](w.op).Get(ctx, w.acme, client.Query{}))).v
 	q := must(t, ret(w.op.OrganizationQuota(ctx, w.acme))).v
 	o.Spec.Quota = api.Amounts{api.QuotaVolumes: q.Uses[api.QuotaVolumes], api.QuotaVCPUs: q.Uses[api.QuotaVCPUs]}
@@ -49,30 +50,30 @@ func TestReinstallInstance(t *testing.T) {
 
 	again := must(t, ret(c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{Image: "debian"}))).v
 	if again.Spec.RootVolume == "" || string(again.Spec.RootVolume) == root.Meta.ID || again.Meta.Generation <= in.Meta.Generation || again.Spec.Power != api.PowerStopped {
-		t.Errorf("reinstalled: %+v, generation %d after %d", again.Spec, again.Meta.Generation, in.Meta.Generation)
+		t.Errorf("reinstalled instance has spec %+v and generation %d after %d; want a new root volume and a higher generation", again.Spec, again.Meta.Generation, in.Meta.Generation)
 	}
 	fresh := must(t, ret(client.Of[api.Volume](c).Get(ctx, string(again.Spec.RootVolume), client.Query{}))).v
 	if fresh.Spec.Instance != api.InstanceID(in.Meta.ID) || !fresh.Spec.Root || fresh.Spec.Image != in.Spec.Image || fresh.Spec.SizeBytes != root.Spec.SizeBytes {
-		t.Errorf("new root volume %+v, old %+v", fresh.Spec, root.Spec)
+		t.Errorf("new root volume = %+v, want one like the old %+v", fresh.Spec, root.Spec)
 	}
 	old := must(t, ret(client.Of[api.Volume](c).Get(ctx, root.Meta.ID, client.Query{}))).v
 	if old.Meta.DeletedAt == nil || old.Spec.Root || old.Spec.Instance != "" {
-		t.Errorf("the old root volume: %+v, %+v; want one that is nobody's and goes", old.Meta, old.Spec)
+		t.Errorf("old root volume = %+v, %+v; want it detached and being deleted", old.Meta, old.Spec)
 	}
 	if after := must(t, ret(w.op.OrganizationQuota(ctx, w.acme))).v; after.Uses[api.QuotaVolumes] != q.Uses[api.QuotaVolumes] {
-		t.Errorf("volumes take %d, before %d", after.Uses[api.QuotaVolumes], q.Uses[api.QuotaVolumes])
+		t.Errorf("storage use after the reinstallation = %d, want %d as before", after.Uses[api.QuotaVolumes], q.Uses[api.QuotaVolumes])
 	}
-	// Its agent has not seen it: not twice at once.
+	// Until its agent has seen the change, another reinstallation is refused.
 	_, err = c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{})
 	wantErr(t, err, api.CodeState, "")
 
-	// Nothing else names a root volume, and a change that leaves it out keeps it.
+	// A root volume cannot be chosen, and a change that leaves it out keeps it.
 	again.Spec.RootVolume = api.VolumeID(root.Meta.ID)
 	_, err = client.Of[api.Instance](c).Update(ctx, again.Meta.ID, again)
 	wantErr(t, err, api.CodeInvalid, "spec.rootVolume")
 	again.Spec.RootVolume = ""
 	if kept := must(t, ret(client.Of[api.Instance](c).Update(ctx, again.Meta.ID, again))).v; kept.Spec.RootVolume != api.VolumeID(fresh.Meta.ID) {
-		t.Errorf("a change has made the root volume %q, want %s", kept.Spec.RootVolume, fresh.Meta.ID)
+		t.Errorf("root volume after a change = %q, want %s", kept.Spec.RootVolume, fresh.Meta.ID)
 	}
 	_, err = client.Of[api.Instance](c).Create(ctx, api.Instance{Meta: api.Meta{Name: "other", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian", RootVolume: api.VolumeID(fresh.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.rootVolume")

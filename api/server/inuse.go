@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// referring is the store with batches that begin to refer to what is there only.
-// Whether something is in use the store decides, where a batch is applied; here it
-// is put in words for the caller.
+// referring makes batches strict, so that new references must point to existing
+// objects. The store decides whether an object is in use when it applies a batch; here
+// the error is worded for the caller.
 type referring struct{ Store }
 
 // Apply implements Store.
@@ -22,14 +22,14 @@ func (s referring) Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	case !errors.As(err, &e):
 	case e.By != nil:
 		return nil, s.inUse(ctx, *e)
-	case e.Code == api.CodeNotFound && e.Field != "": // what it refers to was deleted since it was read
+	case e.Code == api.CodeNotFound && e.Field != "": // the target of a reference was deleted after it was read
 		return nil, eachFault(e, func(one *api.Error) error { return at(one, one.Field) })
 	}
 	return out, err
 }
 
-// inUse is the store's refusal with the name of what uses the object, if the caller
-// sees that: never another tenant's name.
+// inUse adds the name of the object that uses this one to the store's error, if the
+// caller may see that object.
 func (s referring) inUse(ctx context.Context, e api.Error) error {
 	by, err := s.Get(ctx, e.By.Kind, e.By.ID)
 	if me, known := auth.IdentityOf(ctx); err == nil && known && me.Sees(by) {

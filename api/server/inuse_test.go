@@ -13,15 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// late is one server's store whose next batch waits until it may go.
+// late is one server's store whose next batch can be delayed.
 type late struct {
 	server.Store
 
 	mu   sync.Mutex // guards gate
-	gate *gate      // nil: none waits
+	gate *gate      // nil: no batch is delayed
 }
 
-// gate holds a batch back: reached when it is there, open when it may go.
+// gate delays a batch: reached is closed when it arrives, open when it may continue.
 type gate struct{ reached, open chan struct{} }
 
 func (l *late) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
@@ -44,13 +44,13 @@ func (l *late) hold() *gate {
 	return g
 }
 
-// node is one of several API servers over a store.
+// node is one of several API servers with the same store.
 type node struct {
 	op    *client.API
 	store *late
 }
 
-// nodes are two more API servers over a world's store, as those of two nodes.
+// nodes starts two more API servers on a world's store, like those of two nodes.
 func (w *world) nodes() [2]node {
 	var out [2]node
 	for i := range out {
@@ -65,8 +65,8 @@ func (w *world) nodes() [2]node {
 	return out
 }
 
-// rivals are something that can be referred to, one who deletes it, and one who
-// begins to refer to it.
+// rivals are an object that can be referred to, an action that deletes it, and one that
+// adds a reference to it.
 type rivals struct {
 	name string
 	make func(w *world, n int) string
@@ -137,9 +137,9 @@ func pairs() []rivals {
 	}
 }
 
-// One node's server has looked whether something is in use, and another's whether
-// it is there; then both write, in either order. Exactly one is refused, and
-// nothing refers to what is not there.
+// TestInUseOnTwoNodes checks the race between a server that has found an object unused
+// and deletes it, and another that has found it and adds a reference, in either order
+// of their writes. Exactly one is refused, and no reference dangles.
 func TestInUseOnTwoNodes(t *testing.T) {
 	w := newNetworkWorld(t)
 	nodes := w.nodes()
@@ -160,10 +160,10 @@ func TestInUseOnTwoNodes(t *testing.T) {
 			select {
 			case <-g.reached:
 			case err := <-done:
-				t.Fatalf("%s: the second ended before it wrote: %v", p.name, err)
+				t.Fatalf("%s: the second action ended before it wrote: %v", p.name, err)
 			}
 			if err := acts[1-second](); err != nil {
-				t.Errorf("%s: the first was refused: %v", p.name, err)
+				t.Errorf("%s: the first action was refused: %v", p.name, err)
 			}
 			close(g.open)
 			err := <-done
@@ -172,7 +172,7 @@ func TestInUseOnTwoNodes(t *testing.T) {
 			} else {
 				wantCode(t, p.name+": deleted what is in use", api.CodeInUse, err)
 				if err != nil && !strings.Contains(err.Error(), "is in use by ") {
-					t.Errorf("%s: it is not said who uses it: %v", p.name, err)
+					t.Errorf("%s: error %v does not name what uses the object", p.name, err)
 				}
 			}
 			w.nothingDangles()
@@ -180,7 +180,7 @@ func TestInUseOnTwoNodes(t *testing.T) {
 	}
 }
 
-// The same without a gate, again and again: whoever is first.
+// TestInUseAtOneMoment runs the same race repeatedly without controlling the order.
 func TestInUseAtOneMoment(t *testing.T) {
 	w := newNetworkWorld(t)
 	nodes := w.nodes()
@@ -197,7 +197,7 @@ func TestInUseAtOneMoment(t *testing.T) {
 		close(start)
 		wg.Wait()
 		if (errs[0] == nil) == (errs[1] == nil) {
-			t.Errorf("%s: delete %v, use %v: exactly one of them succeeds", p.name, errs[0], errs[1])
+			t.Errorf("%s: deletion %v, reference %v; want exactly one to succeed", p.name, errs[0], errs[1])
 		}
 		if errs[0] == nil {
 			deleted++
@@ -206,10 +206,10 @@ func TestInUseAtOneMoment(t *testing.T) {
 		}
 	}
 	w.nothingDangles()
-	t.Logf("%d were deleted, %d were used", deleted, used)
+	t.Logf("%d objects were deleted, %d were referred to", deleted, used)
 }
 
-// nothingDangles looks at all references that hold.
+// nothingDangles checks that the targets of all holding references exist.
 func (w *world) nothingDangles() {
 	w.t.Helper()
 	for _, kind := range []api.Kind{api.KindInstance, api.KindVolume, api.KindSnapshot, api.KindLoadBalancer, api.KindOrganization, api.KindProject} {
@@ -223,25 +223,26 @@ func (w *world) nothingDangles() {
 					continue
 				}
 				if to, err := w.Store.Get(w.t.Context(), x.Target.Kind, x.Target.ID); err != nil || to.Meta.DeletedAt != nil {
-					w.t.Errorf("%s %s refers to %v at %s, which is not there: %v", kind, o.Meta.Name, x.Target, x.Field, err)
+					w.t.Errorf("%s %s refers at %s to %v, which does not exist: %v", kind, o.Meta.Name, x.Field, x.Target, err)
 				}
 			}
 		}
 	}
 }
 
-// Who uses it is said by name to those who see it.
+// TestInUseSaysWho checks that the error names the using object for callers who may see
+// it.
 func TestInUseSaysWho(t *testing.T) {
 	w := newNetworkWorld(t)
 	must(t, ret(w.instance(w.op, "one")))
 	_, err := client.Of[api.Flavor](w.op).Delete(t.Context(), "small")
 	if api.CodeOf(err) != api.CodeInUse {
-		t.Fatalf("a flavor in use: %v, want %s", err, api.CodeInUse)
+		t.Fatalf("delete a flavor in use: %v, want %s", err, api.CodeInUse)
 	}
 	if want := "Flavor small is in use by Instance one"; !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
+		t.Errorf("delete a flavor in use: %v, want %q", err, want)
 	}
 	if strings.Contains(err.Error(), "ins-") {
-		t.Errorf("it is said by id: %v", err)
+		t.Errorf("delete a flavor in use: %v, want the name instead of the ID", err)
 	}
 }

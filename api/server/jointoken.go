@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// CreateJoinToken makes a token. The answer holds it and nothing else does, so
-// this takes no Idempotency-Key: a second answer could not hold it.
+// CreateJoinToken creates a token. The response contains the secret, which is not
+// stored, so there is no Idempotency-Key: a repeated response could not contain it.
 func (h *handlers) CreateJoinToken(ctx context.Context, r in[none, api.JoinToken]) (*api.JoinToken, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// scopesOf is testdata/scopes.txt: the scope that an operation takes.
+// scopesOf reads testdata/scopes.txt: the scope that each operation needs.
 func scopesOf(t *testing.T) map[string]string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/scopes.txt")
@@ -32,14 +32,14 @@ func scopesOf(t *testing.T) map[string]string {
 			continue
 		}
 		if len(words) != 2 || out[words[0]] != "" || words[1] != "any" && !slices.Contains(api.Scopes(), words[1]) {
-			t.Fatalf("testdata/scopes.txt: %q", line)
+			t.Fatalf("testdata/scopes.txt: invalid line %q", line)
 		}
 		out[words[0]] = words[1]
 	}
 	return out
 }
 
-// scoped is the token of an operator's key with scopes.
+// scoped returns the token of an operator's key with scopes.
 func (w *world) scoped(t *testing.T, name string, change func(*api.APIKeySpec)) string {
 	t.Helper()
 	spec := api.APIKeySpec{Role: api.RoleOperator}
@@ -49,8 +49,8 @@ func (w *world) scoped(t *testing.T, name string, change func(*api.APIKeySpec)) 
 	return token
 }
 
-// Every endpoint by keys of every scope, of a role that may all: what the scope
-// does not say is refused, the rest is not.
+// TestEveryEndpointForEveryScope calls every endpoint with keys of every scope and an
+// unrestricted role: exactly the operations outside the scope are refused.
 func TestEveryEndpointForEveryScope(t *testing.T) {
 	w := newWorld(t)
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
@@ -80,35 +80,36 @@ func TestEveryEndpointForEveryScope(t *testing.T) {
 					used++
 				}
 				if refused := rec.Code == http.StatusForbidden || rec.Code == http.StatusUnauthorized; refused == may {
-					t.Errorf("%s with scope %s: %d %s", op.OperationID, scope, rec.Code, rec.Body)
+					t.Errorf("%s with scope %s: %d %s, want refused: %v", op.OperationID, scope, rec.Code, rec.Body, !may)
 				}
 			}
 		}
 		if used < 3 { // those of any key, and its own
-			t.Errorf("scope %s is good for nothing", scope)
+			t.Errorf("scope %s allows %d operations, want at least 3", scope, used)
 		}
 	}
 	for op := range want {
 		if !seen[op] {
-			t.Errorf("testdata/scopes.txt has %s, and openapi.yaml does not", op)
+			t.Errorf("testdata/scopes.txt lists %s, which openapi.yaml does not have", op)
 		}
 	}
 }
 
-// A scope narrows what the role may, and never more than that.
+// TestScopesOnlyNarrow checks that a scope restricts a role's rights and never extends
+// them.
 func TestScopesOnlyNarrow(t *testing.T) {
 	w := newWorld(t)
 	cmd, token := auth.NewAPIKey(api.Meta{Name: "v", Organization: w.acme, Project: w.web}, api.APIKeySpec{Role: api.RoleViewer, Scopes: []string{"instances:write", "nodes:read"}})
 	w.Apply(t, cmd)
 	for target, want := range map[string]int{"/v1/instances": 200, "/v1/nodes": 403, "/v1/volumes": 403} {
 		if rec := w.call("GET", target, token, ""); rec.Code != want {
-			t.Errorf("%s: %d %s", target, rec.Code, rec.Body)
+			t.Errorf("GET %s: %d %s, want %d", target, rec.Code, rec.Body, want)
 		}
 	}
 	if rec := w.call("POST", "/v1/instances", token, "{}"); rec.Code != http.StatusForbidden {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("POST /v1/instances by a viewer with scope instances: %d %s, want 403", rec.Code, rec.Body)
 	}
-	// A watch shows what the scopes read.
+	// A watch delivers only the kinds that the scopes can read.
 	for e, err := range connect(t, w.Env, token).Watch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -117,12 +118,13 @@ func TestScopesOnlyNarrow(t *testing.T) {
 			break
 		}
 		if k := e.Object.Kind; k != api.KindInstance && k != api.KindFlavor {
-			t.Errorf("it sees a %s", k)
+			t.Errorf("the watch delivers a %s, want instances and flavors only", k)
 		}
 	}
 }
 
-// No key makes, changes or renews one that is wider than itself.
+// TestKeysMakeNoWiderKeys checks that a key cannot create, change or rotate a key with
+// more rights.
 func TestKeysMakeNoWiderKeys(t *testing.T) {
 	w := newWorld(t)
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
@@ -145,22 +147,22 @@ func TestKeysMakeNoWiderKeys(t *testing.T) {
 			spec.Networks = []string{"126.0.0.0/7"}
 		}
 		if _, err := client.Of[api.APIKey](narrow).Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
-			t.Errorf("create %s: %v", name, err)
+			t.Errorf("create %s: %v, want %s", name, err, api.CodeForbidden)
 		}
 		o := must(t, ret(client.Of[api.APIKey](narrow).Get(t.Context(), made.Meta.ID, client.Query{}))).v
 		o.Spec = spec
 		if _, err := client.Of[api.APIKey](narrow).Update(t.Context(), made.Meta.ID, o); api.CodeOf(err) != api.CodeForbidden {
-			t.Errorf("update %s: %v", name, err)
+			t.Errorf("update %s: %v, want %s", name, err, api.CodeForbidden)
 		}
 		wide := must(t, ret(client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}))).v
 		if _, err := narrow.RotateAPIKey(t.Context(), wide.Meta.ID, 0); api.CodeOf(err) != api.CodeForbidden {
-			t.Errorf("rotate %s: %v", name, err)
+			t.Errorf("rotate %s: %v, want %s", name, err, api.CodeForbidden)
 		}
 	}
 	for _, bad := range []api.APIKeySpec{{Role: api.RoleViewer, Scopes: []string{"all"}}, {Role: api.RoleViewer, Networks: []string{"127.0.0.1"}},
 		{Role: api.RoleViewer, Networks: []string{"127.0.0.1/8"}}, {Role: api.RoleViewer, OldHash: "x"}, {Role: api.RoleViewer, OldExpiresAt: &soon}} {
 		if _, err := client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: meta("bad"), Spec: bad}); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%+v: %v", bad, err)
+			t.Errorf("create key %+v: %v, want %s", bad, err, api.CodeInvalid)
 		}
 	}
 }
@@ -172,30 +174,31 @@ func TestKeysOfNetworks(t *testing.T) {
 		"192.0.3.7:1000": 403, "[::1]:1000": 403, "@": 403, "[2001:db9::7]:1000": 403} {
 		r := httptest.NewRequest("GET", "/v1/nodes", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("X-Forwarded-For", "192.0.2.7") // anybody writes that
+		r.Header.Set("X-Forwarded-For", "192.0.2.7") // untrusted: any client can send it
 		r.RemoteAddr = from
 		rec := httptest.NewRecorder()
 		w.Server.ServeHTTP(rec, r)
 		if rec.Code != want {
-			t.Errorf("from %s: %d %s", from, rec.Code, rec.Body)
+			t.Errorf("request from %s: %d %s, want %d", from, rec.Code, rec.Body, want)
 		}
 	}
 }
 
-// The old secret is good for as long as was said, and so is what it has begun.
+// TestRotatedKeys checks that the old secret and its open streams stay valid for the
+// requested time.
 func TestRotatedKeys(t *testing.T) {
 	w := newWorld(t)
 	key := must(t, ret(client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}))).v
 	status := func(token string) int { return w.call("GET", "/v1/whoami", token, "").Code }
 	next := must(t, ret(w.op.RotateAPIKey(t.Context(), key.Meta.ID, 3600))).v
 	if next.Secret == key.Secret || next.Spec.Hash+next.Spec.OldHash != "" || status(key.Secret) != 200 || status(next.Secret) != 200 {
-		t.Errorf("%+v: %d, %d", next, status(key.Secret), status(next.Secret))
+		t.Errorf("rotated key %+v: status %d with the old secret, %d with the new one; want 200 with both", next, status(key.Secret), status(next.Secret))
 	}
 	last := must(t, ret(w.op.RotateAPIKey(t.Context(), key.Meta.ID, 0))).v
 	if status(key.Secret) != 401 || status(next.Secret) != 401 || status(last.Secret) != 200 {
-		t.Errorf("%d, %d, %d", status(key.Secret), status(next.Secret), status(last.Secret))
+		t.Errorf("statuses with the first, second and last secret = %d, %d, %d; want 401, 401, 200", status(key.Secret), status(next.Secret), status(last.Secret))
 	}
-	// A secret that ends in a second ends its watch.
+	// A watch ends with the secret that it was opened with, here after two seconds.
 	final := must(t, ret(w.op.RotateAPIKey(t.Context(), key.Meta.ID, 2))).v
 	ctx, cancel := patience.Context(t.Context(), time.Minute)
 	defer cancel()
@@ -206,12 +209,12 @@ func TestRotatedKeys(t *testing.T) {
 		}
 	}
 	if ctx.Err() != nil || status(final.Secret) != 200 {
-		t.Error("the watch went on")
+		t.Error("the watch stays open after its secret expired, want it closed")
 	}
 }
 
-// A key that is revoked, expires, or is narrowed in the middle of a watch or a
-// console ends it.
+// TestKeysEndInTheMiddle checks that revoking, expiring or restricting a key ends its
+// open watches and consoles.
 func TestKeysEndInTheMiddle(t *testing.T) {
 	w := newWorld(t)
 	in := must(t, ret(w.instance(w.op, "vm"))).v
@@ -259,7 +262,7 @@ func TestKeysEndInTheMiddle(t *testing.T) {
 					_ = resp.Body.Close()
 				}
 				if ctx.Err() != nil {
-					t.Errorf("the %s went on", what)
+					t.Errorf("the %s stays open, want it closed", what)
 				}
 			}
 		})

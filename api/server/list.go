@@ -15,7 +15,7 @@ const (
 	maxSearch = 128 // characters
 )
 
-// page of a kind's list.
+// page is a page of a kind's list.
 type page[T any] struct {
 	Continue string `json:"continue,omitempty"`
 	Items    []T    `json:"items"`
@@ -23,7 +23,7 @@ type page[T any] struct {
 	Total    *int64 `json:"total,omitempty"`
 }
 
-// query is what a list was asked for. Organization and project are ids or names.
+// query contains the parameters of a list. Organization and project are IDs or names.
 type query struct {
 	limit                 int
 	after, name, search   string
@@ -31,11 +31,11 @@ type query struct {
 	labels, fields        string // selectors
 	count                 bool
 	organization, project string
-	owner                 api.UserID            // whose SSH keys; empty: of no user
-	only                  func(api.Object) bool // nil: all
+	owner                 api.UserID            // owner of the SSH keys; empty: not a list of SSH keys
+	only                  func(api.Object) bool // an additional filter; nil: none
 }
 
-// list answers one page of what the caller sees.
+// list returns one page of the objects that the caller may see.
 func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page[T], error) {
 	out := page[T]{Items: []T{}}
 	sq, err := h.ofStore(ctx, kind, q)
@@ -64,7 +64,8 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	return out, nil
 }
 
-// foundPage is a page, and how many there are on all pages where that was asked for.
+// foundPage is a page, and the total number of objects on all pages if it was
+// requested.
 type foundPage struct {
 	api.ListPage
 	total int64
@@ -88,7 +89,7 @@ func (h *handlers) found(ctx context.Context, kind api.Kind, q query, sq api.Lis
 	return out, err
 }
 
-// ofStore is the part of a query that the store's filters say.
+// ofStore returns the part of a query that the store can filter.
 func (h *handlers) ofStore(ctx context.Context, kind api.Kind, q query) (api.ListQuery, error) {
 	sq := api.ListQuery{Kind: kind, Name: q.name, Search: strings.ToLower(strings.TrimSpace(q.search)), ByName: q.sort == api.SortName,
 		Limit: cmp.Or(q.limit, maxLimit), Continue: q.after}
@@ -108,8 +109,8 @@ func (h *handlers) ofStore(ctx context.Context, kind api.Kind, q query) (api.Lis
 	return sq, nil
 }
 
-// wanted is what the store's filters cannot say: public images, a node's instances,
-// labels, fields.
+// wanted returns a filter for what the store cannot filter: public images, a node's
+// instances, labels, fields.
 func (q query) wanted(ctx context.Context, kind api.Kind) (func(api.Object) bool, error) {
 	labels, err := api.ParseLabelSelector(q.labels)
 	if err != nil {
@@ -125,7 +126,7 @@ func (q query) wanted(ctx context.Context, kind api.Kind) (func(api.Object) bool
 	}, nil
 }
 
-// walked reads on in the store's order until a page is full of what is wanted.
+// walked reads in the store's order until a page is full of matching objects.
 func (h *handlers) walked(ctx context.Context, sq api.ListQuery, wanted func(api.Object) bool) (out foundPage, err error) {
 	limit := sq.Limit
 	for {
@@ -138,13 +139,13 @@ func (h *handlers) walked(ctx context.Context, sq api.ListQuery, wanted func(api
 			if !wanted(o) {
 				continue
 			}
-			if len(out.Items) == limit { // there is one more: the page ends before it
+			if len(out.Items) == limit { // another object follows: the page ends before it
 				return out, nil
 			}
 			out.Items = append(out.Items, o)
 			out.Continue = sq.After(o.Meta)
 		}
-		// One page of a search has looked at enough.
+		// A search examines one page of the store per request.
 		if p.Continue == "" || sq.Search != "" {
 			out.Continue = p.Continue
 			return out, nil
@@ -153,8 +154,8 @@ func (h *handlers) walked(ctx context.Context, sq api.ListQuery, wanted func(api
 	}
 }
 
-// sortedPage reads all that is wanted and keeps the page's worth that comes first after the
-// token: what it holds at any moment is a few pages, however many objects there are.
+// sortedPage reads all matching objects and keeps those of the page after the token. It
+// holds a few pages in memory at a time, however many objects there are.
 func sortedPage(ctx context.Context, from api.Lister, sq api.ListQuery, order api.Order, wanted func(api.Object) bool) (out foundPage, err error) {
 	after, err := order.Place(sq.Continue)
 	if err != nil {
@@ -193,7 +194,7 @@ func sortedPage(ctx context.Context, from api.Lister, sq api.ListQuery, order ap
 	return out, nil
 }
 
-// top keeps the n objects that come first in an order.
+// top keeps the first n objects of an order.
 type top struct {
 	order api.Order
 	n     int
@@ -207,7 +208,8 @@ type keyed struct {
 
 func newTop(order api.Order, n int) *top { return &top{order: order, n: n} }
 
-// add an object; of four times as many as are kept, the last are let go.
+// add adds an object. When four times as many as needed are held, the last ones are
+// dropped.
 func (t *top) add(key string, o api.Object) {
 	if t.kept = append(t.kept, keyed{key, o}); len(t.kept) >= 4*t.n {
 		t.kept = t.sorted()
@@ -224,7 +226,7 @@ func (t *top) sorted() []keyed {
 	return t.kept[:min(len(t.kept), t.n)]
 }
 
-// count is how many objects a query selects, on all pages.
+// count returns how many objects a query selects, on all pages.
 func (h *handlers) count(ctx context.Context, q api.ListQuery, wanted func(api.Object) bool) (n int64, err error) {
 	q.Continue = ""
 	return n, h.each(ctx, q, func(o api.Object) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// pagesOf answers objects in pages, as a store does.
+// pagesOf lists objects in pages, as a store does.
 type pagesOf []api.Object
 
 func (p pagesOf) List(_ context.Context, q api.ListQuery) (api.ListPage, error) {
@@ -25,8 +25,8 @@ func (p pagesOf) List(_ context.Context, q api.ListQuery) (api.ListPage, error) 
 	return page, nil
 }
 
-// What it costs to sort 20,000 instances by a field for one page of 25, without the
-// store's reading of them.
+// BenchmarkSortedPage measures sorting 20,000 instances by a field for one page of 25,
+// without the store's reading of them.
 func BenchmarkSortedPage(b *testing.B) {
 	objects := make(pagesOf, 20_000)
 	for i := range objects {
@@ -44,7 +44,7 @@ func BenchmarkSortedPage(b *testing.B) {
 			for b.Loop() {
 				page, err := sortedPage(b.Context(), objects, api.ListQuery{Limit: 25}, order, func(api.Object) bool { return true })
 				if err != nil || page.total != int64(len(objects)) || len(page.Items) != 25 {
-					b.Fatalf("%d of %d, %v", len(page.Items), page.total, err)
+					b.Fatalf("sortedPage returned %d items of %d, error %v; want 25 of %d", len(page.Items), page.total, err, len(objects))
 				}
 			}
 		})

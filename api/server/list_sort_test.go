@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A list is sorted and narrowed by fields on the server, over all its pages, and shows
-// no more than it does without.
+// TestListByFields checks that lists are sorted and filtered by fields on the server,
+// across all pages, and show no more objects than without.
 func TestListByFields(t *testing.T) {
 	w := newWorld(t)
 	member, stranger := w.as(api.RoleMember, w.acme, w.web), w.as(api.RoleMember, w.other, w.theirs)
@@ -47,16 +47,16 @@ func TestListByFields(t *testing.T) {
 		} {
 			c.q.Limit = limit
 			if got := names(c.who, c.q); got != c.want {
-				t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+				t.Errorf("list with %+v = %q, want %q", c.q, got, c.want)
 			}
 		}
 		if got := strings.Fields(names(member, client.Query{Sort: "spec.sizeBytes", Limit: limit})); !slices.Equal(got[2:], []string{"v4", "v0", "v2"}) {
-			t.Errorf("by size: %v", got)
+			t.Errorf("volumes by size = %v, want the largest last", got)
 		}
 	}
 	page, err := client.Of[api.Volume](member).Page(t.Context(), client.Query{Sort: "-createdAt", Count: true, Limit: 2})
 	if must(t, page, err); page.Total != 5 || len(page.Items) != 2 {
-		t.Errorf("a page of 2 has %d and says %d in all, want 5", len(page.Items), page.Total)
+		t.Errorf("page has %d items and a total of %d, want 2 and 5", len(page.Items), page.Total)
 	}
 	for field, q := range map[string]client.Query{
 		"sort": {Sort: "spec.wrappedKey"}, "fieldSelector": {Fields: "spec.wrappedKey"}, "continue": {Sort: "-name", Continue: "?"},

@@ -16,7 +16,7 @@ func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, old *api.Lo
 	return s, api.ChangeLoadBalancer(old.Spec, s)
 }
 
-// balances turns names into ids and validates: every backend has a port in the
+// balances replaces names with IDs and validates: every backend must have a port in the
 // network.
 func (h *handlers) balances(ctx context.Context, m api.Meta, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	s.Backends = slices.Clone(s.Backends)
@@ -46,8 +46,8 @@ func (h *handlers) balances(ctx context.Context, m api.Meta, s api.LoadBalancerS
 	return h.outside(ctx, m, n, fip, s)
 }
 
-// backends turns the names of instances into ids, and checks that each has a port in
-// the network; one that is not there has an empty id.
+// backends replaces the names of instances with IDs, and checks that each has a port in
+// the network; a missing instance gets an empty ID.
 func (h *handlers) backends(ctx context.Context, m api.Meta, n api.Network, all []api.LoadBalancerBackend) error {
 	var bad []error
 	for i, b := range all {
@@ -67,7 +67,7 @@ func (h *handlers) backends(ctx context.Context, m api.Meta, n api.Network, all 
 	return api.Join(bad...)
 }
 
-// outside checks that a load balancer can have its floating IP.
+// outside checks that a load balancer may use its floating IP.
 func (h *handlers) outside(ctx context.Context, m api.Meta, n api.Network, fip api.FloatingIP, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	switch {
 	case fip.Spec.Instance != "":

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// CreateServiceLoginLink is for the service's user.
+// CreateServiceLoginLink creates a link that signs in the service's user.
 func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none]) (*api.LoginLink, error) {
 	link, err := h.retried(ctx, func() (api.LoginLink, error) {
 		s, u, err := h.userOf(ctx, r.ID)
@@ -18,7 +18,8 @@ func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none])
 	return &link, err
 }
 
-// CreateUserLoginLink is for a user whom the caller manages, and could reset.
+// CreateUserLoginLink creates a link for a user whom the caller manages and whose
+// password the caller could reset.
 func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserLoginLinkParams, none]) (*api.LoginLink, error) {
 	link, err := h.retried(ctx, func() (api.LoginLink, error) {
 		o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
@@ -38,7 +39,8 @@ func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserL
 	return &link, err
 }
 
-// retried asks again when two have deleted the same old link.
+// retried calls f again after a conflict, which occurs when two requests delete the
+// same old link.
 func (h *handlers) retried(ctx context.Context, f func() (api.LoginLink, error)) (api.LoginLink, error) {
 	for try := 1; ; try++ {
 		l, err := f()

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GetMailSettings returns all but the password.
+// GetMailSettings returns everything except the password.
 func (h *handlers) GetMailSettings(ctx context.Context, _ in[none, none]) (*api.MailSettings, error) {
 	m, err := h.auth.MailSettings(ctx)
 	if err != nil {
@@ -21,8 +21,8 @@ func (h *handlers) shownMail(ctx context.Context, m api.StoredMailSettings) (*ap
 	return &shown, err
 }
 
-// UpdateMailSettings changes all of it; the password stays where none is given and the
-// server is the same.
+// UpdateMailSettings replaces the settings; without a new password the old one is kept
+// if the server is the same.
 func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSettings]) (*api.MailSettings, error) {
 	old, err := h.auth.MailSettings(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSe
 	}
 	spec.EventsAfter = old.Spec.EventsAfter
 	if !old.Spec.Enabled {
-		spec.EventsAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
+		spec.EventsAfter = 2*h.opts.Store.Revision() + 1 // only later events send messages
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailSettingsID, Expect: r.Body.Revision, Name: "mail", Data: api.Encode(spec)},
@@ -64,7 +64,7 @@ func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSe
 	return h.shownMail(ctx, m)
 }
 
-// TestMail queues a message to the caller, or to an address.
+// TestMail queues a test message to the caller, or to the given address.
 func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api.MailMessage, error) {
 	m, err := h.auth.MailSettings(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api
 	return &o, err
 }
 
-// InviteUser sends a link to a user whom the caller manages.
+// InviteUser sends an invitation link to a user whom the caller manages.
 func (h *handlers) InviteUser(ctx context.Context, r in[none, none]) (*api.MailMessage, error) {
 	o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
-// mailOn has the cluster send mail.
+// mailOn enables mail in the cluster.
 func mailOn(p *people) api.MailSettings {
 	p.t.Helper()
 	s, err := ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", api.MailSettings{Enabled: true, Server: "smtp.example.com", User: "basalt", Password: "geheim",
@@ -19,7 +19,7 @@ func mailOn(p *people) api.MailSettings {
 	return s
 }
 
-// outbox is the messages as the store has them.
+// outbox returns the stored messages.
 func (p *people) outbox() []api.MailMessage {
 	p.t.Helper()
 	all, err := api.All[api.MailMessage](p.t.Context(), p.Store, api.ListQuery{Kind: api.KindMailMessage})
@@ -29,23 +29,23 @@ func (p *people) outbox() []api.MailMessage {
 	return all
 }
 
-// Operators set up mail; the password is kept, and shown to nobody, and is not sent to
-// another server than it was given for.
+// TestMailSettings checks that operators configure mail, and that the password is kept,
+// never shown, and never used for another server than the one it was set for.
 func TestMailSettings(t *testing.T) {
 	p := newPeople(t)
 	before, err := ask[api.MailSettings](p, p.Token, "GET", "/v1/mail", nil)
 	wanted(t, "read", err, "")
 	if before.Enabled || before.Revision != 0 {
-		t.Errorf("settings before there are any: %+v", before)
+		t.Errorf("settings before any change = %+v, want disabled and revision 0", before)
 	}
 	_, err = ask[api.MailMessage](p, p.Token, "POST", "/v1/mail/test", api.MailTest{To: "ann@example.com"})
 	wanted(t, "test while mail is disabled", err, api.CodeState)
 	s := mailOn(p)
 	if s.Password != "" || !s.HasPassword || s.Port != 587 || s.Security != api.MailSTARTTLS || s.Language != api.MailEnglish || s.PerMinute != 60 {
-		t.Errorf("settings are %+v", s)
+		t.Errorf("settings after they were set = %+v, want the defaults and a hidden password", s)
 	}
 	if rec := p.call("GET", "/v1/mail", p.Token, ""); strings.Contains(rec.Body.String(), "geheim") {
-		t.Errorf("the password is in %s", rec.Body)
+		t.Errorf("settings contain the password: %s", rec.Body)
 	}
 	_, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", api.MailSettings{Enabled: true})
 	wanted(t, "change of an old revision", err, api.CodeInvalid)
@@ -53,7 +53,7 @@ func TestMailSettings(t *testing.T) {
 	s, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s)
 	wanted(t, "change without the password", err, "")
 	if !s.HasPassword || s.AlertsTo[0] != "ops@example.com" {
-		t.Errorf("settings are %+v", s)
+		t.Errorf("settings after a change without the password = %+v, want it kept and alerts to ops@example.com", s)
 	}
 	old := s
 	old.Revision--
@@ -61,24 +61,25 @@ func TestMailSettings(t *testing.T) {
 	wanted(t, "change of an old revision", err, api.CodeConflict)
 	s.Server = "evil.example.com"
 	if _, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s); err == nil || err.Field != "password" {
-		t.Errorf("another server without the password: %v, want an error at password", err)
+		t.Errorf("change of the server without the password: %v, want an error at password", err)
 	}
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
 	_, err = ask[api.MailSettings](p, admin, "GET", "/v1/mail", nil)
 	wanted(t, "read by an admin", err, api.CodeForbidden)
 }
 
-// A test message goes to who asks; a key has to say to whom.
+// TestTestMail checks that a test message goes to the calling user; a key must name a
+// recipient.
 func TestTestMail(t *testing.T) {
 	p := newPeople(t)
 	mailOn(p)
 	_, err := ask[api.MailMessage](p, p.Token, "POST", "/v1/mail/test", api.MailTest{})
 	if err == nil || err.Field != "to" {
-		t.Errorf("by a key, to nobody: %v, want an error at to", err)
+		t.Errorf("test message by a key without a recipient: %v, want an error at to", err)
 	}
 	_, err = ask[api.MailMessage](p, p.Token, "POST", "/v1/mail/test", api.MailTest{To: "a@b\r\nBcc: eve@example.com"})
 	if err == nil || err.Field != "to" {
-		t.Errorf("to two lines: %v, want an error at to", err)
+		t.Errorf("test message to an address with a line break: %v, want an error at to", err)
 	}
 	p.user("ann@example.com", "", api.Grant{Role: api.RoleOperator})
 	s, err := p.login(api.Credentials{Email: "ann@example.com", Password: horse})
@@ -86,19 +87,20 @@ func TestTestMail(t *testing.T) {
 	m, err := ask[api.MailMessage](p, s.Token, "POST", "/v1/mail/test", api.MailTest{})
 	wanted(t, "test", err, "")
 	if m.Spec.To != "ann@example.com" || m.Spec.Type != api.MailTypeTest {
-		t.Errorf("message is %+v", m.Spec)
+		t.Errorf("test message = %+v, want type test to ann@example.com", m.Spec)
 	}
 	got, err := ask[api.MailMessage](p, s.Token, "GET", "/v1/mail-messages/"+m.Meta.ID, nil)
 	wanted(t, "read", err, "")
 	if got.Meta.ID != m.Meta.ID {
-		t.Errorf("message is %+v", got)
+		t.Errorf("message read again has ID %s, want %s", got.Meta.ID, m.Meta.ID)
 	}
 	_, err = ask[api.MailMessage](p, s.Token, "DELETE", "/v1/mail-messages/"+m.Meta.ID, nil)
 	wanted(t, "delete", err, "")
 }
 
-// A forgotten password is set anew by the link that was sent, once and in time. Until
-// then the old one holds; after it the old sessions do not.
+// TestPasswordReset checks that the link in the message sets a new password, once and
+// before it expires. The old password is valid until then; afterwards the old sessions
+// are invalid.
 func TestPasswordReset(t *testing.T) {
 	p := newPeople(t)
 	ann := p.user("ann@example.com", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -116,14 +118,14 @@ func TestPasswordReset(t *testing.T) {
 	wanted(t, "reset", reset("Ann@example.com", ""), "")
 	m := p.outbox()[0]
 	if m.Spec.To != "ann@example.com" || m.Spec.Type != api.MailTypePasswordReset || m.Spec.User != ann.Meta.ID || m.Spec.Secret == "" {
-		t.Fatalf("message is %+v", m.Spec)
+		t.Fatalf("message = %+v, want a password reset for ann@example.com with a token", m.Spec)
 	}
 	if rec := p.call("GET", "/v1/mail-messages", p.Token, ""); strings.Contains(rec.Body.String(), m.Spec.Secret) {
-		t.Errorf("the token is in %s", rec.Body)
+		t.Errorf("list of messages contains the token: %s", rec.Body)
 	}
 	stored, getErr := p.Store.Get(t.Context(), api.KindUser, ann.Meta.ID)
 	if getErr != nil || strings.Contains(string(stored.Spec), strings.Split(m.Spec.Secret, "_")[2]) {
-		t.Errorf("the token is in the user's object, or: %v", getErr)
+		t.Errorf("user object contains the token, or cannot be read: %v", getErr)
 	}
 	wanted(t, "session before", p.whoami(session.Token), "")
 	_, err = p.login(api.Credentials{Email: "ann@example.com", Password: horse})
@@ -149,8 +151,9 @@ func TestPasswordReset(t *testing.T) {
 	wanted(t, "set too late", set(late.Spec.Secret), api.CodeInvalid)
 }
 
-// Who asks for somebody who is not there, may not sign in, or has no password here, is
-// answered alike, and the same is written; but nobody is sent anything.
+// TestPasswordResetOfNobody checks that a request for a user who does not exist, may
+// not sign in, or has no password here gets the same response and causes the same
+// writes, although no message is sent.
 func TestPasswordResetOfNobody(t *testing.T) {
 	p := newPeople(t)
 	mailOn(p)
@@ -166,15 +169,15 @@ func TestPasswordResetOfNobody(t *testing.T) {
 		rec := p.call("POST", "/v1/password/reset", "", string(api.Encode(r)))
 		answers[strings.ReplaceAll(strings.ReplaceAll(rec.Body.String(), r.Email, "X"), `,"organization":"`+r.Organization+`"`, "")] = true
 		if rec.Code != 202 {
-			t.Errorf("%+v: %d %s", r, rec.Code, rec.Body)
+			t.Errorf("reset request %+v: %d %s, want 202", r, rec.Code, rec.Body)
 		}
 		box := p.outbox()
 		if len(box) != i+1 {
-			t.Fatalf("%+v: %d messages, want %d", r, len(box), i+1)
+			t.Fatalf("outbox after reset request %+v has %d messages, want %d", r, len(box), i+1)
 		}
 	}
 	if len(answers) != 1 {
-		t.Errorf("answers are %v, want one", answers)
+		t.Errorf("%d different responses %v, want one for all requests", len(answers), answers)
 	}
 	users := 0
 	for _, m := range p.outbox() {
@@ -183,11 +186,12 @@ func TestPasswordResetOfNobody(t *testing.T) {
 		}
 	}
 	if users != 1 {
-		t.Errorf("%d messages are for a user, want 1", users)
+		t.Errorf("%d messages are addressed to a user, want 1", users)
 	}
 }
 
-// Who asks again and again fills nobody's mailbox, and one address not the outbox.
+// TestPasswordResetIsThrottled checks that repeated requests fill neither a user's
+// mailbox nor, from one address, the outbox.
 func TestPasswordResetIsThrottled(t *testing.T) {
 	p := newPeople(t)
 	mailOn(p)
@@ -202,7 +206,7 @@ func TestPasswordResetIsThrottled(t *testing.T) {
 		wanted(t, "reset", from(address, "ann@example.com"), "")
 	}
 	if n := len(p.outbox()); n != 3 {
-		t.Errorf("%d messages to one user, want 3", n)
+		t.Errorf("outbox has %d messages to one user, want 3", n)
 	}
 	refused := false
 	for i := range 30 {
@@ -212,12 +216,12 @@ func TestPasswordResetIsThrottled(t *testing.T) {
 		}
 	}
 	if n := len(p.outbox()); !refused || n > 25 {
-		t.Errorf("%d messages from one address", n)
+		t.Errorf("outbox has %d messages after requests from one address, refused = %v; want at most 25, and refusals", n, refused)
 	}
 }
 
-// Who follows an invitation has proved that the address is his, unless another has; a
-// renamed user's link is worth nothing.
+// TestInvitation checks that following an invitation verifies the address unless
+// another user has claimed it, and that the link is invalid once the user is renamed.
 func TestInvitation(t *testing.T) {
 	p := newPeople(t, func(o *server.Options) {})
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -241,7 +245,7 @@ func TestInvitation(t *testing.T) {
 				return err
 			}
 		}
-		t.Fatalf("no message to %s", u.Meta.Name)
+		t.Fatalf("outbox has no message to %s, want an invitation", u.Meta.Name)
 		return nil
 	}
 	verified := func(id string) bool {
@@ -251,11 +255,11 @@ func TestInvitation(t *testing.T) {
 		return u.Status.Verified
 	}
 	if verified(ann.Meta.ID) {
-		t.Error("verified before")
+		t.Error("address is verified before the link was followed, want unverified")
 	}
 	wanted(t, "follow", follow(ann), "")
 	if !verified(ann.Meta.ID) {
-		t.Error("not verified after")
+		t.Error("address is not verified after the link was followed, want verified")
 	}
 	_, err = p.login(api.Credentials{Email: "ann@example.com", Password: horse})
 	wanted(t, "login without an organization", err, "")
@@ -268,7 +272,7 @@ func TestInvitation(t *testing.T) {
 	wanted(t, "make the same", err, "")
 	wanted(t, "follow the same", follow(second), "")
 	if verified(second.Meta.ID) || !verified(ann.Meta.ID) {
-		t.Error("the address is another's now")
+		t.Error("a second user took over the verified address, want it to stay with the first")
 	}
 
 	bob, err := ask[api.User](p, other, "POST", "/v1/users", api.User{Kind: api.KindUser, Meta: api.Meta{Name: "bob@example.com", Organization: p.other}})
@@ -288,7 +292,8 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// Whoever makes users of strangers' addresses sends them no flood of invitations.
+// TestInvitationsAreThrottled checks that invitations to other people's addresses are
+// limited.
 func TestInvitationsAreThrottled(t *testing.T) {
 	p := newPeople(t)
 	mailOn(p)
@@ -304,6 +309,6 @@ func TestInvitationsAreThrottled(t *testing.T) {
 		}
 	}
 	if n := len(p.outbox()); sent != 30 || n != sent {
-		t.Errorf("%d invitations and %d messages, want 30", sent, n)
+		t.Errorf("%d invitations accepted and %d messages queued, want 30 of each", sent, n)
 	}
 }

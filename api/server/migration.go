@@ -6,8 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// migrationSpec turns names into ids and validates; a change aborts one. Whether it
-// can be done is the planner's to say; what can be seen at once is refused at once.
+// migrationSpec replaces names with IDs and validates; the only change is to abort. The
+// planner decides whether a migration is possible; errors that are already known are
+// returned here.
 func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migration, s api.MigrationSpec) (api.MigrationSpec, error) {
 	if old != nil {
 		return s, api.ChangeMigration(old.Spec, s)
@@ -29,7 +30,7 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 	return s, migratable(in, s)
 }
 
-// migrationDeleted refuses to forget one that has not ended.
+// migrationDeleted refuses to delete a migration that has not ended.
 func (h *handlers) migrationDeleted(_ context.Context, m api.Migration) ([]api.Command, error) {
 	if !m.Assignment.Phase.Ended() {
 		return nil, api.Errorf(api.CodeState, "cannot delete migration %s: it has not ended", m.Meta.Name).WithHint("abort it first: basalt migration abort %s", m.Meta.Name)

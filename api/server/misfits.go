@@ -13,15 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxMisfits are as many as one error names.
+// maxMisfits limits the errors in one response.
 const maxMisfits = 32
 
-// misfits are what does not fit in a body: fields that its type does not have, and
-// values of another type. The decoder would name the first of them.
+// misfits are the errors of a body whose structure does not match its type: unknown
+// fields, and values of a wrong type. The decoder alone would report only the first.
 type misfits []error
 
-// misfitsOf v, a JSON value with its numbers as they were written, in type t; nil: it
-// fits.
+// misfitsOf compares v, a JSON value with unparsed numbers, with type t. It returns nil
+// if it matches.
 func misfitsOf(v any, t reflect.Type) error {
 	var m misfits
 	m.look("", v, t)
@@ -56,13 +56,13 @@ func (m *misfits) look(path string, v any, t reflect.Type) {
 	}
 }
 
-// decodesItself reports whether the type has a form of its own, or takes any.
+// decodesItself reports whether the type has its own decoding, or accepts any value.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Kind() == reflect.Interface || p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// fits reports whether a value is one of the type, whatever is in it.
+// fits reports whether a value has the type, ignoring its elements.
 func fits(v any, t reflect.Type) bool {
 	bytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 // base64
 	switch v := v.(type) {
@@ -89,8 +89,8 @@ func fits(v any, t reflect.Type) bool {
 	return true
 }
 
-// memberType is the type of a struct's field or of a map's values; nil: there is no
-// such field.
+// memberType returns the type of a struct's field or of a map's values, or nil if there
+// is no such field.
 func memberType(t reflect.Type, name string) reflect.Type {
 	if t.Kind() == reflect.Map {
 		return t.Elem()
@@ -103,7 +103,7 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// valueWords is a JSON value in words.
+// valueWords describes a JSON value in words.
 func valueWords(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// seller is an organization that the caller sells to: of whose payments and
-// credits he decides.
+// seller returns a customer organization of the caller, who decides on its payments and
+// credits.
 func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, error) {
 	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
 	switch {
@@ -22,7 +22,7 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 	return o, nil
 }
 
-// ExplainInvoiceLine answers what a line of an issued invoice is made of.
+// ExplainInvoiceLine returns the usage behind a line of an issued invoice.
 func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoiceLineParams, none]) (*api.InvoiceExplanation, error) {
 	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
 	if err != nil {
@@ -38,8 +38,8 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoi
 	return &e, err
 }
 
-// CreateCreditNote takes back a part of an invoice. What is left of it is read
-// before: when another document of the seller comes in between it is read again.
+// CreateCreditNote credits a part of an invoice. The remaining amount is read first; if
+// another document of the seller is issued meanwhile, it is read again.
 func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNoteParams, api.CreditNote]) (*api.CreditNote, error) {
 	if err := api.ValidateCreditNote(r.Body.Spec); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 	}
 }
 
-// CreatePayment notes one. The reference is claimed: sent again, at once or
-// later, it answers what was noted and makes nothing new.
+// CreatePayment records a payment. Its reference is claimed, so a repeated request,
+// concurrent or later, returns the recorded payment and creates no other.
 func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (*api.Payment, error) {
 	spec := api.DefaultPayment(r.Body.Spec)
 	if err := api.ValidatePayment(spec); err != nil {
@@ -112,7 +112,7 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 	return &p, err
 }
 
-// payment is the one that was noted under the reference, if it is the same.
+// payment returns the payment recorded under the reference, if it is the same one.
 func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec) (*api.Payment, error) {
 	all, err := all[api.Payment](ctx, h, api.ListQuery{Kind: api.KindPayment, Organization: org})
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec
 		WithHint("see `basalt payment list`; to correct it, record a refund with its own reference")
 }
 
-// GetLedger answers transactions and balances.
+// GetLedger returns an organization's transactions and balances.
 func (h *handlers) GetLedger(ctx context.Context, r in[api.GetLedgerParams, none]) (*api.Ledger, error) {
 	now := h.opts.Now()
 	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
@@ -138,7 +138,7 @@ func (h *handlers) GetLedger(ctx context.Context, r in[api.GetLedgerParams, none
 	return &l, err
 }
 
-// GetWallet answers how an organization stands.
+// GetWallet returns an organization's balance and open invoices.
 func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none]) (*api.Wallet, error) {
 	now := h.opts.Now()
 	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
@@ -160,7 +160,7 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 	return &w, err
 }
 
-// GetInvoicePDF prints one.
+// GetInvoicePDF returns an invoice as PDF.
 func (h *handlers) GetInvoicePDF(ctx context.Context, r in[api.GetInvoicePDFParams, none]) (*file, error) {
 	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
 	if err != nil {
@@ -173,7 +173,7 @@ func (h *handlers) GetInvoicePDF(ctx context.Context, r in[api.GetInvoicePDFPara
 	return &file{"application/pdf", raw}, err
 }
 
-// GetCreditNotePDF prints one.
+// GetCreditNotePDF returns a credit note as PDF.
 func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNotePDFParams, none]) (*file, error) {
 	n, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
 	if err != nil {
@@ -186,7 +186,8 @@ func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNoteP
 	return &file{"application/pdf", raw}, err
 }
 
-// listedInvoice has no lines: a thousand of them with all lines would be too much.
+// listedInvoice removes the lines, since a list of a thousand invoices with lines would
+// be too large.
 func listedInvoice(i *api.Invoice) {
 	i.Spec.Lines, i.Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
 }

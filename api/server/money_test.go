@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A payment sent twice, five times at once, and with another amount; absurd and
-// negative ones, another currency, and of those who may not note any.
+// TestPayments covers payments that are sent twice, concurrently, or with another
+// amount, invalid amounts and currencies, and callers without the right to record any.
 func TestPayments(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -31,11 +31,11 @@ func TestPayments(t *testing.T) {
 	wg.Wait()
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Errorf("one payment has several ids: %v", ids)
+			t.Errorf("IDs of one payment = %v, want a single ID", ids)
 		}
 	}
 	if n := count(t, client.Of[api.Payment](w.op)); n != 1 {
-		t.Errorf("%d payments", n)
+		t.Errorf("%d payments are recorded, want 1", n)
 	}
 	for name, c := range map[string]struct {
 		change func(*api.PaymentSpec)

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// networkSpec validates, and refuses addresses that the project's router could
-// not tell from others.
+// networkSpec validates, and refuses addresses that overlap with those of other
+// networks on the project's router.
 func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network, s api.NetworkSpec) (api.NetworkSpec, error) {
 	if old != nil {
 		if err := api.ChangeNetwork(old.Spec, s); err != nil {
@@ -44,7 +44,7 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network
 	return s, err
 }
 
-// fitMTU checks the MTU against what the nodes' tunnels carry.
+// fitMTU checks the MTU against the limit of the nodes' tunnels.
 func (h *handlers) fitMTU(ctx context.Context, old *api.Network, s api.NetworkSpec) (api.NetworkSpec, error) {
 	nodes, err := all[api.Node](ctx, h, api.ListQuery{Kind: api.KindNode})
 	if err != nil {

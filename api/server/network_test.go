@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// newNetworkWorld is a world that has networks, and a key for volumes.
+// newNetworkWorld returns a world with networking and with keys for encrypted volumes.
 func newNetworkWorld(t *testing.T) *world {
 	t.Helper()
 	return worldOf(t, servertest.StartWith(t, func(o *server.Options) {
@@ -26,37 +26,37 @@ func newNetworkWorld(t *testing.T) *world {
 func wantCode(t *testing.T, what string, code api.Code, err error) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != code {
-		t.Errorf("%s: %v, want %s", what, err, code)
+		t.Errorf("%s: error %v, want %s", what, err, code)
 	}
 }
 
-// status makes an object what its agent would say.
+// status writes the assignment and status of an object, as planner and agent do.
 func (w *world) status(kind api.Kind, id string, assignment, status any) {
 	w.t.Helper()
 	w.Apply(w.t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(assignment)},
 		api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
 }
 
-// A project begins with a network and a group, instances are in them, and both
-// go with the project.
+// TestProjectsBeginWithANetwork checks that a new project has a network and a security
+// group, that new instances use them, and that both are deleted with the project.
 func TestProjectsBeginWithANetwork(t *testing.T) {
 	w := newNetworkWorld(t)
 	q := client.Query{Project: w.web}
 	n := must(t, ret(client.Of[api.Network](w.op).Get(t.Context(), "default", q))).v
 	g := must(t, ret(client.Of[api.SecurityGroup](w.op).Get(t.Context(), "default", q))).v
 	if n.Spec.Cidr4 == "" || n.Spec.Cidr6 == "" || n.Meta.Organization != w.acme || string(g.Spec.Rules[0].Group) != g.Meta.ID {
-		t.Errorf("%+v %+v", n, g)
+		t.Errorf("new project has network %+v and group %+v, want both address families and a rule for the group itself", n, g)
 	}
 	in := must(t, ret(w.instance(w.op, "one"))).v
 	if len(in.Spec.Networks) != 1 || string(in.Spec.Networks[0].Network) != n.Meta.ID || string(in.Spec.Networks[0].SecurityGroups[0]) != g.Meta.ID {
-		t.Errorf("%+v", in.Spec.Networks)
+		t.Errorf("networks of a new instance = %+v, want the project's default network and group", in.Spec.Networks)
 	}
-	// The file that made it can be applied again.
+	// Applying the file that created it changes nothing.
 	again := in
 	again.Spec.Networks = nil
 	again = must(t, ret(client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, again))).v
 	if again.Meta.Generation != in.Meta.Generation {
-		t.Errorf("applied again it changed: %+v", again.Spec)
+		t.Errorf("spec after the file was applied again = %+v, want no new generation", again.Spec)
 	}
 	_, err := client.Of[api.Network](w.op).Delete(t.Context(), n.Meta.ID)
 	wantCode(t, "a network in use", api.CodeInUse, err)
@@ -68,7 +68,7 @@ func TestProjectsBeginWithANetwork(t *testing.T) {
 	_, err = client.Of[api.Instance](w.op).Create(t.Context(), bad)
 	wantCode(t, "another project's network", api.CodeInvalid, err)
 
-	// Its ports change while it is stopped only.
+	// Its ports can change only while it is stopped.
 	w.status(api.KindInstance, in.Meta.ID, api.InstanceAssignment{Node: "node-1"}, api.InstanceStatus{Phase: api.InstanceRunning})
 	in = must(t, ret(client.Of[api.Instance](w.op).Get(t.Context(), in.Meta.ID, q))).v
 	in.Spec.Networks[0].Address4 = strings.TrimSuffix(n.Spec.Cidr4, "0/24") + "77"
@@ -77,13 +77,14 @@ func TestProjectsBeginWithANetwork(t *testing.T) {
 
 	must(t, ret(client.Of[api.Project](w.op).Delete(t.Context(), w.lab)))
 	if _, err := client.Of[api.Network](w.op).Get(t.Context(), theirs.Meta.ID, client.Query{}); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("the network outlived its project: %v", err)
+		t.Errorf("get the network of a deleted project: %v, want %s", err, api.CodeNotFound)
 	}
 	_, err = client.Of[api.Project](w.op).Delete(t.Context(), w.web)
 	wantCode(t, "a project with an instance", api.CodeInUse, err)
 }
 
-// The MTU of a network is one that the tunnels of all nodes carry.
+// TestNetworksFitIntoTunnels checks that networks have an MTU that the tunnels of all
+// nodes carry.
 func TestNetworksFitIntoTunnels(t *testing.T) {
 	w := newNetworkWorld(t)
 	networks := client.Of[api.Network](w.op)
@@ -106,12 +107,12 @@ func TestNetworksFitIntoTunnels(t *testing.T) {
 		t.Errorf("create with 1393 bytes: got %v, want an error with the limit", err)
 	}
 	if n, err := create("fits", 1392); err != nil || n.Spec.Mtu != 1392 {
-		t.Errorf("create with 1392 bytes: got %d, %v", n.Spec.Mtu, err)
+		t.Errorf("create with 1392 bytes: got %d, %v, want 1392", n.Spec.Mtu, err)
 	}
 	if n, err := create("usual", 0); err != nil || n.Spec.Mtu != 1392 {
 		t.Errorf("create without an MTU: got %d, %v, want what fits, 1392", n.Spec.Mtu, err)
 	}
-	// One from before stays as it is, and cannot be made another that does not fit.
+	// The MTU of an existing network is kept, and can only change to one that fits.
 	old.Spec.DNSServers = []string{"192.0.2.53"}
 	old = must(t, ret(networks.Update(t.Context(), old.Meta.ID, old))).v
 	old.Spec.Mtu = 8000
@@ -123,8 +124,9 @@ func TestNetworksFitIntoTunnels(t *testing.T) {
 	}
 }
 
-// A volume has one instance at a time, keeps its key to itself, and its
-// snapshots as long as something is made of them.
+// TestVolumesAndTheirSnapshots checks that a volume is attached to one instance at a
+// time, that its key is never shown, and that snapshots are kept while volumes are made
+// from them.
 func TestVolumesAndTheirSnapshots(t *testing.T) {
 	w := newNetworkWorld(t)
 	one, two := must(t, ret(w.instance(w.op, "one"))).v, must(t, ret(w.instance(w.op, "two"))).v
@@ -133,7 +135,7 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 	o := must(t, ret(w.Store.Get(t.Context(), api.KindVolume, v.Meta.ID))).v
 	var stored api.VolumeSpec
 	if err := json.Unmarshal(o.Spec, &stored); err != nil || stored.WrappedKey != "wrapped" || v.Spec.WrappedKey != "" {
-		t.Fatalf("stored %+v, shown %+v, %v", stored, v.Spec, err)
+		t.Fatalf("stored volume = %+v, shown = %+v, error %v; want the wrapped key in the store only", stored, v.Spec, err)
 	}
 	update := func(change func(*api.Volume)) error {
 		now := must(t, ret(client.Of[api.Volume](w.op).Get(t.Context(), v.Meta.ID, client.Query{}))).v
@@ -149,7 +151,7 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 	}
 	wantCode(t, "not yet let go of", api.CodeInUse, update(func(v *api.Volume) { v.Spec.Instance = api.InstanceID(two.Meta.ID) }))
 	if o = must(t, ret(w.Store.Get(t.Context(), api.KindVolume, v.Meta.ID))).v; !strings.Contains(string(o.Spec), "wrapped") {
-		t.Error("a change lost the key")
+		t.Error("the stored volume has no key after a change, want it kept")
 	}
 
 	s := must(t, ret(client.Of[api.Snapshot](w.op).Create(t.Context(), api.Snapshot{Meta: api.Meta{Name: "s", Project: w.web}, Spec: api.SnapshotSpec{Volume: "data"}}))).v
@@ -162,7 +164,7 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 	wantCode(t, "a volume with snapshots", api.CodeInUse, err)
 	clone = must(t, ret(client.Of[api.Volume](w.op).Create(t.Context(), clone))).v
 	if clone.Spec.SizeBytes != 1<<30 || clone.Spec.Pool != api.PoolLocal || !clone.Spec.Encrypted {
-		t.Errorf("%+v", clone.Spec)
+		t.Errorf("clone = %+v, want size, pool and encryption of the original", clone.Spec)
 	}
 	for _, cascade := range []bool{false, true} {
 		_, err = w.op.DeleteVolume(t.Context(), v.Meta.ID, cascade)
@@ -174,11 +176,12 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 	w.Apply(t, api.Command{Op: api.OpForget, Kind: api.KindVolume, ID: clone.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent})
 	must(t, ret(w.op.DeleteVolume(t.Context(), v.Meta.ID, true)))
 	if s = must(t, ret(client.Of[api.Snapshot](w.op).Get(t.Context(), s.Meta.ID, client.Query{}))).v; s.Meta.DeletedAt == nil {
-		t.Error("the cascade left the snapshot")
+		t.Error("snapshot of a volume deleted with cascade is not marked deleted, want it marked")
 	}
 }
 
-// Secrets of a target are taken and never given, to nobody and by no way.
+// TestSecretsOfTargets checks that the secrets of a backup target are stored and never
+// shown by any operation.
 func TestSecretsOfTargets(t *testing.T) {
 	w := newNetworkWorld(t)
 	target := must(t, ret(client.Of[api.BackupTarget](w.op).Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: api.BackupTargetSpec{
@@ -186,7 +189,7 @@ func TestSecretsOfTargets(t *testing.T) {
 	stored := must(t, ret(w.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v
 	kept, err := api.Decode[api.BackupTarget](stored)
 	if err != nil || kept.Spec.S3.SecretKey != "very-secret" || len(kept.Spec.Password) < 20 {
-		t.Fatalf("kept %+v, %v", kept.Spec, err)
+		t.Fatalf("stored target = %+v, %v; want the secret key and a generated password", kept.Spec, err)
 	}
 	seen := must(t, ret(client.Of[api.BackupTarget](w.op).Get(t.Context(), "s3", client.Query{}))).v
 	page := must(t, ret(client.Of[api.BackupTarget](w.op).Page(t.Context(), client.Query{}))).v
@@ -194,16 +197,17 @@ func TestSecretsOfTargets(t *testing.T) {
 	changed := must(t, ret(client.Of[api.BackupTarget](w.op).Update(t.Context(), target.Meta.ID, seen))).v
 	for _, v := range []any{target, seen, page, changed} {
 		if raw := string(api.Encode(v)); strings.Contains(raw, "very-secret") || strings.Contains(raw, kept.Spec.Password) {
-			t.Errorf("shown: %s", raw)
+			t.Errorf("response contains a secret: %s", raw)
 		}
 	}
 	kept, err = api.Decode[api.BackupTarget](must(t, ret(w.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v)
 	if err != nil || kept.Spec.S3.SecretKey != "very-secret" || kept.Spec.S3.Endpoint != "https://s4.example" {
-		t.Errorf("a change left %+v, %v", kept.Spec, err)
+		t.Errorf("target after a change = %+v, %v; want the secret key kept and the new endpoint", kept.Spec, err)
 	}
 }
 
-// What nothing carries out is refused with the reason; everything else is not.
+// TestKindsThatAreLacking checks that exactly the kinds in Lacks are refused, with the
+// reason.
 func TestKindsThatAreLacking(t *testing.T) {
 	e := servertest.StartWith(t, func(o *server.Options) {
 		o.Lacks = map[api.Kind]string{api.KindCephCluster: "there is no Ceph here"}
@@ -211,14 +215,14 @@ func TestKindsThatAreLacking(t *testing.T) {
 	c := connect(t, e, e.Token)
 	_, err := client.Of[api.CephCluster](c).Create(t.Context(), api.CephCluster{Kind: api.KindCephCluster, Meta: api.Meta{Name: "ceph"}, Spec: api.CephClusterSpec{Enabled: true}})
 	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "there is no Ceph here") {
-		t.Errorf("Ceph: %v", err)
+		t.Errorf("create a Ceph cluster: %v, want %s with the reason", err, api.CodeUnavailable)
 	}
 	if _, err := client.Of[api.BackupTarget](c).Create(t.Context(), api.BackupTarget{Kind: api.KindBackupTarget, Meta: api.Meta{Name: "bt"}, Spec: api.BackupTargetSpec{Directory: "/srv/backup"}}); err != nil {
-		t.Errorf("a target: %v", err)
+		t.Errorf("create a backup target: %v, want no error", err)
 	}
 }
 
-// sealer seals otherwise each time, as a real one.
+// sealer returns a different sealed form each time, like the real one.
 type sealer struct{ n int }
 
 func (s *sealer) Seal(_ context.Context, secret string) (string, error) {
@@ -233,8 +237,8 @@ func (s *sealer) Open(_ context.Context, sealed string) (secret string, err erro
 	return string(raw), err
 }
 
-// What is secret lies in the store sealed, and applying the same again changes
-// nothing.
+// TestSecretsOfTargetsAreSealed checks that secrets are sealed in the store, and that
+// applying the same spec again changes nothing.
 func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	seals := &sealer{}
 	e := servertest.StartWith(t, func(o *server.Options) { o.Secrets = seals })
@@ -247,7 +251,7 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	first := kept()
 	for _, s := range []string{first.Password, first.S3.SecretKey} {
 		if !strings.HasPrefix(s, "sealed:") {
-			t.Errorf("in the store: %q", s)
+			t.Errorf("stored secret = %q, want it sealed", s)
 		}
 	}
 	put := func(s api.BackupTargetSpec) error {
@@ -261,7 +265,7 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	s3.SecretKey, without.Password, without.S3 = "", "", &s3
 	for _, s := range []api.BackupTargetSpec{spec, without} {
 		if err := put(s); err != nil || !reflect.DeepEqual(kept(), first) {
-			t.Errorf("applied again: %v, %+v", err, kept())
+			t.Errorf("apply the same target again: error %v, stored %+v; want no change", err, kept())
 		}
 	}
 	s3.SecretKey = "another"
@@ -269,7 +273,7 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 		t.Error(err)
 	}
 	if got, err := seals.Open(t.Context(), kept().S3.SecretKey); err != nil || got != "another" || kept().Password != first.Password {
-		t.Errorf("%q, %v, %+v", got, err, kept())
+		t.Errorf("stored target after a new secret key = %+v; it opens as %q, %v; want another, and the same password", kept(), got, err)
 	}
 	without.Password = "another password"
 	wantCode(t, "another password", api.CodeInvalid, put(without))
@@ -277,7 +281,8 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	wantCode(t, "a key that is too long", api.CodeInvalid, put(without))
 }
 
-// A floating IP belongs to an instance or to load balancers, never to both.
+// TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance checks that a floating IP is used
+// by an instance or by load balancers, but not by both.
 func TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance(t *testing.T) {
 	w := newNetworkWorld(t)
 	meta := api.Meta{Project: w.web}

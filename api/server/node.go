@@ -12,7 +12,7 @@ func nodeSpec(_ context.Context, _ api.Meta, old *api.Node, s api.NodeSpec) (api
 	return api.ChangeNode(old.Spec, s)
 }
 
-// GetNodeLeaks is what lies there and belongs to nobody.
+// GetNodeLeaks returns what exists on the node but belongs to no object.
 func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.LeakList, error) {
 	o, err := h.find(ctx, api.KindNode, r.ID, "", "")
 	if err != nil {
@@ -28,9 +28,9 @@ func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.Lea
 	return &api.LeakList{Items: all}, err
 }
 
-// DeleteNode removes a node that has nothing left on it. With force, also one
-// with instances: it gets no lease any more, and when that has certainly ended
-// the planner removes it, and what was on it starts elsewhere.
+// DeleteNode removes an empty node. With force it also removes a node with instances:
+// the node gets no further lease, and once its last lease has certainly expired the
+// planner removes it, and its instances are started elsewhere.
 func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, none]) (*api.Node, error) {
 	o, err := h.own(ctx, api.KindNode, r.ID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, no
 	return &n, err
 }
 
-// instancesOn names some of the instances on a node.
+// instancesOn returns the names of some of the instances on a node.
 func (h *handlers) instancesOn(ctx context.Context, node string) (names []string, err error) {
 	const most = 3
 	err = h.each(ctx, api.ListQuery{Kind: api.KindInstance}, func(o api.Object) bool {

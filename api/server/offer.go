@@ -7,14 +7,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Offers answers what there is to have now.
+// Offers returns the GPU slices that are available now.
 type Offers interface {
-	// Offers is one page; the query is valid and has a limit.
+	// Offers returns one page. The query is valid and has a limit.
 	Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error)
 }
 
-// ListOffers pages through what there is to have, at the prices of the project's
-// organization, of the one that is named, or of the caller's.
+// ListOffers pages through what is available, at the prices of the project's
+// organization, the named one, or the caller's.
 func (h *handlers) ListOffers(ctx context.Context, r in[api.ListOffersParams, none]) (*api.OfferList, error) {
 	p := r.Params
 	q := api.OfferQuery{Model: p.Model, Pool: p.Pool, Tier: p.Tier, RootBytes: p.RootBytes, VRAMBytes: p.VramBytes, SharePercent: p.SharePercent,
@@ -40,8 +40,8 @@ func (h *handlers) ListOffers(ctx context.Context, r in[api.ListOffersParams, no
 	return &l, err
 }
 
-// payerOf is the organization that pays for what is in a project, the one that is
-// named, or the caller's; empty: an operator names none.
+// payerOf returns the organization that pays: that of the project, the named one, or
+// the caller's. It is empty if an operator names none.
 func (h *handlers) payerOf(ctx context.Context, organization, project string) (api.OrganizationID, error) {
 	if project != "" {
 		o, err := h.find(ctx, api.KindProject, project, cmp.Or(organization, who(ctx).Org), "")

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// notedOffers notes what offers are asked for.
+// notedOffers records the last query for offers.
 type notedOffers struct {
 	servertest.Shelf
 	last api.OfferQuery
@@ -22,8 +22,8 @@ func (a *notedOffers) Offers(ctx context.Context, q api.OfferQuery) (api.OfferLi
 	return a.Shelf.Offers(ctx, q)
 }
 
-// Offers are priced for who pays: the project's organization, the named one, the
-// caller's, or for an operator nobody's.
+// TestWhoseOffers checks whose prices offers have: those of the project's organization,
+// of the named one, of the caller's, or for an operator the default ones.
 func TestWhoseOffers(t *testing.T) {
 	var shelf notedOffers
 	e := servertest.StartWith(t, func(o *server.Options) { o.Offers = &shelf })
@@ -57,11 +57,11 @@ func TestWhoseOffers(t *testing.T) {
 		{viewer, api.ListOffersParams{Project: "web"}, api.OrganizationID(org.Meta.ID)},
 	} {
 		if _, err := list(c.who, c.p); err != nil || shelf.last.Organization != c.want {
-			t.Errorf("offers with %+v are priced for %q, %v, want %q", c.p, shelf.last.Organization, err, c.want)
+			t.Errorf("offers for %+v have prices of %q, error %v; want %q", c.p, shelf.last.Organization, err, c.want)
 		}
 	}
 	if n, err := list(op, api.ListOffersParams{Flavor: "small", Limit: 1}); err != nil || n != 2 || shelf.last.Flavor != api.FlavorID(flavor.Meta.ID) {
-		t.Errorf("%d offers of a flavor on pages of one, %v, for %q, want 2 for %s", n, err, shelf.last.Flavor, flavor.Meta.ID)
+		t.Errorf("%d offers for flavor %s on pages of one, error %v; want 2 for %s", n, shelf.last.Flavor, err, flavor.Meta.ID)
 	}
 	for _, c := range []struct {
 		field string

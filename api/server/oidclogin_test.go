@@ -24,8 +24,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// provider is a small OpenID Connect provider: it gives codes to whoever asks,
-// checks PKCE and the client's secret, and signs what the test wants.
+// provider is a minimal OpenID Connect provider: it issues codes to every caller,
+// checks PKCE and the client's secret, and signs the claims that the test sets.
 type provider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -34,7 +34,7 @@ type provider struct {
 	claims map[string]any
 	sign   *rsa.PrivateKey // nil: key
 	alg    string
-	again  bool // codes are good more than once
+	again  bool // codes are valid more than once
 	codes  map[string]url.Values
 }
 
@@ -105,13 +105,13 @@ func (p *provider) token(claims map[string]any) string {
 	return text + "." + b64(sig)
 }
 
-// visit is what a browser does: it answers the state and a code.
+// visit acts as the browser at the provider: it returns the state and a code.
 func (p *provider) visit(t *testing.T, to string) (state, code string) {
 	t.Helper()
 	u := must(t, ret(url.Parse(to))).v
 	q := u.Query()
 	if !strings.HasPrefix(to, p.URL+"/authorize?") || q.Get("code_challenge_method") != "S256" || q.Get("nonce") == "" || q.Get("client_id") != "basalt" || q.Get("response_type") != "code" {
-		t.Fatalf("asked for %s", to)
+		t.Fatalf("authorization URL = %s, want the provider's with PKCE, nonce and state", to)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *provider) visit(t *testing.T, to string) (state, code string) {
 	return q.Get("state"), code
 }
 
-// safe seals by remembering.
+// safe seals secrets by storing them in memory.
 type safe struct{ sync.Map }
 
 func (s *safe) Seal(_ context.Context, secret string) (string, error) {
@@ -175,8 +175,8 @@ func (w *oidcWorld) login(t *testing.T) (api.Session, error) {
 	return nobody.FinishOIDCLogin(t.Context(), api.OIDCFinish{Flow: f.Flow, State: state, Code: code})
 }
 
-// Somebody new becomes a user by his claims, is the same one at the next login,
-// and is what his claims say then.
+// TestOIDCLogin checks that a new person becomes a user with the grants of their
+// claims, and that the next login finds the same user and updates the grants.
 func TestOIDCLogin(t *testing.T) {
 	w := newOIDCWorld(t)
 	s, err := w.login(t)
@@ -185,19 +185,19 @@ func TestOIDCLogin(t *testing.T) {
 	}
 	me := must(t, ret(connect(t, w.Env, s.Token).Whoami(t.Context()))).v
 	if me.Role != api.RoleAdmin || me.Organization != w.acme || me.Name != "ann@example.com" {
-		t.Errorf("%+v", me)
+		t.Errorf("identity after the login = %+v, want an admin of acme named ann@example.com", me)
 	}
 	users := must(t, ret(client.Of[api.User](w.op).Page(t.Context(), client.Query{}))).v.Items
 	if len(users) != 1 || users[0].Meta.Organization != w.acme || users[0].Status.HasPassword {
-		t.Fatalf("%+v", users)
+		t.Fatalf("users after the login = %+v, want one of acme without a password", users)
 	}
-	// Another e-mail address of the same subject is the same user.
+	// The same subject with another e-mail address is the same user.
 	w.p.claims["email"] = "ann.new@example.com"
 	again := must(t, ret(w.login(t))).v
 	if again.Spec.User != s.Spec.User {
-		t.Errorf("%s and %s", again.Spec.User, s.Spec.User)
+		t.Errorf("user after the address changed = %s, want %s", again.Spec.User, s.Spec.User)
 	}
-	// Out of the group: no new session, and the old ones end.
+	// When the user leaves the group, logins are refused and the old sessions end.
 	w.p.claims["groups"] = []string{"staff"}
 	if _, err := w.login(t); api.CodeOf(err) != api.CodeForbidden {
 		t.Error(err)
@@ -205,7 +205,7 @@ func TestOIDCLogin(t *testing.T) {
 	if _, err := connect(t, w.Env, s.Token).Whoami(t.Context()); api.CodeOf(err) != api.CodeUnauthenticated {
 		t.Error(err)
 	}
-	// Disabled, and deleted.
+	// The user is disabled, then deleted.
 	w.p.claims["groups"] = "gpu"
 	must(t, ret(w.login(t)))
 	u := must(t, ret(client.Of[api.User](w.op).Get(t.Context(), string(s.Spec.User), client.Query{}))).v
@@ -216,11 +216,11 @@ func TestOIDCLogin(t *testing.T) {
 	}
 	must(t, ret(client.Of[api.User](w.op).Delete(t.Context(), u.Meta.ID)))
 	if other := must(t, ret(w.login(t))).v; other.Spec.User == s.Spec.User {
-		t.Error("a deleted user logs in")
+		t.Error("login after the user was deleted has the deleted user's ID, want a new user")
 	}
 }
 
-// What is wrong with a token, a login or a user refuses it.
+// TestOIDCRefusals checks that invalid tokens, logins and users are refused.
 func TestOIDCRefusals(t *testing.T) {
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -257,13 +257,14 @@ func TestOIDCRefusals(t *testing.T) {
 			w := newOIDCWorld(t)
 			c.change(w)
 			if s, err := w.login(t); err == nil || api.CodeOf(err) != c.code || s.Token != "" {
-				t.Errorf("%+v, %v", s, err)
+				t.Errorf("login = %+v, error %v; want %s and no token", s, err, c.code)
 			}
 		})
 	}
 }
 
-// A login is of who began it, once, and for ten minutes.
+// TestOIDCFlows checks that a login can be finished only by the browser that began it,
+// once, and within ten minutes.
 func TestOIDCFlows(t *testing.T) {
 	w := newOIDCWorld(t)
 	nobody := connect(t, w.Env, "")
@@ -275,7 +276,7 @@ func TestOIDCFlows(t *testing.T) {
 	refused := func(what string, in api.OIDCFinish) {
 		t.Helper()
 		if _, err := nobody.FinishOIDCLogin(t.Context(), in); api.CodeOf(err) != api.CodeUnauthenticated || err == nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v, want %s", what, err, api.CodeUnauthenticated)
 		}
 	}
 	f, state, code := begin()
@@ -288,12 +289,12 @@ func TestOIDCFlows(t *testing.T) {
 	refused("a made-up flow", api.OIDCFinish{Flow: "x", State: state, Code: code})
 	sealed, _ := w.sealing.Seal(t.Context(), `{"state":"`+state+`","until":"2100-01-01T00:00:00Z"}`)
 	refused("another sealed text", api.OIDCFinish{Flow: sealed, State: state, Code: code})
-	refused("another login's code", api.OIDCFinish{Flow: f.Flow, State: state, Code: otherCode}) // which is used up by it
+	refused("another login's code", api.OIDCFinish{Flow: f.Flow, State: state, Code: otherCode}) // the attempt uses up the code
 	good := api.OIDCFinish{Flow: f.Flow, State: state, Code: code}
 	must(t, ret(nobody.FinishOIDCLogin(t.Context(), good)))
 	refused("the code again", good)
 
-	// Also with a provider that takes codes again.
+	// The same holds with a provider that accepts codes again.
 	w.p.again = true
 	f, state, code = begin()
 	good = api.OIDCFinish{Flow: f.Flow, State: state, Code: code}
@@ -307,7 +308,7 @@ func TestOIDCFlows(t *testing.T) {
 
 	for _, to := range []string{"https://evil.example", portal + "/x", "http://127.0.0.1.evil.example/", "http://localhost/", "javascript:alert(1)", "http://u@127.0.0.1/", ""} {
 		if _, err := nobody.BeginOIDCLogin(t.Context(), "id", to); api.CodeOf(err) != api.CodeInvalid && api.CodeOf(err) != api.CodeRateLimited {
-			t.Errorf("%q: %v", to, err)
+			t.Errorf("begin a login that returns to %q: %v, want it refused", to, err)
 		}
 	}
 }
@@ -316,16 +317,16 @@ func TestIdentityProviders(t *testing.T) {
 	w := newOIDCWorld(t)
 	o := must(t, ret(client.Of[api.IdentityProvider](w.op).Get(t.Context(), "id", client.Query{}))).v
 	if o.Spec.ClientSecret != "" || o.Spec.Organization != w.acme || o.Spec.Grants[0].Grant.Organization != w.acme {
-		t.Errorf("%+v", o)
+		t.Errorf("identity provider = %+v, want acme's ID and no secret", o)
 	}
 	stored := must(t, ret(w.Store.Get(t.Context(), api.KindIdentityProvider, o.Meta.ID))).v
 	if strings.Contains(string(stored.Spec), "s3cret") {
-		t.Errorf("%s", stored.Spec)
+		t.Errorf("stored identity provider contains the secret: %s", stored.Spec)
 	}
-	o = must(t, ret(client.Of[api.IdentityProvider](w.op).Update(t.Context(), o.Meta.ID, o))).v // keeps its secret
+	o = must(t, ret(client.Of[api.IdentityProvider](w.op).Update(t.Context(), o.Meta.ID, o))).v // without a secret the old one is kept
 	must(t, ret(w.login(t)))
 	if names := must(t, ret(connect(t, w.Env, "").LoginProviders(t.Context()))).v; len(names) != 1 || names[0] != "id" {
-		t.Errorf("%q", names)
+		t.Errorf("login providers = %q, want id only", names)
 	}
 	for field, change := range map[string]func(*api.IdentityProviderSpec){
 		"spec.issuer": func(s *api.IdentityProviderSpec) { s.Issuer = "https://other.example" }, "spec.clientId": func(s *api.IdentityProviderSpec) { s.ClientID = "" },

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// organizationSpec turns names into ids and validates. A change leaves out the
-// parent, or names the one that there is.
+// organizationSpec replaces names with IDs and validates. A change must leave out the
+// parent or repeat it.
 func (h *handlers) organizationSpec(ctx context.Context, old, s api.OrganizationSpec) (api.OrganizationSpec, error) {
 	var err, bookErr, offersErr error
 	if s.Suspended, err = h.suspension(ctx, old.Suspended, s.Suspended); err != nil {
@@ -28,8 +28,8 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 	return s, api.Join(invalid, at(bookErr, "spec.priceBook"), offersErr)
 }
 
-// assigned is a changed organization's spec with the time from which it pays by its
-// price book. It keeps its currency once it has used something.
+// assigned returns a changed organization's spec with the time at which a new price
+// book takes effect. The currency cannot change once there is usage.
 func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.OrganizationSpec) (api.OrganizationSpec, error) {
 	s, err := api.AssignedPriceBook(old.Spec, s, h.opts.Now())
 	if err != nil || s.PriceBook == old.Spec.PriceBook || h.opts.Billing == nil {
@@ -57,7 +57,8 @@ func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.Org
 	return api.NewAssignment(s), nil
 }
 
-// currencyOf a price book, by id or, where it is empty, of the one named default.
+// currencyOf returns the currency of a price book, given by ID; empty means the one
+// named default.
 func (h *handlers) currencyOf(ctx context.Context, id api.PriceBookID) (string, error) {
 	o, err := h.find(ctx, api.KindPriceBook, cmp.Or(string(id), api.DefaultPriceBook), "", "")
 	if err != nil {
@@ -67,9 +68,9 @@ func (h *handlers) currencyOf(ctx context.Context, id api.PriceBookID) (string, 
 	return book.Spec.Currency, err
 }
 
-// priceBook is the id of the one that is asked for, which the caller may give to
-// its customer, or which the customer had. It is the cluster's, or the customer's
-// reseller's.
+// priceBook returns the ID of the requested price book, which must be one that the
+// caller may assign to the customer or one that the customer already has. It belongs to
+// the cluster or to the customer's reseller.
 func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID, reseller api.OrganizationID) (api.PriceBookID, error) {
 	if ref == "" || ref == had {
 		return ref, nil
@@ -81,8 +82,7 @@ func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID, rese
 	return api.PriceBookID(o.Meta.ID), err
 }
 
-// offers are a reseller's price books, which operators set: the ids. From others
-// they are as they were.
+// offers returns the IDs of a reseller's price books, which only operators can change.
 func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]api.PriceBookID, error) {
 	if slices.Equal(old, refs) {
 		return old, nil
@@ -100,9 +100,9 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 	return out, api.Join(bad...)
 }
 
-// CreateOrganization makes one.
+// CreateOrganization creates an organization.
 func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrganizationParams, api.Organization]) (*api.Organization, error) {
-	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
+	if r.Body.Spec.Parent == "" { // in the form in which it is read, so that a file can be applied again
 		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
 	}
 	r.Body.Meta.Organization = ""
@@ -117,7 +117,7 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 		return nil, err
 	}
 	spec = api.NewAssignment(spec)
-	// It belongs to its reseller: names are unique among the customers of one.
+	// It belongs to its reseller: names are unique among the customers of one reseller.
 	if m.Organization = string(spec.Parent); m.Organization != "" {
 		if err := h.active(ctx, m.Organization); err != nil {
 			return nil, err
@@ -127,8 +127,8 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 	return &o, err
 }
 
-// changeOrganization changes name, labels and spec. How it pays is not taken off,
-// nor moved past what it has used, before that was invoiced.
+// changeOrganization changes name, labels and spec. The billing terms can be removed,
+// or moved past existing usage, only after that usage was invoiced.
 func (h *handlers) changeOrganization(ctx context.Context, ref string, to api.Organization) (*api.Organization, error) {
 	var o api.Organization
 	err := h.settled(func() (err error) {
@@ -163,8 +163,8 @@ func (h *handlers) updateOrganization(ctx context.Context, ref string, to api.Or
 	}, func(c *api.Command) { c.Used = used })
 }
 
-// settled decides again, a few times, when the store says that something came in
-// between.
+// settled repeats a decision, a few times, if the store reports that it was based on
+// outdated usage.
 func (h *handlers) settled(decide func() error) (err error) {
 	for range 3 {
 		var e *api.Error
@@ -175,9 +175,9 @@ func (h *handlers) settled(decide func() error) (err error) {
 	return err
 }
 
-// charged refuses an organization that has used what no invoice charges yet. The
-// mark is for the store, which refuses what is decided by it when use has come in
-// meanwhile; nil: none is needed.
+// charged refuses if the organization has usage that no invoice charges yet. The store
+// checks the returned mark and refuses a decision based on it when there is later
+// usage; a nil mark needs no check.
 func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseMark, error) {
 	if org.Spec.Billing == nil || h.opts.Billing == nil {
 		return nil, nil
@@ -193,8 +193,9 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 	return &u.Mark, nil
 }
 
-// chargedToReseller refuses a customer that has used what its reseller is charged for,
-// while no invoice has it: use is found by the organization. The mark is as of charged.
+// chargedToReseller refuses if a customer has usage that its reseller is charged for
+// and no invoice contains yet, since usage is found by the organization. The mark is
+// that of charged.
 func (h *handlers) chargedToReseller(ctx context.Context, org api.Organization) (*api.UseMark, error) {
 	if org.Spec.Parent == "" || h.opts.Billing == nil {
 		return nil, nil
@@ -210,8 +211,8 @@ func (h *handlers) chargedToReseller(ctx context.Context, org api.Organization) 
 	return &u.Mark, nil
 }
 
-// DeleteOrganization deletes one that nothing uses, and that owes nothing which
-// was not invoiced.
+// DeleteOrganization deletes an organization that is not in use and has no uninvoiced
+// usage.
 func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*api.Organization, error) {
 	var o api.Organization
 	err := h.settled(func() error {

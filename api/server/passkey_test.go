@@ -15,7 +15,7 @@ import (
 
 const cloudPortal = "https://cloud.example.com:8443"
 
-// device is an authenticator with one passkey, and the page that speaks to it.
+// device is an authenticator with one passkey, and the page that uses it.
 type device struct {
 	p    *people
 	rp   virtualwebauthn.RelyingParty
@@ -42,7 +42,7 @@ func credential() virtualwebauthn.Credential {
 	}
 }
 
-// named gives the portal an address.
+// named sets the portal's URL.
 func (p *people) named(url string) {
 	p.t.Helper()
 	s, err := ask[api.MailSettings](p, p.Token, "GET", "/v1/mail", nil)
@@ -60,7 +60,7 @@ func object(t *testing.T, text string) (out map[string]any) {
 	return out
 }
 
-// made is the authenticator's answer to a challenge to make a passkey.
+// made returns the authenticator's response to a challenge to create a passkey.
 func (d *device) made(c api.PasskeyChallenge) api.PasskeyAnswer {
 	d.p.t.Helper()
 	options, err := virtualwebauthn.ParseAttestationOptions(string(api.Encode(c.Options)))
@@ -71,7 +71,7 @@ func (d *device) made(c api.PasskeyChallenge) api.PasskeyAnswer {
 	return api.PasskeyAnswer{Flow: c.Flow, Credential: object(d.p.t, virtualwebauthn.CreateAttestationResponse(d.rp, d.auth, d.cred, *options))}
 }
 
-// answer is the authenticator's answer to a challenge to sign in.
+// answer returns the authenticator's response to a challenge to sign in.
 func (d *device) answer(c api.PasskeyChallenge) api.PasskeyLogin {
 	d.p.t.Helper()
 	options, err := virtualwebauthn.ParseAssertionOptions(string(api.Encode(c.Options)))
@@ -82,7 +82,7 @@ func (d *device) answer(c api.PasskeyChallenge) api.PasskeyLogin {
 	return api.PasskeyLogin{Flow: c.Flow, Credential: object(d.p.t, virtualwebauthn.CreateAssertionResponse(d.rp, d.auth, d.cred, *options))}
 }
 
-// add a passkey to a session's user.
+// add adds a passkey to a session's user.
 func (d *device) add(token, name string) api.PasskeyAdded {
 	d.p.t.Helper()
 	c, err := ask[api.PasskeyChallenge](d.p, token, "POST", "/v1/passkeys", api.PasskeyBegin{Name: name, Password: horse})
@@ -111,12 +111,12 @@ func (p *people) session(email string) string {
 	return s.Token
 }
 
-// newSealing is a world that seals, as nodes do.
+// newSealing returns a world that seals secrets, as nodes do.
 func newSealing(t *testing.T, change ...func(*server.Options)) *people {
 	return newPeople(t, append(change, func(o *server.Options) { o.Secrets = &safe{} })...)
 }
 
-// withPasskey is a world with a named portal, and Ann, who has a passkey.
+// withPasskey returns a world with a portal URL, and the user Ann, who has a passkey.
 func withPasskey(t *testing.T, change ...func(*server.Options)) (p *people, d *device, token string) {
 	p = newSealing(t, change...)
 	p.named(cloudPortal)
@@ -126,20 +126,21 @@ func withPasskey(t *testing.T, change ...func(*server.Options)) (p *people, d *d
 	return p, d, token
 }
 
-// A passkey signs its user in without a password, and is the second factor with one.
+// TestPasskeys checks that a passkey signs its user in without a password, and is the
+// second factor with one.
 func TestPasskeys(t *testing.T) {
 	p, d, token := withPasskey(t)
 	list, err := ask[api.PasskeyList](p, token, "GET", "/v1/passkeys", nil)
 	wanted(t, "list", err, "")
 	if len(list.Items) != 1 || list.Items[0].Name != "laptop" || list.Items[0].Site != "cloud.example.com" || list.Site != "cloud.example.com" || list.Items[0].UsedAt != nil {
-		t.Errorf("passkeys = %+v", list)
+		t.Errorf("passkeys = %+v, want one named laptop for cloud.example.com", list)
 	}
 	p.now = p.now.Add(time.Hour)
 	s, err := p.finish(d.answer(p.challenge()))
 	wanted(t, "sign in with the passkey", err, "")
 	me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
 	if wanted(t, "whoami", err, ""); me.Name != "ann@x.org" || me.Role != api.RoleAdmin || me.Passkeys != 1 {
-		t.Errorf("identity = %+v", me)
+		t.Errorf("identity after signing in = %+v, want admin ann@x.org with one passkey", me)
 	}
 	list, err = ask[api.PasskeyList](p, token, "GET", "/v1/passkeys", nil)
 	if wanted(t, "list", err, ""); list.Items[0].UsedAt == nil || !list.Items[0].UsedAt.Equal(p.now) {
@@ -162,14 +163,14 @@ func TestPasskeys(t *testing.T) {
 	for _, secret := range []string{"publicKey", "credentialID", "usedChallenges", "signCount"} {
 		for _, path := range []string{"/v1/users", "/v1/passkeys", "/v1/whoami", "/v1/sessions"} {
 			if rec := p.call("GET", path, s.Token, ""); rec.Code != http.StatusOK || strings.Contains(rec.Body.String(), secret) {
-				t.Errorf("GET %s: %d, or %s is in it: %s", path, rec.Code, secret, rec.Body)
+				t.Errorf("GET %s: %d, or the response contains secret %s: %s", path, rec.Code, secret, rec.Body)
 			}
 		}
 	}
 }
 
-// Recovery codes come with the first second factor, sign in without the passkey, and go
-// with the last.
+// TestPasskeyRecovery checks that recovery codes are created with the first second
+// factor, sign in without the passkey, and are removed with the last one.
 func TestPasskeyRecovery(t *testing.T) {
 	p := newSealing(t)
 	p.named(cloudPortal)
@@ -206,7 +207,8 @@ func TestPasskeyRecovery(t *testing.T) {
 	wanted(t, "sign in without a second factor", err, "")
 }
 
-// Where a second factor is required a passkey is one, and the last one stays.
+// TestRequiredPasskey checks that a passkey counts as a required second factor, and
+// that the last one cannot be removed.
 func TestRequiredPasskey(t *testing.T) {
 	p := newSealing(t, func(o *server.Options) { o.RequireTotp = []api.Role{api.RoleAdmin} })
 	p.named(cloudPortal)
@@ -221,12 +223,13 @@ func TestRequiredPasskey(t *testing.T) {
 	wanted(t, "delete the only one", err, api.CodeState)
 }
 
-// A reset with the second factor deletes passkeys; without a password they do not sign in.
+// TestPasskeyReset checks that resetting the second factor deletes passkeys, and that
+// passkeys of a user without a password cannot sign in.
 func TestPasskeyReset(t *testing.T) {
 	p, d, _ := withPasskey(t)
 	users, err := ask[api.UserList](p, p.Token, "GET", "/v1/users?name=ann@x.org", nil)
 	if wanted(t, "list users", err, ""); len(users.Items) != 1 || users.Items[0].Status.Passkeys != 1 {
-		t.Fatalf("users = %+v", users.Items)
+		t.Fatalf("users named ann@x.org = %+v, want one with one passkey", users.Items)
 	}
 	reset := func(totp bool) {
 		t.Helper()
@@ -246,8 +249,8 @@ func TestPasskeyReset(t *testing.T) {
 	p.session("ann@x.org")
 }
 
-// What does not come from the user's own authenticator on the portal's own page, for
-// this challenge, signs nobody in.
+// TestPasskeyAttacks checks that only a response of the user's own authenticator, on
+// the portal's own page and to the current challenge, signs in.
 func TestPasskeyAttacks(t *testing.T) {
 	p, ann, token := withPasskey(t)
 	bob := p.user("bob@x.org", "other", api.Grant{Role: api.RoleMember, Project: p.theirs})
@@ -258,10 +261,10 @@ func TestPasskeyAttacks(t *testing.T) {
 		s, err := p.finish(in)
 		wanted(t, name, err, api.CodeUnauthenticated)
 		if s.Token != "" {
-			t.Errorf("%s: there is a session", name)
+			t.Errorf("%s: login returned a session, want none", name)
 		}
 	}
-	// copied is Ann's passkey on a page of the attacker's.
+	// copied returns Ann's passkey, used on a page of the attacker.
 	copied := func(change func(*device)) *device {
 		d := *ann
 		d.cred.Counter += 100
@@ -286,7 +289,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	// Challenges.
 	good := ann.answer(p.challenge())
 	if _, err := p.finish(good); err != nil {
-		t.Fatalf("sign in: %v", err)
+		t.Fatalf("sign in with a valid response: %v", err)
 	}
 	refused("the same answer again", good)
 	old := p.challenge()
@@ -311,9 +314,9 @@ func TestPasskeyAttacks(t *testing.T) {
 	// Counters.
 	used := *ann
 	if _, err := p.finish(used.answer(p.challenge())); err != nil {
-		t.Fatalf("sign in: %v", err)
+		t.Fatalf("sign in with the next counter: %v", err)
 	}
-	refused("a counter that stands still", ann.answer(p.challenge())) // counts to where used has been
+	refused("a counter that stands still", ann.answer(p.challenge())) // continues at a counter that was already used
 	back := *ann
 	back.cred.Counter = 0
 	refused("a counter that goes back", back.answer(p.challenge()))
@@ -323,13 +326,14 @@ func TestPasskeyAttacks(t *testing.T) {
 	_, err = p.login(api.Credentials{Email: "ann@x.org", Password: horse, Passkey: &api.PasskeyAnswer{Flow: b.Flow, Credential: b.Credential}})
 	wanted(t, "another user's passkey as second factor", err, api.CodeUnauthenticated)
 
-	// After the portal has another name.
+	// After the portal's host name has changed.
 	before := used.answer(p.challenge())
 	p.named("https://other.example.com")
 	refused("of the portal's old name", before)
 }
 
-// Only the user who has begun adds the passkey, once, on the portal's page.
+// TestAddPasskeyAttacks checks that only the user who began can add the passkey, once,
+// and on the portal's page.
 func TestAddPasskeyAttacks(t *testing.T) {
 	p, ann, token := withPasskey(t)
 	p.user("bob@x.org", "other", api.Grant{Role: api.RoleMember, Project: p.theirs})
@@ -371,7 +375,8 @@ func TestAddPasskeyAttacks(t *testing.T) {
 	wanted(t, "after five minutes", confirm(token, p.device().made(c)), api.CodeInvalid)
 }
 
-// Without a name there are no passkeys, and the answer says why.
+// TestPasskeysWithoutAName checks that passkeys are unavailable without a host name,
+// and that the error gives the reason.
 func TestPasskeysWithoutAName(t *testing.T) {
 	p := newSealing(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})

@@ -12,11 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// mostPatches is how often a patch without If-Match is made again when somebody else
-// was quicker.
+// mostPatches limits the attempts to apply a patch without If-Match after concurrent
+// changes.
 const mostPatches = 8
 
-// patch changes of an object what a JSON merge patch (RFC 7396) names.
+// patch applies a JSON merge patch (RFC 7396) to an object.
 func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, body io.Reader) (*T, error) {
 	raw, err := io.ReadAll(body)
 	if err != nil {
@@ -43,7 +43,7 @@ func (k resource[T, S]) patchOnce(ctx context.Context, h *handlers, ref string, 
 	if err != nil {
 		return nil, err
 	}
-	kindSecrets[kind].clear(reflect.ValueOf(&now).Elem()) // who changes something else leaves them as they are
+	kindSecrets[kind].clear(reflect.ValueOf(&now).Elem()) // the patch must not contain secrets that it does not change
 	m := api.MetaOf(&now)
 	if revision := expected(ctx); revision != api.AnyRevision {
 		m.Revision = revision
@@ -66,7 +66,7 @@ func (k resource[T, S]) patchOnce(ctx context.Context, h *handlers, ref string, 
 	return k.update(ctx, h, m.ID, next)
 }
 
-// document is a JSON value of any form, with its numbers as they were written.
+// document parses JSON of any structure, leaving numbers unparsed.
 func document(raw []byte) (v any, err error) {
 	if depth(raw) > maxDepth {
 		return nil, api.Errorf(api.CodeInvalid, "invalid JSON: nested more than %d levels deep", maxDepth)
@@ -82,7 +82,7 @@ func document(raw []byte) (v any, err error) {
 	return v, nil
 }
 
-// mergePatch is the algorithm of RFC 7396.
+// mergePatch implements the algorithm of RFC 7396.
 func mergePatch(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {

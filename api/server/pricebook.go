@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// priceBookSpec validates a new one's. It belongs to the cluster, or to a reseller.
+// priceBookSpec validates a new price book, which belongs to the cluster or to a
+// reseller.
 func (h *handlers) priceBookSpec(ctx context.Context, m api.Meta, _ *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
 	var bad error
 	if me := who(ctx); me.Role == api.RoleReseller && m.Organization != me.Org {
@@ -20,8 +21,8 @@ func (h *handlers) priceBookSpec(ctx context.Context, m api.Meta, _ *api.PriceBo
 	return api.NewPriceBook(s), api.Join(bad, ownPriceBookName(m.Organization, m.Name), api.ValidatePriceBook(s))
 }
 
-// ownPriceBookName refuses a reseller's price book the name of the cluster's by which all
-// pay that name none.
+// ownPriceBookName refuses a reseller's price book with the name of the cluster's
+// default one.
 func ownPriceBookName(organization, name string) error {
 	if organization == "" || name != api.DefaultPriceBook {
 		return nil
@@ -29,7 +30,8 @@ func ownPriceBookName(organization, name string) error {
 	return api.Errorf(api.CodeInvalid, "%s is the name of the cluster's price book for organizations that name none", name).At("meta.name").WithHint("choose another name")
 }
 
-// changePriceBook makes a new version of it, from a time on, and keeps the one before.
+// changePriceBook creates a new version of the price book from a given time, and keeps
+// the previous one.
 func (h *handlers) changePriceBook(ctx context.Context, ref string, to api.PriceBook) (*api.PriceBook, error) {
 	o, err := updateBeside(ctx, h, api.KindPriceBook, ref, to.Meta, func(old api.PriceBook) (any, []api.Command, error) {
 		if err := api.Join(ownPriceBookName(old.Meta.Organization, to.Meta.Name), api.ValidatePriceBook(to.Spec), api.ChangePriceBook(old.Spec, to.Spec)); err != nil {
@@ -46,8 +48,7 @@ func (h *handlers) changePriceBook(ctx context.Context, ref string, to api.Price
 	return &o, err
 }
 
-// deletedPriceBook keeps its last version: what was used while it held costs what it
-// says.
+// deletedPriceBook keeps the last version, which rates the usage in its period.
 func (h *handlers) deletedPriceBook(ctx context.Context, o api.PriceBook) ([]api.Command, error) {
 	if err := h.paidByName(ctx, o); err != nil {
 		return nil, err
@@ -55,8 +56,8 @@ func (h *handlers) deletedPriceBook(ctx context.Context, o api.PriceBook) ([]api
 	return api.DeletedPriceBook(api.PriceBookID(o.Meta.ID), o.Spec), nil
 }
 
-// paidByName refuses to take its name from the book by which all pay that name none,
-// while there are any.
+// paidByName refuses to rename or delete the default price book while organizations use
+// it.
 func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
 	if o.Meta.Name != api.DefaultPriceBook {
 		return nil
@@ -76,7 +77,7 @@ func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
 	return err
 }
 
-// ListPriceBookVersions pages through the versions of a price book, from the newest.
+// ListPriceBookVersions pages through the versions of a price book, the newest first.
 func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPriceBookVersionsParams, none]) (*api.PriceBookVersionList, error) {
 	o, err := h.own(ctx, api.KindPriceBook, r.ID)
 	if err != nil {
@@ -91,7 +92,7 @@ func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPrice
 		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
 	}
 	out := api.PriceBookVersionList{Items: []api.PriceBookSpec{}}
-	last := book.Spec.Version - 1 // of those that are kept beside the book
+	last := book.Spec.Version - 1 // of those stored separately from the book
 	if c := r.Params.Continue; c == "" {
 		out.Items = append(out.Items, book.Spec)
 	} else if last, err = strconv.ParseInt(c, 10, 64); err != nil || last < 1 || last >= book.Spec.Version {
@@ -115,7 +116,7 @@ func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPrice
 	return &out, nil
 }
 
-// SimulatePriceBook answers what would have been paid by it.
+// SimulatePriceBook returns what organizations would have paid by the price book.
 func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePriceBookParams, none]) (*api.Simulation, error) {
 	book, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
 	if err != nil {
@@ -141,5 +142,5 @@ func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePrice
 	return &s, err
 }
 
-// maxSimulated bounds what one question reads.
+// maxSimulated limits the period of one simulation.
 const maxSimulated = 2 * 366 * 24 * time.Hour

@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// Prices, discounts and the names of price books are for those who pay by them, and
-// for the resellers who may give them to their customers: whichever way they ask.
+// TestPriceBooksAreSeenByThoseWhoPay checks that price books are visible, by every
+// operation, only to those who pay by them and to the resellers who may assign them to
+// customers.
 func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -44,7 +45,7 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 		same := func(how string, got []string) {
 			t.Helper()
 			if slices.Sort(got); !slices.Equal(got, c.sees) {
-				t.Errorf("%s sees by %s %v, want %v", name, how, got, c.sees)
+				t.Errorf("price books that %s sees by %s = %v, want %v", name, how, got, c.sees)
 			}
 		}
 		var listed, searched, got, watched []string
@@ -60,7 +61,7 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 			_, byID := client.Of[api.PriceBook](c.as).Get(ctx, id, client.Query{})
 			_, byName := client.Of[api.PriceBook](c.as).Get(ctx, book, client.Query{})
 			if (byID == nil) != (byName == nil) || byID != nil && (api.CodeOf(byID) != api.CodeNotFound || api.CodeOf(byName) != api.CodeNotFound) {
-				t.Errorf("%s asks for %s: %v and %v", name, book, byID, byName)
+				t.Errorf("%s gets price book %s by ID: %v, and by name: %v; want the same result", name, book, byID, byName)
 			}
 			if byID == nil {
 				got = append(got, book)
@@ -69,7 +70,7 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 		same("list", listed)
 		same("search", searched)
 		same("get", got)
-		if name == "billing" { // may not watch
+		if name == "billing" { // not allowed to watch
 			continue
 		}
 		for e, err := range c.as.Watch(ctx, 0, api.KindPriceBook) {
@@ -81,8 +82,8 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 		same("watch", watched)
 	}
 
-	// What a reseller does not see it cannot give; what an operator has given its
-	// customer stays.
+	// A reseller cannot assign a price book that it cannot see; one assigned by an
+	// operator is kept.
 	_, err := client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "cheap"}, Spec: api.OrganizationSpec{PriceBook: api.PriceBookID(ids["for-acme"])}})
 	wantErr(t, err, api.CodeInvalid, "spec.priceBook")
 	shop = must(t, ret(client.Of[api.Organization](w.op).Get(ctx, shop.Meta.ID, client.Query{}))).v
@@ -99,8 +100,9 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 	wantErr(t, err, api.CodeInUse, "")
 }
 
-// A change of a price book or of who pays by it takes effect at a full hour that has
-// not begun; what is asked for the past is refused.
+// TestPricesChangeFromATime checks that a change of a price book, or of its assignment,
+// takes effect at the start of an hour that has not begun, and that a time in the past
+// is refused.
 func TestPricesChangeFromATime(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -108,11 +110,11 @@ func TestPricesChangeFromATime(t *testing.T) {
 	spec := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 1, Per: 3600}}, EffectiveFrom: next, Version: 7}
 	b := must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: spec}))).v
 	if b.Spec.Version != 1 || !b.Spec.EffectiveFrom.IsZero() {
-		t.Errorf("a new book has version %d from %s, want 1 that has always held", b.Spec.Version, b.Spec.EffectiveFrom)
+		t.Errorf("new price book has version %d from %s, want 1 without a start", b.Spec.Version, b.Spec.EffectiveFrom)
 	}
 	same := must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b))).v
 	if same.Spec.Version != 1 {
-		t.Errorf("the same prices again are version %d, want 1", same.Spec.Version)
+		t.Errorf("version after an update with the same prices = %d, want 1", same.Spec.Version)
 	}
 	b = same
 	b.Spec.Prices[0].PriceMicros = 2
@@ -125,10 +127,10 @@ func TestPricesChangeFromATime(t *testing.T) {
 	b.Spec.EffectiveFrom = next.AddDate(0, 1, 0)
 	b = must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b))).v
 	if b.Spec.Version != 2 || !b.Spec.EffectiveFrom.Equal(next.AddDate(0, 1, 0)) {
-		t.Errorf("the change is version %d from %s, want 2 from the next month", b.Spec.Version, b.Spec.EffectiveFrom)
+		t.Errorf("changed price book has version %d from %s, want 2 from %s", b.Spec.Version, b.Spec.EffectiveFrom, next.AddDate(0, 1, 0))
 	}
 
-	// Whoever names no book pays by this one.
+	// Organizations that name no price book use this one.
 	_, err = client.Of[api.PriceBook](w.op).Delete(ctx, b.Meta.ID)
 	wantErr(t, err, api.CodeInUse, "")
 	renamed := b
@@ -145,17 +147,17 @@ func TestPricesChangeFromATime(t *testing.T) {
 	acme.Spec.PriceBookFrom = time.Time{}
 	acme = must(t, ret(client.Of[api.Organization](w.op).Update(ctx, w.acme, acme))).v
 	if s := acme.Spec; s.PriceBookFrom.Before(next) || len(s.PriceBookHistory) != 2 || s.PriceBookHistory[0].PriceBook != "" || s.PriceBookHistory[1].PriceBook != s.PriceBook {
-		t.Errorf("the organization pays by %+v, want by the one named default before %s", s.PriceBookHistory, next)
+		t.Errorf("price books of the organization = %+v, want the default one before %s", s.PriceBookHistory, next)
 	}
 	acme.Spec.PriceBookHistory, acme.Spec.DisplayName = nil, "Acme"
 	acme = must(t, ret(client.Of[api.Organization](w.op).Update(ctx, w.acme, acme))).v
 	if len(acme.Spec.PriceBookHistory) != 2 {
-		t.Errorf("the history is %+v after it was left out, want it as it was", acme.Spec.PriceBookHistory)
+		t.Errorf("price book history after it was left out = %+v, want it unchanged", acme.Spec.PriceBookHistory)
 	}
 }
 
-// The versions of a price book are listed from the newest, on pages; a change that has not
-// come into force is replaced by the next one.
+// TestListPriceBookVersions checks that versions are listed in pages, the newest first,
+// and that a change that has not taken effect is replaced by the next one.
 func TestListPriceBookVersions(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -166,17 +168,17 @@ func TestListPriceBookVersions(t *testing.T) {
 		book = must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, book.Meta.ID, book))).v
 	}
 	type version struct{ number, price int64 }
-	for _, limit := range []int{0, 1, 2} { // rows of a page; 0: the server's
+	for _, limit := range []int{0, 1, 2} { // items per page; 0: the server's default
 		var got []version
 		for v, err := range w.op.PriceBookVersions(ctx, "dear", limit) {
 			v = must(t, v, err)
 			if v.EffectiveFrom.IsZero() != (v.Version == 1) {
-				t.Errorf("version %d applies from %s, want a time for all but the first", v.Version, v.EffectiveFrom)
+				t.Errorf("version %d is effective from %s, want a start for all but the first", v.Version, v.EffectiveFrom)
 			}
 			got = append(got, version{v.Version, v.Prices[0].PriceMicros})
 		}
 		if want := []version{{2, 3}, {1, 1}}; !slices.Equal(got, want) {
-			t.Errorf("on pages of %d: got versions %v, want %v", limit, got, want)
+			t.Errorf("versions with limit %d = %v, want %v", limit, got, want)
 		}
 	}
 	for _, limit := range []int{-1, 1001} {

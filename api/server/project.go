@@ -6,7 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// firstOf makes what a project begins with where the cluster has networks.
+// firstOf returns the commands that create a project's default network and security
+// group, if the cluster has networking.
 func (h *handlers) firstOf(ctx context.Context, m api.Meta) ([]api.Command, error) {
 	if !h.opts.Networking {
 		return nil, nil
@@ -25,7 +26,7 @@ func (h *handlers) firstOf(ctx context.Context, m api.Meta) ([]api.Command, erro
 	}, nil
 }
 
-// projectSpec validates. What restricts a project is the cluster's to say.
+// projectSpec validates. Only the cluster itself restricts a project.
 func projectSpec(_ context.Context, _ api.Meta, old *api.Project, s api.ProjectSpec) (api.ProjectSpec, error) {
 	s.Restricted = nil
 	if old != nil {
@@ -34,7 +35,8 @@ func projectSpec(_ context.Context, _ api.Meta, old *api.Project, s api.ProjectS
 	return s, api.ValidateProject(s)
 }
 
-// projectDeleted deletes what a project begins with along with it.
+// projectDeleted returns the commands that delete a project's default network and
+// security group with it.
 func (h *handlers) projectDeleted(ctx context.Context, p api.Project) (with []api.Command, err error) {
 	for _, kind := range []api.Kind{api.KindNetwork, api.KindSecurityGroup} {
 		if err := h.each(ctx, api.ListQuery{Kind: kind, Project: p.Meta.ID, Name: api.DefaultName}, func(o api.Object) bool {

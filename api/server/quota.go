@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// amounts are what an object with that spec takes of quotas, and the quotas
-// that it sets. Nil: it has no part in them.
+// amounts returns the quotas that an object with that spec uses, and the limits that it
+// sets. Nil means that it has none.
 func (h *handlers) amounts(ctx context.Context, spec any) (uses, limits api.Amounts, err error) {
 	switch s := spec.(type) {
 	case api.InstanceSpec:
@@ -29,7 +29,7 @@ func (h *handlers) amounts(ctx context.Context, spec any) (uses, limits api.Amou
 	return nil, nil, nil
 }
 
-// noNil says "none" with what is not nil, which would say "as before".
+// noNil returns an empty map for nil, which would mean unchanged.
 func noNil(a api.Amounts) api.Amounts {
 	if a == nil {
 		return api.Amounts{}
@@ -37,7 +37,7 @@ func noNil(a api.Amounts) api.Amounts {
 	return a
 }
 
-// GetOrganizationQuota answers its quotas and what is in use.
+// GetOrganizationQuota returns an organization's limits and use.
 func (h *handlers) GetOrganizationQuota(ctx context.Context, r in[none, none]) (*api.Quota, error) {
 	o, err := get[api.Organization](ctx, h, api.KindOrganization, r.ID, "", "")
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *handlers) GetOrganizationQuota(ctx context.Context, r in[none, none]) (
 	return &q, err
 }
 
-// GetProjectQuota answers its quotas and what is in use.
+// GetProjectQuota returns a project's limits and use.
 func (h *handlers) GetProjectQuota(ctx context.Context, r in[api.GetProjectQuotaParams, none]) (*api.Quota, error) {
 	p, err := get[api.Project](ctx, h, api.KindProject, r.ID, r.Params.Organization, "")
 	if err != nil {

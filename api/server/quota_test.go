@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// What a project may have is what can be made in it, and what is deleted can be
-// made again.
+// TestQuota checks that exactly the quota can be used, and that deleting objects frees
+// it.
 func TestQuota(t *testing.T) {
 	w := newNetworkWorld(t)
 	set := func(quota api.Amounts) error {
@@ -25,14 +25,14 @@ func TestQuota(t *testing.T) {
 	one := must(t, ret(w.instance(w.op, "one"))).v
 	q := must(t, ret(w.op.ProjectQuota(t.Context(), w.web, ""))).v
 	if q.Uses[api.QuotaInstances] != 1 || q.Uses[api.QuotaVCPUs] == 0 || q.Uses[api.QuotaMemory] == 0 || len(q.Limits) != 0 {
-		t.Fatalf("%+v", q)
+		t.Fatalf("quota of the project = %+v, want the use of one instance and no limits", q)
 	}
 	must(t, one, set(api.Amounts{api.QuotaInstances: 2, api.QuotaVolumes: q.Uses[api.QuotaVolumes] + 12<<30, api.QuotaFloatingIPs: 0}))
 	must(t, ret(w.instance(w.op, "two")))
 	_, err := w.instance(w.op, "three")
 	wantCode(t, "a third instance", api.CodeQuota, err)
 	if want := "instance quota of project web exceeded: 2 of 2 used, 1 requested"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
+		t.Errorf("create a third instance: %v, want %s", err, want)
 	}
 
 	volume := api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 8 << 30}}
@@ -51,22 +51,22 @@ func TestQuota(t *testing.T) {
 	}
 	o := must(t, ret(w.op.OrganizationQuota(t.Context(), w.acme))).v
 	if o.Uses[api.QuotaInstances] < 2 || o.Uses[api.QuotaVolumes] < 9<<30 {
-		t.Errorf("the organization has %+v", o)
+		t.Errorf("use of the organization = %+v, want at least 2 instances and 9 GiB of volumes", o.Uses)
 	}
 	must(t, one, set(nil))
 	must(t, ret(w.instance(w.op, "three")))
 }
 
-// Whatever a tenant can make has a quota, and a default of it: for each operation
-// of the contract that makes something and that another role than the operator's
-// may call.
+// TestEveryKindHasAQuota checks that every kind of object that roles other than
+// operator can create has a quota with a default limit. It reads the operations from
+// the table of rights.
 func TestEveryKindHasAQuota(t *testing.T) {
 	raw, err := os.ReadFile("testdata/rights.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An instance and a floating IP say what they take; a link that logs in lasts a
-	// minute, and of an organization's checkouts ten may be open (TestOpenCheckouts).
+	// Instances and floating IPs report amounts. A login link lasts a minute, and the
+	// open checkouts of an organization are limited to ten (TestOpenCheckouts).
 	says := map[string]string{"Instance": api.QuotaInstances, "FloatingIP": api.QuotaFloatingIPs}
 	short := []string{"ServiceLoginLink", "UserLoginLink", "Checkout"}
 	operation := regexp.MustCompile(`(?m)^(?:Create(\w+)|Put(Service)) +(\S .*)$`)
@@ -79,10 +79,10 @@ func TestEveryKindHasAQuota(t *testing.T) {
 		checked++
 		quota := cmp.Or(api.CountQuota(api.Kind(kind)), says[kind])
 		if most, limited := api.DefaultQuota(quota); quota == "" || !limited || most < 1 {
-			t.Errorf("%s can be made by %s without a quota (%q, default %d): add the kind to counted in api/quota.go", kind, roles, quota, most)
+			t.Errorf("%s can be created by %s without a quota (%q, default %d): add the kind to counted in api/quota.go", kind, roles, quota, most)
 		}
 	}
 	if checked < 15 {
-		t.Errorf("only %d kinds were found in testdata/rights.txt", checked)
+		t.Errorf("found %d kinds in testdata/rights.txt, want at least 15", checked)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// sibling turns a reference, by name or id, to another object of the same
-// project into that object. One that is being deleted is none.
+// sibling returns the object of the same project that is referred to by name or ID. An
+// object that is being deleted is not found.
 func sibling[T any](ctx context.Context, h *handlers, kind api.Kind, m api.Meta, field, ref string) (T, api.Object, error) {
 	var t T
 	o, err := h.find(ctx, kind, ref, m.Organization, m.Project)
@@ -22,7 +22,7 @@ func sibling[T any](ctx context.Context, h *handlers, kind api.Kind, m api.Meta,
 	return t, o, err
 }
 
-// clusterwide is sibling for what belongs to the cluster.
+// clusterwide is like sibling, for objects that belong to the cluster.
 func clusterwide[T any](ctx context.Context, h *handlers, kind api.Kind, field, ref string) (T, api.Object, error) {
 	var t T
 	o, err := h.find(ctx, kind, ref, "", "")
@@ -36,7 +36,7 @@ func clusterwide[T any](ctx context.Context, h *handlers, kind api.Kind, field, 
 	return t, o, err
 }
 
-// all decodes the objects that a query selects, and that are not being deleted.
+// all returns the decoded objects that a query selects and that are not being deleted.
 func all[T any](ctx context.Context, h *handlers, q api.ListQuery) ([]T, error) {
 	return pages.All[T](ctx, h.opts.Store, q)
 }

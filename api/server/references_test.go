@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Every field of a spec that has another object's id is in the table of references
-// (api/references.go), unless it says here why not.
+// TestReferencesAreDeclared checks that every field of a spec with another object's ID
+// is in the table of references (api/references.go), or in the exceptions here.
 func TestReferencesAreDeclared(t *testing.T) {
 	const document = "a document says what was, and outlives it"
 	except := map[string]string{
@@ -47,17 +47,17 @@ func TestReferencesAreDeclared(t *testing.T) {
 			if !slices.ContainsFunc(api.References(o), func(r api.Reference) bool {
 				return r.Target == api.Target{Kind: api.Kind(typed), ID: "id-1"}
 			}) {
-				t.Errorf("%s refers to a %s, and api/references.go does not say so", field, typed)
+				t.Errorf("field %s contains the ID of a %s, which api/references.go does not declare", field, typed)
 			}
 		}
 	}
 	if found < 15 {
-		t.Errorf("only %d references were found", found)
+		t.Errorf("found %d references, want at least 15", found)
 	}
 }
 
-// idFields are the places of ids below a schema, each after the kind of what it is
-// the id of.
+// idFields returns the paths of ID fields below a schema, each preceded by the kind
+// that the ID is of.
 func idFields(s *openapi3.Schema, path []string) (all [][]string) {
 	for name, p := range s.Properties {
 		at := append(slices.Clone(path), name)
@@ -75,7 +75,7 @@ func idFields(s *openapi3.Schema, path []string) (all [][]string) {
 	return all
 }
 
-// nested is a value that has an id at the path, and nothing else.
+// nested returns a value that contains only an ID, at the path.
 func nested(path []string) any {
 	switch {
 	case len(path) == 0:

@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// parentOf is the reseller of an organization, or none. It does not change, so
-// that asking once is enough. What cannot be read has none: it is not seen.
+// parentOf returns the reseller of an organization, or "". It never changes, so it is
+// cached. An organization that cannot be read is treated as having none, which shows
+// the caller less.
 func (s *Server) parentOf(ctx context.Context, organization string) string {
 	if parent, ok := s.parents.Load(organization); ok {
 		return parent.(string)
@@ -21,13 +22,13 @@ func (s *Server) parentOf(ctx context.Context, organization string) string {
 	return o.Meta.Organization
 }
 
-// parentIn is parentOf while a request lasts.
+// parentIn returns parentOf for the duration of a request.
 func (s *Server) parentIn(ctx context.Context) func(string) string {
 	return func(organization string) string { return s.parentOf(ctx, organization) }
 }
 
-// paysIn returns which price books an organization has to do with, while a request
-// lasts. What cannot be read has none.
+// paysIn returns a function that returns the price books of an organization, for the
+// duration of a request. If they cannot be read there are none.
 func (s *Server) paysIn(ctx context.Context) func(string) auth.PriceBooks {
 	return func(organization string) auth.PriceBooks {
 		nobody := auth.PriceBooks{Own: "none"}
@@ -43,8 +44,8 @@ func (s *Server) paysIn(ctx context.Context) func(string) auth.PriceBooks {
 	}
 }
 
-// parent is the reseller that a new organization is to be a customer of: the
-// caller's own, when that is a reseller.
+// parent returns the reseller of a new organization, by default the caller's if that is
+// a reseller.
 func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, error) {
 	me := who(ctx)
 	if ref == "" && me.Role == api.RoleReseller {
@@ -61,7 +62,7 @@ func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, 
 	return api.OrganizationID(o.Meta.ID), at(h.maySell(ctx, o.Meta.ID), "spec.parent")
 }
 
-// maySell refuses an organization that stands below as many as there may be: it has no
+// maySell refuses an organization at the lowest allowed level, which cannot have
 // customers.
 func (h *handlers) maySell(ctx context.Context, organization string) error {
 	depth := 1
@@ -75,13 +76,13 @@ func (h *handlers) maySell(ctx context.Context, organization string) error {
 		WithHint("use role admin; at most %d organizations stand above one another", api.MaxOrganizationDepth)
 }
 
-// active refuses what an organization that is suspended, or whose reseller is,
-// may not do: make, change or start.
+// active refuses to create, change or start anything in an organization that is
+// suspended, or whose reseller is.
 func (h *handlers) active(ctx context.Context, organization string) error {
 	for id := organization; id != ""; id = h.parentOf(ctx, id) {
 		o, err := h.opts.Store.Get(ctx, api.KindOrganization, id)
 		if api.CodeOf(err) == api.CodeNotFound {
-			return nil // what is left of one that is gone
+			return nil // leftovers of a deleted organization
 		}
 		if err != nil {
 			return err
@@ -109,8 +110,8 @@ func orNone(reason string) string {
 	return reason
 }
 
-// suspension is what an organization's suspension becomes. What an operator has
-// suspended no reseller resumes, nor one below what the reseller above it has.
+// suspension returns an organization's new suspension. A reseller cannot lift one by an
+// operator, nor one by a reseller above.
 func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspension) (*api.OrganizationSuspension, error) {
 	by := who(ctx).Role
 	switch {

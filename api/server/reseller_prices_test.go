@@ -9,8 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A reseller makes price books of its own and gives them to its customers; nobody else
-// sees them, pays by them or changes them.
+// TestPriceBooksOfResellers checks that a reseller creates price books of its own and
+// assigns them to its customers, and that no other organization can see, use or change
+// them.
 func TestPriceBooksOfResellers(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -24,15 +25,15 @@ func TestPriceBooksOfResellers(t *testing.T) {
 	must(t, ret(book(w.op, api.DefaultPriceBook, "")))
 	gold := must(t, ret(book(one, "gold", ""))).v
 	if gold.Meta.Organization != r1.Meta.ID {
-		t.Errorf("a reseller's price book belongs to %q, want the reseller %s", gold.Meta.Organization, r1.Meta.ID)
+		t.Errorf("price book of a reseller belongs to %q, want %s", gold.Meta.Organization, r1.Meta.ID)
 	}
 	must(t, ret(book(two, "gold", "")))
 	shop := organization(t, one, "shop", api.OrganizationSpec{PriceBook: "gold"})
 	if string(shop.Spec.PriceBook) != gold.Meta.ID {
-		t.Errorf("the customer pays by %s, want %s", shop.Spec.PriceBook, gold.Meta.ID)
+		t.Errorf("price book of the customer = %s, want %s", shop.Spec.PriceBook, gold.Meta.ID)
 	}
 
-	// Whose it is not.
+	// Other organizations are refused.
 	_, err := book(one, api.DefaultPriceBook, "")
 	wantErr(t, err, api.CodeInvalid, "meta.name")
 	_, err = book(one, "silver", shop.Meta.ID)
@@ -56,7 +57,7 @@ func TestPriceBooksOfResellers(t *testing.T) {
 	_, err = client.Of[api.Organization](w.op).Update(ctx, r2.Meta.ID, o)
 	wantErr(t, err, api.CodeInvalid, "spec.offers[0]")
 
-	// The cluster's are the operator's to change.
+	// Only operators change the cluster's price books.
 	standard := must(t, ret(books(one).Get(ctx, api.DefaultPriceBook, client.Query{}))).v
 	standard.Spec.Prices[0].PriceMicros = 1
 	_, err = books(one).Update(ctx, standard.Meta.ID, standard)
@@ -65,7 +66,7 @@ func TestPriceBooksOfResellers(t *testing.T) {
 		wantErr(t, err, api.CodeForbidden, "")
 	}
 
-	// Its own it changes, and sees what it was.
+	// The reseller changes its own, and sees the old versions.
 	gold.Spec.Prices[0].PriceMicros = 6
 	gold = must(t, ret(books(one).Update(ctx, gold.Meta.ID, gold))).v
 	renamed := gold
@@ -77,7 +78,7 @@ func TestPriceBooksOfResellers(t *testing.T) {
 		versions = append(versions, must(t, v, err).Version)
 	}
 	if want := []int64{2, 1}; !slices.Equal(versions, want) {
-		t.Errorf("got versions %v, want %v", versions, want)
+		t.Errorf("versions = %v, want %v", versions, want)
 	}
 	_, err = books(one).Delete(ctx, gold.Meta.ID)
 	wantErr(t, err, api.CodeInUse, "")
@@ -89,15 +90,15 @@ func TestPriceBooksOfResellers(t *testing.T) {
 		return names
 	}
 	if got, want := see(one), []string{api.DefaultPriceBook, "gold"}; !slices.Equal(got, want) {
-		t.Errorf("the reseller sees %v, want %v", got, want)
+		t.Errorf("price books that the reseller sees = %v, want %v", got, want)
 	}
 	if got, want := see(w.as(api.RoleAdmin, shop.Meta.ID, "")), []string{"gold"}; !slices.Equal(got, want) {
-		t.Errorf("its customer sees %v, want %v", got, want)
+		t.Errorf("price books that its customer sees = %v, want %v", got, want)
 	}
 }
 
-// Only a reseller has wholesale terms, operators give them, and what hours that have begun
-// are charged for stays.
+// TestWholesaleTerms checks that only resellers have wholesale terms, that operators
+// set them, and that they cannot change for hours that have begun.
 func TestWholesaleTerms(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -137,7 +138,7 @@ func TestWholesaleTerms(t *testing.T) {
 			err := set(c.as, c.of, c.periods...)
 			if c.code == "" {
 				if err != nil {
-					t.Errorf("got %v, want no error", err)
+					t.Errorf("update of the wholesale terms: %v, want no error", err)
 				}
 				return
 			}
@@ -146,8 +147,8 @@ func TestWholesaleTerms(t *testing.T) {
 	}
 }
 
-// A reseller's customer is a reseller where it is given the role: it has customers and
-// prices of its own, which the one above looks after too, and nobody beside them.
+// TestResellersOfResellers checks that a reseller's customer can be a reseller itself,
+// with customers and prices of its own, which only the reseller above can also manage.
 func TestResellersOfResellers(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -162,7 +163,7 @@ func TestResellersOfResellers(t *testing.T) {
 	must(t, ret(books(second).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "retail"}, Spec: spec})))
 	end := organization(t, second, "end", api.OrganizationSpec{PriceBook: "retail"})
 	if end.Meta.Organization != mid.Meta.ID {
-		t.Fatalf("the customer belongs to %s, want %s", end.Meta.Organization, mid.Meta.ID)
+		t.Fatalf("customer belongs to %s, want %s", end.Meta.Organization, mid.Meta.ID)
 	}
 	sister := organization(t, first, "sister", api.OrganizationSpec{})
 	admin := w.as(api.RoleAdmin, end.Meta.ID, "")
@@ -181,7 +182,7 @@ func TestResellersOfResellers(t *testing.T) {
 			got = append(got, must(t, o, err).Meta.Name)
 		}
 		if slices.Sort(got); !slices.Equal(got, c.want) {
-			t.Errorf("who is %s sees %v, want %v", name, got, c.want)
+			t.Errorf("organizations that role %s sees = %v, want %v", name, got, c.want)
 		}
 	}
 	must(t, ret(client.Of[api.Project](first).Get(ctx, site.Meta.ID, client.Query{})))
@@ -189,21 +190,21 @@ func TestResellersOfResellers(t *testing.T) {
 	wantErr(t, err, api.CodeNotFound, "")
 	_, err = books(second).Get(ctx, "wholesale", client.Query{}) // it pays by it
 	if err != nil {
-		t.Errorf("the reseller between reads what it pays by: %v, want no error", err)
+		t.Errorf("the reseller between gets the price book that it pays by: %v, want no error", err)
 	}
 	_, err = books(admin).Get(ctx, "wholesale", client.Query{})
 	wantErr(t, err, api.CodeNotFound, "")
 	_, err = books(first).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "gift", Organization: mid.Meta.ID}, Spec: spec})
 	wantErr(t, err, api.CodeInvalid, "meta.organization")
 
-	// Nobody makes itself more than it is.
+	// Nobody can extend their own role.
 	_, err = client.Of[api.APIKey](w.as(api.RoleAdmin, mid.Meta.ID, "")).Create(ctx,
 		api.APIKey{Meta: api.Meta{Name: "more", Organization: mid.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	wantErr(t, err, api.CodeForbidden, "spec.role")
 	_, err = client.Of[api.APIKey](second).Create(ctx, api.APIKey{Meta: api.Meta{Name: "up", Organization: top.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	wantErr(t, err, api.CodeInvalid, "meta.organization")
 
-	// What was suspended above is not resumed below.
+	// A suspension from above cannot be lifted below.
 	suspend := func(as *client.API, id string, s *api.OrganizationSuspension) error {
 		o := must(t, ret(orgs(as).Get(ctx, id, client.Query{}))).v
 		o.Spec.Suspended = s

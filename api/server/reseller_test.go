@@ -12,8 +12,8 @@ func organization(t *testing.T, c *client.API, name string, s api.OrganizationSp
 	return must(t, ret(client.Of[api.Organization](c).Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}, Spec: s}))).v
 }
 
-// A reseller makes its customers and all that is in them, and has nothing to do
-// with anybody else's.
+// TestReseller checks that a reseller manages its customers and everything in them, and
+// has no access to those of others.
 func TestReseller(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -22,9 +22,9 @@ func TestReseller(t *testing.T) {
 	rival := w.as(api.RoleReseller, r2.Meta.ID, "")
 	shop := organization(t, seller, "shop", api.OrganizationSpec{})
 	if string(shop.Spec.Parent) != r1.Meta.ID || shop.Meta.Organization != r1.Meta.ID {
-		t.Fatalf("%+v", shop)
+		t.Fatalf("customer = %+v, want one of reseller %s", shop, r1.Meta.ID)
 	}
-	// Names are a reseller's own: another one learns nothing by trying them.
+	// Names are unique within a reseller, so another one learns nothing by trying them.
 	organization(t, rival, "shop", api.OrganizationSpec{})
 	_, err := client.Of[api.Organization](w.op).Get(ctx, "shop", client.Query{})
 	wantErr(t, err, api.CodeInvalid, "")
@@ -40,7 +40,7 @@ func TestReseller(t *testing.T) {
 		}
 	}
 	if n, m := count(t, client.Of[api.Instance](seller)), count(t, client.Of[api.Instance](rival)); n != 1 || m != 0 {
-		t.Errorf("instances: %d and %d", n, m)
+		t.Errorf("instances that the seller and the rival see = %d and %d, want 1 and 0", n, m)
 	}
 	for name, err := range map[string]error{
 		"read another's customer":    fails(client.Of[api.Organization](rival).Get(ctx, shop.Meta.ID, client.Query{})),
@@ -52,10 +52,10 @@ func TestReseller(t *testing.T) {
 		"start in another's project": fails(client.Of[api.Volume](rival).Create(ctx, api.Volume{Meta: api.Meta{Name: "v", Project: site.Meta.ID}, Spec: api.VolumeSpec{SizeBytes: 1 << 20}})),
 	} {
 		if c := api.CodeOf(err); c != api.CodeNotFound && (name != "start in another's project" || c != api.CodeInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %s", name, err, api.CodeNotFound)
 		}
 	}
-	// Three levels, and nobody moves.
+	// There are at most three levels, and organizations cannot be moved.
 	deep := must(t, ret(client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deep"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(shop.Meta.ID)}}))).v
 	_, err = client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deeper"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(deep.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
@@ -83,8 +83,9 @@ func TestReseller(t *testing.T) {
 	wantErr(t, err, api.CodeInUse, "")
 }
 
-// A suspended organization reads, stops and deletes; it makes, changes and
-// starts nothing, whoever asks. What an operator suspends only one resumes.
+// TestSuspension checks that a suspended organization can read, stop and delete, but
+// not create, change or start anything, whoever asks. Only an operator lifts an
+// operator's suspension.
 func TestSuspension(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -122,10 +123,10 @@ func TestSuspension(t *testing.T) {
 		for name, err := range tries {
 			refused := api.CodeOf(err) == api.CodeForbidden && err != nil
 			if want := suspended && name != "stop"; refused != want {
-				t.Errorf("%s, %s: %v", what, name, err)
+				t.Errorf("%s, %s: error %v, want refused: %v", what, name, err, want)
 			}
 		}
-		if !suspended { // as it was, for the next time
+		if !suspended { // restored for the next round
 			for _, err := range []error{fails(client.Of[api.Instance](admin).Delete(ctx, "more")), fails(client.Of[api.APIKey](admin).Delete(ctx, "k")), fails(client.Of[api.Project](admin).Delete(ctx, "p"))} {
 				if err != nil {
 					t.Error(err)
@@ -160,7 +161,8 @@ func TestSuspension(t *testing.T) {
 	wantErr(t, err, api.CodeForbidden, "")
 }
 
-// Role billing reads what its organization used and owes, of all its projects.
+// TestBillingRole checks that role billing reads the usage and charges of all projects
+// of its organization.
 func TestBillingRole(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -174,10 +176,10 @@ func TestBillingRole(t *testing.T) {
 	must(t, ret(client.Of[api.Payment](w.op).Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 5, Reference: "r"}})))
 	payer := w.as(api.RoleBilling, w.acme, "")
 	if n := count(t, client.Of[api.UsageRecord](payer)); n != 2 {
-		t.Errorf("%d usage records", n)
+		t.Errorf("role billing sees %d usage records, want 2", n)
 	}
 	if n := count(t, client.Of[api.Payment](payer)); n != 1 {
-		t.Errorf("%d payments", n)
+		t.Errorf("role billing sees %d payments, want 1", n)
 	}
 	_, err := client.Of[api.Instance](payer).Page(ctx, client.Query{})
 	wantErr(t, err, api.CodeForbidden, "")

@@ -8,27 +8,28 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// resource is what is special about the operations that a kind's row in api.Kinds
-// gives it: list, get, create, update and delete. What a kind does not need is nil.
-// An operation that needs more has a handler of its own in routes.go.
+// resource customizes the operations that a kind's row in api.Kinds defines: list, get,
+// create, update and delete. Fields that a kind does not need are nil. An operation
+// that needs more has a handler of its own in routes.go.
 type resource[T, S any] struct {
-	// spec checks what is asked of a new object (old is nil) or of one that changes,
-	// and returns what is stored: names become ids, what was left out is filled in. m
-	// is the object's scope, new name and id. Nil: the kind is only read.
+	// spec checks the spec of a new object (old is nil) or of a change, and returns the
+	// spec to store: names are replaced with IDs, and what was left out is filled in. m
+	// is the object's scope, new name and ID. Nil: the kind is read-only.
 	spec func(ctx context.Context, m api.Meta, old *T, s S) (S, error)
-	// made returns commands of the batch that makes an object.
+	// made returns further commands for the batch that creates an object.
 	made func(ctx context.Context, m api.Meta) ([]api.Command, error)
-	// deleted returns commands of the batch that deletes an object, or refuses.
+	// deleted returns further commands for the batch that deletes an object, or an
+	// error to refuse.
 	deleted func(ctx context.Context, o T) ([]api.Command, error)
-	// listed leaves out of an object what would be too much for a list.
+	// listed removes parts of an object that are too large for a list.
 	listed func(o *T)
 	// change is an update that needs more than spec.
 	change func(ctx context.Context, ref string, o T) (*T, error)
-	// unnamed objects get a name that comes from their id.
+	// unnamed objects get a name derived from their ID.
 	unnamed bool
 }
 
-// where narrows a list, and says in what a name is unique.
+// where is the scope of a list, within which names are unique.
 type where interface {
 	scope() (organization, project string)
 }
@@ -69,12 +70,12 @@ func (p listParams[W]) query() query {
 	return q
 }
 
-// createParams are the parameters of making an object.
+// createParams are the parameters of a creation.
 type createParams struct {
 	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
 }
 
-// serveResource answers those operations of a kind that have no handler yet.
+// serveResource registers the operations of a kind that have no handler yet.
 func serveResource[T, S any](r *router, h *handlers, k resource[T, S]) {
 	switch api.KindOf[T]().Info().Scope {
 	case api.OfCluster:
@@ -111,7 +112,8 @@ func serveIn[W where, T, S any](r *router, h *handlers, k resource[T, S]) {
 	})
 }
 
-// unless an operation is served already, or the kind does not have it.
+// unless registers an operation, unless it is registered already or the kind does not
+// have it.
 func unless[P, B, R any](r *router, can, verb api.Verbs, name string, f func(context.Context, in[P, B]) (*R, error)) {
 	if _, own := r.served[name]; !own && can&verb == verb {
 		serve(r, name, f)
@@ -153,8 +155,8 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 	return &out, err
 }
 
-// ofMeta reports whether an error is of an object's name or labels: what else is wrong
-// is looked for all the same.
+// ofMeta reports whether an error is about an object's name or labels only, so that the
+// spec is checked all the same.
 func ofMeta(err error) bool {
 	e := domainError(err)
 	return e != nil && (e.Field == "meta.name" || e.Field == "meta.labels")
@@ -195,12 +197,12 @@ func (k resource[T, S]) delete(ctx context.Context, h *handlers, ref string) (*T
 	return &out, err
 }
 
-// specOf is an object's spec.
+// specOf returns an object's spec.
 func specOf[T, S any](o T) S {
 	return reflect.ValueOf(o).FieldByName("Spec").Interface().(S)
 }
 
-// valid makes a spec function of one that only checks.
+// valid converts a check into a spec function.
 func valid[T, S any](check func(S) error) func(context.Context, api.Meta, *T, S) (S, error) {
 	return func(_ context.Context, _ api.Meta, _ *T, s S) (S, error) {
 		return s, check(s)

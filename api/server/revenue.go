@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GetRevenue answers what the caller's invoices have earned: the operator's, or
-// the reseller's own.
+// GetRevenue returns the revenue from the caller's invoices: the operator's, or the
+// reseller's own.
 func (h *handlers) GetRevenue(ctx context.Context, r in[api.GetRevenueParams, none]) (*api.RevenuePage, error) {
 	if h.opts.Billing == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")

@@ -23,7 +23,7 @@ func contractOf(t *testing.T) map[string]bool {
 		for _, op := range item.Operations() {
 			ops[op.OperationID] = true
 			if op.Summary == "" || len(op.Tags) != 1 {
-				t.Errorf("%s has no summary or tag", op.OperationID)
+				t.Errorf("%s has no summary, or not exactly one tag", op.OperationID)
 			}
 		}
 	}
@@ -34,15 +34,15 @@ func TestEveryOperationHasARight(t *testing.T) {
 	ops := contractOf(t)
 	for op := range ops {
 		if _, ok := auth.Rights[op]; !ok {
-			t.Errorf("%s is in openapi.yaml but not in rights", op)
+			t.Errorf("%s is in openapi.yaml but not in auth.Rights", op)
 		}
 	}
 	for op, allowed := range auth.Rights {
 		if allowed != auth.Everybody && !allowed.Has(api.RoleOperator) {
-			t.Errorf("%s is not an operator's", op)
+			t.Errorf("%s is not allowed for operators", op)
 		}
 		if !ops[op] {
-			t.Errorf("%s is in rights but not in openapi.yaml", op)
+			t.Errorf("%s is in auth.Rights but not in openapi.yaml", op)
 		}
 	}
 }
@@ -65,14 +65,14 @@ func TestStrictJSON(t *testing.T) {
 		err := decodeStrict([]byte(body), &in)
 		e := domainError(err)
 		if e == nil || e.Code != api.CodeInvalid {
-			t.Errorf("%.60s: %v", body, err)
+			t.Errorf("body %.60s: error %v, want %s", body, err, api.CodeInvalid)
 		} else if e.Field != field {
-			t.Errorf("%.60s: at %q (%v), want %q", body, e.Field, e, field)
+			t.Errorf("body %.60s: error at %q (%v), want %q", body, e.Field, e, field)
 		}
 	}
 	var in api.Instance
 	if err := decodeStrict([]byte(`{"kind":"Instance","meta":{"name":"a","labels":{"x":"y"}},"spec":{"flavor":"f","sshKeys":["k"]}}`), &in); err != nil || in.Spec.SSHKeys[0] != "k" {
-		t.Errorf("%+v, %v", in, err)
+		t.Errorf("decode a valid body: %+v, %v", in, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func FuzzStrictJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var in api.Instance
 		if err := decodeStrict(raw, &in); err != nil && domainError(err) == nil {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("body %q: error %v is not a domain error", raw, err)
 		}
 	})
 }

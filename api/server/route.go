@@ -19,19 +19,19 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// operation is what openapi.yaml says of one; they are in operations.gen.go.
+// operation describes an operation of openapi.yaml; the table is in operations.gen.go.
 //
 //go:generate go run ./operationtable
 type operation struct {
 	method, path string
-	status       int        // of what it answers
-	conditional  bool       // it heeds If-Match
+	status       int        // of a successful response
+	conditional  bool       // supports If-Match
 	dryRun       bool       // it has a dry run
-	hides        []*secrets // in its answers
+	hides        []*secrets // in its responses
 }
 
-// in is a request of an operation: its path's parameter, its other ones P, its body
-// B. Who has none has type none there.
+// in is a request of an operation: the parameter in its path, its other parameters P,
+// and its body B. An operation without parameters or body uses none.
 type in[P, B any] struct {
 	ID     string
 	Params P
@@ -40,7 +40,7 @@ type in[P, B any] struct {
 
 type none struct{}
 
-// body, byID and bare make operations of functions that need no more of a request.
+// body, byID and bare adapt functions that need only a part of a request.
 func body[B, R any](f func(context.Context, *B) (*R, error)) func(context.Context, in[none, B]) (*R, error) {
 	return func(ctx context.Context, r in[none, B]) (*R, error) { return f(ctx, r.Body) }
 }
@@ -56,23 +56,23 @@ func bare[R any](f func(context.Context) (*R, error)) func(context.Context, in[n
 // stream is a body that is not JSON.
 type stream struct{ io.Reader }
 
-// answer is one that is not JSON.
+// answer is a response that is not JSON.
 type answer interface {
 	write(w http.ResponseWriter) error
 }
 
-// router holds the routes while they are made.
+// router collects the routes while they are registered.
 type router struct {
 	echo    *echo.Echo
 	guard   func(operation string) echo.MiddlewareFunc
-	missing []string // operations that openapi.yaml or the table of rights lacks
+	missing []string // operations that are not in openapi.yaml or not in the table of rights
 	served  map[string]shape
 }
 
-// shape is the types of an operation's parameters, body and answer.
+// shape is the types of an operation's parameters, body and response.
 type shape struct{ parameters, body, answer reflect.Type }
 
-// register the routes; every operation of openapi.yaml has one.
+// register registers the routes; every operation of openapi.yaml has one.
 func (s *Server) register() error {
 	r := &router{echo: s.echo, guard: s.guard, served: map[string]shape{}}
 	(&handlers{s}).routes(r)
@@ -87,7 +87,7 @@ func (s *Server) register() error {
 	return nil
 }
 
-// serve answers an operation of openapi.yaml by f, behind its guard.
+// serve registers f as the handler of an operation, behind its guard.
 func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]) (*R, error)) {
 	o, known := contract[name]
 	if _, guarded := auth.Rights[name]; !known || !guarded {
@@ -111,7 +111,7 @@ func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]
 		if err != nil || out == nil {
 			return unmatched(ctx, err)
 		}
-		if !dryRun(ctx) { // its revision is nobody's
+		if !dryRun(ctx) { // the tried revision is never stored
 			setETag(c.Response().Header(), out)
 		}
 		if a, ok := any(*out).(answer); ok {
@@ -135,10 +135,10 @@ func answerJSON(w http.ResponseWriter, status int, out any) error {
 	return err
 }
 
-// read a request.
+// read decodes a request.
 func read[P, B any](c echo.Context) (in[P, B], error) {
 	r := in[P, B]{ID: c.Param("id")}
-	if c.Request().URL.RawPath != "" { // the router has it as it was sent
+	if c.Request().URL.RawPath != "" { // the router leaves it escaped
 		id, err := url.PathUnescape(r.ID)
 		if err != nil {
 			return r, api.Errorf(api.CodeInvalid, "parameter id has an invalid value").At("id")
@@ -166,13 +166,13 @@ func read[P, B any](c echo.Context) (in[P, B], error) {
 	return r, nil
 }
 
-// readParameters fills a struct of package api: the fields with a form tag from the
-// query, the others from the headers that their json tags name.
+// readParameters fills a struct of package api: fields with a form tag from the query,
+// the others from the headers that their json tags name.
 func readParameters(r *http.Request, into reflect.Value) error {
 	query := r.URL.Query()
 	for i := range into.NumField() {
 		tag := into.Type().Field(i).Tag
-		if tag == "" { // a group of them
+		if tag == "" { // an embedded group of parameters
 			if err := readParameters(r, into.Field(i)); err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func setOne(v reflect.Value, text string) error {
 	return nil
 }
 
-// file is an answer that is known whole.
+// file is a response whose content is complete in memory.
 type file struct {
 	kind    string
 	content []byte
@@ -259,7 +259,7 @@ func (f file) write(w http.ResponseWriter) error {
 	return err
 }
 
-// nothing is an answer without content.
+// nothing is a response without content.
 type nothing struct{}
 
 func (nothing) write(w http.ResponseWriter) error {

@@ -2,13 +2,13 @@ package server
 
 import "github.com/basalt-gpu/basalt/api"
 
-// routes are the operations of openapi.yaml with what answers them.
+// routes registers the handlers of all operations in openapi.yaml.
 func (h *handlers) routes(r *router) {
 	h.special(r)
 	h.resources(r)
 }
 
-// resources are the operations that kinds have in common.
+// resources registers the operations that kinds have in common.
 func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.APIKey, api.APIKeySpec]{spec: h.changedKey})
 	serveResource(r, h, resource[api.App, api.AppSpec]{spec: valid[api.App](api.ValidateApp)})
@@ -48,7 +48,8 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Webhook, api.WebhookSpec]{spec: changedWebhook})
 }
 
-// special are the operations that one kind has, or that it does in a way of its own.
+// special registers the operations that only one kind has, or that it handles in its
+// own way.
 func (h *handlers) special(r *router) {
 	serve(r, "ListAlerts", h.ListAlerts)
 	serve(r, "ListOffers", h.ListOffers)

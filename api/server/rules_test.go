@@ -34,16 +34,16 @@ func TestWhatIsUsedIsNotDeleted(t *testing.T) {
 	}
 	for name, del := range deletes {
 		if err := del(); api.CodeOf(err) != api.CodeInUse {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("delete the %s in use: %v, want %s", name, err, api.CodeInUse)
 		}
 	}
 	must(t, ret(client.Of[api.Instance](w.op).Delete(ctx, in.Meta.ID)))
 	off := must(t, ret(client.Of[api.Volume](w.op).Get(ctx, data.Meta.ID, client.Query{}))).v
 	if off.Spec.Instance != "" || off.Meta.DeletedAt != nil {
-		t.Errorf("a data volume after its instance: %+v", off)
+		t.Errorf("data volume after its instance was deleted = %+v, want it detached and kept", off)
 	}
 	if err := deletes["data volume"](); err != nil {
-		t.Errorf("taken off: %v", err)
+		t.Errorf("delete the detached data volume: %v", err)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestIdempotencyKey(t *testing.T) {
 	s1, b1 := post("tiny")
 	s2, b2 := post("tiny")
 	if s1 != 201 || s2 != 201 || b1 != b2 {
-		t.Errorf("%d %s, then %d %s", s1, b1, s2, b2)
+		t.Errorf("responses with one Idempotency-Key: %d %s, then %d %s; want 201 with the same body twice", s1, b1, s2, b2)
 	}
 }
 
@@ -94,11 +94,11 @@ func TestListsPage(t *testing.T) {
 		for pages := 0; pages < 20; pages++ {
 			page := must(t, ret(client.Of[api.Image](member).Page(ctx, q))).v
 			if len(page.Items) > limit {
-				t.Fatalf("limit %d: %d items", limit, len(page.Items))
+				t.Fatalf("page with limit %d has %d items", limit, len(page.Items))
 			}
 			for _, i := range page.Items {
 				if got[i.Meta.Name] {
-					t.Errorf("limit %d: %s twice", limit, i.Meta.Name)
+					t.Errorf("limit %d: image %s is listed twice", limit, i.Meta.Name)
 				}
 				got[i.Meta.Name] = true
 			}
@@ -107,7 +107,7 @@ func TestListsPage(t *testing.T) {
 			}
 		}
 		if len(got) != len(want) || !got["debian"] || got["b"] {
-			t.Errorf("limit %d: %v, want %v", limit, got, want)
+			t.Errorf("limit %d: images %v, want %v", limit, got, want)
 		}
 	}
 	_, err := client.Of[api.Image](member).Page(ctx, client.Query{Limit: 1001})
@@ -123,29 +123,30 @@ func TestImages(t *testing.T) {
 	_, err := client.Of[api.Image](member).Create(ctx, api.Image{Meta: api.Meta{Name: "pub"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	wantErr(t, err, api.CodeForbidden, "spec.public")
 	image := must(t, ret(client.Of[api.Image](member).Create(ctx, api.Image{Meta: api.Meta{Name: "own"}, Spec: api.ImageSpec{Format: "raw"}}))).v
-	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB: more than a JSON body may be
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB: exceeds the limit of a JSON body
 	ready, err := member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), int64(len(data)))
 	if err != nil || ready.Status.Phase != api.ImageReady || !bytes.Equal(w.Node.Image(image.Meta.ID), data) {
-		t.Fatalf("%+v, %v", ready.Status, err)
+		t.Fatalf("image after the upload = %+v, %v; want it ready with the same content", ready.Status, err)
 	}
 	_, err = member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), -1)
 	wantErr(t, err, api.CodeState, "")
 	public := must(t, ret(client.Of[api.Image](w.op).Get(ctx, "debian", client.Query{}))).v
 	if !public.Spec.Public {
-		t.Error("an image of the cluster is not public")
+		t.Error("image of the cluster is not public, want it public")
 	}
 	_, err = member.PutImageContent(ctx, public.Meta.ID, bytes.NewReader(data), -1)
 	wantErr(t, err, api.CodeForbidden, "")
-	// The disk has 1 GiB: no root volume may be smaller.
+	// The image's disk has 1 GiB, so no root volume may be smaller.
 	_, err = client.Of[api.Instance](member).Create(ctx, api.Instance{Meta: api.Meta{Name: "small"}, Spec: api.InstanceSpec{Flavor: "small", Image: "own", RootBytes: 1 << 29}})
 	wantErr(t, err, api.CodeInvalid, "spec.rootBytes")
-	// A neighbour's private image does not exist.
+	// A private image of another project is not found.
 	theirs := w.as(api.RoleMember, w.other, w.theirs)
 	_, err = client.Of[api.Instance](theirs).Create(ctx, api.Instance{Meta: api.Meta{Name: "x"}, Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.image")
 }
 
-// Use is shown of what a key sees, costs only to who may see invoices.
+// TestUsage checks that usage is limited to what a key may see, and costs to keys that
+// may see invoices.
 func TestUsage(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -154,7 +155,7 @@ func TestUsage(t *testing.T) {
 	viewer := w.as(api.RoleViewer, w.acme, w.web)
 	page := must(t, ret(viewer.Usage(ctx, q))).v
 	if len(page.Items) != 1 || string(page.Items[0].Project) != w.web || page.Items[0].Quantity != api.Units(7200) {
-		t.Errorf("%+v", page)
+		t.Errorf("usage that a viewer sees = %+v, want one item of project %s with quantity 7200", page, w.web)
 	}
 	q.Project = w.lab
 	_, err := viewer.Usage(ctx, q)
@@ -169,13 +170,13 @@ func TestUsage(t *testing.T) {
 	wantErr(t, err, api.CodeInvalid, "organization")
 	var file strings.Builder
 	if err := admin.ExportUsage(ctx, "", q.From, q.To, "", &file); err != nil || file.String() != "format,organization\ncsv,"+w.acme+"\n" {
-		t.Errorf("%q, %v", file.String(), err)
+		t.Errorf("export = %q, error %v; want the organization's CSV", file.String(), err)
 	}
 	wantErr(t, admin.ExportUsage(ctx, w.other, q.From, q.To, "", &file), api.CodeNotFound, "")
 	wantErr(t, viewer.ExportUsage(ctx, "", q.From, q.To, "", &file), api.CodeForbidden, "")
 	e := must(t, ret(admin.ExplainInvoice(ctx, api.InvoiceQuestion{From: q.From, To: q.To, Line: "line-000000000001"}))).v
 	if len(e.Hours) != 2 || e.Line.AmountMicros != 20000 {
-		t.Errorf("%+v", e)
+		t.Errorf("explanation of a line = %+v, want 2 hours and 20000", e)
 	}
 	_, err = admin.ExplainInvoice(ctx, api.InvoiceQuestion{From: q.From, To: q.To, Line: "line-x"})
 	wantErr(t, err, api.CodeNotFound, "line")
@@ -188,13 +189,13 @@ func TestRestOfTheServer(t *testing.T) {
 	admin := w.as(api.RoleAdmin, w.acme, "")
 	p := must(t, ret(admin.InvoicePreview(ctx, "", from, from.AddDate(0, 1, 0)))).v
 	if string(p.Organization) != w.acme || len(p.Lines) != 1 || p.TotalMicros != 20000 {
-		t.Errorf("%+v", p)
+		t.Errorf("invoice preview = %+v, want one line and a total of 20000 for %s", p, w.acme)
 	}
 	_, err := admin.InvoicePreview(ctx, w.other, from, from.AddDate(0, 1, 0))
 	wantErr(t, err, api.CodeNotFound, "")
 	_, err = admin.InvoicePreview(ctx, "", from, from)
 	wantErr(t, err, api.CodeInvalid, "to")
-	// A deleted key ends its watch.
+	// Deleting a key ends its watch.
 	key := must(t, ret(client.Of[api.APIKey](w.op).Create(ctx, api.APIKey{Meta: api.Meta{Name: "brief"}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
 	deleted := false
 	for _, err := range connect(t, w.Env, key.Secret).Watch(ctx, 0) {

@@ -7,25 +7,25 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GetInstanceSamples is what its node remembers of it.
+// GetInstanceSamples returns the samples that its node has recorded of the instance.
 func (h *handlers) GetInstanceSamples(ctx context.Context, r in[api.GetInstanceSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindInstance, r.ID, r.Params.From, r.Params.Step)
 	return &s, err
 }
 
-// GetNodeSamples is what the node remembers of itself.
+// GetNodeSamples returns the samples that the node has recorded of itself.
 func (h *handlers) GetNodeSamples(ctx context.Context, r in[api.GetNodeSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindNode, r.ID, r.Params.From, r.Params.Step)
 	return &s, err
 }
 
-// GetGPUSamples is what the card's node remembers of it.
+// GetGPUSamples returns the samples that its node has recorded of the GPU.
 func (h *handlers) GetGPUSamples(ctx context.Context, r in[api.GetGPUSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindGPU, r.ID, r.Params.From, r.Params.Step)
 	return &s, err
 }
 
-// maxStep of samples, in seconds: what is longer than a day is nowhere.
+// maxStep limits the step of samples, in seconds; none longer than a day is recorded.
 const maxStep = 86400
 
 func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from time.Time, step int64) (api.Samples, error) {
@@ -42,7 +42,7 @@ func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from 
 	return h.opts.Runtime.Samples(ctx, kind, o.Meta.ID, api.SampleQuery{From: from, Step: time.Duration(step) * time.Second})
 }
 
-// ListGPUTenants are the virtual GPUs on a card now.
+// ListGPUTenants returns the virtual GPUs that are on a GPU now.
 func (h *handlers) ListGPUTenants(ctx context.Context, r in[none, none]) (*api.GPUTenantList, error) {
 	o, err := h.find(ctx, api.KindGPU, r.ID, "", "")
 	if err != nil {

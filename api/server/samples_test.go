@@ -24,17 +24,17 @@ func TestSamples(t *testing.T) {
 	q := api.SampleQuery{From: time.Now().Add(-time.Hour), Step: time.Minute}
 	got, err := viewer.InstanceSamples(ctx, in.Meta.ID, q)
 	if err != nil || got.StepSeconds != 60 || len(got.Series) == 0 {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("samples of the instance = %+v, %v; want series with a step of 60 s", got, err)
 	}
 	cpu := got.Series[0]
 	if cpu.Name != api.SampleCPU || cpu.Unit != api.UnitPercent || len(cpu.Values) != 3 || cpu.Values[1] != nil || *cpu.Values[2] != 30 {
-		t.Errorf("%+v", cpu)
+		t.Errorf("first series = %+v, want three values of %s in %s with a gap", cpu, api.SampleCPU, api.UnitPercent)
 	}
 	if last, ok := cpu.Last(); !ok || last != 30 {
-		t.Errorf("the last value is %v, %v", last, ok)
+		t.Errorf("last value = %v, %v; want 30", last, ok)
 	}
 	if got, err := viewer.InstanceSamples(ctx, in.Meta.ID, api.SampleQuery{}); err != nil || got.StepSeconds != 5 {
-		t.Errorf("without a question: %+v, %v", got, err)
+		t.Errorf("samples without parameters = %+v, %v; want a step of 5 s", got, err)
 	}
 	_, err = viewer.InstanceSamples(ctx, in.Meta.ID, api.SampleQuery{Step: 48 * time.Hour})
 	wantErr(t, err, api.CodeInvalid, "step")
@@ -42,23 +42,24 @@ func TestSamples(t *testing.T) {
 	wantErr(t, err, api.CodeInvalid, "step")
 	_, err = w.as(api.RoleViewer, w.other, w.theirs).InstanceSamples(ctx, in.Meta.ID, q)
 	wantErr(t, err, api.CodeNotFound, "")
-	// Machines and cards are the operator's.
+	// Samples of nodes and GPUs are restricted to operators.
 	_, err = viewer.NodeSamples(ctx, "n1", q)
 	wantErr(t, err, api.CodeForbidden, "")
 	if got, err := w.op.NodeSamples(ctx, "n1", q); err != nil || len(got.Series) == 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("samples of the node = %+v, %v; want series", got, err)
 	}
 	if got, err := w.op.GPUSamples(ctx, "card", q); err != nil || len(got.Series) == 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("samples of the GPU = %+v, %v; want series", got, err)
 	}
 	if got, err := w.op.GPUTenants(ctx, "card"); err != nil || len(got.Items) != 1 || got.Items[0].VramResidentBytes != 1<<30 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("tenants of the GPU = %+v, %v; want one with 1 GiB of resident VRAM", got, err)
 	}
 	_, err = w.op.GPUTenants(ctx, "none")
 	wantErr(t, err, api.CodeNotFound, "")
 }
 
-// What one node alone knows is asked of that node.
+// TestSamplesAreAskedOfTheirNode checks that requests for what only one node knows are
+// forwarded to that node.
 func TestSamplesAreAskedOfTheirNode(t *testing.T) {
 	asked := []string{}
 	s := memstore.New()
@@ -87,16 +88,16 @@ func TestSamplesAreAskedOfTheirNode(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		rec := httptest.NewRecorder()
 		srv.ServeHTTP(rec, r)
-		if path == "/v1/nodes/node-1/samples" && rec.Code != http.StatusServiceUnavailable { // here, and here is no runtime
-			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		if path == "/v1/nodes/node-1/samples" && rec.Code != http.StatusServiceUnavailable { // answered by this node, which has no runtime
+			t.Errorf("GET %s: %d %s, want 503", path, rec.Code, rec.Body)
 		}
 	}
 	if len(asked) != len(want) {
-		t.Fatalf("asked %q, want %q", asked, want)
+		t.Fatalf("forwarded to %q, want %q", asked, want)
 	}
 	for i := range want {
 		if asked[i] != want[i] {
-			t.Errorf("asked %q, want %q", asked[i], want[i])
+			t.Errorf("request %d was forwarded to %q, want %q", i, asked[i], want[i])
 		}
 	}
 }

@@ -13,8 +13,8 @@ func notFound(kind api.Kind, ref string) *api.Error {
 	return api.Errorf(api.CodeNotFound, "%s %s does not exist", kind, ref)
 }
 
-// find is an object that the caller sees, by id, or by a name that is unique in
-// what was asked for. What the caller does not see does not exist.
+// find returns an object by ID, or by a name that is unique in the requested scope. An
+// object that the caller may not see is not found.
 func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, project string) (api.Object, error) {
 	me := who(ctx)
 	o, err := h.opts.Store.Get(ctx, kind, ref)
@@ -49,7 +49,8 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 	return found[0], nil
 }
 
-// own is find for a change: what the caller sees but may not change is refused.
+// own is find for a change: it refuses an object that the caller may see but not
+// change.
 func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Object, error) {
 	o, err := h.find(ctx, kind, ref, "", "")
 	if err == nil && !who(ctx).Owns(o) {
@@ -61,8 +62,8 @@ func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Obje
 	return o, err
 }
 
-// scopeOfList narrows a list to what the caller may see, as far as the store's
-// filters can, and to what was asked for.
+// scopeOfList restricts a list to the requested scope and to what the caller may see,
+// as far as the store's filters can.
 func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization, project string) (org, prj string, err error) {
 	of := kind.Info()
 	if of.Scope == api.OfCluster {
@@ -83,8 +84,8 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 		return o.Meta.Organization, o.Meta.ID, nil
 	}
 	me := who(ctx)
-	// Public images are others', price books those of who sells; a reseller's customers
-	// are many organizations.
+	// Public images belong to other projects and price books to sellers, and a reseller
+	// has many customer organizations.
 	if me.Role == api.RoleOperator || me.Role == api.RoleReseller || kind == api.KindImage || kind == api.KindPriceBook {
 		return org, "", nil
 	}
@@ -94,8 +95,8 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 	return me.Org, "", nil
 }
 
-// place finds where a new object goes: its scope, as ids, from what was asked
-// for and from the caller's key. It checks name and labels too.
+// place determines the scope of a new object, as IDs, from the request and the caller's
+// key. It also checks name and labels.
 func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Meta, error) {
 	if why := h.opts.Lacks[kind]; why != "" {
 		return m, api.Errorf(api.CodeUnavailable, "%s", why)
@@ -106,7 +107,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	if of.Scope == api.OfCluster || of.Scope == api.OfOrganization && m.Project != "" {
 		return out, cmp.Or(noScope(of, m), named)
 	}
-	if m.Organization == "" && (m.Project == "" || me.Role != api.RoleReseller) { // a reseller's project may be a customer's
+	if m.Organization == "" && (m.Project == "" || me.Role != api.RoleReseller) { // a reseller's project may belong to a customer
 		m.Organization = me.Org
 	}
 	if m.Project == "" && of.Scope == api.OfProject && !of.ScopeVaries {
@@ -144,7 +145,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	return out, named
 }
 
-// validateName checks the name of a kind's object: a user's is an e-mail address.
+// validateName checks the name of an object of the kind: a user's is an e-mail address.
 func validateName(kind api.Kind, name string) error {
 	if kind == api.KindUser {
 		return api.ValidateLogin(name)
@@ -152,9 +153,9 @@ func validateName(kind api.Kind, name string) error {
 	return api.ValidateName(name)
 }
 
-// claimsOf are the names that an object holds in the whole cluster once it has
-// another name; nil: as before. An operator's word makes an e-mail address the
-// user's; nobody else can tell whose it is.
+// claimsOf returns the cluster-wide claims of an object that is renamed; nil leaves
+// them unchanged. An operator's statement is sufficient to claim an e-mail address for
+// a user; anybody else's is not, since they cannot know the owner.
 func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
 	switch {
 	case kind != api.KindUser || was == name:
@@ -165,7 +166,7 @@ func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
 	return []string{}
 }
 
-// noScope refuses a scope where the kind has none.
+// noScope refuses an organization or a project for a kind without that scope.
 func noScope(of api.KindInfo, m api.Meta) error {
 	switch {
 	case m.Project != "":
@@ -176,8 +177,8 @@ func noScope(of api.KindInfo, m api.Meta) error {
 	return nil
 }
 
-// sameScope refuses to move an object: organization and project, when given,
-// have to be those that it has.
+// sameScope refuses to move an object: organization and project, if given, must be the
+// current ones.
 func (h *handlers) sameScope(ctx context.Context, old, m api.Meta) error {
 	check := func(kind api.Kind, ref, id, org, field string) error {
 		if ref == "" || ref == id {
@@ -194,8 +195,8 @@ func (h *handlers) sameScope(ctx context.Context, old, m api.Meta) error {
 	return check(api.KindProject, m.Project, old.Project, old.Organization, "meta.project")
 }
 
-// eachFault is err with f applied to each of the faults that it names; those of which f
-// makes nil are left out.
+// eachFault returns err with f applied to each of its faults; those for which f returns
+// nil are left out.
 func eachFault(err error, f func(*api.Error) error) error {
 	e := domainError(err)
 	if e == nil || e.Field == "" {
@@ -210,7 +211,7 @@ func eachFault(err error, f func(*api.Error) error) error {
 	return api.Join(all...)
 }
 
-// faulty reports whether err names a field, or one within it.
+// faulty reports whether err names the field, or one within it.
 func faulty(err error, field string) bool {
 	e := domainError(err)
 	return e != nil && slices.ContainsFunc(append([]*api.Error{e}, e.Others...), func(one *api.Error) bool {
@@ -219,8 +220,8 @@ func faulty(err error, field string) bool {
 	})
 }
 
-// at names the field whose reference was at fault; a reference that leads
-// nowhere is bad input, not a missing resource.
+// at sets the field whose reference was wrong. A reference to a missing object is
+// invalid input, not a missing resource.
 func at(err error, field string) error {
 	if e := domainError(err); e != nil && (e.Code == api.CodeNotFound || e.Code == api.CodeInvalid) {
 		return api.Errorf(api.CodeInvalid, "%s", e.Message).At(field).WithHint("%s", e.Hint)

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// A search shows no more than a list does.
+// TestSearch checks that a search shows no more objects than a list.
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
 	member, stranger := w.as(api.RoleMember, w.acme, w.web), w.as(api.RoleMember, w.other, w.theirs)
@@ -44,14 +44,14 @@ func TestSearch(t *testing.T) {
 		} {
 			c.q.Limit = limit
 			if got := names(c.who, c.q); !slices.Equal(got, c.want) {
-				t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+				t.Errorf("search with %+v = %q, want %q", c.q, got, c.want)
 			}
 		}
 	}
-	// A public image of nobody's is found as it is listed.
+	// A public image of the cluster is found, as it is listed.
 	page, err := client.Of[api.Image](stranger).Page(t.Context(), client.Query{Search: "deb"})
 	if must(t, page, err); len(page.Items) != 1 {
-		t.Errorf("public images: %v", page.Items)
+		t.Errorf("public images found by another organization = %v, want one", page.Items)
 	}
 	for field, q := range map[string]client.Query{"search": {Search: strings.Repeat("x", 129)}, "sort": {Sort: "age"}, "continue": {Sort: api.SortName, Continue: "?"}} {
 		_, err := client.Of[api.Instance](member).Page(t.Context(), q)

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
 
-// setUp turns a session's one-time codes on, and returns their secret.
+// setUp enables one-time codes for a session's user and returns their secret.
 func (p *people) setUp(token string) string {
 	p.t.Helper()
 	begun, err := ask[api.TOTPSecret](p, token, "POST", "/v1/totp", nil)
@@ -24,8 +24,8 @@ func (p *people) setUp(token string) string {
 	return begun.Secret
 }
 
-// Where an organization or a role requires one-time codes, a password alone sets
-// them up and does nothing else.
+// TestRequiredOneTimeCodes checks that a session opened with a password alone can only
+// set up one-time codes if the organization or the role requires them.
 func TestRequiredOneTimeCodes(t *testing.T) {
 	for name, require := range map[string]func(*people){
 		"by the organization": func(p *people) {
@@ -58,7 +58,7 @@ func TestRequiredOneTimeCodes(t *testing.T) {
 				for _, c := range [][2]string{{"GET", "/v1/projects"}, {"GET", "/v1/users"}, {"POST", "/v1/api-keys"}, {"GET", "/v1/watch"}, {"POST", "/v1/users"}, {"POST", "/v1/totp/disable"}} {
 					_, err = ask[struct{}](p, session.Token, c[0], c[1], struct{}{})
 					if wanted(t, c[1], err, api.CodeForbidden); err.Field != "totp" {
-						t.Errorf("%s is refused at %q: %v", c[1], err.Field, err)
+						t.Errorf("%s: error %v at %q, want one at totp", c[1], err, err.Field)
 					}
 				}
 			}
@@ -66,7 +66,7 @@ func TestRequiredOneTimeCodes(t *testing.T) {
 				t.Helper()
 				me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
 				if wanted(t, "whoami", err, ""); me.NeedsTotp != want {
-					t.Errorf("codes are needed: %v, want %v", me.NeedsTotp, want)
+					t.Errorf("whoami: NeedsTotp = %v, want %v", me.NeedsTotp, want)
 				}
 			}
 			needs(true)
@@ -81,13 +81,13 @@ func TestRequiredOneTimeCodes(t *testing.T) {
 			}
 			_, err = ask[api.PasswordSet](p, s.Token, "POST", "/v1/totp/disable", api.TOTPDisable{Password: horse, Code: code})
 			wanted(t, "off", err, api.CodeState)
-			// Nobody else is asked.
+			// Other users are not affected.
 			bob, err := p.login(api.Credentials{Email: "bob@x.org", Password: horse})
 			wanted(t, "another organization's", err, "")
 			_, err = ask[api.ProjectList](p, bob.Token, "GET", "/v1/projects", nil)
 			wanted(t, "another organization's", err, "")
 			if rec := p.call("GET", "/v1/projects", key, ""); rec.Code != http.StatusOK {
-				t.Errorf("a key: %d %s", rec.Code, rec.Body)
+				t.Errorf("list projects with an API key: %d %s, want 200", rec.Code, rec.Body)
 			}
 		})
 	}

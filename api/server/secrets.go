@@ -9,11 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What openapi.yaml marks as writeOnly goes into the server and not out of it: no
-// answer has it, whichever handler made it, and no change in a watch. The marks are
-// in operations.gen.go; what an answer is, its operation's schema says.
+// Fields that openapi.yaml marks as writeOnly are accepted and never returned: they are
+// removed from every response, whichever handler made it, and from every change in a
+// watch. The marks are in operations.gen.go; the schema of a response is that of its
+// operation.
 
-// secrets are the marks below a schema; nil: there are none.
+// secrets are the marks below a schema; nil: none.
 type secrets struct {
 	drop   map[string]bool     // properties
 	fields map[string]*secrets // properties with marks further below
@@ -22,7 +23,7 @@ type secrets struct {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// clear a value, which is the caller's own, of what is marked.
+// clear removes the marked fields from a value that the caller owns.
 func (s *secrets) clear(v reflect.Value) {
 	switch {
 	case s == nil:
@@ -62,7 +63,7 @@ func (s *secrets) clearFields(v reflect.Value) {
 	}
 }
 
-// clearJSON is raw without what is marked; of what cannot be read, nothing.
+// clearJSON returns raw without the marked fields, or nothing if it cannot be parsed.
 func (s *secrets) clearJSON(raw []byte) []byte {
 	if s == nil || len(raw) == 0 {
 		return raw
@@ -87,7 +88,7 @@ func (s *secrets) without(v any) any {
 	case map[string]any:
 		for name, x := range v {
 			below := s.each
-			for marked := range s.drop { // as encoding/json matches names
+			for marked := range s.drop { // encoding/json ignores case in names
 				if strings.EqualFold(marked, name) {
 					delete(v, name)
 				}
@@ -111,7 +112,7 @@ func (s *secrets) without(v any) any {
 	return v
 }
 
-// withoutSecrets is o, as it leaves the server in a watch.
+// withoutSecrets returns o in the form that a watch delivers.
 func withoutSecrets(o api.Object) api.Object {
 	if s := kindSecrets[o.Kind]; s != nil {
 		o.Spec, o.Assignment, o.Status = s.fields["spec"].clearJSON(o.Spec), s.fields["assignment"].clearJSON(o.Assignment), s.fields["status"].clearJSON(o.Status)

@@ -19,10 +19,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// marker is what the marked fields of all objects have.
+// marker is the value of the marked fields of all objects.
 const marker = "MARKER-of-"
 
-// contract is openapi.yaml.
+// contract parses openapi.yaml.
 func contract(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
@@ -32,7 +32,7 @@ func contract(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// filled is a value of the schema that has its marked fields only, each with the
+// filled returns a value of the schema with its marked fields only, each set to the
 // marker; nil if there are none.
 func filled(s *openapi3.Schema, path string, marked bool) any {
 	marked = marked || s.WriteOnly
@@ -57,7 +57,7 @@ func filled(s *openapi3.Schema, path string, marked bool) any {
 	return nil
 }
 
-// merged is a with what b has besides, or instead.
+// merged returns a with the fields of b added or replaced.
 func merged(a, b any) any {
 	x, ok := a.(map[string]any)
 	y, also := b.(map[string]any)
@@ -73,14 +73,14 @@ func merged(a, b any) any {
 	return x
 }
 
-// An object that has a secret in each field that is marked as one, of every kind,
-// never shows it: in no answer of any operation of the contract, in no change of a
-// watch, in no event for webhooks, and not in the audit trail.
+// TestSecretsLeaveNowhere checks that an object of any kind with a secret in each
+// marked field never shows it: in no response of any operation, no change of a watch,
+// no webhook event, and not in the audit log.
 func TestSecretsLeaveNowhere(t *testing.T) {
 	w := newNetworkWorld(t)
 	doc := contract(t)
 	ids := []string{w.acme, w.web}
-	var secret []api.Kind // that have secrets
+	var secret []api.Kind // kinds with secrets
 	if _, err := client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "noted", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +108,12 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 		secret = append(secret, c.Kind)
 	}
 	if len(secret) < 7 {
-		t.Fatalf("only %d kinds have secrets", len(secret))
+		t.Fatalf("%d kinds have secrets, want at least 7", len(secret))
 	}
 	seen := w.watchShowsNoMarker()
 	for _, kind := range secret {
-		if seen[kind] == (kind == api.KindSession) { // of which no watch has any
-			t.Errorf("a watch has a %s: %v, of %v", kind, seen[kind], seen)
+		if seen[kind] == (kind == api.KindSession) { // watches do not deliver sessions
+			t.Errorf("watch delivers a %s: %v, want %v; all kinds: %v", kind, seen[kind], !seen[kind], seen)
 		}
 	}
 	asked, answered := 0, 0
@@ -140,18 +140,18 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 		}
 	}
 	if answered < 60 {
-		t.Errorf("only %d of %d requests were answered", answered, asked)
+		t.Errorf("%d of %d requests were answered, want at least 60", answered, asked)
 	}
 	w.watchShowsNoMarker()
 	audit, err := w.Store.Audit(t.Context(), api.AuditQuery{Limit: 1000})
 	if err != nil || len(audit.Items) == 0 || bytes.Contains(api.Encode(audit), []byte(marker)) {
-		t.Errorf("the audit trail has %d events, and perhaps a secret: %v", len(audit.Items), err)
+		t.Errorf("audit log has %d events, error %v; want some, without secrets", len(audit.Items), err)
 	}
 	events, err := w.Store.Events(t.Context(), api.EventQuery{Limit: 1000})
 	if err != nil || bytes.Contains(api.Encode(events), []byte(marker)) {
-		t.Errorf("events have a secret: %v", err)
+		t.Errorf("webhook events contain a secret, or error %v", err)
 	}
-	// All of this has to have had something to show.
+	// Check that there was something to show in each place.
 	noted, told := map[api.Kind]bool{}, map[api.Kind]bool{}
 	for _, e := range audit.Items {
 		for _, o := range e.Objects {
@@ -166,22 +166,23 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 	}
 	tells := 0
 	for _, kind := range secret {
-		if !noted[kind] && kind != api.KindSession { // nobody makes or changes a session but by logging in
-			t.Errorf("the audit trail has nothing of a %s", kind)
+		if !noted[kind] && kind != api.KindSession { // sessions are created only by signing in
+			t.Errorf("audit log has no event about a %s", kind)
 		}
 		o := api.Object{Kind: kind, Meta: api.Meta{ID: "id"}}
 		if len(api.EventsOf(nil, api.Event{Type: api.EventPut, Object: o}, nil, time.Now())) > 0 {
 			if tells++; !told[kind] {
-				t.Errorf("there is no event of a %s for webhooks", kind)
+				t.Errorf("there is no webhook event about a %s", kind)
 			}
 		}
 	}
 	if tells < 4 {
-		t.Errorf("webhooks are told of %d kinds with secrets only", tells)
+		t.Errorf("webhooks have events about %d kinds with secrets, want at least 4", tells)
 	}
 }
 
-// streams reports whether the operation answers with what is not one JSON value.
+// streams reports whether the operation's response is something other than one JSON
+// value.
 func streams(op *openapi3.Operation) bool {
 	for _, r := range op.Responses.Map() {
 		for kind := range r.Value.Content {
@@ -193,8 +194,8 @@ func streams(op *openapi3.Operation) bool {
 	return op.Responses.Value("101") != nil
 }
 
-// bodyOf a request: what is there, or the contract's example, with the marker in
-// each marked field.
+// bodyOf returns a request's body: the stored object, or the contract's example, with
+// the marker in each marked field.
 func bodyOf(t *testing.T, w *world, op *openapi3.Operation, method, path string) []byte {
 	t.Helper()
 	if op.RequestBody == nil || op.RequestBody.Value.Content["application/json"] == nil {
@@ -227,7 +228,7 @@ func (w *world) ask(method, path string, body []byte) (int, string) {
 	return out.Code, out.Body.String()
 }
 
-// watchShowsNoMarker answers the kinds that a watch has.
+// watchShowsNoMarker returns the kinds that a watch delivers.
 func (w *world) watchShowsNoMarker() map[api.Kind]bool {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -254,16 +255,16 @@ func (w *world) watchShowsNoMarker() map[api.Kind]bool {
 		}
 		kinds[e.Object.Kind] = true
 		if raw := string(api.Encode(e)); strings.Contains(raw, marker) {
-			w.t.Errorf("a watch shows %s", raw)
+			w.t.Errorf("watch shows a secret: %s", raw)
 		}
 	}
 	if !kinds[api.KindAPIKey] || len(kinds) < 6 {
-		w.t.Errorf("the watch had %v only", kinds)
+		w.t.Errorf("watch delivered only the kinds %v, want at least 6 with API keys", kinds)
 	}
 	return kinds
 }
 
-// looksSecret are the names of fields that hold secrets, or might.
+// looksSecret matches the names of fields that contain secrets, or might.
 var looksSecret = regexp.MustCompile(`(?i)password|passphrase|passwd|secret|token|hash|credential|wrapped|private|recovery|totp|userdata|keys?$`)
 
 // Every field of the contract that looks like a secret says what it is:
@@ -283,12 +284,12 @@ func TestSecretsAreMarked(t *testing.T) {
 			at := append(slices.Clone(path), name)
 			v := p.Value
 			switch {
-			case p.Ref != "" && !v.WriteOnly && !marked: // it stands by itself
+			case p.Ref != "" && !v.WriteOnly && !marked: // the field has its own schema
 			case marked || v.WriteOnly || !looksSecret.MatchString(name) || v.Type.Is("boolean") || v.Type.Is("integer"):
 			case v.Extensions["x-not-secret"] != nil:
 			case v.Extensions["x-shown-once"] == true:
 				if strings.HasSuffix(path[0], "Spec") || strings.HasSuffix(path[0], "Status") {
-					t.Errorf("%s is shown more than once", strings.Join(at, "."))
+					t.Errorf("%s is marked x-shown-once in a spec or status, want it shown only in one response", strings.Join(at, "."))
 				}
 			default:
 				t.Errorf("%s looks like a secret: mark it in openapi.yaml as writeOnly, or say with x-shown-once or x-not-secret: \"why\" what it is", strings.Join(at, "."))
@@ -308,11 +309,11 @@ func TestSecretsAreMarked(t *testing.T) {
 		walk(s.Value, []string{name}, false)
 	}
 	if found < 20 {
-		t.Errorf("only %d fields are marked", found)
+		t.Errorf("%d fields are marked, want at least 20", found)
 	}
 	for _, name := range []string{"rootPassword", "apiToken", "sshKey", "keys", "secretKey", "passwordHash"} {
 		if !looksSecret.MatchString(name) {
-			t.Errorf("%s does not look like a secret", name)
+			t.Errorf("looksSecret does not match %s, want it to", name)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// securityGroupSpec turns names of groups into ids and validates.
+// securityGroupSpec replaces names of groups with IDs and validates.
 func (h *handlers) securityGroupSpec(ctx context.Context, m api.Meta, _ *api.SecurityGroup, s api.SecurityGroupSpec) (api.SecurityGroupSpec, error) {
 	s.Rules = slices.Clone(s.Rules)
 	bad := []error{api.ValidateSecurityGroup(s)}

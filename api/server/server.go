@@ -18,55 +18,54 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
-// Options of a server. Store is needed; without Runtime or Billing their
-// operations answer "unavailable".
+// Options of a server. Store is required; without Runtime or Billing, their operations
+// return CodeUnavailable.
 type Options struct {
 	Store    Store
 	Runtime  Runtime
 	Billing  Billing
-	Payments Payments // nil: nobody pays by card
+	Payments Payments // nil: no card payments
 	Tracer   Tracer
-	Room     Room // nil: dry runs do not say whether there is room
+	Room     Room // nil: dry runs do not check the free capacity
 	Offers   Offers
-	Cluster  Membership // nil: a node that is alone
-	Packages Packages   // of upgrades; nil: a node that is alone
-	// Stale makes reads with the context answer what this node knows, whoever
-	// leads; nil: such reads are as all others.
+	Cluster  Membership // nil: a node without a cluster
+	Packages Packages   // of upgrades; nil: a node without a cluster
+	// Stale makes reads with the returned context use this node's state, whichever node
+	// leads; nil: the header for stale reads has no effect.
 	Stale func(context.Context) context.Context
-	// Elsewhere hands a request to another node's server; nil for this node's
-	// own, and for one that cannot be asked. A request that came from another
-	// node is not handed on.
+	// Elsewhere returns the server of another node; nil for this node, and for one that
+	// is unreachable. A request that came from another node is not forwarded again.
 	Elsewhere func(node api.NodeID) http.Handler
-	// Networking means that the cluster has networks: a project begins with one,
-	// and an instance is in it unless it says otherwise.
+	// Networking means that the cluster has networks: a new project has one, and
+	// instances use it unless they name others.
 	Networking bool
-	// Lacks are the kinds that nothing here carries out, and why: making one is
-	// refused, and does not wait for ever.
+	// Lacks are the kinds that nothing here implements, with the reason: creating one
+	// is refused instead of waiting forever.
 	Lacks map[api.Kind]string
-	// NewVolumeKey makes a volume's key, wrapped by the cluster's; nil: volumes
+	// NewVolumeKey generates a volume's key, wrapped with the cluster's; nil: volumes
 	// cannot be encrypted.
 	NewVolumeKey func(context.Context) (wrapped string, err error)
-	// Secrets seals the passwords and keys of backup targets; nil: they are kept
-	// as they are.
+	// Secrets seals the passwords and keys of backup targets; nil: they are stored
+	// unsealed.
 	Secrets auth.Secrets
-	// SSHGateway is the cluster's, as clients reach it; nil: it has none.
+	// SSHGateway returns the cluster's SSH gateway as clients reach it; nil: it has
+	// none.
 	SSHGateway func(context.Context) (api.SSHGateway, error)
 	// Shells opens shells in instances; nil: the cluster has no SSH gateway.
 	Shells Shells
-	// Apps leads to what instances serve; nil: the cluster has no app gateway.
+	// Apps gives access to what instances serve; nil: the cluster has no app gateway.
 	Apps AppGateway
-	// RequireTotp are the roles that need one-time codes, whatever organizations
-	// say.
+	// RequireTotp are the roles that need one-time codes, whatever organizations set.
 	RequireTotp []api.Role
-	// URLs defines which addresses identity providers may lead this server to.
+	// URLs defines which addresses this server may contact for identity providers.
 	URLs    outbound.Policy
 	Version string
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
-	// Passwords hashes them; nil: at the standard cost.
+	// Passwords hashes passwords; nil: at the standard cost.
 	Passwords *password.Hasher
-	// KeyRate is how many requests a second one key may make on average, with
-	// bursts of four times that; 0: 200.
+	// KeyRate is how many requests per second one key may make on average, with bursts
+	// of four times that; 0: 200.
 	KeyRate float64
 }
 
@@ -77,13 +76,13 @@ type Server struct {
 	auth      *auth.Authenticator
 	bridges   bridges
 	alerts    alertBoard
-	vouchers  sync.Mutex // held while one is redeemed
-	checkouts sync.Mutex // held while one is begun: of an organization's, so many may be open
-	// parents of organizations, both as ids: they do not change.
+	vouchers  sync.Mutex // held while a voucher is redeemed
+	checkouts sync.Mutex // held while a checkout is begun, since the open ones of an organization are limited
+	// parents caches the reseller's ID for organization IDs; it never changes.
 	parents sync.Map
 }
 
-// New server over a store.
+// New returns a server over a store.
 func New(opts Options) (*Server, error) {
 	if opts.Store == nil {
 		return nil, errors.New("server: no store")
@@ -121,12 +120,12 @@ func New(opts Options) (*Server, error) {
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
 
-// Serve answers on a listener until ctx ends, then lets requests finish for a
-// few seconds. Streams end with ctx.
+// Serve serves requests on a listener until ctx ends, then waits a few seconds for open
+// requests. Streams end with ctx.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ServeWith(ctx, l, s, nil) }
 
-// ServeWith is Serve with a handler around the server, and with what is noted
-// of each connection.
+// ServeWith is Serve with a handler that wraps the server, and a function that adds
+// values to the context of each connection.
 func (s *Server) ServeWith(ctx context.Context, l net.Listener, handler http.Handler, note func(context.Context, net.Conn) context.Context) error {
 	h := &http.Server{
 		Handler: handler, ConnContext: note, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -151,8 +150,8 @@ func (s *Server) ServeWith(ctx context.Context, l net.Listener, handler http.Han
 	return nil
 }
 
-// handlers answers the operations of openapi.yaml, one file per kind.
+// handlers implements the operations of openapi.yaml, one file per kind.
 type handlers struct{ *Server }
 
-// newID of a kind.
+// newID returns a new ID of a kind.
 func newID(kind api.Kind) string { return api.RandomID(kind) }

@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// world is a server with two organizations: acme with projects web and lab,
-// other with a project of its own; a flavor and a public image.
+// world is a server with two organizations: acme with projects web and lab, and other
+// with one project; also a flavor and a public image.
 type world struct {
 	*servertest.Env
 	t                *testing.T
@@ -75,7 +75,7 @@ func must[T any](t testing.TB, v T, errs ...error) T {
 
 func (r result[T]) failed() error { return r.err }
 
-// as is a client with a key of a role in a scope.
+// as returns a client with a key of a role in a scope.
 func (w *world) as(role api.Role, org, project string) *client.API {
 	w.t.Helper()
 	name := "k-" + string(role) + "-" + time.Now().Format("150405") + "-" + project
@@ -106,10 +106,10 @@ func TestInstanceIsMadeWithItsRootVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !api.LooksLikeID(in.Meta.ID) || in.Meta.Organization != w.acme || in.Meta.Project != w.web || len(in.Meta.Finalizers) != 1 {
-		t.Errorf("meta %+v", in.Meta)
+		t.Errorf("meta of the new instance = %+v, want an ID, scope and finalizers", in.Meta)
 	}
 	if in.Spec.Power != api.PowerRunning || in.Spec.Vgpu.Pool != "default" || !api.LooksLikeID(string(in.Spec.Flavor)) || !api.LooksLikeID(string(in.Spec.Image)) {
-		t.Errorf("spec %+v", in.Spec)
+		t.Errorf("spec of the new instance = %+v, want defaults and IDs", in.Spec)
 	}
 	var roots []api.Volume
 	for v, err := range client.Of[api.Volume](member).All(t.Context(), client.Query{}) {
@@ -120,20 +120,20 @@ func TestInstanceIsMadeWithItsRootVolume(t *testing.T) {
 	}
 	if len(roots) != 1 || !roots[0].Spec.Root || string(roots[0].Spec.Instance) != in.Meta.ID || roots[0].Spec.Image != in.Spec.Image ||
 		roots[0].Spec.SizeBytes != 2<<30 || roots[0].Meta.Project != w.web || len(roots[0].Meta.Finalizers) != 1 {
-		t.Errorf("volumes %+v", roots)
+		t.Errorf("volumes of the new instance = %+v, want one root volume of 2 GiB", roots)
 	}
 	_, err = w.instance(member, "demo")
 	wantErr(t, err, api.CodeExists, "meta.name")
 	got, err := client.Of[api.Instance](member).Get(t.Context(), "demo", client.Query{})
 	if err != nil || got.Meta.ID != in.Meta.ID {
-		t.Errorf("by name: %v, %v", got, err)
+		t.Errorf("get the instance by name: %v, %v; want ID %s", got, err, in.Meta.ID)
 	}
 	if _, err := client.Of[api.Instance](member).Delete(t.Context(), in.Meta.ID); err != nil {
 		t.Fatal(err)
 	}
 	got, err = client.Of[api.Instance](member).Get(t.Context(), in.Meta.ID, client.Query{})
 	if err != nil || got.Meta.DeletedAt == nil {
-		t.Errorf("while its agent has it: %+v, %v", got.Meta, err)
+		t.Errorf("deleted instance that its agent still holds = %+v, %v; want it marked deleted", got.Meta, err)
 	}
 }
 
@@ -146,29 +146,29 @@ func TestInstanceActions(t *testing.T) {
 	}
 	ctx, id := t.Context(), in.Meta.ID
 	if in, err = c.StopInstance(ctx, id); err != nil || in.Spec.Power != api.PowerStopped {
-		t.Errorf("stop: %+v, %v", in.Spec, err)
+		t.Errorf("stop: spec %+v, error %v; want power Stopped", in.Spec, err)
 	}
 	if in, err = c.RestartInstance(ctx, id); err != nil || in.Spec.Power != api.PowerRunning || in.Spec.Restarts != 0 {
-		t.Errorf("restart of a stopped one: %+v, %v", in.Spec, err)
+		t.Errorf("restart a stopped instance: spec %+v, error %v; want power Running and 0 restarts", in.Spec, err)
 	}
 	if in, err = c.RestartInstance(ctx, id); err != nil || in.Spec.Restarts != 1 {
-		t.Errorf("restart: %+v, %v", in.Spec, err)
+		t.Errorf("restart a running instance: spec %+v, error %v; want 1 restart", in.Spec, err)
 	}
 	if in, err = c.StartInstance(ctx, id); err != nil || in.Spec.Restarts != 1 {
-		t.Errorf("start of one that runs: %+v, %v", in.Spec, err)
+		t.Errorf("start a running instance: spec %+v, error %v; want no further restart", in.Spec, err)
 	}
 	failed := api.Encode(api.InstanceStatus{Phase: api.InstanceFailed, Restarts: 1, ObservedGeneration: in.Meta.Generation})
 	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: failed})
-	for range 2 { // asked again before its agent has seen it
+	for range 2 { // repeated before its agent has seen the first request
 		if in, err = c.StartInstance(ctx, id); err != nil || in.Spec.Restarts != 2 || in.Spec.Power != api.PowerRunning {
-			t.Errorf("start of one whose run has failed: %+v, %v", in.Spec, err)
+			t.Errorf("start an instance whose run has failed: spec %+v, error %v; want 2 restarts", in.Spec, err)
 		}
 	}
 	if log, err := c.ConsoleLog(ctx, id, 7); err != nil || string(log) != "login: " {
-		t.Errorf("log %q, %v", log, err)
+		t.Errorf("console log = %q, %v; want %q", log, err, "login: ")
 	}
 	if r, err := c.Exec(ctx, id, api.ExecRequest{Argv: []string{"echo", "a b"}, Stdin: []byte("in")}); err != nil || string(r.Stdout) != "[\"echo\" \"a b\"]\nin" {
-		t.Errorf("exec %+v, %v", r, err)
+		t.Errorf("exec echo = %+v, %v; want its output", r, err)
 	}
 	_, err = c.Exec(ctx, id, api.ExecRequest{})
 	wantErr(t, err, api.CodeInvalid, "argv")
@@ -182,7 +182,7 @@ func TestInstanceActions(t *testing.T) {
 	}
 	buf := make([]byte, 5)
 	if n, err := conn.Read(buf); err != nil || string(buf[:n]) != "hello" {
-		t.Errorf("console %q, %v", buf, err)
+		t.Errorf("console sends %q, %v; want hello", buf, err)
 	}
 	viewer := w.as(api.RoleViewer, w.acme, w.web)
 	_, err = viewer.Console(ctx, id)
@@ -214,10 +214,10 @@ func TestInstanceChanges(t *testing.T) {
 	stale := in
 	in.Spec.Vgpu = &api.VGPUSpec{VramBytes: 2 << 30}
 	in.Meta.Labels = map[string]string{"a": "b"}
-	in.Meta.Project = "web" // a name will do
+	in.Meta.Project = "web" // a name is accepted in place of the ID
 	changed, err := client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, in)
 	if err != nil || changed.Meta.Generation != 2 || changed.Spec.Vgpu.VramBytes != 2<<30 || changed.Meta.Labels["a"] != "b" {
-		t.Errorf("changed %+v, %v", changed, err)
+		t.Errorf("changed instance = %+v, %v; want generation 2, 2 GiB of VRAM and the label", changed, err)
 	}
 	_, err = client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, stale)
 	wantErr(t, err, api.CodeConflict, "")
@@ -228,17 +228,17 @@ func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 	admin := w.as(api.RoleAdmin, w.acme, "")
 	key, err := client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "ci", Project: "web"}, Spec: api.APIKeySpec{Role: api.RoleMember}})
 	if err != nil || key.Secret == "" || key.Spec.Hash != "" || key.Meta.Project != w.web {
-		t.Fatalf("%+v, %v", key, err)
+		t.Fatalf("new key = %+v, %v; want a secret, no hash, and project %s", key, err, w.web)
 	}
 	me, err := connect(t, w.Env, key.Secret).Whoami(t.Context())
 	if err != nil || me.Key != key.Meta.ID || me.Role != api.RoleMember || me.Project != w.web {
-		t.Errorf("whoami %+v, %v", me, err)
+		t.Errorf("identity of the new key = %+v, %v; want member of project %s", me, err, w.web)
 	}
 	again, err := client.Of[api.APIKey](admin).Get(t.Context(), key.Meta.ID, client.Query{})
 	if err != nil || again.Secret != "" || again.Spec.Hash != "" {
-		t.Errorf("%+v, %v", again, err)
+		t.Errorf("key read again = %+v, %v; want no secret and no hash", again, err)
 	}
-	// Changing it keeps the secret.
+	// A change keeps the secret.
 	again.Meta.Labels = map[string]string{"a": "b"}
 	if _, err := client.Of[api.APIKey](admin).Update(t.Context(), key.Meta.ID, again); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 	}
 	_, err = connect(t, w.Env, key.Secret).Whoami(t.Context())
 	wantErr(t, err, api.CodeUnauthenticated, "")
-	// No key is stronger than its maker's.
+	// A key cannot have more rights than its creator.
 	_, err = client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "op"}, Spec: api.APIKeySpec{Role: api.RoleOperator}})
 	wantErr(t, err, api.CodeForbidden, "spec.role")
 	_, err = client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "theirs", Project: w.theirs}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
@@ -301,6 +301,6 @@ func TestWatchShowsWhatTheKeySees(t *testing.T) {
 		}
 	}
 	if !made || seen["Volume secret"] || seen["Project lab"] || seen["APIKey operator"] || !seen["Project web"] || !seen["Image debian"] || !seen["Flavor small"] {
-		t.Errorf("seen %v", seen)
+		t.Errorf("objects in the watch = %v, want those of project web and public ones without secrets", seen)
 	}
 }

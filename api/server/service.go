@@ -8,20 +8,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A service is what an outside billing system has sold: an organization with a
-// project, a user, and perhaps a machine. The organization stays when the
-// service ends, suspended: what was used, and invoices of it, lead there. All
-// that a call writes is one batch; appliance/controlplane/offboarding deletes what has ended.
+// A service is what an external billing system has sold: an organization with a
+// project, a user, and possibly a machine. The organization is kept, suspended, when
+// the service ends, since usage and invoices refer to it. A call writes everything in
+// one batch; appliance/controlplane/offboarding deletes what has ended.
 
-// serviceTries is how often a call looks anew when somebody (a second call, the
-// planner, an agent) was quicker.
+// serviceTries limits how often a call is repeated after concurrent changes (by a
+// second call, the planner or an agent).
 const serviceTries = 20
 
-// seller is whose services the caller's are: a reseller's organization, or none.
+// seller returns the owner of the services that the caller manages: a reseller's
+// organization, or "".
 func seller(ctx context.Context) string { return who(ctx).Org }
 
-// service is one that the caller sees, by id or by name. Of several of a name
-// it is the caller's own.
+// service returns a service that the caller may see, by ID or name. If several have the
+// name, it is the caller's own.
 func (h *handlers) service(ctx context.Context, ref string) (api.Service, error) {
 	var found *api.Service
 	if strings.Contains(ref, ":") {
@@ -50,7 +51,7 @@ func (h *handlers) service(ctx context.Context, ref string) (api.Service, error)
 	return *found, nil
 }
 
-// again answers f's service as it is, and asks f anew when somebody was quicker.
+// again returns the current state of f's service, and calls f again after a conflict.
 func (h *handlers) again(ctx context.Context, f func() (api.Service, error)) (api.Service, error) {
 	for try := 1; ; try++ {
 		s, err := f()
@@ -69,7 +70,7 @@ func (h *handlers) again(ctx context.Context, f func() (api.Service, error)) (ap
 	}
 }
 
-// ListServices pages through what the caller sees.
+// ListServices pages through the services that the caller may see.
 func (h *handlers) ListServices(ctx context.Context, r in[api.ListServicesParams, none]) (*page[api.Service], error) {
 	limit := r.Params.Limit
 	if limit == 0 {
@@ -90,8 +91,8 @@ func (h *handlers) ListServices(ctx context.Context, r in[api.ListServicesParams
 	return &out, nil
 }
 
-// servicesPage is one page, of an installation's own ones or of all that the
-// caller sees.
+// servicesPage returns one page of the services of an installation, or of all that the
+// caller may see.
 func (h *handlers) servicesPage(ctx context.Context, installation, name string, limit int, after string) (page[api.Service], error) {
 	out := page[api.Service]{}
 	if limit < 1 || limit > maxLimit {
@@ -130,8 +131,8 @@ func (h *handlers) servicesPage(ctx context.Context, installation, name string, 
 	}
 }
 
-// read is the context for looking at what a page that was just read refers to:
-// what this node knows is no older than the page.
+// read returns a context for reading what a page refers to: this node's state is at
+// least as recent as the page.
 func (h *handlers) read(ctx context.Context) context.Context {
 	if h.opts.Stale == nil {
 		return ctx
@@ -139,7 +140,7 @@ func (h *handlers) read(ctx context.Context) context.Context {
 	return h.opts.Stale(ctx)
 }
 
-// GetService by id or name.
+// GetService returns a service by ID or name.
 func (h *handlers) GetService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.service(ctx, r.ID)
 	if err == nil {
@@ -148,7 +149,7 @@ func (h *handlers) GetService(ctx context.Context, r in[none, none]) (*api.Servi
 	return &s, err
 }
 
-// PutService makes one, or makes it so.
+// PutService creates a service, or changes it to the given spec.
 func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*api.Service, error) {
 	want := r.Body.Spec
 	want.Email = api.Login(want.Email)
@@ -166,7 +167,7 @@ func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*ap
 			return h.newService(ctx, r.ID, want)
 		}
 		if err == nil && strings.Contains(r.ID, ":") && old.Meta.Organization != seller(ctx) {
-			return h.newService(ctx, r.ID, want) // another seller's of that name
+			return h.newService(ctx, r.ID, want) // the existing one belongs to another seller
 		}
 		if err != nil {
 			return old, err
@@ -176,7 +177,7 @@ func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*ap
 	return &s, err
 }
 
-// DeleteService ends one. What never was is gone too.
+// DeleteService ends a service. One that never existed counts as ended.
 func (h *handlers) DeleteService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.again(ctx, func() (api.Service, error) {
 		s, err := h.service(ctx, r.ID)
@@ -193,13 +194,13 @@ func (h *handlers) DeleteService(ctx context.Context, r in[none, none]) (*api.Se
 	return &s, err
 }
 
-// SuspendService suspends its organization.
+// SuspendService suspends the service's organization.
 func (h *handlers) SuspendService(ctx context.Context, r in[none, api.OrganizationSuspension]) (*api.Service, error) {
 	s, err := h.suspended(ctx, r.ID, &api.OrganizationSuspension{Reason: r.Body.Reason})
 	return &s, err
 }
 
-// ResumeService ends the suspension.
+// ResumeService lifts the suspension.
 func (h *handlers) ResumeService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.suspended(ctx, r.ID, nil)
 	return &s, err
@@ -232,7 +233,7 @@ func (h *handlers) suspended(ctx context.Context, ref string, how *api.Organizat
 	})
 }
 
-// organizationOf a service.
+// organizationOf returns the organization of a service.
 func (h *handlers) organizationOf(ctx context.Context, s api.Service) (api.Organization, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindOrganization, string(s.Spec.Organization))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// changedService makes a service what is wanted, all of it or nothing. It
-// writes nothing when it is so already.
+// changedService changes a service to the wanted spec, completely or not at all. It
+// writes nothing if there is no difference.
 func (h *handlers) changedService(ctx context.Context, old api.Service, want api.ServiceSpec) (api.Service, error) {
 	if err := api.ChangeService(old.Spec, want); err != nil {
 		return old, err
@@ -27,7 +27,7 @@ func (h *handlers) changedService(ctx context.Context, old api.Service, want api
 	}
 	want.Organization, want.Project, want.User, want.Instance = old.Spec.Organization, old.Spec.Project, old.Spec.User, old.Spec.Instance
 	want.PriceBook = next.PriceBook
-	if had := old.Spec.Machine; want.Machine != nil && want.Machine.UserData == "" && had != nil { // nobody is shown it
+	if had := old.Spec.Machine; want.Machine != nil && want.Machine.UserData == "" && had != nil { // it is never shown, so clients leave it out
 		m := *want.Machine
 		m.UserData = had.UserData
 		want.Machine = &m
@@ -84,7 +84,8 @@ func (h *handlers) changedService(ctx context.Context, old api.Service, want api
 	return s, h.applied(ctx, cmds...)
 }
 
-// changedMachine changes the machine's size; one that is gone is made anew.
+// changedMachine changes the machine's size; a machine that was deleted is created
+// again.
 func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api.ServiceSpec) (contents, api.ServiceSpec, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindInstance, string(old.Spec.Instance))
 	switch {
@@ -122,15 +123,15 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 		return c, want, err
 	}
 	c.root, c.cmds = root, append(c.cmds, grown...)
-	// The rest counts when a machine is made: it stays as it was.
+	// The other fields apply only when a machine is created, so they are kept.
 	was := *old.Spec.Machine
 	was.Flavor, was.Vgpu, was.RootBytes = spec.Flavor, spec.Vgpu, want.Machine.RootBytes
 	want.Machine = &was
 	return c, want, nil
 }
 
-// imageThere refuses a plan with an image that does not exist. One that is another
-// than the machine has counts for the next machine; the machine's own may be gone.
+// imageThere refuses a plan with an image that does not exist. A different image
+// applies to the next machine; the current machine's own may have been deleted.
 func (h *handlers) imageThere(ctx context.Context, in api.Instance, ref api.ImageID) error {
 	if ref == in.Spec.Image {
 		return nil
@@ -139,7 +140,7 @@ func (h *handlers) imageThere(ctx context.Context, in api.Instance, ref api.Imag
 	return err
 }
 
-// grown makes the root volume as large as is asked for, or as the flavor has it.
+// grown resizes the root volume to the requested size, or to that of the flavor.
 func (h *handlers) grown(ctx context.Context, in api.Instance, asked, flavors int64) ([]api.Command, int64, error) {
 	volumes, err := all[api.Volume](ctx, h, api.ListQuery{Kind: api.KindVolume, Project: in.Meta.Project})
 	if err != nil {
@@ -163,8 +164,8 @@ func (h *handlers) grown(ctx context.Context, in api.Instance, asked, flavors in
 	return nil, asked, nil
 }
 
-// withinPlan refuses a plan that is smaller than what is in use. The store sees
-// to it that nothing new passes it.
+// withinPlan refuses a plan that is smaller than the current use. The store ensures
+// that new objects do not exceed it.
 func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amounts, c contents) error {
 	sums, err := h.opts.Store.Sums(ctx, api.KindOrganization, org.ID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// newService makes one with all that it has.
+// newService creates a service and everything that belongs to it.
 func (h *handlers) newService(ctx context.Context, name string, want api.ServiceSpec) (api.Service, error) {
 	var none api.Service
 	installation, service, err := api.ParseServiceName(name)
@@ -50,7 +50,8 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	return api.Decode[api.Service](out[len(out)-1])
 }
 
-// customerName returns where an organization comes from; its id makes it unique.
+// customerName returns a name that shows where the organization comes from; the ID
+// makes it unique.
 func customerName(installation, service, id string) string {
 	name := strings.ToLower(installation + "-" + strings.Map(func(r rune) rune {
 		if r == '.' || r == '_' {
@@ -65,7 +66,7 @@ func customerName(installation, service, id string) string {
 	return name
 }
 
-// soldTo is the organization's spec that a service asks for.
+// soldTo returns the organization's spec for a service.
 func (h *handlers) soldTo(ctx context.Context, org api.OrganizationSpec, want api.ServiceSpec) (api.OrganizationSpec, error) {
 	org.DisplayName, org.Quota = want.DisplayName, want.Quota
 	book, err := h.priceBook(ctx, want.PriceBook, org.PriceBook, org.Parent)
@@ -76,15 +77,15 @@ func (h *handlers) soldTo(ctx context.Context, org api.OrganizationSpec, want ap
 	return org, nil
 }
 
-// contents is what a service's project is made of.
+// contents are the commands that create what is in a service's project.
 type contents struct {
 	cmds []api.Command
-	uses api.Amounts // of the machine
+	uses api.Amounts // by the machine
 	root int64
 }
 
-// plan is the quota that a service has: an account's as it was sold, a
-// machine's what the machine takes.
+// plan returns a service's quota: for an account the one sold, for a machine what the
+// machine uses.
 func (h *handlers) plan(s api.ServiceSpec, c contents) api.Amounts {
 	if s.Machine == nil {
 		return s.Quota
@@ -92,7 +93,7 @@ func (h *handlers) plan(s api.ServiceSpec, c contents) api.Amounts {
 	return api.MachineQuota(c.uses, c.root, s.Quota)
 }
 
-// contents makes the project, and in it the machine.
+// contents returns the commands that create the project and the machine in it.
 func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, api.ServiceSpec, error) {
 	var c contents
 	project := newID(api.KindProject)
@@ -108,7 +109,7 @@ func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, a
 		return c, s, nil
 	}
 	var networks []api.InstanceNetwork
-	if len(first) > 0 { // the network and the group, which the store does not have yet
+	if len(first) > 0 { // the network and the group, which are not in the store yet
 		networks = []api.InstanceNetwork{{Network: api.NetworkID(first[0].ID), SecurityGroups: []api.SecurityGroupID{api.SecurityGroupID(first[1].ID)}}}
 	}
 	made, s, err := h.machine(ctx, s, networks)
@@ -116,7 +117,7 @@ func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, a
 	return c, s, err
 }
 
-// machine makes a service's machine in its project.
+// machine returns the commands that create a service's machine in its project.
 func (h *handlers) machine(ctx context.Context, s api.ServiceSpec, networks []api.InstanceNetwork) (contents, api.ServiceSpec, error) {
 	var c contents
 	m := api.Meta{Name: s.Machine.Name, Organization: string(s.Organization), Project: string(s.Project)}
@@ -142,7 +143,7 @@ func (h *handlers) machine(ctx context.Context, s api.ServiceSpec, networks []ap
 	return c, s, nil
 }
 
-// ofMachine names the field of a service that an instance's field is.
+// ofMachine renames the fields of an instance in an error to those of the service.
 func ofMachine(err error) error {
 	return eachFault(err, func(e *api.Error) error {
 		if field, ok := strings.CutPrefix(e.Field, "spec."); ok {
@@ -152,8 +153,8 @@ func ofMachine(err error) error {
 	})
 }
 
-// endedService suspends the organization, takes the user's grant away and marks
-// the service: the rest goes in the background.
+// endedService suspends the organization, removes the user's grant and marks the
+// service as ended; the rest is deleted in the background.
 func (h *handlers) endedService(ctx context.Context, s api.Service) (api.Service, error) {
 	now := h.opts.Now().UTC().Truncate(time.Second)
 	cmds, err := h.ungranted(ctx, s)

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// shown is a service as it is now: what it has says how it is.
+// shown returns a service with its current status, derived from its objects.
 func (h *handlers) shown(ctx context.Context, s api.Service) (api.Service, error) {
 	if s.Spec.TerminatedAt != nil {
 		if s.Status.Phase != api.ServiceTerminated {
@@ -52,7 +52,7 @@ func (h *handlers) shown(ctx context.Context, s api.Service) (api.Service, error
 	return s, nil
 }
 
-// serviceStatus of a service that is neither suspended nor ended.
+// serviceStatus returns the status of a service that is neither suspended nor ended.
 func serviceStatus(s api.ServiceSpec, machine *api.Instance) api.ServiceStatus {
 	switch {
 	case s.Type == api.ServiceIsAccount:
@@ -69,7 +69,7 @@ func serviceStatus(s api.ServiceSpec, machine *api.Instance) api.ServiceStatus {
 	return st
 }
 
-// addressesOf a machine, those from outside first.
+// addressesOf returns a machine's addresses, external ones first.
 func addressesOf(in api.Instance, ips []api.FloatingIP) []string {
 	var out []string
 	for _, ip := range ips {
@@ -87,7 +87,7 @@ func addressesOf(in api.Instance, ips []api.FloatingIP) []string {
 	return out
 }
 
-// notYet returns what a machine will be once it is stopped and started.
+// notYet describes what will change in a machine when it is stopped and started.
 func (h *handlers) notYet(ctx context.Context, in api.Instance) (string, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindFlavor, string(in.Spec.Flavor))
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || in.Assignment.Node == "" {

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // a node may have no time zones
+	_ "time/tzdata" // nodes may lack a time zone database
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// usageServices are on a page unless a limit is given: each means reading a
-// month of an organization's use.
+// usageServices is the default limit of a page: each service requires reading a month
+// of an organization's usage.
 const usageServices = 100
 
-// maxCarry of a month's last hours into the next one.
+// maxCarry limits the last hours of a month that are carried into the next one.
 const maxCarry = 72 * time.Hour
 
-// ListServiceUsage answers totals by service and meter.
+// ListServiceUsage returns totals by service and meter.
 func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsageParams, none]) (*api.ServiceUsagePage, error) {
 	q, now := r.Params, h.opts.Now()
 	if h.opts.Billing == nil {
@@ -63,7 +63,7 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsa
 	return &out, nil
 }
 
-// totals of an organization's use by meter, in the order of meters.
+// totals returns the sums of an organization's usage by meter, in the order of meters.
 func (h *handlers) totals(ctx context.Context, org api.OrganizationID, from, to time.Time) ([]api.MeterTotal, error) {
 	sums := map[api.Meter]api.Quantity{}
 	q := api.UsageQuery{Organization: string(org), From: from, To: to, By: api.ByTotal, Limit: maxLimit}
@@ -87,10 +87,10 @@ func (h *handlers) totals(ctx context.Context, org api.OrganizationID, from, to 
 	return out, nil
 }
 
-// monthIn is a month of a time zone's calendar: its first moment, and the next
-// month's.
+// monthIn returns the beginning of a calendar month in a time zone, and that of the
+// next month.
 func monthIn(month, zone string, now time.Time) (from, to time.Time, err error) {
-	if strings.EqualFold(zone, "local") { // Go's word for the server's own
+	if strings.EqualFold(zone, "local") { // Go's name for the server's own zone
 		zone = "?"
 	}
 	where, err := time.LoadLocation(zone)

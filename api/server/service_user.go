@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// soldBy is the label of users that services have made: its value is the
-// installation. Only such a user is shared by services, so that nobody comes to
-// the account of another by the address that he gives to a billing system.
+// soldBy is the label of users that were created for services; its value is the
+// installation. Only such users are shared between services, so that nobody gets access
+// to another person's account by giving their address to a billing system.
 const soldBy = "basalt/installation"
 
 func grantOf(s api.ServiceSpec) api.Grant {
@@ -33,8 +33,8 @@ func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.
 	return api.User{}, nil
 }
 
-// granted gives a seller's service to the user of its address, who is made if
-// there is none.
+// granted returns the commands that grant a service to the user with its address, who
+// is created if necessary.
 func (h *handlers) granted(ctx context.Context, seller, installation string, s api.ServiceSpec) (api.UserID, []api.Command, error) {
 	u, err := h.userOfSeller(ctx, seller, s.Email)
 	if err != nil {
@@ -58,7 +58,8 @@ func (h *handlers) granted(ctx context.Context, seller, installation string, s a
 	return api.UserID(u.Meta.ID), []api.Command{putUser(u)}, api.ValidateUser(u.Spec)
 }
 
-// ungranted takes the service from its user, who goes with the last one.
+// ungranted returns the commands that remove the service's grant from its user, who is
+// deleted with the last one.
 func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindUser, string(s.Spec.User))
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
@@ -80,8 +81,8 @@ func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command,
 	return append(auth.EndAll(sessions), api.Command{Op: api.OpDelete, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision}), err
 }
 
-// regranted gives a service to another address: its user is renamed when it has
-// nothing else, and is another's otherwise.
+// regranted moves a service to another address: its user is renamed if it has no other
+// grants; otherwise the service is granted to another user.
 func (h *handlers) regranted(ctx context.Context, old api.Service, want api.ServiceSpec, revived bool) ([]api.Command, api.UserID, error) {
 	installation, _, err := api.ParseServiceName(old.Meta.Name)
 	if err != nil {
@@ -117,7 +118,7 @@ func putUser(u api.User) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}
 }
 
-// userOf a service.
+// userOf returns a service and its user.
 func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.User, error) {
 	s, err := h.service(ctx, ref)
 	if err != nil {
@@ -134,7 +135,7 @@ func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.Use
 	return s, u, err
 }
 
-// SetServicePassword sets its user's password.
+// SetServicePassword sets the password of the service's user.
 func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.ServicePassword]) (*api.Service, error) {
 	var hash string
 	s, err := h.again(ctx, func() (api.Service, error) {

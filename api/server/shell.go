@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// shellStartTime is how long a shell's client may take to say what to run.
+	// shellStartTime limits the wait for a client's start message.
 	shellStartTime = 20 * time.Second
-	// noteTime is how long the end of a shell may take to be recorded.
+	// noteTime limits how long recording the end of a shell may take.
 	noteTime = 10 * time.Second
 )
 
-// OpenInstanceShell signs in to an instance's guest and joins a session there and a
+// OpenInstanceShell signs in to an instance's guest and connects a session there to a
 // websocket.
 func (h *handlers) OpenInstanceShell(ctx context.Context, r in[api.OpenInstanceShellParams, none]) (*shellSocket, error) {
 	s := &shellSocket{h: h, request: auth.Request(ctx)}
@@ -34,11 +34,11 @@ func (h *handlers) OpenInstanceShell(ctx context.Context, r in[api.OpenInstanceS
 	return s, err
 }
 
-// shellSocket is a shell and the request that becomes its websocket.
+// shellSocket is a shell, and the request whose connection becomes its websocket.
 type shellSocket struct {
 	h       *handlers
 	request *http.Request
-	failure *api.Error // there is no shell, and the client is told so by the end
+	failure *api.Error // why there is no shell, sent in the close frame
 
 	ctx      context.Context // ends with the right to the shell
 	cancel   context.CancelFunc
@@ -51,7 +51,7 @@ func (s *shellSocket) outward(err error) *api.Error {
 	return s.h.outward(err, s.request.Method, s.request.URL.Path)
 }
 
-// open signs in to the guest, and records that.
+// open signs in to the guest and records it.
 func (s *shellSocket) open(ctx context.Context, ref, user string) error {
 	if s.h.opts.Shells == nil {
 		return api.Errorf(api.CodeState, "the cluster has no SSH gateway, by which shells reach instances").WithHint("its operator starts the nodes with --ssh-listen; use the serial console")
@@ -71,7 +71,7 @@ func (s *shellSocket) open(ctx context.Context, ref, user string) error {
 	}
 	if s.shell, err = s.h.opts.Shells.OpenShell(withoutValues{s.ctx}, a, user); err == nil {
 		s.began = s.h.opts.Now()
-		if err = s.note(ctx, 0); err != nil { // nobody enters unseen
+		if err = s.note(ctx, 0); err != nil { // no shell without a record
 			_ = s.shell.Close()
 		}
 	}
@@ -81,8 +81,8 @@ func (s *shellSocket) open(ctx context.Context, ref, user string) error {
 	return err
 }
 
-// leaves reports whether an instance is gone from where it was entered: it was deleted,
-// stopped, started anew or moved.
+// leaves returns a function that reports whether an event means that the instance is no
+// longer the same run on the same node: deleted, stopped, restarted or migrated.
 func leaves(was api.Instance) func(api.Event) bool {
 	return func(e api.Event) bool {
 		if e.Object.Kind != api.KindInstance || e.Object.Meta.ID != was.Meta.ID {
@@ -98,14 +98,14 @@ func leaves(was api.Instance) func(api.Event) bool {
 	}
 }
 
-// withoutValues is a context that ends as another does: who asked is not noted in
-// what is written on the way.
+// withoutValues ends like another context but has none of its values, so that the
+// caller is not recorded as the author of writes.
 type withoutValues struct{ context.Context }
 
 // Value implements context.Context.
 func (withoutValues) Value(any) any { return nil }
 
-// note records in the audit trail that the shell begins (lasted is 0) or has ended.
+// note records in the audit log that the shell begins (lasted is 0) or has ended.
 func (s *shellSocket) note(ctx context.Context, lasted time.Duration) error {
 	if lasted > 0 {
 		ctx = auth.WithRequest(ctx, "CloseInstanceShell", s.request)
@@ -114,7 +114,7 @@ func (s *shellSocket) note(ctx context.Context, lasted time.Duration) error {
 	return s.h.noteEntry(ctx, s.instance, last, lasted, nil) // the caller's name is added as for every change
 }
 
-// write implements answer: it joins shell and websocket until either ends.
+// write implements answer: it connects shell and websocket until either ends.
 func (s shellSocket) write(w http.ResponseWriter) error {
 	if s.failure == nil {
 		defer s.close()
@@ -135,7 +135,7 @@ func (s shellSocket) write(w http.ResponseWriter) error {
 	}
 	go func() {
 		defer cancel()
-		_ = s.input(ctx, ws) // the user left, or the shell has ended
+		_ = s.input(ctx, ws) // it ends when the client disconnects or the shell ends
 		_ = s.shell.Close()
 	}()
 	s.output(ctx, ws)
@@ -152,7 +152,7 @@ func (s *shellSocket) close() {
 	}
 }
 
-// start reads what to run, and runs it.
+// start reads the start message, and runs the command.
 func (s *shellSocket) start(ctx context.Context, ws *websocket.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, shellStartTime)
 	defer cancel()
@@ -167,7 +167,7 @@ func (s *shellSocket) start(ctx context.Context, ws *websocket.Conn) error {
 	return s.shell.Start(*in.Start)
 }
 
-// input carries what the client sends until it leaves.
+// input forwards the client's messages to the shell until the client disconnects.
 func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 	for {
 		kind, data, err := ws.Read(ctx)
@@ -175,7 +175,7 @@ func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 			return err
 		}
 		if kind == websocket.MessageBinary {
-			// A program may close its input before it ends: the shell goes on.
+			// A program may close its input before it ends, so the error is ignored.
 			_, _ = s.shell.Write(data)
 			continue
 		}
@@ -192,7 +192,7 @@ func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 	}
 }
 
-// output sends what the guest writes, and then its exit status.
+// output sends the guest's output, and then the exit status.
 func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -204,7 +204,7 @@ func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 	both.Wait()
 	exit, err := s.shell.Wait()
 	switch {
-	case ctx.Err() != nil: // there is nobody to tell
+	case ctx.Err() != nil: // the client has disconnected
 	case err != nil:
 		_ = ws.Close(why(s.outward(err)))
 	case tell(ctx, ws, api.ShellOutput{Exit: &exit}) == nil:
@@ -212,7 +212,8 @@ func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 	}
 }
 
-// copy until the guest's output ends, or the client has left, which ends the shell.
+// copy forwards output until it ends, or until the client has disconnected, which ends
+// the shell.
 func (s *shellSocket) copy(from io.Reader, to func([]byte) error) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -235,8 +236,9 @@ func tell(ctx context.Context, ws *websocket.Conn, m api.ShellOutput) error {
 	return ws.Write(ctx, websocket.MessageText, text)
 }
 
-// pings keep proxies on the way from closing the connection. They do not end it: a
-// client that does not read, because its output is not read, does not answer.
+// pings keeps proxies from closing an idle connection. A missing pong does not end the
+// connection: a client that is blocked because its own output is not read does not
+// answer.
 func pings(ctx context.Context, ws *websocket.Conn) {
 	t := time.NewTicker(heartbeat)
 	defer t.Stop()

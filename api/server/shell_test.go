@@ -20,11 +20,11 @@ import (
 
 func (p *people) client(token string) *client.API { return connect(p.t, p.Env, token) }
 
-// withTime lets the clock go: the end of a shell is no news otherwise, and connections
-// have deadlines.
+// withTime uses the real clock: the end of a shell would not be recorded with a
+// duration otherwise, and connections have deadlines.
 func withTime(o *server.Options) { o.Now = time.Now }
 
-// shells are the operations on them in the audit trail, and who did them.
+// shells returns the audit log's operations on shells, and who performed them.
 func (p *people) shells() (all []string) {
 	p.t.Helper()
 	trail, err := p.Store.Audit(p.t.Context(), api.AuditQuery{Organization: p.acme, Limit: 100, Only: api.AuditFilter{Object: "demo"}})
@@ -39,8 +39,9 @@ func (p *people) shells() (all []string) {
 	return all
 }
 
-// A shell carries input, output, errors and how it ended, for who may run programs in
-// the instance; the trail says who was there, from where, and until when.
+// TestShell checks that a shell transfers input, output, errors and the exit status for
+// users who may run programs in the instance, and that the audit log records who used
+// it, from where, and for how long.
 func TestShell(t *testing.T) {
 	p := newPeople(t, withTime)
 	ann, _, in := entered(t, p)
@@ -49,39 +50,39 @@ func TestShell(t *testing.T) {
 	run := func(command, stdin string) (string, string, api.ShellExit, error) {
 		s, err := p.client(ann.token).Shell(ctx, in.Meta.ID, "", api.ShellStart{Command: command})
 		if err != nil {
-			t.Fatalf("%s: %v", command, err)
+			t.Fatalf("open a shell with command %s: %v", command, err)
 		}
 		defer s.Close()
 		go func() {
-			_, _ = io.WriteString(s, stdin) // it may have ended
+			_, _ = io.WriteString(s, stdin) // it may have ended already
 			_ = s.CloseWrite()
 		}()
 		var out, errs bytes.Buffer
 		exit, err := s.Run(&out, &errs)
 		return out.String(), errs.String(), exit, err
 	}
-	large := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB: more than a message
+	large := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB: larger than one message
 	if out, _, exit, err := run("cat", large); out != large || exit != (api.ShellExit{}) || err != nil {
-		t.Errorf("cat: %d bytes, %+v, %v", len(out), exit, err)
+		t.Errorf("cat: %d bytes of output, exit %+v, error %v; want %d bytes and exit 0", len(out), exit, err, len(large))
 	}
 	if out, errs, exit, err := run("fail", ""); out != "" || errs != "no\n" || exit.Code != 1 || err != nil {
-		t.Errorf("fail: %q, %q, %+v, %v", out, errs, exit, err)
+		t.Errorf("fail: output %q, errors %q, exit %+v, error %v; want code 1 and \"no\\n\" as errors", out, errs, exit, err)
 	}
 	if _, _, exit, err := run("kill", ""); exit != (api.ShellExit{Signal: "TERM"}) || err != nil {
-		t.Errorf("kill: %+v, %v", exit, err)
+		t.Errorf("kill: exit %+v, error %v; want signal TERM", exit, err)
 	}
 	const trail = 6
 	var noted []string
 	patience.Until(t, 30*time.Second, "the ends in the audit trail", func() bool { noted = p.shells(); return len(noted) == trail })
 	slices.Sort(noted)
 	if noted[0] != "CloseInstanceShell ann@example.com 127.0.0.1" || noted[trail-1] != "OpenInstanceShell ann@example.com 127.0.0.1" {
-		t.Errorf("the trail has %q", noted)
+		t.Errorf("audit log has %q, want openings and closings by ann@example.com", noted)
 	}
 
 	refused := func(what, token, id, user string, code api.Code) {
 		t.Helper()
 		if s, err := p.client(token).Shell(ctx, id, user, api.ShellStart{}); api.CodeOf(err) != code {
-			t.Errorf("%s: %v, want %s", what, err, code)
+			t.Errorf("%s: error %v, want %s", what, err, code)
 			if err == nil {
 				s.Close()
 			}
@@ -99,7 +100,7 @@ func TestShell(t *testing.T) {
 	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceStopped})
 	refused("while it is stopped", ann.token, in.Meta.ID, "", api.CodeState)
 	if len(p.shells()) != trail {
-		t.Errorf("what was refused is in the trail as if it had been: %q", p.shells())
+		t.Errorf("audit log after refused attempts has %q, want nothing more than the %d before", p.shells(), trail)
 	}
 }
 
@@ -110,7 +111,8 @@ func TestNoShellWithoutAGateway(t *testing.T) {
 	wantErr(t, err, api.CodeState, "")
 }
 
-// A shell ends with the session that opened it, and with the instance's run.
+// TestShellEndsWithTheRight checks that a shell ends with the session that opened it,
+// and when the instance stops running.
 func TestShellEndsWithTheRight(t *testing.T) {
 	moved := running
 	moved.Node = "node-2"
@@ -150,16 +152,17 @@ func TestShellEndsWithTheRight(t *testing.T) {
 			end(p, ann, in)
 			_, err = s.Run(io.Discard, io.Discard)
 			if ctx.Err() != nil {
-				t.Error("it went on")
+				t.Error("the shell is still open, want it ended with the right")
 			}
 			if err == nil {
-				t.Error("it ended as if by itself")
+				t.Error("the shell ended without an error, want one")
 			}
 		})
 	}
 }
 
-// A page is told by the end why there is no shell, or why it has ended.
+// TestPagesHearOfShells checks that the close frame tells a page in a browser why there
+// is no shell, or why it has ended.
 func TestPagesHearOfShells(t *testing.T) {
 	p := newPeople(t, withTime)
 	ann, _, in := entered(t, p)
@@ -182,10 +185,10 @@ func TestPagesHearOfShells(t *testing.T) {
 		ws := w.dial(ctx, t, ann.token, c.path)
 		if c.first != "" {
 			if _, first, err := ws.Read(ctx); err != nil || len(first) != 0 {
-				t.Errorf("%s: it begins with %q, %v, want an empty message", what, first, err)
+				t.Errorf("%s: first message %q, error %v; want an empty message", what, first, err)
 			}
 			if err := ws.Write(ctx, c.kind, []byte(c.first)); err != nil {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: send the first message: %v", what, err)
 			}
 		}
 		var said string
@@ -196,15 +199,16 @@ func TestPagesHearOfShells(t *testing.T) {
 			said += string(m)
 		}
 		if e := (websocket.CloseError{}); !errors.As(err, &e) || e.Code != c.code {
-			t.Errorf("%s: the page is told %v, want %d", what, err, c.code)
+			t.Errorf("%s: the websocket ends with %v, want close code %d", what, err, c.code)
 		}
 		if c.code == websocket.StatusNormalClosure && said != `{"exit":{"code":3}}` {
-			t.Errorf("%s: it says %q", what, said)
+			t.Errorf("%s: last message %q, want exit code 3", what, said)
 		}
 	}
 }
 
-// A client that leaves ends what runs, also while it does not read.
+// TestLeavingEndsAShell checks that the command ends when its client disconnects, even
+// if the client did not read its output.
 func TestLeavingEndsAShell(t *testing.T) {
 	p := newPeople(t, withTime)
 	ann, _, in := entered(t, p)
@@ -214,7 +218,7 @@ func TestLeavingEndsAShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	patience.Until(t, 30*time.Second, "the beginning in the audit trail", func() bool { return len(p.shells()) == 1 })
-	time.Sleep(100 * time.Millisecond) // the connection's buffers are full
+	time.Sleep(100 * time.Millisecond) // until the connection's buffers are full
 	cancel()
 	patience.Until(t, 30*time.Second, "the end in the audit trail", func() bool { return len(p.shells()) == 2 })
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// firstProject is the name of the project that a new organization has.
+// firstProject is the name of a new organization's project.
 const firstProject = "default"
 
-// GetSignUp tells whether people may sign up.
+// GetSignUp returns whether sign-up is enabled, and its terms.
 func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUpInfo, error) {
 	return h.auth.GetSignUp(ctx)
 }
 
-// GetSignUpSettings returns all but the secret.
+// GetSignUpSettings returns everything except the secret.
 func (h *handlers) GetSignUpSettings(ctx context.Context, _ in[none, none]) (*api.SignUpSettings, error) {
 	s, err := h.auth.SignUpSettings(ctx)
 	shown := s.Shown()
 	return &shown, err
 }
 
-// UpdateSignUpSettings changes all of it; the secret stays where none is given and it is
-// verified at the same address.
+// UpdateSignUpSettings replaces the settings; without a new secret the old one is kept
+// if the verification URL is the same.
 func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.SignUpSettings]) (*api.SignUpSettings, error) {
 	old, err := h.auth.SignUpSettings(ctx)
 	if err != nil {
@@ -74,8 +74,9 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 	return &shown, err
 }
 
-// FinishSignUp makes an organization, its first project, its owner, the first credit and
-// a session: one batch. The address becomes the user's, so that a link is good once.
+// FinishSignUp creates an organization, its first project, its owner, the sign-up
+// credit and a session in one batch. The batch claims the address for the user, so that
+// a link is valid once.
 func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpCompletion]) (*api.Session, error) {
 	s, err := h.auth.SignUpOpen(ctx)
 	if err != nil {
@@ -112,7 +113,7 @@ func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpComple
 	switch code := api.CodeOf(err); {
 	case err == nil:
 		return &session, nil
-	case code == api.CodeConflict: // the address was claimed meanwhile
+	case code == api.CodeConflict: // the address was claimed concurrently
 		return nil, haveAccount()
 	case code == api.CodeExists:
 		return nil, api.Errorf(api.CodeExists, "organization %s already exists", r.Body.Organization).At("organization").WithHint("choose another name")
@@ -124,7 +125,7 @@ func haveAccount() error {
 	return api.Errorf(api.CodeExists, "you have an account already").At("token").WithHint("sign in; if you have forgotten your password, ask for another")
 }
 
-// validSignUp checks what a person gives.
+// validSignUp checks what a person entered.
 func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.SignUpCompletion) error {
 	var bad []error
 	if !s.TakesAddress(email) {
@@ -138,7 +139,7 @@ func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.Sig
 	return api.Join(bad...)
 }
 
-// signedUp is the commands that make a customer.
+// signedUp returns the commands that create a customer.
 func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api.User, name string, now time.Time) []api.Command {
 	org := api.NewAssignment(api.OrganizationSpec{PriceBook: s.PriceBook, Quota: s.Quota,
 		Billing: api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)})
@@ -160,7 +161,7 @@ func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api
 		Claims: api.PaymentClaim(api.OrganizationID(u.Meta.Organization), p), Data: api.Encode(p)})
 }
 
-// bookCurrency is currencyOf for who has no account yet.
+// bookCurrency is currencyOf for a caller without an account.
 func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (currency string, err error) {
 	q := api.ListQuery{Kind: api.KindPriceBook}
 	if id == "" {

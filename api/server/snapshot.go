@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// snapshotSpec turns the volume's name into its id and validates.
+// snapshotSpec replaces the volume's name with its ID and validates.
 func (h *handlers) snapshotSpec(ctx context.Context, m api.Meta, old *api.Snapshot, s api.SnapshotSpec) (api.SnapshotSpec, error) {
 	if old != nil {
 		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, m, "spec.volume", string(s.Volume)); err == nil {
@@ -22,7 +22,7 @@ func (h *handlers) snapshotSpec(ctx context.Context, m api.Meta, old *api.Snapsh
 	return s, err
 }
 
-// readyVolume is a volume of the project that has content.
+// readyVolume returns a volume of the project whose phase is Ready.
 func (h *handlers) readyVolume(ctx context.Context, m api.Meta, ref string) (api.Volume, error) {
 	v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, m, "spec.volume", ref)
 	if err == nil && v.Status.Phase != api.VolumeReady {

@@ -12,21 +12,21 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// SSHAccess is what the owner of an SSH key may enter through the SSH gateway, by the
-// rights that he has in the API (ExecInInstance).
+// SSHAccess is the access of the owner of an SSH key through the SSH gateway, according
+// to their rights in the API (ExecInInstance).
 type SSHAccess struct {
 	Instance  api.Instance
-	GuestUser string // of its image or app; empty: unknown
+	GuestUser string // from the image or app; empty: unknown
 	User      api.User
 	Key       api.SSHKey
-	Caller    *auth.Identity // who opens a shell through the API, in place of a user with a key
+	Caller    *auth.Identity // the caller of a shell through the API; nil for a user with a key
 
 	grant api.Grant
-	since int64 // a revision from before it was looked at
+	since int64 // a store revision from before the rights were checked
 }
 
 // AdmitSSH returns the access of the owner of one of the keys to an instance. Names are
-// looked for in what each of his grants reaches.
+// resolved within the scope of each of the owner's grants.
 func (s *Server) AdmitSSH(ctx context.Context, keys []api.SSHKeyID, project, instance string) (SSHAccess, error) {
 	refused := error(api.Errorf(api.CodeForbidden, "this SSH key lets nobody in").WithHint("it has expired, was deleted, or its user is disabled"))
 	since := s.opts.Store.Revision()
@@ -51,7 +51,7 @@ func (s *Server) AdmitSSH(ctx context.Context, keys []api.SSHKeyID, project, ins
 	return SSHAccess{}, refused
 }
 
-// sshInstance looks for the instance in what the user's grants reach.
+// sshInstance looks up the instance in the scopes of the user's grants.
 func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance string) (SSHAccess, error) {
 	refused := error(notFound(api.KindInstance, strings.TrimPrefix(project+"/"+instance, "/")))
 	for _, g := range a.User.Spec.Grants {
@@ -83,7 +83,7 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 	return a, refused
 }
 
-// sshFind is the instance as the identity in ctx sees it.
+// sshFind returns the instance if the identity in ctx may see it.
 func (s *Server) sshFind(ctx context.Context, project, instance string) (api.Object, error) {
 	h := &handlers{s}
 	if project != "" {
@@ -100,7 +100,7 @@ func (s *Server) sshFind(ctx context.Context, project, instance string) (api.Obj
 	return o, err
 }
 
-// reachable refuses an instance in which nobody can be now.
+// reachable refuses an instance that nobody can sign in to now.
 func (a SSHAccess) reachable() error {
 	in := a.Instance
 	switch {
@@ -116,7 +116,7 @@ func (a SSHAccess) reachable() error {
 	return nil
 }
 
-// Addresses of the instance in its networks.
+// Addresses returns the instance's addresses in its networks.
 func (a SSHAccess) Addresses() (all []netip.Addr) {
 	for _, p := range a.Instance.Assignment.Ports {
 		for _, text := range []string{p.Address4, p.Address6} {
@@ -128,7 +128,7 @@ func (a SSHAccess) Addresses() (all []netip.Addr) {
 	return all
 }
 
-// guestUser is as whom one signs in to an instance: its image says so, or its app.
+// guestUser returns the user to sign in as, according to the image or the app.
 func (s *Server) guestUser(ctx context.Context, in api.Instance) string {
 	if image, err := stored[api.Image](ctx, s, api.KindImage, string(in.Spec.Image)); err == nil && image.Spec.DefaultUser != "" {
 		return image.Spec.DefaultUser
@@ -136,12 +136,12 @@ func (s *Server) guestUser(ctx context.Context, in api.Instance) string {
 	if in.Spec.App == "" {
 		return ""
 	}
-	app, _ := stored[api.App](ctx, s, api.KindApp, string(in.Spec.App)) // one that is gone says nothing
+	app, _ := stored[api.App](ctx, s, api.KindApp, string(in.Spec.App)) // a deleted app has none
 	return app.Spec.DefaultUser
 }
 
-// WhileSSH is a context that ends when the right to enter does: with the key, the user
-// or his grant, a new password, or the instance.
+// WhileSSH returns a context that is canceled when the access ends: when the key, the
+// user, the grant or the instance is removed, or the password changes.
 func (s *Server) WhileSSH(ctx context.Context, a SSHAccess) (context.Context, context.CancelFunc, error) {
 	id := auth.Identity{ExpiresAt: a.Key.Spec.ExpiresAt}
 	epoch := auth.Credentials(a.User).Epoch
@@ -167,8 +167,8 @@ func hasGrant(u api.User, g api.Grant) bool {
 	return false
 }
 
-// sshGuest is what is kept of an instance that somebody has entered: the host key that
-// it is known by since the present run began, and the last connection.
+// sshGuest is what is stored about an instance that was entered: its host key, trusted
+// since the current run began, and the last connection.
 type sshGuest struct {
 	HostKey string     `json:"hostKey"`
 	Run     *time.Time `json:"run,omitempty"`
@@ -186,11 +186,11 @@ func sshGuestID(in api.Instance) string {
 	return api.KindSSHGuest.Info().IDPrefix + "-" + random
 }
 
-// CheckSSHHostKey trusts the first host key that a run of an instance shows, and
-// refuses another one until its next start: port security lets nobody else have its
-// address, and a guest may make new keys.
+// CheckSSHHostKey trusts the first host key that a run of an instance presents, and
+// refuses another until its next start. This is safe because port security prevents
+// others from using its address, and necessary because a guest may generate new keys.
 func (s *Server) CheckSSHHostKey(ctx context.Context, a SSHAccess, key string) (err error) {
-	const tries = 4 // others note their connections meanwhile
+	const tries = 4 // concurrent connections are recorded too
 	for range tries {
 		if err = s.checkSSHHostKey(ctx, a, key); err == nil || api.CodeOf(err) != api.CodeConflict || domainError(err).Hint != "" {
 			break
@@ -224,8 +224,8 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 	return err
 }
 
-// NoteSSH records in the audit trail that a connection begins (lasted is 0) or has
-// ended, and when the key was used.
+// NoteSSH records in the audit log that a connection begins (lasted is 0) or has ended,
+// and when the key was used.
 func (s *Server) NoteSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
 	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.grant.Role, From: from, Operation: "OpenSSH"}
 	var cmds []api.Command
@@ -240,8 +240,8 @@ func (s *Server) NoteSSH(ctx context.Context, a SSHAccess, from string, lasted t
 	return s.noteEntry(ctx, a.Instance, sshGuestStatus{User: api.UserID(a.User.Meta.ID), From: from}, lasted, note, cmds...)
 }
 
-// noteEntry records who was in an instance last, with a note for the audit trail and
-// other commands.
+// noteEntry records who signed in to an instance last, with a note for the audit log
+// and further commands.
 func (s *Server) noteEntry(ctx context.Context, in api.Instance, last sshGuestStatus, lasted time.Duration, note *api.AuditNote, cmds ...api.Command) error {
 	now, id := s.opts.Now().UTC(), sshGuestID(in)
 	last.At, last.Seconds = now, int64(lasted.Round(time.Second)/time.Second)
@@ -255,7 +255,7 @@ func (s *Server) noteEntry(ctx context.Context, in api.Instance, last sshGuestSt
 	return err
 }
 
-// forgetSSH deletes what is kept of an instance's guest along with it.
+// forgetSSH returns the commands that delete the record of an instance's guest with it.
 func (h *handlers) forgetSSH(ctx context.Context, in api.Instance) ([]api.Command, error) {
 	_, err := h.opts.Store.Get(ctx, api.KindSSHGuest, sshGuestID(in))
 	switch {
@@ -267,7 +267,7 @@ func (h *handlers) forgetSSH(ctx context.Context, in api.Instance) ([]api.Comman
 	return []api.Command{{Op: api.OpDelete, Kind: api.KindSSHGuest, ID: sshGuestID(in), Expect: api.AnyRevision}}, nil
 }
 
-// stored is an object of the store's, whoever asks.
+// stored returns an object of the store, without checking the caller's rights.
 func stored[T any](ctx context.Context, s *Server, kind api.Kind, id string) (T, error) {
 	var none T
 	o, err := s.opts.Store.Get(ctx, kind, id)

@@ -9,10 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
-// running is where an instance is that runs.
+// running is the assignment of a running instance.
 var running = api.InstanceAssignment{Node: "node-1", Ports: []api.InstancePort{{Network: "net-1", Address4: "10.64.0.5"}}}
 
-// entered is a member with a key, and an instance that runs.
+// entered returns a member with a key, and a running instance.
 func entered(t *testing.T, p *people) (person, api.SSHKey, api.Instance) {
 	t.Helper()
 	ann := p.member(t, "ann@example.com")
@@ -28,21 +28,22 @@ func (p *people) admit(key api.SSHKey, project, instance string) (server.SSHAcce
 	return p.Server.AdmitSSH(p.t.Context(), []api.SSHKeyID{api.SSHKeyID(key.Meta.ID)}, project, instance)
 }
 
-// A key lets its owner into what he may run programs in, and nobody else, by name and
-// by ID; not after it has expired, and not its user once he is disabled.
+// TestWhoIsAdmittedBySSH checks that exactly the owner of a key gets access to the
+// instances in which they may run programs, by name and by ID, until the key expires or
+// the user is disabled.
 func TestWhoIsAdmittedBySSH(t *testing.T) {
 	p := newPeople(t)
 	ann, key, in := entered(t, p)
 	for _, at := range [][2]string{{"web", "demo"}, {p.web, in.Meta.ID}, {"", in.Meta.ID}, {"", "demo"}} {
 		a, err := p.admit(key, at[0], at[1])
 		if err != nil || a.Instance.Meta.ID != in.Meta.ID || a.User.Meta.ID != ann.id {
-			t.Errorf("admit to %s/%s: %+v, %v", at[0], at[1], a.Instance.Meta, err)
+			t.Errorf("admit to %s/%s: instance %+v, error %v; want %s for user %s", at[0], at[1], a.Instance.Meta, err, in.Meta.ID, ann.id)
 		}
 	}
 	refused := func(what string, key api.SSHKey, project, instance string, code api.Code) {
 		t.Helper()
 		if _, err := p.admit(key, project, instance); api.CodeOf(err) != code {
-			t.Errorf("%s: %v, want %s", what, err, code)
+			t.Errorf("%s: error %v, want %s", what, err, code)
 		}
 	}
 	refused("another project", key, "lab", "demo", api.CodeNotFound)
@@ -59,7 +60,7 @@ func TestWhoIsAdmittedBySSH(t *testing.T) {
 	refused("somebody of another organization", keyOf("bob@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.other}), "web", "demo", api.CodeNotFound)
 	refused("his ID", keyOf("eve@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.other}), "", in.Meta.ID, api.CodeNotFound)
 	if _, err := p.admit(keyOf("admin@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.acme}), "web", "demo"); err != nil {
-		t.Errorf("an admin of the organization: %v", err)
+		t.Errorf("admit an admin of the organization: %v", err)
 	}
 	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceStopped})
 	refused("while it is stopped", key, "web", "demo", api.CodeState)
@@ -71,7 +72,7 @@ func TestWhoIsAdmittedBySSH(t *testing.T) {
 	short, err := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", end)
 	wanted(t, "a key for an hour", err, "")
 	if _, err := p.admit(short, "web", "demo"); err != nil {
-		t.Errorf("within the hour: %v", err)
+		t.Errorf("admit with a key that has not expired: %v", err)
 	}
 	p.now = p.now.Add(time.Hour)
 	refused("after the hour", short, "web", "demo", api.CodeForbidden)
@@ -91,7 +92,8 @@ func TestWhoIsAdmittedBySSH(t *testing.T) {
 	refused("of a user who is disabled", key, "web", "demo", api.CodeForbidden)
 }
 
-// What was entered ends with the key, with the user, and with the instance.
+// TestSSHEndsWithTheRight checks that a connection ends with the key, with the user,
+// and with the instance.
 func TestSSHEndsWithTheRight(t *testing.T) {
 	for what, end := range map[string]func(p *people, ann person, key api.SSHKey, in api.Instance) *api.Error{
 		"the key": func(p *people, ann person, key api.SSHKey, _ api.Instance) *api.Error {
@@ -129,23 +131,23 @@ func TestSSHEndsWithTheRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer cancel()
-			if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and what is kept of the guest
+			if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and the record of the guest
 				t.Fatal(err)
 			}
 			if ctx.Err() != nil {
-				t.Fatal("it ended before anything did")
+				t.Fatal("the context ended before the right did")
 			}
 			wanted(t, "end it", end(p, ann, key, in), "")
 			<-ctx.Done()
 			if limit.Err() != nil {
-				t.Error("it did not end")
+				t.Error("the context did not end within the time limit, want it to end with the right")
 			}
 		})
 	}
 }
 
-// The first host key of a run is trusted, and no other; who was there is in the audit
-// trail; nothing of it stays behind the instance.
+// TestSSHHostKeyAndTrail checks that only the first host key of a run is trusted, that
+// connections are in the audit log, and that all records are deleted with the instance.
 func TestSSHHostKeyAndTrail(t *testing.T) {
 	p := newPeople(t)
 	_, key, in := entered(t, p)
@@ -156,7 +158,7 @@ func TestSSHHostKeyAndTrail(t *testing.T) {
 	check := func(what, hostKey string, code api.Code) {
 		t.Helper()
 		if err := p.Server.CheckSSHHostKey(t.Context(), a, hostKey); err != nil && api.CodeOf(err) != code || (err == nil) != (code == "") {
-			t.Errorf("%s: %v, want %q", what, err, code)
+			t.Errorf("%s: error %v, want %q", what, err, code)
 		}
 	}
 	for _, lasted := range []time.Duration{0, time.Minute} {
@@ -182,17 +184,17 @@ func TestSSHHostKeyAndTrail(t *testing.T) {
 		}
 	}
 	if len(ops) != 2 || ops[0] != "OpenSSH" || ops[1] != "CloseSSH" {
-		t.Errorf("the trail has %q, want the beginning and the end", ops)
+		t.Errorf("audit log has %q, want OpenSSH and CloseSSH", ops)
 	}
 	_, bad := ask[api.Instance](p, p.Token, "DELETE", "/v1/instances/"+in.Meta.ID, nil)
 	wanted(t, "delete", bad, "")
 	left, err := p.Store.List(t.Context(), api.ListQuery{Kind: api.KindSSHGuest, Limit: 10})
 	if err != nil || len(left.Items) != 0 {
-		t.Errorf("what is left: %v, %v", left.Items, err)
+		t.Errorf("records of the guest after its deletion = %v, error %v; want none", left.Items, err)
 	}
 }
 
-// An instance says how to sign in to it.
+// TestConnection checks that an instance reports how to sign in to it.
 func TestConnection(t *testing.T) {
 	p := newPeople(t, func(o *server.Options) {
 		o.SSHGateway = func(context.Context) (api.SSHGateway, error) {
@@ -207,6 +209,6 @@ func TestConnection(t *testing.T) {
 	c, err := ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/"+in.Meta.ID+"/connection", nil)
 	wanted(t, "connection", err, "")
 	if c.User != "debian" || c.Target != "web/demo" || c.Gateway == nil || c.Gateway.Port != 2222 || !c.WithoutKey || len(c.Addresses) != 0 {
-		t.Errorf("the connection is %+v", c)
+		t.Errorf("connection = %+v, want debian at web/demo through the gateway", c)
 	}
 }

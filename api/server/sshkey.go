@@ -13,14 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// minRSABits of an SSH key: NIST SP 800-131A disallows fewer.
+// minRSABits is the least length of an RSA key: NIST SP 800-131A disallows shorter
+// ones.
 const minRSABits = 2048
 
-// sshKeyTypes are those that are taken; DSA and certificates are not.
+// sshKeyTypes are the accepted types; DSA and certificates are not.
 var sshKeyTypes = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA,
 	ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256}
 
-// parseSSHKey reads a line of a .pub file.
+// parseSSHKey parses a line of a .pub file.
 func parseSSHKey(field, line string) (ssh.PublicKey, string, error) {
 	bad := func(format string, args ...any) error {
 		return api.Errorf(api.CodeInvalid, format, args...).At(field).WithHint("one line of ~/.ssh/id_ed25519.pub")
@@ -46,12 +47,12 @@ func parseSSHKey(field, line string) (ssh.PublicKey, string, error) {
 	return key, comment, nil
 }
 
-// keyLine is a key as authorized_keys has it, without a line break.
+// keyLine formats a key as in authorized_keys, without a line break.
 func keyLine(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// sshKeySpec checks a new key of the user's, and fills in what the key says.
+// sshKeySpec checks a new key of the user, and fills in what the key itself contains.
 func (h *handlers) sshKeySpec(u api.User, s api.SSHKeySpec) (api.SSHKeySpec, error) {
 	if err := api.ValidateSSHKey(s, h.opts.Now()); err != nil {
 		return s, err
@@ -64,12 +65,13 @@ func (h *handlers) sshKeySpec(u api.User, s api.SSHKeySpec) (api.SSHKeySpec, err
 	return s, nil
 }
 
-// sshKeysOf a user. They lie in the user's id, of which the store has an index.
+// sshKeysOf returns the keys of a user. The store keeps the user's ID as their project,
+// for which it has an index.
 func (h *handlers) sshKeysOf(ctx context.Context, user api.UserID) ([]api.SSHKey, error) {
 	return all[api.SSHKey](ctx, h, api.ListQuery{Kind: api.KindSSHKey, Project: string(user)})
 }
 
-// CreateSSHKey keeps a public key of the caller's.
+// CreateSSHKey stores a public key of the caller.
 func (h *handlers) CreateSSHKey(ctx context.Context, r in[api.CreateSSHKeyParams, api.SSHKey]) (*api.SSHKey, error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
@@ -106,7 +108,7 @@ func (h *handlers) CreateSSHKey(ctx context.Context, r in[api.CreateSSHKeyParams
 	return &k, err
 }
 
-// ListSSHKeys pages through the caller's own.
+// ListSSHKeys pages through the caller's own keys.
 func (h *handlers) ListSSHKeys(ctx context.Context, r in[listParams[inCluster], none]) (*page[api.SSHKey], error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
@@ -118,7 +120,7 @@ func (h *handlers) ListSSHKeys(ctx context.Context, r in[listParams[inCluster], 
 	return &p, err
 }
 
-// ownSSHKey is one of the caller's, by id or name.
+// ownSSHKey returns one of the caller's keys, by ID or name.
 func (h *handlers) ownSSHKey(ctx context.Context, ref string) (api.SSHKey, error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
@@ -136,14 +138,14 @@ func (h *handlers) ownSSHKey(ctx context.Context, ref string) (api.SSHKey, error
 	return api.SSHKey{}, notFound(api.KindSSHKey, ref)
 }
 
-// GetSSHKey answers one of the caller's.
+// GetSSHKey returns one of the caller's keys.
 func (h *handlers) GetSSHKey(ctx context.Context, r in[none, none]) (*api.SSHKey, error) {
 	k, err := h.ownSSHKey(ctx, r.ID)
 	k.Meta.Project = ""
 	return &k, err
 }
 
-// DeleteSSHKey deletes one of the caller's.
+// DeleteSSHKey deletes one of the caller's keys.
 func (h *handlers) DeleteSSHKey(ctx context.Context, r in[none, none]) (*api.SSHKey, error) {
 	k, err := h.ownSSHKey(ctx, r.ID)
 	if err != nil {
@@ -153,9 +155,9 @@ func (h *handlers) DeleteSSHKey(ctx context.Context, r in[none, none]) (*api.SSH
 	return &k, err
 }
 
-// authorizedKeys turns names and ids of the caller's SSH keys into the lines that they
-// stand for, and parses the others: each is a line of authorized_keys. Lines of an
-// instance that is there already stay as they are.
+// authorizedKeys replaces names and IDs of the caller's SSH keys with their lines, and
+// parses the others, which must be lines of authorized_keys. Lines that the instance
+// already has are kept.
 func (h *handlers) authorizedKeys(ctx context.Context, asked, had []string) ([]string, error) {
 	var mine []api.SSHKey
 	var bad []error
@@ -187,8 +189,8 @@ func (h *handlers) authorizedKeys(ctx context.Context, asked, had []string) ([]s
 	return out, nil
 }
 
-// sshKeyNamed is the line of a key of the caller's. mine are read when they are first
-// needed.
+// sshKeyNamed returns the line of one of the caller's keys. mine is filled on the first
+// call that needs it.
 func (h *handlers) sshKeyNamed(ctx context.Context, field, ref string, mine *[]api.SSHKey) (string, error) {
 	user := who(ctx).User
 	if user == "" {
@@ -213,7 +215,7 @@ func (h *handlers) sshKeyNamed(ctx context.Context, field, ref string, mine *[]a
 		WithHint("one line of ~/.ssh/id_ed25519.pub, or the name of one of your SSH keys")
 }
 
-// expired reports whether a key is not to be used any more.
+// expired reports whether a key has expired.
 func expired(k api.SSHKey, now time.Time) bool {
 	return k.Spec.ExpiresAt != nil && !now.Before(*k.Spec.ExpiresAt)
 }

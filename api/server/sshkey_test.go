@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// sshKeyLine is a public key as a .pub file has it.
+// sshKeyLine formats a public key as in a .pub file.
 func sshKeyLine(t *testing.T, public any) string {
 	t.Helper()
 	k, err := ssh.NewPublicKey(public)
@@ -37,7 +37,7 @@ func sshKeyOf(name, line string) api.SSHKey {
 	return api.SSHKey{Kind: api.KindSSHKey, Meta: api.Meta{Name: name}, Spec: api.SSHKeySpec{PublicKey: line}}
 }
 
-// person is a member of project web who has logged in.
+// person is a member of project web who has signed in.
 type person struct{ id, token string }
 
 func (p *people) member(t *testing.T, email string) person {
@@ -48,8 +48,8 @@ func (p *people) member(t *testing.T, email string) person {
 	return person{u.Meta.ID, s.Token}
 }
 
-// A user's keys are his: nobody else sees, uses or deletes them, the operator neither,
-// and they go with him.
+// TestSSHKeysAreTheirUsers checks that nobody else sees, uses or deletes a user's keys,
+// not even an operator, and that they are deleted with the user.
 func TestSSHKeysAreTheirUsers(t *testing.T) {
 	p := newPeople(t)
 	ann, bob := p.member(t, "ann@example.com"), p.member(t, "bob@example.com")
@@ -58,7 +58,7 @@ func TestSSHKeysAreTheirUsers(t *testing.T) {
 	wanted(t, "create", err, "")
 	key, _, _, _, _ := ssh.ParseAuthorizedKey([]byte(line))
 	if made.Spec.Fingerprint != ssh.FingerprintSHA256(key) || made.Spec.Type != "ssh-ed25519" || made.Spec.PublicKey != line || made.Meta.Project != "" || string(made.Spec.User) != ann.id {
-		t.Errorf("the key that was made is %+v", made)
+		t.Errorf("new key = %+v, want fingerprint, type and line filled in", made)
 	}
 	_, err = ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", sshKeyOf("again", line))
 	wanted(t, "the same key again", err, api.CodeExists)
@@ -70,7 +70,7 @@ func TestSSHKeysAreTheirUsers(t *testing.T) {
 		for _, method := range []string{"GET", "DELETE"} {
 			_, err := ask[api.SSHKey](p, token, method, "/v1/ssh-keys/"+made.Meta.ID, nil)
 			if err == nil || err.Code != api.CodeNotFound && err.Code != api.CodeState {
-				t.Errorf("%s: %s of ann's key is answered with %v, want not found, or that it is no user", who, method, err)
+				t.Errorf("%s: %s of ann's key: error %v, want %s, or %s for a caller that is not a user", who, method, err, api.CodeNotFound, api.CodeState)
 			}
 		}
 	}
@@ -80,27 +80,28 @@ func TestSSHKeysAreTheirUsers(t *testing.T) {
 		return all.Items
 	}
 	if got := of(ann.token); len(got) != 1 || got[0].Meta.ID != made.Meta.ID {
-		t.Errorf("ann's keys are %+v, want her one", got)
+		t.Errorf("ann's keys = %+v, want only %s", got, made.Meta.ID)
 	}
 	got, err := ask[api.SSHKey](p, ann.token, "GET", "/v1/ssh-keys/laptop", nil)
 	wanted(t, "get by name", err, "")
 	if got.Meta.ID != made.Meta.ID {
-		t.Errorf("laptop of ann is %s, want %s", got.Meta.ID, made.Meta.ID)
+		t.Errorf("key laptop of ann = %s, want %s", got.Meta.ID, made.Meta.ID)
 	}
 	_, err = ask[api.SSHKey](p, ann.token, "DELETE", "/v1/ssh-keys/laptop", nil)
 	wanted(t, "delete", err, "")
 	if got := of(bob.token); len(got) != 1 {
-		t.Errorf("bob's keys are %+v, want his one", got)
+		t.Errorf("bob's keys = %+v, want one", got)
 	}
 	_, err = ask[api.User](p, p.Token, "DELETE", "/v1/users/"+bob.id, nil)
 	wanted(t, "delete bob", err, "")
 	left, storeErr := p.Store.List(t.Context(), api.ListQuery{Kind: api.KindSSHKey, Limit: 10})
 	if storeErr != nil || len(left.Items) != 0 {
-		t.Errorf("keys that are left: %v, %v", left.Items, storeErr)
+		t.Errorf("keys after their users were deleted = %v, error %v; want none", left.Items, storeErr)
 	}
 }
 
-// Good keys of every type are taken, and bad ones are refused at their field.
+// TestSSHKeyForms checks that valid keys of every type are accepted, and that invalid
+// ones are refused at their field.
 func TestSSHKeyForms(t *testing.T) {
 	p := newPeople(t)
 	ann := p.member(t, "ann@example.com")
@@ -115,7 +116,7 @@ func TestSSHKeyForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// OpenSSH's PROTOCOL.u2f: a type, a key and an application.
+	// The format is a type, a key and an application (OpenSSH's PROTOCOL.u2f).
 	public, _, _ := ed25519.GenerateKey(nil)
 	sk := ssh.Marshal(struct{ Type, Key, Application string }{ssh.KeyAlgoSKED25519, string(public), "ssh:"})
 	token, err := ssh.ParsePublicKey(sk)
@@ -134,7 +135,7 @@ func TestSSHKeyForms(t *testing.T) {
 	} {
 		_, err := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", sshKeyOf("bad", line))
 		if err == nil || err.Code != api.CodeInvalid || err.Field != "spec.publicKey" {
-			t.Errorf("%s is answered with %v, want a fault of spec.publicKey", what, err)
+			t.Errorf("%s: error %v, want one at spec.publicKey", what, err)
 		}
 	}
 	past := sshKeyOf("past", good)
@@ -150,7 +151,8 @@ func TestSSHKeyForms(t *testing.T) {
 	wanted(t, "an API key's", bad, api.CodeState)
 }
 
-// An instance takes keys by name and as text; others' names are no names.
+// TestInstanceTakesSSHKeysByName checks that an instance accepts keys by name and as
+// text, but no names of other users' keys.
 func TestInstanceTakesSSHKeysByName(t *testing.T) {
 	p := newPeople(t)
 	ann := p.member(t, "ann@example.com")
@@ -161,7 +163,7 @@ func TestInstanceTakesSSHKeysByName(t *testing.T) {
 	made, err := ask[api.Instance](p, ann.token, "POST", "/v1/instances", in)
 	wanted(t, "create", err, "")
 	if want := []string{line + " laptop", other + " bob"}; strings.Join(made.Spec.SSHKeys, "\n") != strings.Join(want, "\n") {
-		t.Errorf("its keys are %q, want %q", made.Spec.SSHKeys, want)
+		t.Errorf("keys of the instance = %q, want %q", made.Spec.SSHKeys, want)
 	}
 	in.Meta.Revision = made.Meta.Revision
 	_, err = ask[api.Instance](p, ann.token, "PUT", "/v1/instances/web", in)
@@ -171,7 +173,7 @@ func TestInstanceTakesSSHKeysByName(t *testing.T) {
 		in.Spec.SSHKeys = []string{key}
 		_, err := ask[api.Instance](p, ann.token, "POST", "/v1/instances", in)
 		if err == nil || err.Code != api.CodeInvalid || err.Field != "spec.sshKeys[0]" {
-			t.Errorf("%s is answered with %v, want a fault of spec.sshKeys[0]", what, err)
+			t.Errorf("%s: error %v, want one at spec.sshKeys[0]", what, err)
 		}
 	}
 	in.Spec.SSHKeys = []string{"laptop"}

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// A stale read is asked for by a header, and of reads only.
+// TestStaleReads checks that the header requests a stale read, and only for reads.
 func TestStaleReads(t *testing.T) {
 	type key struct{}
 	seen := map[string]bool{}
@@ -34,7 +34,7 @@ func TestStaleReads(t *testing.T) {
 		r.Header.Set("Basalt-Consistency", c.header)
 		srv.ServeHTTP(httptest.NewRecorder(), r)
 		if !seen[c.want] || len(seen) != 1 {
-			t.Errorf("%s with %q: %v", c.method, c.header, seen)
+			t.Errorf("%s with header %q: reads were stale %v, want %v", c.method, c.header, seen, c.want)
 		}
 	}
 }

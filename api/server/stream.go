@@ -6,8 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// whileHolds is a context that ends when the caller's key or session does, for
-// what lasts. since is a revision from before it was found good.
+// whileHolds returns a context for a long-running operation that is canceled when the
+// caller's key or session ends. since is a store revision from before the key was
+// checked.
 func (s *Server) whileHolds(ctx context.Context, id auth.Identity, since int64) (context.Context, context.CancelFunc, error) {
 	ctx, cancel := s.untilExpiry(ctx, id)
 	events, err := s.opts.Store.Watch(ctx, since)
@@ -16,7 +17,7 @@ func (s *Server) whileHolds(ctx context.Context, id auth.Identity, since int64) 
 		return nil, nil, err
 	}
 	go func() {
-		defer cancel() // also when the store ends the watch: better no stream than one that nobody ends
+		defer cancel() // also when the store ends the watch: without it, the stream could not be ended in time
 		for e := range events {
 			if id.Ended(e) {
 				return
@@ -26,7 +27,7 @@ func (s *Server) whileHolds(ctx context.Context, id auth.Identity, since int64) 
 	return ctx, cancel, nil
 }
 
-// untilExpiry is a context that ends when the caller's key or session is over.
+// untilExpiry returns a context that ends when the caller's key or session expires.
 func (s *Server) untilExpiry(ctx context.Context, id auth.Identity) (context.Context, context.CancelFunc) {
 	if id.ExpiresAt == nil {
 		return context.WithCancel(ctx)

@@ -21,9 +21,9 @@ func (p *people) asked(token, address string) *api.Error {
 	return p.from(r, address)
 }
 
-// Wrong tokens, however many, keep no good one of the same address out: neither
-// somebody else's nor the one that they are tried for. Who sends them is told to
-// slow down.
+// TestWrongTokensKeepNoGoodOneOut checks that any number of wrong tokens does not block
+// a valid one from the same address, neither another user's nor the one they were
+// guesses for. Only their sender is rate-limited.
 func TestWrongTokensKeepNoGoodOneOut(t *testing.T) {
 	p := newPeople(t)
 	good := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -40,7 +40,7 @@ func TestWrongTokensKeepNoGoodOneOut(t *testing.T) {
 		for i := range each {
 			e := p.asked(token(i), address)
 			if e == nil {
-				t.Fatalf("%s: token %d was good", name, i)
+				t.Fatalf("%s: wrong token %d was accepted", name, i)
 			}
 			answers[e.Code]++
 			if i%100 == 0 {
@@ -48,11 +48,12 @@ func TestWrongTokensKeepNoGoodOneOut(t *testing.T) {
 			}
 		}
 	}
-	// An address is told what is wrong 100 times, and so is who tries one credential.
+	// Each address gets 100 answers about wrong tokens, and so do guesses of one
+	// credential.
 	if answers[api.CodeUnauthenticated] != 100 || answers[api.CodeRateLimited] != 4*each-100 {
-		t.Errorf("answers to %d wrong tokens: %v, want 100 times %s", 4*each, answers, api.CodeUnauthenticated)
+		t.Errorf("codes for %d wrong tokens = %v, want 100 times %s and else %s", 4*each, answers, api.CodeUnauthenticated, api.CodeRateLimited)
 	}
-	// Links are looked at before they are refused, too.
+	// Valid login links are accepted despite wrong ones, too.
 	u, e := ask[api.User](p, p.Token, "POST", "/v1/users", api.User{Meta: api.Meta{Name: "ann@x.org", Organization: "acme"},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: "acme"}}}})
 	wanted(t, "make a user", e, "")
@@ -63,8 +64,8 @@ func TestWrongTokensKeepNoGoodOneOut(t *testing.T) {
 	wanted(t, "the good link", p.from(httptest.NewRequest("POST", "/v1/password/link", body(u.Link.Token)), address), "")
 }
 
-// Wrong passwords for many accounts keep nobody who is behind the same address
-// from logging in, also who never has from there.
+// TestSprayedPasswordsKeepNobodyOut checks that wrong passwords for many accounts do
+// not block other users of the same address, not even on their first login from it.
 func TestSprayedPasswordsKeepNobodyOut(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -81,7 +82,8 @@ func TestSprayedPasswordsKeepNobodyOut(t *testing.T) {
 	wanted(t, "a good one", login("ann@x.org", horse), "")
 }
 
-// A crowd of accounts and addresses does not share a count with anybody.
+// TestCrowdsShareNothing checks that counters of many accounts and addresses are
+// separate from each other.
 func TestCrowdsShareNothing(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -90,7 +92,7 @@ func TestCrowdsShareNothing(t *testing.T) {
 		address := fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>8, i&255)
 		wanted(t, "a wrong token", p.asked("nonsense", address), api.CodeUnauthenticated)
 		if e := p.fromAs(address, fmt.Sprintf("u%d@x.org", i)); e == nil || e.Code != api.CodeUnauthenticated {
-			t.Fatalf("wrong password %d: %v", i, e)
+			t.Fatalf("login with wrong password %d: error %v, want %s", i, e, api.CodeUnauthenticated)
 		}
 	}
 	r := httptest.NewRequest("POST", "/v1/login", strings.NewReader(`{"email":"ann@x.org","password":"`+horse+`"}`))
@@ -98,7 +100,7 @@ func TestCrowdsShareNothing(t *testing.T) {
 	wanted(t, "a good key", p.asked(good, "203.0.113.1:1"), "")
 }
 
-// Whom a request comes from is what trusted proxies say, and nobody else.
+// TestTrustedProxies checks that only trusted proxies can set the client's address.
 func TestTrustedProxies(t *testing.T) {
 	w := newWorld(t)
 	token := w.scoped(t, "office", func(s *api.APIKeySpec) { s.Networks = []string{"192.0.2.0/24"} })

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TraceNetwork returns where a packet goes.
+// TraceNetwork returns the path of a packet.
 func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams, none]) (*api.NetworkTrace, error) {
 	if h.opts.Tracer == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "networks are not available: basaltd runs without --network ovn")
@@ -31,7 +31,7 @@ func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams
 	if who(ctx).Role == api.RoleOperator {
 		q.Project = ""
 	} else {
-		// What others have must not be learnt from the way past it.
+		// The path through networks of other projects must not be revealed.
 		for _, p := range []api.ProjectID{from, to, api.ProjectID(who(ctx).Project)} {
 			if q.Project == "" {
 				q.Project = p
@@ -48,7 +48,8 @@ func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams
 	return &t, err
 }
 
-// traceEnd is an address, or an instance that the caller sees and its project.
+// traceEnd parses an address, or returns an instance that the caller may see, and its
+// project.
 func (h *handlers) traceEnd(ctx context.Context, ref, project string) (api.TraceEnd, api.ProjectID, error) {
 	if a, err := netip.ParseAddr(ref); err == nil {
 		return api.TraceEnd{Address: a.Unmap().WithZone("")}, "", nil

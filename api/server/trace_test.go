@@ -17,7 +17,8 @@ func (t *tracer) Trace(_ context.Context, q api.TraceQuestion) (api.NetworkTrace
 	return api.NetworkTrace{Passes: true, Lines: []string{"it goes"}}, nil
 }
 
-// A tenant asks about its own network only; an operator about everybody's.
+// TestTraceNetwork checks that a project's key traces in its own networks only, and an
+// operator's in all.
 func TestTraceNetwork(t *testing.T) {
 	tr := &tracer{}
 	w := worldOf(t, servertest.StartWith(t, func(o *server.Options) { o.Tracer = tr }))
@@ -28,13 +29,13 @@ func TestTraceNetwork(t *testing.T) {
 	want := api.TraceQuestion{Project: api.ProjectID(w.web), From: api.TraceEnd{Instance: api.InstanceID(one.Meta.ID)},
 		To: api.TraceEnd{Address: netip.MustParseAddr("198.51.100.1")}, Packet: "tcp/443"}
 	if err != nil || !got.Passes || len(got.Lines) != 1 || tr.asked != want {
-		t.Errorf("%+v, %v, asked %+v", got, err, tr.asked)
+		t.Errorf("trace = %+v, error %v, query %+v; want query %+v", got, err, tr.asked, want)
 	}
 	if _, err := w.op.TraceNetwork(t.Context(), one.Meta.ID, "10.0.0.1", "icmp", ""); err != nil || tr.asked.Project != "" {
-		t.Errorf("%v, asked %+v", err, tr.asked)
+		t.Errorf("trace by an operator: error %v, query %+v; want no project", err, tr.asked)
 	}
 	if _, err := admin.TraceNetwork(t.Context(), "10.0.0.1", "one", "icmp", "web"); err != nil || tr.asked.Project != api.ProjectID(w.web) {
-		t.Errorf("%v, asked %+v", err, tr.asked)
+		t.Errorf("trace by an admin in project web: error %v, query %+v; want that project", err, tr.asked)
 	}
 	_, err = stranger.TraceNetwork(t.Context(), one.Meta.ID, "10.0.0.1", "icmp", "")
 	wantErr(t, err, api.CodeInvalid, "from")

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// StrictTransport tells browsers that came over TLS to come only so for a year.
+// StrictTransport tells browsers that connect over TLS to use only TLS for a year.
 func StrictTransport(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil {
@@ -19,8 +19,8 @@ func StrictTransport(next http.Handler) http.Handler {
 	})
 }
 
-// sentBody is a request's body: what is wrong with it is its sender's, and no
-// error of the server's.
+// sentBody wraps a request's body, so that an error while reading it is reported as the
+// client's error, not the server's.
 type sentBody struct{ io.ReadCloser }
 
 // Read implements io.Reader.

@@ -18,15 +18,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// What is wrong with a body is said as the sender's mistake: 400, and no number of
-// an internal error.
+// TestMalformedBodies checks that an invalid body is reported as the client's error,
+// with status 400 and without an incident number.
 func TestMalformedBodies(t *testing.T) {
 	w := newWorld(t)
 	image := must(t, ret(client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "sent"}, Spec: api.ImageSpec{Format: "raw"}}))).v
 	const create, content = "POST /v1/organizations", "PUT /v1/images/%s/content"
 	chunked := func(body string) string { return "Transfer-Encoding: chunked\r\n\r\n" + body }
 	whole := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
-	const cut = true // the sender ends its half of the connection
+	const cut = true // the client closes its half of the connection
 	for name, c := range map[string]struct {
 		to, rest string
 		want     int
@@ -56,14 +56,14 @@ func TestMalformedBodies(t *testing.T) {
 			kind = "application/octet-stream"
 		}
 		_, _ = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nConnection: close\r\n%s", c.to, w.Token, kind, c.rest)
-		// Only where it belongs to the case: net/http takes who has ended its half
-		// after a whole request for gone, and cancels what was asked for.
+		// Only in cases that need it: if the client closes its half after a whole
+		// request, net/http assumes that it has disconnected and cancels the request.
 		if c.cut {
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: read the response: %v", name, err)
 			continue
 		}
 		said, _ := io.ReadAll(resp.Body)
@@ -84,7 +84,7 @@ func TestStrictTransport(t *testing.T) {
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)
 			if got := rec.Header().Get("Strict-Transport-Security") != ""; got != (over != nil) {
-				t.Errorf("%s, TLS %v: Strict-Transport-Security %v", path, over != nil, got)
+				t.Errorf("%s, TLS %v: has Strict-Transport-Security = %v, want %v", path, over != nil, got, over != nil)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// meanwhile is a Billing that finds nothing to invoice, and use comes in while it
-// looks, as often as it says; what there is then, it finds.
+// meanwhile is a Billing that reports nothing to invoice while usage is recorded
+// concurrently, the given number of times; later it reports that usage.
 type meanwhile struct {
 	servertest.Bill
 	store server.Store
@@ -31,9 +31,10 @@ func (b *meanwhile) Uninvoiced(ctx context.Context, org api.OrganizationID, now 
 	return u, err
 }
 
-// Use that comes in between the look at what was not invoiced and the change that
-// would lose it is not lost: neither by a deletion, nor by taking the terms off, nor
-// by moving their beginning past it; however the organization pays.
+// TestUseBetweenLookAndDeletion checks that usage is not lost if it is recorded between
+// the check for uninvoiced usage and a change that would lose it: deleting the
+// organization, removing its billing terms, or moving their beginning past the usage,
+// in both billing modes.
 func TestUseBetweenLookAndDeletion(t *testing.T) {
 	for _, mode := range []api.BillingMode{api.BillingInvoice, api.BillingPrepaid} {
 		for name, change := range map[string]func(*world, api.Organization) error{
@@ -61,13 +62,13 @@ func TestUseBetweenLookAndDeletion(t *testing.T) {
 						t.Fatal(err)
 					}
 					if err = change(w, o); times == 0 && err != nil {
-						t.Errorf("it has used nothing: %v", err)
+						t.Errorf("change an organization without usage: %v", err)
 					}
 					if times > 0 {
 						wantErr(t, err, api.CodeInUse, "spec.billing")
 					}
 					if books.looks != times+1 {
-						t.Errorf("looked %d times, want %d", books.looks, times+1)
+						t.Errorf("usage was checked %d times, want %d", books.looks, times+1)
 					}
 				})
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// Packages keeps the packages of upgrades on this node.
+// Packages stores the packages of upgrades on this node.
 type Packages interface {
-	// Put keeps one if it has the SHA-256 sum. size is -1 when it is not known.
+	// Put stores a package if its SHA-256 sum matches. size is -1 if it is unknown.
 	Put(ctx context.Context, sha256 string, content io.Reader, size int64) error
 }
 
@@ -27,7 +27,7 @@ func (h *handlers) upgradeSpec(_ context.Context, m api.Meta, old *api.Upgrade, 
 	return s, api.ValidateUpgrade(m.Name, s)
 }
 
-// DeleteUpgrade forgets one that leaves no node half-way.
+// DeleteUpgrade deletes an upgrade, unless a node is in the middle of it.
 func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Upgrade, error) {
 	o, err := h.own(ctx, api.KindUpgrade, r.ID)
 	if err != nil {
@@ -41,7 +41,8 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 		return nil, api.Errorf(api.CodeState, "cannot delete the upgrade to %s: it is not finished", old.Spec.Version).
 			WithHint("basalt cluster upgrade --pause, and wait until no node is half-way")
 	}
-	// As it was when it was looked at: the leader may begin a node now.
+	// Only at the revision that was checked, since the leader may start upgrading a
+	// node concurrently.
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpDelete, Kind: api.KindUpgrade, ID: old.Meta.ID, Expect: old.Meta.Revision}}})
 	if err != nil {
@@ -51,8 +52,8 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 	return &gone, err
 }
 
-// PutUpgradePackage keeps a package's bytes on this node, from which the others
-// fetch them.
+// PutUpgradePackage stores a package's bytes on this node, from which the others fetch
+// it.
 func (h *handlers) PutUpgradePackage(ctx context.Context, r in[none, stream]) (*nothing, error) {
 	if h.opts.Packages == nil {
 		return nil, noCluster()

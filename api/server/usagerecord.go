@@ -8,11 +8,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// recordRounds are how many pages of the store one page may take, when filters
-// leave little of each.
+// recordRounds limits the pages of the store that are read for one page, when filters
+// match little.
 const recordRounds = 8
 
-// ListUsageRecords pages through what the caller sees, by time.
+// ListUsageRecords pages through the usage records that the caller may see, ordered by
+// time.
 func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecordsParams, none]) (*page[api.UsageRecord], error) {
 	p := r.Params
 	out := page[api.UsageRecord]{Items: []api.UsageRecord{}, Revision: h.opts.Store.Revision()}
@@ -65,8 +66,8 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecor
 	return &out, nil
 }
 
-// recordsOf are the organizations whose records are looked for, in the order of
-// records; an empty one is all there are, or were.
+// recordsOf returns the organizations whose records are read, in the order of records;
+// an empty one means all, including deleted ones.
 func (h *handlers) recordsOf(ctx context.Context, org string) (out []string, err error) {
 	me := who(ctx)
 	if org != "" || me.Role == api.RoleOperator {

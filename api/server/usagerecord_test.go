@@ -14,14 +14,14 @@ import (
 
 var recordsBegin = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// recordOf is the i-th minute of an instance.
+// recordOf returns the command that records the i-th minute of an instance.
 func recordOf(i int, org, project string) api.Command {
 	end := recordsBegin.Add(time.Duration(i+1) * time.Minute)
 	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012d", i), Organization: org, Project: project,
 		Data: api.Encode(api.UsageRecordSpec{Meter: []api.Meter{api.MeterVCPU, api.MeterMemory}[i%2], Resource: fmt.Sprint("ins-", i%3), Start: end.Add(-time.Minute), End: end, Quantity: 60})}
 }
 
-// minutes are the numbers of all records, page by page.
+// minutes returns the numbers of all records, page by page.
 func minutes(t *testing.T, c client.Collection[api.UsageRecord], q client.Query) (out []int) {
 	t.Helper()
 	for r, err := range c.All(t.Context(), q) {
@@ -33,8 +33,8 @@ func minutes(t *testing.T, c client.Collection[api.UsageRecord], q client.Query)
 	return out
 }
 
-// Everybody sees the records that lie within the role's reach, in the order of
-// their ends, however the pages are cut.
+// TestUsageRecordsOfEveryRole checks that each role sees the records in its scope, in
+// the order of their ends, with every page size.
 func TestUsageRecordsOfEveryRole(t *testing.T) {
 	w := newWorld(t)
 	seller := organization(t, w.op, "seller", api.OrganizationSpec{})
@@ -58,7 +58,7 @@ func TestUsageRecordsOfEveryRole(t *testing.T) {
 		}
 		return out
 	}
-	for i := range 60 { // the last first
+	for i := range 60 { // in descending order
 		n := 59 - i
 		w.Apply(t, recordOf(n, owners[n%len(owners)][0], owners[n%len(owners)][1]))
 	}
@@ -76,30 +76,30 @@ func TestUsageRecordsOfEveryRole(t *testing.T) {
 	} {
 		for _, limit := range []int{0, 1, 7, 20} {
 			if got := minutes(t, client.Of[api.UsageRecord](c.api), client.Query{Limit: limit}); !slices.Equal(got, c.want) {
-				t.Errorf("%s, by %d: %v, want %v", who, limit, got, c.want)
+				t.Errorf("records that %s sees with limit %d = %v, want %v", who, limit, got, c.want)
 			}
 		}
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](reseller), client.Query{Organization: "two", Limit: 3}); !slices.Equal(got, of(two)) {
-		t.Errorf("of a customer: %v", got)
+		t.Errorf("records of a customer, read by its reseller = %v", got)
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Project: "lab"}); !slices.Equal(got, inProject(1)) {
-		t.Errorf("of a project: %v", got)
+		t.Errorf("records of a project = %v", got)
 	}
 	query := api.RecordQuery{Meter: api.MeterVCPU, Resource: "ins-0", From: recordsBegin.Add(6 * time.Minute), To: recordsBegin.Add(43 * time.Minute)}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Records: query}); !slices.Equal(got, []int{6, 12, 18, 24, 30, 36, 42}) {
-		t.Errorf("filtered: %v", got)
+		t.Errorf("records selected by meter, resource and time = %v", got)
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Name: "use-000000000017"}); !slices.Equal(got, []int{17}) {
-		t.Errorf("by its id: %v", got)
+		t.Errorf("record selected by its name = %v, want 17", got)
 	}
 	if r, err := client.Of[api.UsageRecord](w.op).Page(t.Context(), client.Query{Limit: 1}); err != nil || r.Items[0].Meta.Name != r.Items[0].Meta.ID || r.Items[0].Meta.CreatedAt.IsZero() {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("first record = %+v, error %v", r, err)
 	}
 }
 
-// What is another's is not there, whatever the continue says, and nothing but a
-// list reads records.
+// TestForeignUsageRecords checks that records of other organizations are not returned,
+// whatever the continue token, and that only lists read records.
 func TestForeignUsageRecords(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10 {
@@ -124,11 +124,11 @@ func TestForeignUsageRecords(t *testing.T) {
 		} {
 			rec := w.call("GET", "/v1/usage-records"+target, key, "")
 			if rec.Code != code || strings.Contains(rec.Body.String(), "ins-") {
-				t.Errorf("%s asks for %s: %d %s", who, target, rec.Code, rec.Body)
+				t.Errorf("%s lists %s: %d %s, want %d without records", who, target, rec.Code, rec.Body, code)
 			}
 		}
 	}
 	if rec := w.call("GET", "/v1/watch?kind=UsageRecord", w.Token, ""); rec.Code != http.StatusBadRequest {
-		t.Errorf("watched: %d %s", rec.Code, rec.Body)
+		t.Errorf("watch usage records: %d %s, want 400", rec.Code, rec.Body)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// userSpec turns the grants' names into ids and validates. The caller grants no
-// more than it has, and the credentials stay the server's.
+// userSpec replaces the names in grants with IDs and validates. The caller can grant
+// only rights that it has; the credentials are kept.
 func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *api.UserCredentials) (api.UserSpec, error) {
 	if s.Credentials != nil {
 		return s, api.Errorf(api.CodeInvalid, "must be empty: the server generates credentials").At("spec.credentials").WithHint("omit them")
@@ -40,7 +40,7 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 	return s, api.ValidateUser(s)
 }
 
-// grantScope turns a grant's names into ids.
+// grantScope replaces a grant's names with IDs.
 func (h *handlers) grantScope(ctx context.Context, g *api.Grant, field string) error {
 	if g.Organization != "" {
 		o, err := h.find(ctx, api.KindOrganization, g.Organization, "", "")
@@ -62,8 +62,8 @@ func (h *handlers) grantScope(ctx context.Context, g *api.Grant, field string) e
 	return nil
 }
 
-// CreateUser makes one without a password; the answer holds a token that sets
-// it, which is nowhere else, so this takes no Idempotency-Key.
+// CreateUser creates a user without a password. The response contains the token that
+// sets one, which is not stored, so there is no Idempotency-Key.
 func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
 	in := *r.Body
 	in.Meta.Name = api.Login(in.Meta.Name)
@@ -74,7 +74,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "you may not manage users of this organization").At("meta.organization")
 	}
-	in.Spec.Terms = nil // he accepts them himself
+	in.Spec.Terms = nil // only the user can accept terms
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
 	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
@@ -91,14 +91,14 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	return &u, err
 }
 
-// ListUsers pages through what the caller sees.
+// ListUsers pages through the users that the caller may see.
 func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none]) (*page[api.User], error) {
 	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, fields: r.Params.FieldSelector, count: r.Params.Count, organization: r.Params.Organization})
 	return &p, err
 }
 
-// changeUser changes name, labels and spec. Sessions of grants that are gone,
-// and all of a user that is disabled, end with it.
+// changeUser changes name, labels and spec. It ends the sessions of removed grants, and
+// all sessions of a disabled user.
 func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*api.User, error) {
 	to.Meta.Name = api.Login(to.Meta.Name)
 	o, err := update(ctx, h, api.KindUser, ref, to.Meta, func(old api.User) (any, error) {
@@ -112,8 +112,8 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 	return &o, err
 }
 
-// userDeleted deletes a user's sessions and SSH keys, and who it is elsewhere, along
-// with it.
+// userDeleted returns the commands that delete a user's sessions, SSH keys and external
+// identities with the user.
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
 	mine, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, 
 	return with, nil
 }
 
-// ResetUser voids a user's password, for one that was lost or is known to others.
+// ResetUser invalidates a user's password that was lost or disclosed.
 func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*api.PasswordLink, error) {
 	o, err := h.own(ctx, api.KindUser, r.ID)
 	if err != nil {
@@ -156,12 +156,12 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 	return &link, h.auth.Keep(ctx, u, c)
 }
 
-// DeletePasskey deletes one of the caller's.
+// DeletePasskey deletes one of the caller's passkeys.
 func (h *handlers) DeletePasskey(ctx context.Context, r in[none, api.PasskeyDelete]) (*api.Passkey, error) {
 	return h.auth.DeletePasskey(ctx, r.ID, r.Body)
 }
 
-// shownStatus reports whether there is a password or a code, and nothing else of them.
+// shownStatus returns which credentials a user has, and nothing else about them.
 func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := auth.Credentials(u)
 	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", Passkeys: len(c.Passkeys), LastLoginAt: u.Status.LastLoginAt,

@@ -18,7 +18,7 @@ import (
 
 const horse = "correct horse battery"
 
-// people is a world with a clock, and a count of derivations.
+// people is a world with a clock and a count of password derivations.
 type people struct {
 	*world
 	now    time.Time
@@ -37,7 +37,7 @@ func newPeople(t *testing.T, change ...func(*server.Options)) *people {
 	return p
 }
 
-// ask sends one request and reads its answer, or its error.
+// ask sends a request and decodes the response, or its error.
 func ask[T any](p *people, key, method, path string, in any) (T, *api.Error) {
 	p.t.Helper()
 	body, err := json.Marshal(in)
@@ -49,7 +49,7 @@ func ask[T any](p *people, key, method, path string, in any) (T, *api.Error) {
 	if rec.Code >= 300 {
 		var e api.Problem
 		if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil {
-			p.t.Fatalf("%s %s: %d %s", method, path, rec.Code, rec.Body)
+			p.t.Fatalf("%s %s: %d %s, want a problem document", method, path, rec.Code, rec.Body)
 		}
 		return out, e.AsError()
 	}
@@ -73,11 +73,11 @@ func (p *people) whoami(token string) *api.Error {
 func wanted(t *testing.T, what string, e *api.Error, code api.Code) {
 	t.Helper()
 	if e == nil && code != "" || e != nil && e.Code != code {
-		t.Fatalf("%s: %v, want %q", what, e, code)
+		t.Fatalf("%s: error %v, want %q", what, e, code)
 	}
 }
 
-// user makes one with a password.
+// user creates a user with a password.
 func (p *people) user(email, organization string, grants ...api.Grant) api.User {
 	p.t.Helper()
 	u, err := ask[api.User](p, p.Token, "POST", "/v1/users", api.User{Meta: api.Meta{Name: email, Organization: organization}, Spec: api.UserSpec{Grants: grants}})
@@ -91,7 +91,7 @@ func TestLogin(t *testing.T) {
 	p := newPeople(t)
 	u := p.user("Ann@Example.com", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"}, api.Grant{Role: api.RoleMember, Project: p.theirs})
 	if u.Meta.Name != "ann@example.com" || u.Spec.Grants[1].Organization != p.other {
-		t.Errorf("%+v", u)
+		t.Errorf("new user = %+v, want a lower-case address and IDs in grants", u)
 	}
 	_, err := ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: horse})
 	wanted(t, "the link again", err, api.CodeInvalid)
@@ -101,16 +101,16 @@ func TestLogin(t *testing.T) {
 	wanted(t, "login", err, "")
 	me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
 	if wanted(t, "whoami", err, ""); me.Role != api.RoleAdmin || me.Organization != p.acme || me.Name != "ann@example.com" {
-		t.Errorf("%+v", me)
+		t.Errorf("identity of the session = %+v, want admin of acme", me)
 	}
 	other, err := p.login(api.Credentials{Email: "ann@example.com", Password: horse, Project: p.theirs})
 	wanted(t, "the other grant", err, "")
 	if other.Spec.Grant.Role != api.RoleMember || other.Spec.Hash != "" {
-		t.Errorf("%+v", other)
+		t.Errorf("session with the other grant = %+v, want a member and no hash", other)
 	}
 	list, err := ask[api.SessionList](p, s.Token, "GET", "/v1/sessions", nil)
 	if wanted(t, "sessions", err, ""); len(list.Items) != 2 || list.Items[0].Spec.Hash+list.Items[1].Spec.Hash != "" {
-		t.Errorf("%+v", list)
+		t.Errorf("sessions = %+v, want two without hashes", list)
 	}
 	_, err = ask[api.Session](p, s.Token, "DELETE", "/v1/sessions/"+other.Meta.ID, nil)
 	wanted(t, "end the other", err, "")
@@ -122,7 +122,8 @@ func TestLogin(t *testing.T) {
 	wanted(t, "a key's sessions", err, api.CodeState)
 }
 
-// A guessed session is not found; another's neither.
+// TestSessionsAreOnesOwn checks that a guessed session ID, and another user's, are not
+// found.
 func TestSessionsAreOnesOwn(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -136,7 +137,8 @@ func TestSessionsAreOnesOwn(t *testing.T) {
 	wanted(t, "ann", p.whoami(ann.Token), "")
 }
 
-// An unknown user and a wrong password get the same answer, for the same work.
+// TestUnknownUsersCostTheSame checks that an unknown user and a wrong password get the
+// same response after the same work.
 func TestUnknownUsersCostTheSame(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -146,16 +148,16 @@ func TestUnknownUsersCostTheSame(t *testing.T) {
 		_, err := p.login(api.Credentials{Email: email, Password: "wrong password"})
 		wanted(t, email, err, api.CodeUnauthenticated)
 		if n := p.hasher.Derived() - before; n != 1 {
-			t.Errorf("%s: %d derivations", email, n)
+			t.Errorf("login as %s made %d derivations, want 1", email, n)
 		}
 		answers = append(answers, err.Error())
 	}
 	if answers[0] != answers[1] {
-		t.Errorf("%q", answers)
+		t.Errorf("responses for an unknown user and a wrong password = %q, want the same", answers)
 	}
 }
 
-// What ends a session ends it at once.
+// TestSessionsEnd checks that everything that ends a session ends it immediately.
 func TestSessionsEnd(t *testing.T) {
 	grant := api.Grant{Role: api.RoleAdmin, Organization: "acme"}
 	for name, end := range map[string]func(*people, api.User, string){
@@ -200,7 +202,7 @@ func TestSessionsEnd(t *testing.T) {
 			s, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
 			wanted(t, "login", err, "")
 			wanted(t, "before", p.whoami(s.Token), "")
-			// A watch that is open ends with it.
+			// An open watch ends with it.
 			ended := make(chan error, 1)
 			ready := make(chan struct{})
 			go func() {
@@ -219,9 +221,9 @@ func TestSessionsEnd(t *testing.T) {
 			wanted(t, "read", err, "")
 			end(p, u, s.Token)
 			wanted(t, "after", p.whoami(s.Token), api.CodeUnauthenticated)
-			if !strings.Contains(name, "day") { // a pretended clock wakes nobody
+			if !strings.Contains(name, "day") { // advancing the test clock wakes no timer
 				if err := <-ended; api.CodeOf(err) != api.CodeUnauthenticated {
-					t.Errorf("the watch: %v", err)
+					t.Errorf("watch after the session ended: %v, want %s", err, api.CodeUnauthenticated)
 				}
 			}
 		})
@@ -240,7 +242,7 @@ func TestOneTimeCodes(t *testing.T) {
 		t.Helper()
 		me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
 		if wanted(t, "whoami", err, ""); me.Totp != want || !me.HasPassword || string(me.User) != string(s.Spec.User) {
-			t.Errorf("%+v, want codes %v", me, want)
+			t.Errorf("identity = %+v, want one-time codes %v and a password", me, want)
 		}
 	}
 	on(false)
@@ -261,11 +263,11 @@ func TestOneTimeCodes(t *testing.T) {
 	recovery, err := ask[api.RecoveryCodes](p, s.Token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: code()})
 	wanted(t, "confirm", err, "")
 	if len(recovery.Codes) != 10 {
-		t.Errorf("%q", recovery.Codes)
+		t.Errorf("recovery codes = %q, want 10", recovery.Codes)
 	}
 	on(true)
 	if _, err = login(""); err == nil || err.Field != "totp" {
-		t.Errorf("no code: %v", err)
+		t.Errorf("login without a code: error %v, want one at totp", err)
 	}
 	_, err = login(code())
 	wanted(t, "the code that confirmed", err, api.CodeUnauthenticated)
@@ -281,7 +283,7 @@ func TestOneTimeCodes(t *testing.T) {
 	wanted(t, "the same again", err, api.CodeUnauthenticated)
 	u, err := ask[api.User](p, p.Token, "GET", "/v1/users/ann@x.org", nil)
 	if wanted(t, "read", err, ""); !u.Status.Totp || !u.Status.HasPassword {
-		t.Errorf("%+v", u.Status)
+		t.Errorf("user status = %+v, want one-time codes and a password", u.Status)
 	}
 	off := func(what, word, code string, want api.Code) {
 		t.Helper()
@@ -299,14 +301,14 @@ func TestOneTimeCodes(t *testing.T) {
 	on(false)
 	off("off again", horse, recovery.Codes[4], api.CodeState)
 	if key, err := ask[api.Identity](p, p.Token, "GET", "/v1/whoami", nil); err != nil || key.User != "" || key.HasPassword || key.Totp {
-		t.Errorf("a key: %+v, %v", key, err)
+		t.Errorf("identity of a key = %+v, error %v; want no user and no password", key, err)
 	}
 	_, err = login("")
 	wanted(t, "without a code", err, "")
 }
 
-// Ten wrong passwords slow an account down, and never for more than a minute;
-// where it has logged in from before, strangers' guesses do not.
+// TestGuessing checks that ten wrong passwords slow down an account, for at most a
+// minute, but not from addresses where it signed in before.
 func TestGuessing(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
@@ -330,10 +332,10 @@ func TestGuessing(t *testing.T) {
 	wanted(t, "the next", from("203.0.113.1:1", "wrong password"), api.CodeRateLimited)
 	wanted(t, "even with the password", from("203.0.113.1:1", horse), api.CodeRateLimited)
 	if p.hasher.Derived() != before {
-		t.Error("a refused try costs a derivation")
+		t.Error("a rate-limited attempt derived a key, want none")
 	}
 	wanted(t, "at home, all the while", from("192.0.2.1:1", horse), "")
-	for range 20 { // it goes on for long
+	for range 20 { // a long attack
 		p.now = p.now.Add(61 * time.Second)
 		wanted(t, "a guess after a minute", from("203.0.113.9:1", "wrong password"), api.CodeUnauthenticated)
 	}
@@ -341,7 +343,8 @@ func TestGuessing(t *testing.T) {
 	wanted(t, "its owner elsewhere, after a minute", from("203.0.113.2:1", horse), "")
 }
 
-// An admin gives no more than it has, and touches nobody who has more.
+// TestUsersAreManagedWithinReach checks that an admin grants only rights that it has,
+// and cannot change users with more rights.
 func TestUsersAreManagedWithinReach(t *testing.T) {
 	p := newPeople(t)
 	admin := p.Key(t, api.Meta{Name: "a", Organization: p.acme}, api.RoleAdmin)
@@ -351,7 +354,7 @@ func TestUsersAreManagedWithinReach(t *testing.T) {
 	}
 	ann, err := create(admin, "ann@x.org", "", api.Grant{Role: api.RoleMember, Project: "web"})
 	if wanted(t, "a member", err, ""); ann.Meta.Organization != p.acme || ann.Spec.Grants[0].Project != p.web || ann.Link == nil {
-		t.Errorf("%+v", ann)
+		t.Errorf("new member = %+v, want one of project web of acme with a link", ann)
 	}
 	for _, g := range []api.Grant{{Role: api.RoleOperator}, {Role: api.RoleReseller, Organization: "acme"}} {
 		_, err = create(admin, "x@x.org", "", g)
@@ -363,7 +366,7 @@ func TestUsersAreManagedWithinReach(t *testing.T) {
 	wanted(t, "the same e-mail address", err, api.CodeExists)
 	_, err = ask[api.User](p, theirs, "GET", "/v1/users/"+ann.Meta.ID, nil)
 	wanted(t, "another's user", err, api.CodeNotFound)
-	// Once she may more elsewhere, her admin changes her no more.
+	// Once the user has further rights elsewhere, the admin can no longer change her.
 	both, err := ask[api.User](p, p.Token, "GET", "/v1/users/"+ann.Meta.ID, nil)
 	wanted(t, "read", err, "")
 	both.Spec.Grants = append(both.Spec.Grants, api.Grant{Role: api.RoleViewer, Project: p.theirs})
@@ -373,7 +376,7 @@ func TestUsersAreManagedWithinReach(t *testing.T) {
 		_, err = ask[api.User](p, admin, c[0], "/v1/users/"+ann.Meta.ID+c[1], struct{}{})
 		wanted(t, c[0], err, api.CodeForbidden)
 	}
-	// A new address is claimed, the old one is free.
+	// The new address is claimed, the old one is released.
 	bob, err := create(p.Token, "bob@x.org", "", api.Grant{Role: api.RoleOperator})
 	wanted(t, "an operator", err, "")
 	bob.Link, bob.Meta.Name = nil, "rob@x.org"
@@ -385,7 +388,8 @@ func TestUsersAreManagedWithinReach(t *testing.T) {
 	wanted(t, "the new one", err, api.CodeExists)
 }
 
-// Nothing that a password could be found with leaves the server.
+// TestCredentialsStayInside checks that nothing from which a password could be derived
+// is ever returned.
 func TestCredentialsStayInside(t *testing.T) {
 	p := newPeople(t)
 	u := p.user("ann@x.org", "", api.Grant{Role: api.RoleOperator})
@@ -395,7 +399,7 @@ func TestCredentialsStayInside(t *testing.T) {
 	wanted(t, "begin", err, "")
 	o, getErr := p.Store.Get(t.Context(), api.KindUser, u.Meta.ID)
 	if getErr != nil || !strings.Contains(string(o.Spec), "argon2id") || !strings.Contains(string(o.Spec), "totpPending") {
-		t.Fatalf("%s, %v", o.Spec, getErr)
+		t.Fatalf("stored user = %s, error %v; want a password hash and pending one-time codes", o.Spec, getErr)
 	}
 	var seen strings.Builder
 	for _, path := range []string{"/v1/users", "/v1/users/ann@x.org", "/v1/sessions"} {
@@ -412,11 +416,11 @@ func TestCredentialsStayInside(t *testing.T) {
 	}
 	for _, secret := range []string{"argon2", "totpPending", "linkHash", "epoch", "credentials", "addresses", `"hash"`, "Session\"}"} {
 		if strings.Contains(seen.String(), secret) {
-			t.Errorf("%s goes out: %s", secret, seen.String())
+			t.Errorf("responses contain %s: %s", secret, seen.String())
 		}
 	}
 	if !strings.Contains(seen.String(), "ann@x.org") {
-		t.Error("nothing was looked at")
+		t.Error("no response was collected, want some with ann@x.org")
 	}
 	bad := u
 	bad.Link, bad.Spec.Credentials = nil, &api.UserCredentials{PasswordHash: "x"}
@@ -425,7 +429,7 @@ func TestCredentialsStayInside(t *testing.T) {
 	wanted(t, "bring one's own hash", err, api.CodeInvalid)
 }
 
-// from sends a request as if it came from an address.
+// from sends a request with the given client address.
 func (p *people) from(r *http.Request, address string) *api.Error {
 	r.RemoteAddr = address
 	r.Header.Set("Content-Type", "application/json")

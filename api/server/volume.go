@@ -13,8 +13,8 @@ func (h *handlers) volumeSpec(ctx context.Context, m api.Meta, old *api.Volume, 
 	return h.changedVolumeSpec(ctx, *old, s)
 }
 
-// volumeRefs turns the names of the image and the instance into ids. A root volume is
-// made with its instance only.
+// volumeRefs replaces the names of the image and the instance with IDs. A root volume
+// is only created with its instance.
 func (h *handlers) volumeRefs(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	var imageErr, instanceErr error
 	if s.Image != "" {
@@ -29,7 +29,7 @@ func (h *handlers) volumeRefs(ctx context.Context, m api.Meta, s api.VolumeSpec)
 	return s, api.Join(imageErr, instanceErr)
 }
 
-// fromImage turns the image's name into its id, and fills in its size.
+// fromImage replaces the image's name with its ID, and fills in its size.
 func (h *handlers) fromImage(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	image, err := h.image(ctx, m, string(s.Image))
 	if err != nil {
@@ -44,8 +44,8 @@ func (h *handlers) fromImage(ctx context.Context, m api.Meta, s api.VolumeSpec) 
 	return s, nil
 }
 
-// madeFrom fills in what a new volume has of the snapshot or backup that it is
-// made from: size, pool, and a clone its key.
+// madeFrom fills in what a new volume inherits from its snapshot or backup: size, pool,
+// and for a clone the key.
 func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	var least int64
 	switch {
@@ -78,7 +78,7 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 		if b.Status.Phase != api.BackupSucceeded {
 			return s, api.Errorf(api.CodeState, "backup %s has not succeeded", b.Meta.Name).At("spec.backup").WithHint("%s", b.Status.LastError)
 		}
-		s.Backup, least = api.BackupID(b.Meta.ID), max(b.Spec.SizeBytes, b.Status.TotalBytes) // it may have grown since it was asked for
+		s.Backup, least = api.BackupID(b.Meta.ID), max(b.Spec.SizeBytes, b.Status.TotalBytes) // the volume may have grown since the backup was requested
 	}
 	if s.SizeBytes == 0 {
 		s.SizeBytes = least
@@ -89,8 +89,8 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 	return s, nil
 }
 
-// withKey gives a volume that is to be encrypted a key, unless it is a clone, which
-// has that of its source.
+// withKey generates the key of an encrypted volume, unless it is a clone, which shares
+// that of its source.
 func (h *handlers) withKey(ctx context.Context, s api.VolumeSpec) (api.VolumeSpec, error) {
 	if !s.Encrypted || s.WrappedKey != "" {
 		return s, nil
@@ -103,8 +103,8 @@ func (h *handlers) withKey(ctx context.Context, s api.VolumeSpec) (api.VolumeSpe
 	return s, err
 }
 
-// changedVolume checks what depends on the volume's state: one instance at a
-// time, and no rollback under a running one.
+// changedVolume checks what depends on the volume's state: it is attached to one
+// instance at a time, and not rolled back while that is running.
 func (h *handlers) changedVolume(ctx context.Context, old api.Volume, s api.VolumeSpec) error {
 	open := old.Status.Attached
 	if s.Instance != "" && s.Instance != old.Spec.Instance && open != "" && open != s.Instance {
@@ -147,7 +147,7 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 	if err := api.Join(invalid, sourceErr, refErr, h.diskPool(ctx, "spec.pool", s.Pool)); err != nil {
 		return s, err
 	}
-	if err := api.ValidateVolume(s); err != nil { // with the size that it has now
+	if err := api.ValidateVolume(s); err != nil { // with its current size
 		return s, err
 	}
 	return h.withKey(ctx, s)
@@ -155,7 +155,7 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 
 func (h *handlers) changedVolumeSpec(ctx context.Context, old api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
 	s.WrappedKey = old.Spec.WrappedKey
-	if s.Pool == "" { // as a clone's was filled in
+	if s.Pool == "" { // as it was filled in for a clone
 		s.Pool = old.Spec.Pool
 	}
 	s.Encrypted = s.Encrypted || old.Spec.Encrypted && old.Spec.Snapshot != ""
@@ -180,8 +180,8 @@ func (h *handlers) changedVolumeSpec(ctx context.Context, old api.Volume, s api.
 	return s, h.changedVolume(ctx, old, s)
 }
 
-// sameSource turns names of what the volume was made from into the ids that it
-// has, so that a file can be applied again.
+// sameSource replaces names of the volume's source with the IDs that it has, so that a
+// file can be applied again.
 func (h *handlers) sameSource(ctx context.Context, old api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
 	if s.Snapshot != "" && s.Snapshot != old.Spec.Snapshot {
 		o, err := h.find(ctx, api.KindSnapshot, string(s.Snapshot), old.Meta.Organization, old.Meta.Project)
@@ -206,8 +206,8 @@ func (h *handlers) sameSource(ctx context.Context, old api.Volume, s api.VolumeS
 	return s, nil
 }
 
-// DeleteVolume deletes one that nothing uses; with cascade its snapshots too,
-// unless something is made from them.
+// DeleteVolume deletes a volume that is not in use; with cascade also its snapshots,
+// unless volumes were made from them.
 func (h *handlers) DeleteVolume(ctx context.Context, r in[api.DeleteVolumeParams, none]) (*api.Volume, error) {
 	var with []api.Command // in one batch: nothing is deleted while a snapshot has a clone
 	if r.Params.Cascade {

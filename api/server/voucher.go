@@ -8,14 +8,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// storedVoucherCode leads from a code's hash, which is its id, to the voucher. The one
-// named VoucherKeyID has the key of the hashes instead, sealed.
+// storedVoucherCode maps the hash of a code, which is its ID, to the voucher. The
+// object named VoucherKeyID contains the sealed key of the hashes instead.
 type storedVoucherCode struct {
 	Voucher api.VoucherID `json:"voucher,omitempty"`
 	Key     string        `json:"key,omitempty"`
 }
 
-// voucherCode reads one.
+// voucherCode reads a stored voucher code.
 func (h *handlers) voucherCode(ctx context.Context, id string) (storedVoucherCode, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindVoucherCode, id)
 	if err != nil {
@@ -25,7 +25,8 @@ func (h *handlers) voucherCode(ctx context.Context, id string) (storedVoucherCod
 	return found.Spec, err
 }
 
-// voucherKey is the key of the codes' hashes; the first voucher makes it.
+// voucherKey returns the key of the codes' hashes; it is generated for the first
+// voucher.
 func (h *handlers) voucherKey(ctx context.Context, create bool) ([]byte, error) {
 	for {
 		c, err := h.voucherCode(ctx, api.VoucherKeyID)
@@ -48,8 +49,8 @@ func (h *handlers) voucherKey(ctx context.Context, create bool) ([]byte, error) 
 	}
 }
 
-// CreateVoucher makes one. The answer holds the code, and nothing else does, so this
-// takes no Idempotency-Key: a second answer could not hold it.
+// CreateVoucher creates a voucher. The response contains the code, which is not stored,
+// so there is no Idempotency-Key: a repeated response could not contain it.
 func (h *handlers) CreateVoucher(ctx context.Context, r in[none, api.Voucher]) (*api.Voucher, error) {
 	id, code := newID(api.KindVoucher), r.Body.Code
 	if r.Body.Meta.Name == "" {
@@ -82,7 +83,8 @@ func (h *handlers) CreateVoucher(ctx context.Context, r in[none, api.Voucher]) (
 	return &v, err
 }
 
-// voucherDeleted deletes what leads to it. What it has given stays.
+// voucherDeleted returns the commands that delete the stored code. Redeemed credit is
+// kept.
 func (h *handlers) voucherDeleted(ctx context.Context, v api.Voucher) ([]api.Command, error) {
 	id := api.VoucherCodeID(v.Spec.Hash)
 	if _, err := h.voucherCode(ctx, id); err != nil {
@@ -94,8 +96,8 @@ func (h *handlers) voucherDeleted(ctx context.Context, v api.Voucher) ([]api.Com
 	return []api.Command{{Op: api.OpDelete, Kind: api.KindVoucherCode, ID: id, Expect: api.AnyRevision}}, nil
 }
 
-// RedeemVoucher gives an organization the credit of a voucher, once. A code that is
-// unknown, one that has expired and one that was used are refused alike.
+// RedeemVoucher gives an organization the credit of a voucher, once. Unknown, expired
+// and used codes get the same error.
 func (h *handlers) RedeemVoucher(ctx context.Context, r in[api.RedeemVoucherParams, api.VoucherRedemption]) (*api.Payment, error) {
 	org, err := get[api.Organization](ctx, h, api.KindOrganization, cmp.Or(r.Body.Organization, who(ctx).Org), "", "")
 	switch {
@@ -120,16 +122,16 @@ func (h *handlers) RedeemVoucher(ctx context.Context, r in[api.RedeemVoucherPara
 	}
 	p, err := h.redeem(ctx, r.Body.Code, org, currency, b)
 	if e := domainError(err); e == nil || e.Field != "code" || e.Code != api.CodeInvalid {
-		forgive() // it was no guess
+		forgive() // it was not a guess
 	}
 	return p, err
 }
 
-// redeem writes the count of the voucher, at the revision that was read, and the
-// payment as one batch: again when others redeem the same voucher at the same time.
+// redeem writes the voucher's count, at the revision that was read, and the payment in
+// one batch. It retries after concurrent redemptions of the same voucher.
 func (h *handlers) redeem(ctx context.Context, code string, org api.Organization, currency string, b api.Batch) (*api.Payment, error) {
 	const tries = 50
-	h.vouchers.Lock() // so that this node's requests do not meet in the store
+	h.vouchers.Lock() // avoids conflicts between requests on this node
 	defer h.vouchers.Unlock()
 	for i := 1; ; i++ {
 		v, err := h.voucherOf(ctx, code)
@@ -138,8 +140,9 @@ func (h *handlers) redeem(ctx context.Context, code string, org api.Organization
 		}
 		b.At = h.opts.Now().UTC()
 		id := api.VoucherPaymentID(api.VoucherID(v.Meta.ID), api.OrganizationID(org.Meta.ID))
-		// Who has redeemed it may ask again with the same Idempotency-Key: the store
-		// knows. There is no second payment of that id.
+		// The organization may have redeemed it and retry with the same
+		// Idempotency-Key, which the store recognizes. A second payment with that ID is
+		// impossible.
 		_, err = h.opts.Store.Get(ctx, api.KindPayment, string(id))
 		if err != nil && api.CodeOf(err) != api.CodeNotFound {
 			return nil, err
@@ -162,7 +165,7 @@ func (h *handlers) redeem(ctx context.Context, code string, org api.Organization
 	}
 }
 
-// redemption is the commands of one.
+// redemption returns the commands of a redemption.
 func redemption(v api.Voucher, org string, id api.PaymentID, b api.Batch) []api.Command {
 	spec := api.PaymentSpec{Type: api.PaymentVoucher, Currency: v.Spec.Currency, AmountMicros: v.Spec.AmountMicros,
 		Reference: api.VoucherReference(api.VoucherID(v.Meta.ID)), ReceivedAt: b.At}
@@ -172,14 +175,14 @@ func redemption(v api.Voucher, org string, id api.PaymentID, b api.Batch) []api.
 	}
 }
 
-// noVoucher is the one answer to all codes that give nothing: it tells nobody which
-// codes there are.
+// noVoucher returns the one error for all codes that cannot be redeemed, so that it
+// does not reveal which codes exist.
 func noVoucher() error {
 	return api.Errorf(api.CodeInvalid, "the code is not valid: it is unknown, has expired, was redeemed, or is in another currency").At("code").
 		WithHint("compare it with the one that you were given")
 }
 
-// voucherOf finds the voucher of a code.
+// voucherOf returns the voucher of a code.
 func (h *handlers) voucherOf(ctx context.Context, code string) (api.Voucher, error) {
 	normal, ok := api.VoucherCode(code)
 	if !ok {
@@ -203,7 +206,7 @@ func (h *handlers) voucherOf(ctx context.Context, code string) (api.Voucher, err
 	return api.Decode[api.Voucher](o)
 }
 
-// hasVouchers reports whether an organization may redeem vouchers, and there are any.
+// hasVouchers reports whether an organization may redeem vouchers, and any exist.
 func (h *handlers) hasVouchers(ctx context.Context, org api.Organization) (bool, error) {
 	if org.Spec.Parent != "" {
 		return false, nil

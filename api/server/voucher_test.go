@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
-// voucher is a new one of the operator's.
+// voucher creates a voucher as an operator.
 func voucher(p *people, s api.VoucherSpec) api.Voucher {
 	p.t.Helper()
 	if s.Currency == "" {
@@ -33,7 +33,8 @@ func redeem(p *people, token, org, code string) (api.Payment, *api.Error) {
 	return ask[api.Payment](p, token, "POST", "/v1/voucher-redemptions", api.VoucherRedemption{Organization: org, Code: code})
 }
 
-// The code is in one answer; what it gives is a payment of its own type.
+// TestVouchers checks that the code is only in the response to the creation, and that
+// redeeming it creates a payment of type voucher.
 func TestVouchers(t *testing.T) {
 	p := newPeople(t)
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -44,35 +45,35 @@ func TestVouchers(t *testing.T) {
 		return w
 	}
 	if wallet().Vouchers {
-		t.Error("the wallet offers vouchers before there are any")
+		t.Error("wallet offers vouchers before any exist, want none offered")
 	}
 	v := voucher(p, api.VoucherSpec{Redemptions: 2, Note: "for a fair"})
 	if v.Code == "" || v.Spec.Hash != "" || v.Spec.Redemptions != 2 {
-		t.Fatalf("voucher is %+v", v)
+		t.Fatalf("new voucher = %+v, want a code, no hash and 2 redemptions", v)
 	}
 	for _, at := range []string{"/v1/vouchers", "/v1/vouchers/" + v.Meta.ID, "/v1/audit-events"} {
 		normal, _ := api.VoucherCode(v.Code)
 		if body := p.call("GET", at, p.Token, "").Body.String(); strings.Contains(body, v.Code) || strings.Contains(body, normal) || strings.Contains(body, api.VoucherHash(nil, normal)) {
-			t.Errorf("the code is in GET %s: %s", at, body)
+			t.Errorf("GET %s contains the code: %s", at, body)
 		}
 	}
 	if !wallet().Vouchers {
-		t.Error("the wallet offers no vouchers")
+		t.Error("wallet offers no vouchers although one exists, want them offered")
 	}
 	pay, err := redeem(p, admin, "", " "+strings.ToLower(v.Code)+" ")
 	wanted(t, "redeem", err, "")
 	if pay.Spec.Type != api.PaymentVoucher || pay.Spec.AmountMicros != 10_000_000 || pay.Meta.Organization != p.acme || pay.Spec.Reference != "voucher "+v.Meta.ID {
-		t.Errorf("payment is %+v", pay)
+		t.Errorf("payment = %+v, want a voucher payment of 10 for %s", pay, p.acme)
 	}
 	_, err = redeem(p, admin, "", v.Code)
 	wanted(t, "redeem again", err, api.CodeExists)
 	got, err := ask[api.Voucher](p, p.Token, "GET", "/v1/vouchers/"+v.Meta.ID, nil)
 	wanted(t, "read", err, "")
 	if got.Status.Redeemed != 1 || got.Status.RedeemedAt == nil {
-		t.Errorf("status is %+v, want one redemption", got.Status)
+		t.Errorf("status of the voucher = %+v, want one redemption", got.Status)
 	}
 	if trail := p.call("GET", "/v1/audit-events", p.Token, "").Body.String(); !strings.Contains(trail, "RedeemVoucher") || !strings.Contains(trail, pay.Meta.ID) {
-		t.Errorf("the audit trail does not have the redemption: %s", trail)
+		t.Errorf("audit log has no redemption, or contains the code: %s", trail)
 	}
 	_, err = ask[api.Voucher](p, admin, "GET", "/v1/vouchers", nil)
 	wanted(t, "list by an admin", err, api.CodeForbidden)
@@ -90,7 +91,7 @@ func TestVouchers(t *testing.T) {
 	tried, err := ask[api.Voucher](p, p.Token, "POST", "/v1/vouchers?dryRun=all", api.Voucher{Kind: api.KindVoucher, Spec: api.VoucherSpec{Currency: "EUR", AmountMicros: 1}})
 	wanted(t, "dry run", err, "")
 	if tried.Code != "" {
-		t.Errorf("a dry run answers the code %s", tried.Code)
+		t.Errorf("dry run returned code %s, want none", tried.Code)
 	}
 	resold := p.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-00000000005d", Name: "sold", Organization: p.acme,
 		Data: api.Encode(api.OrganizationSpec{Parent: api.OrganizationID(p.acme)})})[0]
@@ -98,12 +99,12 @@ func TestVouchers(t *testing.T) {
 	wanted(t, "for a reseller's customer", err, api.CodeState)
 	other := p.Key(t, api.Meta{Name: "k2", Organization: "org-0123456789ab"}, api.RoleAdmin)
 	if _, err = redeem(p, other, p.acme, v.Code); err == nil {
-		t.Error("somebody else redeems for an organization that is not his")
+		t.Error("a key redeems a voucher for another organization, want an error")
 	}
 }
 
-// Nothing tells a code that there is from one that there is not, and who tries many
-// has to wait, also with a good one.
+// TestVouchersAreNotGuessed checks that responses do not reveal which codes exist, and
+// that too many attempts are rate-limited, even with a valid code.
 func TestVouchersAreNotGuessed(t *testing.T) {
 	p := newPeople(t)
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -121,7 +122,7 @@ func TestVouchersAreNotGuessed(t *testing.T) {
 		answers[err.Error()+err.Hint] = true
 	}
 	if len(answers) != 1 {
-		t.Errorf("answers differ: %v", answers)
+		t.Errorf("responses to invalid codes = %v, want the same for all", answers)
 	}
 	for range 2 {
 		_, _ = redeem(p, admin, "", api.NewVoucherCode())
@@ -131,15 +132,16 @@ func TestVouchersAreNotGuessed(t *testing.T) {
 	p.now = p.now.Add(time.Minute)
 	_, err = redeem(p, admin, "", good.Code)
 	wanted(t, "a minute later", err, "")
-	for range 30 { // a good one does not count
+	for range 30 { // a valid code does not count
 		_, err = redeem(p, admin, "", good.Code)
 		wanted(t, "again", err, api.CodeExists)
 		p.now = p.now.Add(10 * time.Second)
 	}
 }
 
-// However many organizations redeem a voucher at once, and at however many nodes, each
-// has the credit once, and as many as can. Each asks at every node.
+// TestVouchersAtOnce checks that a voucher redeemed concurrently by several
+// organizations, each on every node, gives each the credit once and is redeemed as
+// often as allowed.
 func TestVouchersAtOnce(t *testing.T) {
 	p := newPeople(t)
 	const orgs, most, nodes = 6, 4, 3
@@ -180,7 +182,7 @@ func TestVouchersAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got[http.StatusCreated] != most || got[http.StatusCreated]+got[http.StatusConflict]+got[http.StatusBadRequest] != orgs*nodes*2 {
-		t.Errorf("statuses are %v, want %d of 201, and 409 or 400", got, most)
+		t.Errorf("statuses = %v, want %d of 201, and else 409 or 400", got, most)
 	}
 	list, err := p.Store.List(t.Context(), api.ListQuery{Kind: api.KindPayment, Limit: 1000})
 	if err != nil {
@@ -192,7 +194,7 @@ func TestVouchersAtOnce(t *testing.T) {
 	}
 	for org, n := range of {
 		if n != 1 {
-			t.Errorf("organization %s has %d payments", org, n)
+			t.Errorf("organization %s has %d payments, want 1", org, n)
 		}
 	}
 	o, err := p.Store.Get(t.Context(), api.KindVoucher, v.Meta.ID)
@@ -200,11 +202,12 @@ func TestVouchersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, err := api.Decode[api.Voucher](o); err != nil || d.Status.Redeemed != most || len(of) != most {
-		t.Errorf("redeemed %d times by %d organizations, want %d: %v", d.Status.Redeemed, len(of), most, err)
+		t.Errorf("voucher was redeemed %d times by %d organizations, error %v; want %d", d.Status.Redeemed, len(of), err, most)
 	}
 }
 
-// With the same Idempotency-Key the answer is the same, also when the voucher is used.
+// TestRedeemAgain checks that a repeated request with the same Idempotency-Key gets the
+// same response, also after the voucher is used up.
 func TestRedeemAgain(t *testing.T) {
 	p := newPeople(t)
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
@@ -220,9 +223,9 @@ func TestRedeemAgain(t *testing.T) {
 	}
 	first, again, other := ask("a"), ask("a"), ask("b")
 	if first.Code != http.StatusCreated || again.Code != http.StatusCreated || first.Body.String() != again.Body.String() {
-		t.Errorf("answers are %d %s and %d %s, want the same", first.Code, first.Body, again.Code, again.Body)
+		t.Errorf("responses with one key: %d %s and %d %s, want the same", first.Code, first.Body, again.Code, again.Body)
 	}
 	if other.Code != http.StatusConflict {
-		t.Errorf("with another key: %d %s", other.Code, other.Body)
+		t.Errorf("response with another key: %d %s, want 409", other.Code, other.Body)
 	}
 }

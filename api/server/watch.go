@@ -12,14 +12,14 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// heartbeat is how often a silent watch sends an empty line, so that both ends
-// and what lies between them know that it lives.
+// heartbeat is how often an idle watch sends an empty line, so that both ends and the
+// proxies between them know that the connection is alive.
 const heartbeat = 15 * time.Second
 
-// sendTime is how long one line may take to leave.
+// sendTime limits how long sending one line may take.
 const sendTime = 30 * time.Second
 
-// Watch streams the changes that the caller sees.
+// Watch streams the changes that the caller may see.
 func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*watchResponse, error) {
 	if r.Params.Since < 0 {
 		return nil, api.Errorf(api.CodeInvalid, "must not be negative").At("since")
@@ -46,14 +46,14 @@ type watchResponse struct {
 	events <-chan api.Event
 }
 
-// write sends lines until the reader or the store ends it, or the
-// caller's key goes.
+// write sends lines until the client disconnects, the store ends the watch, or the
+// caller's key ends.
 func (w watchResponse) write(out http.ResponseWriter) error {
 	out.Header().Set("Content-Type", "application/x-ndjson")
 	out.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(out)
 	send := func(line []byte) error {
-		// Not every ResponseWriter has deadlines (tests).
+		// Not every ResponseWriter supports deadlines (tests).
 		_ = control.SetWriteDeadline(time.Now().Add(sendTime))
 		if _, err := out.Write(append(line, '\n')); err != nil {
 			return fmt.Errorf("send a change: %w", err)
@@ -75,9 +75,9 @@ func (w watchResponse) write(out http.ResponseWriter) error {
 			}
 		case e, ok := <-w.events:
 			if !ok {
-				return nil // the reader asks again from where it was
+				return nil // the client watches again from its last revision
 			}
-			ended := w.me.Ended(e) // before its credentials are blanked
+			ended := w.me.Ended(e) // before its credentials are removed
 			if w.wants(e) {
 				e.Object = withoutSecrets(shown(e.Object))
 				line, err := json.Marshal(e)

@@ -10,10 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/api/webhooksig"
 )
 
-// maxKeys that sign at a time: a receiver looks at few.
+// maxKeys limits the keys that sign at a time, since receivers check only a few.
 const maxKeys = 4
 
-// webhookKey is a new secret, and its sealed form.
+// webhookKey returns a new secret and its sealed form.
 func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.WebhookKey, err error) {
 	plain = webhooksig.NewSecret()
 	key.Secret = plain
@@ -23,8 +23,8 @@ func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.Webhoo
 	return plain, key, err
 }
 
-// CreateWebhook makes one. The answer holds the secret, which is nowhere else,
-// so this takes no Idempotency-Key.
+// CreateWebhook creates a webhook. The response contains the secret, which is not shown
+// again, so there is no Idempotency-Key.
 func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (*api.Webhook, error) {
 	m, err := h.place(ctx, api.KindWebhook, r.Body.Meta)
 	if err != nil {
@@ -42,20 +42,20 @@ func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (
 		return nil, err
 	}
 	spec.Keys = []api.WebhookKey{key}
-	spec.ReplayAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
+	spec.ReplayAfter = 2*h.opts.Store.Revision() + 1 // only later events are sent
 	o, err := create[api.Webhook](ctx, h, api.KindWebhook, newID(api.KindWebhook), m, spec, "")
 	o.Secret = onlyOnce(ctx, plain)
 	return &o, err
 }
 
-// changedWebhook is a webhook with what a client may say of it.
+// changedWebhook returns the spec with the fields that clients can change.
 func changedWebhook(_ context.Context, _ api.Meta, old *api.Webhook, s api.WebhookSpec) (api.WebhookSpec, error) {
 	now := old.Spec
 	now.URL, now.Events, now.Paused = s.URL, s.Events, s.Paused
 	return now, api.ValidateWebhook(now)
 }
 
-// ownWebhook is one that the caller may change.
+// ownWebhook returns a webhook that the caller may change.
 func (h *handlers) ownWebhook(ctx context.Context, ref string) (api.Webhook, error) {
 	o, err := h.own(ctx, api.KindWebhook, ref)
 	if err != nil {
@@ -74,7 +74,7 @@ func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, raise *api.Rai
 	return decode[api.Webhook](out[0])
 }
 
-// RotateWebhook makes a new secret; the one before signs too for a while.
+// RotateWebhook generates a new secret; the former one also signs for a limited time.
 func (h *handlers) RotateWebhook(ctx context.Context, r in[none, api.WebhookRotation]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *handlers) RotateWebhook(ctx context.Context, r in[none, api.WebhookRota
 	return &o, err
 }
 
-// keptKeys are those that go on beside a new one: none longer than it was to.
+// keptKeys returns the keys that stay valid beside a new one, none longer than before.
 func keptKeys(keys []api.WebhookKey, now time.Time, keep time.Duration) []api.WebhookKey {
 	end := now.Add(keep).Truncate(time.Second)
 	var out []api.WebhookKey
@@ -109,7 +109,7 @@ func keptKeys(keys []api.WebhookKey, now time.Time, keep time.Duration) []api.We
 	return out
 }
 
-// ReplayWebhook sends again from an event or a time on.
+// ReplayWebhook sends events again, starting with an event or a time.
 func (h *handlers) ReplayWebhook(ctx context.Context, r in[none, api.WebhookReplay]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
@@ -123,7 +123,8 @@ func (h *handlers) ReplayWebhook(ctx context.Context, r in[none, api.WebhookRepl
 	return &o, err
 }
 
-// replayAfter is the sequence before an event, or before the first one of a time.
+// replayAfter returns the sequence before an event, or before the first event since a
+// time.
 func (h *handlers) replayAfter(ctx context.Context, organization, from string) (int64, error) {
 	if seq, ok := api.EventSeq(from); ok {
 		return seq - 1, nil
@@ -150,7 +151,7 @@ func (h *handlers) replayAfter(ctx context.Context, organization, from string) (
 	}
 }
 
-// TestWebhook sends one event to this webhook alone.
+// TestWebhook sends a test event to this webhook only.
 func (h *handlers) TestWebhook(ctx context.Context, r in[none, none]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
@@ -161,7 +162,7 @@ func (h *handlers) TestWebhook(ctx context.Context, r in[none, none]) (*api.Webh
 	return &o, err
 }
 
-// ListWebhookDeliveries returns what became of the events that are kept.
+// ListWebhookDeliveries returns the delivery states of the stored events.
 func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebhookDeliveriesParams, none]) (*api.WebhookDeliveryList, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
@@ -204,7 +205,7 @@ func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebho
 	}
 }
 
-// delivery is what a webhook's status says of an event.
+// delivery returns the delivery state of an event according to the webhook's status.
 func delivery(w api.Webhook, e api.WebhookEvent) api.WebhookDelivery {
 	d := api.WebhookDelivery{Event: e, State: api.DeliveryDelivered}
 	given := slices.IndexFunc(w.Status.GivenUpEvents, func(g api.WebhookGivenUp) bool { return g.Seq == e.Seq })
@@ -219,7 +220,7 @@ func delivery(w api.Webhook, e api.WebhookEvent) api.WebhookDelivery {
 	return d
 }
 
-// nextIsRetried marks the oldest event that waits, if it was tried.
+// nextIsRetried marks the oldest waiting event as retrying, if an attempt has failed.
 func nextIsRetried(w api.Webhook, l *api.WebhookDeliveryList) *api.WebhookDeliveryList {
 	for i := range l.Items {
 		d := &l.Items[i]
