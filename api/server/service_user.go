@@ -17,8 +17,9 @@ func grantOf(s api.ServiceSpec) api.Grant {
 	return api.Grant{Role: api.RoleAdmin, Organization: string(s.Organization)}
 }
 
-// userOfSeller is a seller's user with that address, or nobody. An operator's own
-// are the whole cluster's: of one that another organization has he hears.
+// userOfSeller returns a seller's user with that address, or a zero user. Operators'
+// own users have cluster-wide addresses, so an operator gets an error if a user of
+// another organization has the address.
 func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.User, error) {
 	found, err := all[api.User](ctx, h, api.ListQuery{Kind: api.KindUser, Name: email})
 	if err != nil {

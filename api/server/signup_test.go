@@ -142,7 +142,7 @@ func TestSignUp(t *testing.T) {
 	projects, err := ask[api.ProjectList](c.people, s.Token, "GET", "/v1/projects", nil)
 	wanted(t, "projects", err, "")
 	if len(projects.Items) != 1 || projects.Items[0].Meta.Name != "default" {
-		t.Errorf("projects are %+v", projects.Items)
+		t.Errorf("projects after the sign-up = %+v, want one named default", projects.Items)
 	}
 	paid, err := ask[api.PaymentList](c.people, s.Token, "GET", "/v1/payments", nil)
 	wanted(t, "payments", err, "")

@@ -1,4 +1,4 @@
-// Package storetest says exactly what a store of objects does, by one conformance
+// Package storetest specifies the behavior of a store of objects, with a conformance
 // suite (Run) that the memory store (api/memstore) and the real one pass.
 //
 // # What a store does

@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// wait bounds everything that the suite waits for.
+// wait limits everything that the suite waits for.
 const wait = 60 * time.Second
 
-// Run is the conformance suite. newStore makes an empty store and sees to its
-// end by t.Cleanup.
+// Run runs the conformance suite. newStore returns an empty store and registers its
+// clean-up with t.Cleanup.
 func Run(t *testing.T, newStore func(t *testing.T) Store) {
 	cases := []struct {
 		name string
@@ -82,21 +82,21 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 	}
 }
 
-// tester is one case's store with short words for what cases do.
+// tester is the store of one test case, with short helper methods.
 type tester struct {
 	*testing.T
 	s   Store
 	ctx context.Context
 }
 
-// at is the time of the n-th batch.
+// at returns the time of the n-th batch.
 func at(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC) }
 
 func (t *tester) apply(n int, cmds ...api.Command) ([]api.Object, error) {
 	return t.s.Apply(t.ctx, api.Batch{At: at(n), Commands: cmds})
 }
 
-// must applies one command that has to succeed.
+// must applies one command, which has to succeed.
 func (t *tester) must(n int, c api.Command) api.Object {
 	t.Helper()
 	out, err := t.apply(n, c)
@@ -104,29 +104,29 @@ func (t *tester) must(n int, c api.Command) api.Object {
 		t.Fatalf("op %d on %s %s: %v", c.Op, c.Kind, c.ID, err)
 	}
 	if len(out) != 1 {
-		t.Fatalf("op %d on %s %s answered %d objects", c.Op, c.Kind, c.ID, len(out))
+		t.Fatalf("op %d on %s %s returned %d objects, want 1", c.Op, c.Kind, c.ID, len(out))
 	}
 	return out[0]
 }
 
-// fails applies one command that has to fail and leave the revision alone.
+// fails applies one command, which has to fail and leave the revision unchanged.
 func (t *tester) fails(code api.Code, c api.Command) {
 	t.Helper()
 	before := t.s.Revision()
 	_, err := t.apply(99, c)
 	t.wantCode(code, err)
 	if r := t.s.Revision(); r != before {
-		t.Errorf("a failed command moved the revision from %d to %d", before, r)
+		t.Errorf("a failed command moved the revision from %d to %d, want no change", before, r)
 	}
 }
 
 func (t *tester) wantCode(code api.Code, err error) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want %s", code)
+		t.Fatalf("got no error, want %s", code)
 	}
 	if got := api.CodeOf(err); got != code {
-		t.Fatalf("error %s (%v), want %s", got, err, code)
+		t.Fatalf("got error %s (%v), want %s", got, err, code)
 	}
 }
 
@@ -145,7 +145,7 @@ func (t *tester) gone(kind api.Kind, id string) {
 	t.wantCode(api.CodeNotFound, err)
 }
 
-// flavor is a command that puts a flavor of n vCPUs.
+// flavor returns a command that puts a flavor of n vCPUs.
 func flavor(id, name string, n int64, expect int64) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: name, Expect: expect,
 		Data: api.Encode(api.FlavorSpec{Vcpus: n, MemoryBytes: 1 << 30})}

@@ -40,21 +40,21 @@ func testAuditTrail(t *tester) {
 		}
 	}
 	if err := apply(9, "h", note, volume("vol-4", "org-1"), api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-none"}); err == nil {
-		t.Error("it was not refused")
+		t.Error("a batch that deletes a missing volume was accepted, want an error")
 	}
 	page, err := t.s.Audit(t.ctx, api.AuditQuery{Limit: 100})
 	if err != nil || page.More || len(page.Items) != 5 {
-		t.Fatalf("%d events, %v, %v", len(page.Items), page.More, err)
+		t.Fatalf("audit log has %d events, more %v, error %v; want 5", len(page.Items), page.More, err)
 	}
 	before := api.AuditEvent{}
 	for i, e := range page.Items {
 		if !e.Follows(before) || e.Seal == "" {
-			t.Errorf("event %d does not follow, or has no seal: %+v", i, e)
+			t.Errorf("event %d does not follow the one before, or has no seal: %+v", i, e)
 		}
 		if changed := e; i > 0 {
 			changed.Actor = "key-2"
 			if changed.Follows(before) || e.Follows(api.AuditEvent{Seq: before.Seq}) {
-				t.Errorf("event %d can be changed", i)
+				t.Errorf("a changed or moved event %d follows the one before, want it detected", i)
 			}
 		}
 		before = e
@@ -63,19 +63,19 @@ func testAuditTrail(t *tester) {
 	if diff := cmp.Diff(api.AuditEvent{Seq: 1, At: at(1), Actor: "key-1", Name: "ann", Role: api.RoleMember, From: "192.0.2.1", Operation: "DoIt",
 		Organization: "org-1", Project: "prj-1", Previous: first.Previous, Hash: first.Hash, Seal: first.Seal, Objects: []api.AuditObject{
 			{Kind: api.KindVolume, ID: "vol-1", Name: "vol-1", Revision: 1}, {Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Revision: 2}}}, first); diff != "" {
-		t.Error(diff)
+		t.Errorf("first event: mismatch:\n%s", diff)
 	}
 	if e := page.Items[1]; len(e.Objects) != api.MaxAuditObjects || e.More != 3 || e.Organization != "org-2" {
-		t.Errorf("%d objects and %d more of %s", len(e.Objects), e.More, e.Organization)
+		t.Errorf("event of a large batch names %d objects and %d more of %s, want %d and 3 of org-2", len(e.Objects), e.More, e.Organization, api.MaxAuditObjects)
 	}
 	if e := page.Items[2]; !e.Objects[0].Removed {
-		t.Errorf("%+v", e)
+		t.Errorf("event of a removal = %+v, want its object marked removed", e)
 	}
 	if p, o := page.Items[3], page.Items[4]; p.Project != "prj-9" || o.Organization != "org-9" {
-		t.Errorf("a project's event is of %s, an organization's of %s", p.Project, o.Organization)
+		t.Errorf("event of a new project is of project %s, that of an organization of %s; want prj-9 and org-9", p.Project, o.Organization)
 	}
 
-	// Page by page, both ways, of one organization and of all.
+	// All pages, in both directions, of one organization and of all.
 	for _, c := range []struct {
 		organization string
 		newest       bool
@@ -97,7 +97,7 @@ func testAuditTrail(t *tester) {
 				more = p.More
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("%q, newest %v, by %d: %v, want %v", c.organization, c.newest, limit, got, c.want)
+				t.Errorf("events of %q, newest %v, limit %d = %v, want %v", c.organization, c.newest, limit, got, c.want)
 			}
 		}
 	}
@@ -105,8 +105,8 @@ func testAuditTrail(t *tester) {
 	t.wantCode(api.CodeInvalid, err)
 }
 
-// Pages of a filter have together what it leaves, however they are cut, and
-// none looks at more than the bound.
+// testAuditFilters checks that the pages of a filter together contain exactly the
+// matching events for every page size, and that no page examines more than the limit.
 func testAuditFilters(t *tester) {
 	const many = api.MaxAuditScan + 50
 	rare := map[int]api.AuditNote{7: {Actor: "key-1", Name: "Ann@example.com", Operation: "StopInstance"}, 20: {Actor: "ses-1", Name: "Ann@example.com", Operation: "Login"}}
@@ -154,7 +154,7 @@ func testAuditFilters(t *tester) {
 					}
 					got, calls := t.allAudit(api.AuditQuery{Organization: organization, Newest: newest, Limit: limit, Only: c.only})
 					if !slices.Equal(got, want) || calls > len(want)+3 {
-						t.Errorf("%s, %q, newest %v, by %d: %v in %d calls, want %v", name, organization, newest, limit, got, calls, want)
+						t.Errorf("filter %s, organization %q, newest %v, limit %d = %v in %d calls, want %v", name, organization, newest, limit, got, calls, want)
 					}
 				}
 			}
@@ -162,11 +162,11 @@ func testAuditFilters(t *tester) {
 	}
 	p, err := t.s.Audit(t.ctx, api.AuditQuery{Limit: 10, Only: api.AuditFilter{Actor: "nobody"}})
 	if err != nil || len(p.Items) != 0 || !p.More || p.Last != api.MaxAuditScan {
-		t.Errorf("one page looks up to %d, more %v: %v", p.Last, p.More, err)
+		t.Errorf("page without matches: %d items, last %d, more %v, error %v; want it to end at %d with more", len(p.Items), p.Last, p.More, err, api.MaxAuditScan)
 	}
 }
 
-// allAudit walks the pages of a query.
+// allAudit reads all pages of a query.
 func (t *tester) allAudit(q api.AuditQuery) (seqs []int64, calls int) {
 	t.Helper()
 	for {
@@ -182,7 +182,7 @@ func (t *tester) allAudit(q api.AuditQuery) (seqs []int64, calls int) {
 			return seqs, calls
 		}
 		if q.After = p.Last; p.Last == 0 || calls > 1000 {
-			t.Fatal("it goes on for ever")
+			t.Fatalf("pages do not end: %d calls, last %d", calls, p.Last)
 		}
 	}
 }

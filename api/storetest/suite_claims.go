@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// claiming is a flavor that holds names; nil: as before.
+// claiming returns a flavor that claims names; nil leaves its claims unchanged.
 func claiming(id string, expect int64, names []string) api.Command {
 	c := flavor(id, id, 1, expect)
 	c.Claims = names
@@ -21,7 +21,7 @@ func claiming(id string, expect int64, names []string) api.Command {
 func testClaims(t *tester) {
 	o := t.must(1, claiming("flv-1", 0, []string{"ip/a", "mac/b", "ip/a"}))
 	if !slices.Equal(o.Claims, []string{"ip/a", "mac/b"}) {
-		t.Errorf("claims %q", o.Claims)
+		t.Errorf("claims = %q, want ip/a and mac/b once each", o.Claims)
 	}
 	same(t, "get", t.get(api.KindFlavor, "flv-1"), o)
 	t.fails(api.CodeConflict, claiming("flv-2", 0, []string{"ip/c", "mac/b"}))
@@ -29,7 +29,7 @@ func testClaims(t *tester) {
 	var e *api.Error
 	err := t.strict(claiming("flv-2", 0, []string{"mac/b"}))
 	if !errors.As(err, &e) || e.By == nil || *e.By != (api.ObjectRef{Kind: api.KindFlavor, ID: "flv-1"}) || e.Message != "mac/b is already claimed" {
-		t.Errorf("a name that flv-1 has: %v, want it to be named", err)
+		t.Errorf("claim of a name that flv-1 has: %v, want an error that names flv-1", err)
 	}
 	t.must(2, claiming("flv-2", 0, []string{"ip/c"}))
 
@@ -38,21 +38,21 @@ func testClaims(t *tester) {
 	}
 	t.fails(api.CodeConflict, assign("flv-2", []string{"ip/a"}))
 	if o := t.must(3, assign("flv-2", nil)); !slices.Equal(o.Claims, []string{"ip/c"}) {
-		t.Errorf("nil changed the claims to %q", o.Claims)
+		t.Errorf("claims after an assignment without any = %q, want ip/c unchanged", o.Claims)
 	}
-	// Other names with the same assignment are a change, the same names none.
+	// Different claims with the same assignment are a change, the same claims are not.
 	o = t.must(4, assign("flv-2", []string{"ip/d"}))
 	if o.Meta.Generation != 1 || !slices.Equal(o.Claims, []string{"ip/d"}) {
-		t.Errorf("%+v holds %q", o.Meta, o.Claims)
+		t.Errorf("meta %+v, claims %q; want generation 1 and ip/d", o.Meta, o.Claims)
 	}
 	same(t, "the same claims", t.must(5, assign("flv-2", []string{"ip/d"})), o)
-	t.must(6, claiming("flv-3", 0, []string{"ip/c"})) // let go of above
+	t.must(6, claiming("flv-3", 0, []string{"ip/c"})) // released above
 	if o := t.must(7, assign("flv-3", []string{})); len(o.Claims) != 0 {
-		t.Errorf("none are %q", o.Claims)
+		t.Errorf("claims after an empty list = %q, want none", o.Claims)
 	}
 	t.must(8, assign("flv-2", []string{"ip/c", "ip/d"}))
 
-	// Held until it is gone, not until it is deleted.
+	// Claims are held until the object is removed, not just marked deleted.
 	held := claiming("flv-4", 0, []string{"ip/e"})
 	held.Finalizers = []string{"x"}
 	t.must(9, held)
@@ -63,7 +63,7 @@ func testClaims(t *tester) {
 	t.must(13, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision})
 	o = t.must(14, assign("flv-3", []string{"ip/a", "mac/b"}))
 	if o := t.must(15, flavor("flv-3", "", 2, o.Meta.Revision)); len(o.Claims) != 2 {
-		t.Errorf("a new spec left the claims %q", o.Claims)
+		t.Errorf("claims after a new spec = %q, want both kept", o.Claims)
 	}
 
 	many := make([]string, api.MaxClaims+1)
@@ -80,23 +80,25 @@ func testClaims(t *tester) {
 
 func testClaimsOfABatch(t *tester) {
 	t.must(1, claiming("flv-1", 0, []string{"a"}))
-	// One name for two, whatever else stands in the batch.
+	// Two objects of one batch cannot claim the same name, whatever else is in the
+	// batch.
 	_, err := t.apply(2, claiming("flv-2", 0, []string{"b"}), claiming("flv-3", 0, []string{"b"}))
 	t.wantCode(api.CodeConflict, err)
 	t.gone(api.KindFlavor, "flv-2")
-	// What one lets go of, the next may take; and what is removed.
+	// A name that is released, or whose object is removed, can be claimed later in the
+	// batch.
 	out, err := t.apply(3, claiming("flv-1", api.AnyRevision, []string{"b"}), claiming("flv-2", 0, []string{"a"}))
 	if err != nil || !slices.Equal(out[1].Claims, []string{"a"}) {
-		t.Fatalf("%v, %v", out, err)
+		t.Fatalf("batch that moves a claim: %v, error %v; want flv-2 to hold a", out, err)
 	}
 	if _, err = t.apply(4, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision}, claiming("flv-3", 0, []string{"a"})); err != nil {
 		t.Fatal(err)
 	}
-	// A batch that fails leaves names as they were.
+	// A failed batch leaves claims unchanged.
 	_, err = t.apply(5, claiming("flv-1", api.AnyRevision, []string{}), claiming("flv-9", 7, nil))
 	t.wantCode(api.CodeNotFound, err)
 	t.fails(api.CodeConflict, claiming("flv-4", 0, []string{"b"}))
-	// In a circle: nobody keeps what another took.
+	// Claims can be exchanged within a batch.
 	if _, err = t.apply(6, claiming("flv-1", api.AnyRevision, []string{}), claiming("flv-3", api.AnyRevision, []string{"b"}),
 		claiming("flv-1", api.AnyRevision, []string{"a"})); err != nil {
 		t.Fatal(err)
@@ -106,8 +108,8 @@ func testClaimsOfABatch(t *tester) {
 	t.must(7, claiming("flv-4", 0, []string{"c"}))
 }
 
-// Whatever batches come, no name is ever held twice, and what nobody holds can
-// be had.
+// testClaimsNeverTwice applies random batches and checks that no name is ever held
+// twice, and that a name that nobody holds can be claimed.
 func testClaimsNeverTwice(t *tester) {
 	const objects, names = 6, 8
 	r := rand.New(rand.NewPCG(4, 2))
@@ -148,20 +150,20 @@ func testClaimsNeverTwice(t *tester) {
 		for _, o := range page.Items {
 			for _, name := range o.Claims {
 				if by := holder[name]; by != "" {
-					t.Fatalf("after batch %d %s and %s hold %s", n, by, o.Meta.ID, name)
+					t.Fatalf("after batch %d both %s and %s hold %s", n, by, o.Meta.ID, name)
 				}
 				holder[name] = o.Meta.ID
 				taken++
 			}
 		}
-		// A probe gets exactly the names that nobody holds.
+		// A probe can claim exactly the names that nobody holds.
 		name := fmt.Sprint("n", r.IntN(names))
 		probe := claiming("flv-probe", 0, []string{name})
 		if _, err := t.apply(n, probe, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: probe.ID, Expect: api.AnyRevision}); (err == nil) != (holder[name] == "") {
-			t.Fatalf("after batch %d %s is held by %q, and a probe got: %v", n, name, holder[name], err)
+			t.Fatalf("after batch %d %s is held by %q, but claiming it returned error %v", n, name, holder[name], err)
 		}
 	}
 	if refused == 0 || taken == 0 {
-		t.Errorf("%d batches were refused, %d names were held", refused, taken)
+		t.Errorf("%d batches were refused and %d names held, want some of both", refused, taken)
 	}
 }

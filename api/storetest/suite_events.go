@@ -24,14 +24,14 @@ func testEvents(t *tester) {
 	apply(1, put(api.KindInstance, "ins-1", "org-1", `{}`, nil), report("ins-1", `{"phase":"Creating"}`))
 	apply(2, report("ins-1", `{"phase":"Running"}`), report("ins-1", `{"phase":"Running","step":"x"}`))
 	apply(3, put(api.KindInstance, "ins-1", "org-1", `{}`, budget))   // changes nothing
-	apply(4, put(api.KindFlavor, "flv-1", "", `{}`, nil))             // nobody hears of it
-	apply(5, put(api.KindFlavor, "flv-1", "", `{"vcpus":1}`, budget)) // but of this
+	apply(4, put(api.KindFlavor, "flv-1", "", `{}`, nil))             // raises no event
+	apply(5, put(api.KindFlavor, "flv-1", "", `{"vcpus":1}`, budget)) // but this one does
 	apply(6, put(api.KindInstance, "ins-2", "org-1", `{}`, &api.Raise{Type: "a.b"}), report("ins-2", `{"phase":"Failed","lastError":"no disk"}`))
 	apply(7, put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(8, put(api.KindOrganization, "org-9", "org-1", `{"suspended":{"reason":"x"}}`, nil), put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(10, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})
 	if _, err := t.apply(11, put(api.KindInstance, "ins-3", "org-1", `{}`, nil), report("ins-none", `{}`)); err == nil {
-		t.Error("it was not refused")
+		t.Error("a batch with a report for a missing object was accepted, want an error")
 	}
 	for _, bad := range []api.Raise{{Type: "Nope"}, {Type: "a.b", Data: json.RawMessage("{")}, {Type: "a.b", Organization: "o\x00"}} {
 		t.fails(api.CodeInvalid, put(api.KindInstance, "ins-4", "org-1", `{}`, &bad))
@@ -55,7 +55,7 @@ func testEvents(t *tester) {
 					}
 					for _, e := range p.Items {
 						if seq, ok := api.EventSeq(e.ID); !ok || seq != e.Seq || last != 0 && (seq > last) == newest {
-							t.Errorf("event %+v after %d", e, last)
+							t.Errorf("event %+v follows sequence %d, want it in order and with an ID of its sequence", e, last)
 						}
 						got, last, q.After = append(got, e.Type), e.Seq, e.Seq
 					}
@@ -67,7 +67,7 @@ func testEvents(t *tester) {
 					slices.Reverse(got)
 				}
 				if !slices.Equal(got, c.want) {
-					t.Errorf("of %q by %d: %q, want %q", c.org, limit, got, c.want)
+					t.Errorf("events of %q with limit %d = %q, want %q", c.org, limit, got, c.want)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func testEvents(t *tester) {
 		t.Fatal(err)
 	}
 	if e := p.Items[4]; !e.Timestamp.Equal(at(6)) || string(e.Data) != `{"kind":"Instance","id":"ins-2","name":"ins-2","organization":"org-1","phase":"Failed","error":"no disk","revision":8}` {
-		t.Errorf("%v %s", e.Timestamp, e.Data)
+		t.Errorf("event has time %v and data %s, want %v and the object ins-2", e.Timestamp, e.Data, at(6))
 	}
 	_, err = t.s.Events(t.ctx, api.EventQuery{})
 	t.wantCode(api.CodeInvalid, err)

@@ -37,17 +37,17 @@ func testHistory(t *tester) {
 		for i, e := range all {
 			got = append(got, fmt.Sprintf("%s %s %q", e.Operation, e.State, e.Message))
 			if i > 0 && e.Revision >= all[i-1].Revision {
-				t.Errorf("%+v after %+v", e, all[i-1])
+				t.Errorf("entry %+v follows %+v, want the newest first", e, all[i-1])
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("history of %s: %q, want %q", id, got, want)
+			t.Errorf("history of %s = %q, want %q", id, got, want)
 		}
 	}
 
 	apply("CreateInstance", put("ins-1", `{}`))
 	apply("", report("ins-1", `{"phase":"Creating"}`))
-	apply("", report("ins-1", `{"phase":"Creating","step":"copying"}`)) // nothing that is kept
+	apply("", report("ins-1", `{"phase":"Creating","step":"copying"}`)) // not part of the history
 	apply("", report("ins-1", `{"phase":"Running"}`))
 	apply("StopInstance", put("ins-1", `{"power":"Stopped"}`))
 	apply("", report("ins-1", `{"phase":"Failed","lastError":"no disk"}`))
@@ -61,7 +61,7 @@ func testHistory(t *tester) {
 	}
 	all, err := t.s.History(t.ctx, "ins-2")
 	if err != nil || len(all) != api.MaxHistory || all[0].Message != fmt.Sprint(2*api.MaxHistory-1) || all[api.MaxHistory-1].Message != fmt.Sprint(api.MaxHistory) || !all[0].At.Equal(at(n)) {
-		t.Errorf("%d changes, %v", len(all), err)
+		t.Errorf("history has %d entries, error %v; want the last %d", len(all), err, api.MaxHistory)
 	}
 	apply("", api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-2", Expect: api.AnyRevision})
 	check("ins-2")

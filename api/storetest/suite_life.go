@@ -10,15 +10,15 @@ func testAssignReport(t *tester) {
 	o := t.must(1, flavor("flv-1", "a", 1, 0))
 	o2 := t.must(2, api.Command{Op: api.OpAssign, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision, Data: json.RawMessage(`{"node":"n1"}`)})
 	if string(o2.Assignment) != `{"node":"n1"}` || string(o2.Spec) != string(o.Spec) || o2.Meta.Generation != 1 || o2.Meta.Revision <= o.Meta.Revision {
-		t.Errorf("assigned: %s", mustJSON(t, o2))
+		t.Errorf("assigned object = %s, want only assignment and revision changed", mustJSON(t, o2))
 	}
 	o3 := t.must(3, api.Command{Op: api.OpReport, Kind: api.KindFlavor, ID: "flv-1", Expect: o2.Meta.Revision, Data: json.RawMessage(`{"phase":"Up"}`)})
 	if string(o3.Status) != `{"phase":"Up"}` || string(o3.Assignment) != `{"node":"n1"}` || o3.Meta.Generation != 1 || !o3.Meta.UpdatedAt.Equal(at(3)) {
-		t.Errorf("reported: %s", mustJSON(t, o3))
+		t.Errorf("reported object = %s, want only status and revision changed", mustJSON(t, o3))
 	}
 	o4 := t.must(4, flavor("flv-1", "", 2, o3.Meta.Revision))
 	if string(o4.Status) != `{"phase":"Up"}` || string(o4.Assignment) != `{"node":"n1"}` {
-		t.Errorf("a new spec changed the rest: %s", mustJSON(t, o4))
+		t.Errorf("object with a new spec = %s, want the same assignment and status", mustJSON(t, o4))
 	}
 	same(t, "get", t.get(api.KindFlavor, "flv-1"), o4)
 }
@@ -32,13 +32,13 @@ func testReportMakes(t *tester) {
 		o := t.must(1, report(kind, "x-1", 0, `{"a":1}`))
 		if string(o.Spec) != `{}` || string(o.Status) != `{"a":1}` || o.Meta.Generation != 1 || o.Meta.Name != "x-1-name" ||
 			o.Meta.Labels["k"] != "v" || len(o.Meta.Finalizers) != 1 {
-			t.Errorf("made: %s", mustJSON(t, o))
+			t.Errorf("object created by a report = %s, want an empty spec and the given meta", mustJSON(t, o))
 		}
 		t.fails(api.CodeExists, report(kind, "x-1", 0, `{"a":2}`))
 		t.fails(api.CodeNotFound, report(kind, "x-2", 5, `{"a":2}`))
 		o = t.must(2, report(kind, "x-1", api.AnyRevision, `{"a":3}`))
 		if string(o.Status) != `{"a":3}` || o.Meta.Generation != 1 {
-			t.Errorf("reported: %s", mustJSON(t, o))
+			t.Errorf("reported object = %s, want status {\"a\":3} and generation 1", mustJSON(t, o))
 		}
 		t.must(3, report(kind, "x-3", api.AnyRevision, `{}`))
 	}
@@ -51,15 +51,15 @@ func testDelete(t *tester) {
 	t.fails(api.CodeConflict, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1"}) // Expect 0
 	out := t.must(2, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision})
 	if out.Meta.DeletedAt == nil || !out.Meta.DeletedAt.Equal(at(2)) || string(out.Spec) != string(o.Spec) {
-		t.Errorf("deleted: %s", mustJSON(t, out))
+		t.Errorf("deleted object = %s, want its last state with deletedAt", mustJSON(t, out))
 	}
 	if r := t.s.Revision(); r <= o.Meta.Revision {
-		t.Errorf("a removal left the revision at %d", r)
+		t.Errorf("revision after a removal = %d, want more than %d", r, o.Meta.Revision)
 	}
 	t.gone(api.KindFlavor, "flv-1")
 	o = t.must(3, flavor("flv-1", "a", 1, 0))
 	if o.Meta.Generation != 1 || o.Meta.DeletedAt != nil {
-		t.Errorf("made again: %s", mustJSON(t, o))
+		t.Errorf("object created again = %s, want generation 1 and no deletedAt", mustJSON(t, o))
 	}
 }
 
@@ -72,22 +72,22 @@ func testFinalizers(t *tester) {
 	}
 	o = t.must(2, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision})
 	if o.Meta.DeletedAt == nil || !o.Meta.DeletedAt.Equal(at(2)) || len(o.Meta.Finalizers) != 2 || o.Meta.Generation != 1 {
-		t.Errorf("marked: %+v", o.Meta)
+		t.Errorf("object marked deleted has meta %+v, want deletedAt, both finalizers and generation 1", o.Meta)
 	}
 	same(t, "still there", t.get(api.KindFlavor, "flv-1"), o)
 	t.fails(api.CodeState, flavor("flv-1", "a", 2, o.Meta.Revision))
 	t.must(3, api.Command{Op: api.OpReport, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision, Data: json.RawMessage(`{"phase":"Deleting"}`)})
 	o = t.must(4, forget("x"))
 	if len(o.Meta.Finalizers) != 1 || o.Meta.Finalizers[0] != "y" || !o.Meta.DeletedAt.Equal(at(2)) {
-		t.Errorf("one off: %+v", o.Meta)
+		t.Errorf("meta after one finalizer was removed = %+v, want y only and the same deletedAt", o.Meta)
 	}
 	o = t.must(5, forget("y"))
 	if len(o.Meta.Finalizers) != 0 {
-		t.Errorf("both off: %+v", o.Meta)
+		t.Errorf("meta after both finalizers were removed = %+v, want none", o.Meta)
 	}
 	t.gone(api.KindFlavor, "flv-1")
 
-	// Off before the delete, the object stays until it is deleted.
+	// An object whose finalizers were removed first stays until it is deleted.
 	c.Finalizers = []string{"x"}
 	t.must(6, c)
 	t.must(7, forget("x"))
@@ -114,10 +114,10 @@ func testBadCommands(t *tester) {
 		spoil(&c)
 		_, err := t.apply(1, c)
 		if code := api.CodeOf(err); err == nil || code != api.CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 	if r := t.s.Revision(); r != 0 {
-		t.Errorf("revision %d", r)
+		t.Errorf("revision after invalid commands = %d, want 0", r)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// holding is an organization or a project with limits; nil: as before.
+// holding returns an organization or a project with limits; nil leaves them unchanged.
 func holding(kind api.Kind, id, organization string, limits api.Amounts) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: organization, Expect: api.AnyRevision,
 		Data: json.RawMessage(`{}`), Limits: limits}
 }
 
-// using is a volume of a project of org-1 that takes of quotas; nil: as before.
+// using returns a volume in a project of org-1 with uses of quotas; nil leaves them
+// unchanged.
 func using(id, project string, uses api.Amounts) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: id, Organization: "org-1", Project: project, Expect: api.AnyRevision,
 		Data: json.RawMessage(`{}`), Uses: uses}
@@ -26,7 +27,8 @@ func deleting(id string) api.Command {
 	return api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: id, Expect: api.AnyRevision}
 }
 
-// scopes of these cases: a reseller, its customer, and two projects of that.
+// scopes creates the scopes of these cases: a reseller, its customer, and two projects
+// of the customer.
 func (t *tester) scopes(reseller, customer, one, two api.Amounts) {
 	t.Helper()
 	if _, err := t.apply(1, holding(api.KindOrganization, "org-0", "", reseller), holding(api.KindOrganization, "org-1", "org-0", customer),
@@ -35,13 +37,14 @@ func (t *tester) scopes(reseller, customer, one, two api.Amounts) {
 	}
 }
 
-// sums leaves out what objects take by being there (testKindQuotas).
+// sums checks the use in a scope, without what objects count for by existing
+// (testKindQuotas).
 func (t *tester) sums(kind api.Kind, id string, want api.Amounts) {
 	t.Helper()
 	got, err := t.s.Sums(t.ctx, kind, id)
 	maps.DeleteFunc(got, func(quota string, _ int64) bool { _, counted := api.DefaultQuota(quota); return counted })
 	if err != nil || !maps.Equal(got, want) {
-		t.Errorf("%s %s has %v in use, %v; want %v", kind, id, got, err, want)
+		t.Errorf("use in %s %s = %v, error %v; want %v", kind, id, got, err, want)
 	}
 }
 
@@ -49,22 +52,22 @@ func testQuotas(t *tester) {
 	t.scopes(api.Amounts{"a": 12}, api.Amounts{"a": 10, "b": 5}, api.Amounts{"a": 7}, nil)
 	o := t.must(2, using("vol-1", "prj-1", api.Amounts{"a": 5, "b": 1, "c": 1000}))
 	if !maps.Equal(o.Uses, api.Amounts{"a": 5, "b": 1, "c": 1000}) {
-		t.Errorf("it takes %v", o.Uses)
+		t.Errorf("uses of the volume = %v, want all three kept", o.Uses)
 	}
-	t.fails(api.CodeQuota, using("vol-2", "prj-1", api.Amounts{"a": 3})) // the project's
+	t.fails(api.CodeQuota, using("vol-2", "prj-1", api.Amounts{"a": 3})) // exceeds the project's limit
 	t.gone(api.KindVolume, "vol-2")
 	t.must(3, using("vol-2", "prj-2", api.Amounts{"a": 5}))
-	t.fails(api.CodeQuota, using("vol-3", "prj-2", api.Amounts{"a": 1})) // the organization's
+	t.fails(api.CodeQuota, using("vol-3", "prj-2", api.Amounts{"a": 1})) // exceeds the organization's limit
 	t.sums(api.KindProject, "prj-1", api.Amounts{"a": 5, "b": 1, "c": 1000})
 	t.sums(api.KindProject, "prj-2", api.Amounts{"a": 5})
 	for _, org := range []string{"org-0", "org-1"} {
 		t.sums(api.KindOrganization, org, api.Amounts{"a": 10, "b": 1, "c": 1000})
 	}
 
-	// Nil leaves it; more is asked for, less is given back, also where the limit
-	// has come to lie below.
+	// Nil keeps the use; more is checked, and less is released, even if the limit is
+	// below the use now.
 	if o := t.must(4, using("vol-1", "prj-1", nil)); o.Uses["a"] != 5 {
-		t.Errorf("nil changed it to %v", o.Uses)
+		t.Errorf("uses after nil = %v, want 5 of a unchanged", o.Uses)
 	}
 	t.must(5, holding(api.KindOrganization, "org-1", "", api.Amounts{"a": 2}))
 	t.fails(api.CodeQuota, using("vol-1", "prj-1", api.Amounts{"a": 6}))
@@ -72,12 +75,12 @@ func testQuotas(t *tester) {
 	t.sums(api.KindOrganization, "org-0", api.Amounts{"a": 9})
 	t.must(7, holding(api.KindOrganization, "org-1", "", api.Amounts{}))
 	if o := t.must(8, holding(api.KindOrganization, "org-1", "", nil)); len(o.Limits) != 0 {
-		t.Errorf("limits %v", o.Limits)
+		t.Errorf("limits after nil = %v, want none", o.Limits)
 	}
 	t.must(9, using("vol-3", "prj-2", api.Amounts{"a": 3}))
-	t.fails(api.CodeQuota, using("vol-4", "prj-2", api.Amounts{"a": 1})) // the reseller's
+	t.fails(api.CodeQuota, using("vol-4", "prj-2", api.Amounts{"a": 1})) // exceeds the reseller's limit
 
-	// Taken until it is gone, not until it is deleted.
+	// The use ends when the object is removed, not when it is marked deleted.
 	held := using("vol-3", "prj-2", api.Amounts{})
 	t.must(10, held)
 	held = using("vol-5", "prj-2", api.Amounts{"a": 3})
@@ -104,7 +107,7 @@ func testQuotas(t *tester) {
 	assign := using("vol-9", "prj-1", api.Amounts{"a": 1})
 	assign.Op = api.OpAssign
 	t.fails(api.CodeInvalid, assign)
-	// Sums that no number holds are refused, without any limit.
+	// Sums that overflow are refused, even without a limit.
 	for n := range 7 {
 		t.must(30+n, using(fmt.Sprint("vol-", n), "prj-2", api.Amounts{"z": api.MaxAmount}))
 	}
@@ -113,11 +116,11 @@ func testQuotas(t *tester) {
 
 func testQuotasOfABatch(t *tester) {
 	t.scopes(nil, api.Amounts{"a": 10}, nil, nil)
-	// All of a batch counts, and nothing of one that is refused.
+	// All commands of a batch count, and none of a refused one.
 	_, err := t.apply(2, using("vol-1", "prj-1", api.Amounts{"a": 6}), using("vol-2", "prj-2", api.Amounts{"a": 6}))
 	t.wantCode(api.CodeQuota, err)
 	t.sums(api.KindOrganization, "org-1", api.Amounts{})
-	// What one gives back, the next may take.
+	// What one command releases, the next may use.
 	if _, err := t.apply(3, using("vol-1", "prj-1", api.Amounts{"a": 10}), using("vol-1", "prj-1", api.Amounts{"a": 1}),
 		using("vol-2", "prj-2", api.Amounts{"a": 9})); err != nil {
 		t.Fatal(err)
@@ -127,13 +130,13 @@ func testQuotasOfABatch(t *tester) {
 	}
 	t.sums(api.KindProject, "prj-1", api.Amounts{"a": 10})
 	t.sums(api.KindProject, "prj-2", api.Amounts{})
-	// A project that is made in the batch has its limit at once.
+	// The limit of a project that is created in the batch applies at once.
 	_, err = t.apply(5, holding(api.KindProject, "prj-3", "org-0", api.Amounts{"b": 1}), using("vol-4", "prj-3", api.Amounts{"b": 2}))
 	t.wantCode(api.CodeQuota, err)
 }
 
-// Whatever comes from several sides at once, no sum passes a limit, and sums are
-// what the objects take.
+// testQuotasNeverPassed checks with concurrent batches that no sum exceeds a limit, and
+// that sums are those of the objects.
 func testQuotasNeverPassed(t *tester) {
 	limit := api.Amounts{"a": 20, "b": 9}
 	t.scopes(nil, limit, api.Amounts{"a": 12}, api.Amounts{"a": 15})
@@ -144,7 +147,7 @@ func testQuotasNeverPassed(t *tester) {
 		r := rand.New(rand.NewPCG(uint64(w), 7))
 		wg.Go(func() {
 			for n := range 100 {
-				// The object decides the project: an owner never changes.
+				// The project depends on the object, since an owner never changes.
 				one := func() api.Command {
 					i := r.IntN(8)
 					c := using(fmt.Sprint("vol-", i), fmt.Sprint("prj-", 1+i%2), api.Amounts{"a": int64(r.IntN(9)), "b": int64(r.IntN(3))})
@@ -185,15 +188,15 @@ func testQuotasNeverPassed(t *tester) {
 	t.sums(api.KindProject, "prj-1", projects["prj-1"])
 	t.sums(api.KindProject, "prj-2", projects["prj-2"])
 	if org["a"] > 20 || org["b"] > 9 || projects["prj-1"]["a"] > 12 || projects["prj-2"]["a"] > 15 {
-		t.Errorf("passed: %v %v", org, projects)
+		t.Errorf("use exceeds the limits: organization %v, projects %v", org, projects)
 	}
 	if refused == 0 || taken == 0 {
-		t.Errorf("%d batches were refused, %d taken", refused, taken)
+		t.Errorf("%d batches were refused and %d applied, want some of both", refused, taken)
 	}
 }
 
-// testKindQuotas: of every kind that tenants make an object takes one of a quota by
-// being there, until it is gone.
+// testKindQuotas checks, for every kind that users create, that each object counts one
+// in a quota until it is removed.
 func testKindQuotas(t *tester) {
 	tenants := []api.Kind{api.KindImage, api.KindVolume, api.KindSnapshot, api.KindBackup, api.KindNetwork, api.KindSecurityGroup, api.KindLoadBalancer,
 		api.KindProject, api.KindAPIKey, api.KindWebhook, api.KindBudget, api.KindUser, api.KindOrganization, api.KindService, api.KindPayment, api.KindCreditNote}
@@ -214,7 +217,7 @@ func testKindQuotas(t *tester) {
 		t.fails(api.CodeQuota, put(kind, 3))
 		o := t.must(4, api.Command{Op: api.OpPutSpec, Kind: kind, ID: fmt.Sprint(kind, "-1"), Expect: api.AnyRevision, Data: json.RawMessage(`{"a":1}`)})
 		if len(o.Uses) > 0 {
-			t.Errorf("%s says that it takes %v", kind, o.Uses)
+			t.Errorf("uses of a %s = %v, want none: it only counts", kind, o.Uses)
 		}
 		t.must(5, api.Command{Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision})
 		t.must(6, put(kind, 3))
@@ -224,11 +227,11 @@ func testKindQuotas(t *tester) {
 				want++ // org-1
 			}
 			if got, err := t.s.Sums(t.ctx, api.KindOrganization, org); err != nil || got[quota] != want {
-				t.Errorf("%s has %d %s, %v; want %d", org, got[quota], quota, err, want)
+				t.Errorf("use of %s in %s = %d, error %v; want %d", quota, org, got[quota], err, want)
 			}
 		}
 	}
-	// Its own default limits an organization, and not the one above it.
+	// An organization's default limit applies to itself, not to the reseller above.
 	t.must(7, holding(api.KindOrganization, "org-1", "", api.Amounts{}))
 	most, _ := api.DefaultQuota(api.CountQuota(api.KindWebhook))
 	for n := range int(most) - 2 {
@@ -239,7 +242,7 @@ func testKindQuotas(t *tester) {
 	c := put(api.KindWebhook, 5)
 	c.Organization = "org-2"
 	t.must(10, c)
-	// A customer does not pass what its seller has been given.
+	// A customer cannot exceed its seller's explicit limit.
 	t.must(11, holding(api.KindOrganization, "org-0", "", api.Amounts{api.CountQuota(api.KindWebhook): most + 1}))
 	c = put(api.KindWebhook, 6)
 	c.Organization = "org-2"

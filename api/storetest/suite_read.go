@@ -44,12 +44,12 @@ func testListFilters(t *tester) {
 			t.Fatal(err)
 		}
 		if got := ids(page); !slices.Equal(got, c.want) || page.Continue != "" || page.Revision != t.s.Revision() {
-			t.Errorf("%+v: %v (continue %q, revision %d), want %v", c.q, got, page.Continue, page.Revision, c.want)
+			t.Errorf("list %+v = %v (continue %q, revision %d), want %v", c.q, got, page.Continue, page.Revision, c.want)
 		}
 	}
 	page, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindVolume, Name: "b", Limit: 10})
 	if err != nil || len(page.Items) != 1 {
-		t.Fatalf("%v, %v", page, err)
+		t.Fatalf("volumes named b = %v, error %v; want one", page, err)
 	}
 	same(t, "listed", page.Items[0], t.get(api.KindVolume, "vol-2"))
 	for _, limit := range []int{0, -1, 1001} {
@@ -80,7 +80,7 @@ func testListSearch(t *tester) {
 		{api.ListQuery{Search: "10.0.0.5"}, []string{"ins-2", "ins-1", "ins-4"}},
 		{api.ListQuery{Search: "10.0.0.50"}, []string{"ins-1"}},
 		{api.ListQuery{Search: "fd00:"}, []string{"ins-1"}},
-		{api.ListQuery{Search: "02:00:0a"}, nil}, // no address, but the card's
+		{api.ListQuery{Search: "02:00:0a"}, nil}, // a MAC address is not searched
 		{api.ListQuery{Search: "net-1"}, nil},
 		{api.ListQuery{Search: "org-1"}, nil},
 		{api.ListQuery{Search: "\x00"}, nil},
@@ -100,11 +100,12 @@ func testListSearch(t *tester) {
 				}
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("%+v, %d a page: %q, want %q", c.q, limit, got, c.want)
+				t.Errorf("search %+v with limit %d = %q, want %q", c.q, limit, got, c.want)
 			}
 		}
 	}
-	// What a page ended with goes, or gets another name: the next page goes on behind its place.
+	// When the last object of a page is removed or renamed, the next page continues
+	// after its position.
 	q := api.ListQuery{Kind: api.KindInstance, Search: "web", Limit: 2}
 	page, err := t.s.List(t.ctx, q)
 	if err != nil {
@@ -113,7 +114,7 @@ func testListSearch(t *tester) {
 	t.must(5, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})
 	q.Continue = page.Continue
 	if page, err = t.s.List(t.ctx, q); err != nil || !slices.Equal(ids(page), []string{"ins-4"}) {
-		t.Errorf("after what went: %q, %v", ids(page), err)
+		t.Errorf("page after a removed object = %q, error %v; want ins-4", ids(page), err)
 	}
 	_, err = t.s.List(t.ctx, api.ListQuery{Kind: api.KindInstance, ByName: true, Limit: 1, Continue: "?"})
 	t.wantCode(api.CodeInvalid, err)
@@ -143,7 +144,7 @@ func testListPages(t *tester) {
 				t.Fatal(err)
 			}
 			if len(page.Items) > limit || pages > total {
-				t.Fatalf("limit %d: page %d of %d objects", limit, pages, len(page.Items))
+				t.Fatalf("limit %d: page %d has %d objects", limit, pages, len(page.Items))
 			}
 			got = append(got, ids(page)...)
 			if page.Continue == "" {
@@ -152,15 +153,15 @@ func testListPages(t *tester) {
 			q.Continue = page.Continue
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: %v, want %v", limit, got, want)
+			t.Errorf("list with limit %d = %v, want %v", limit, got, want)
 		}
 	}
-	// What goes between two pages is missed, what stays is not, and nothing comes twice.
+	// An object removed between two pages is missing, all others are listed once.
 	first, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"flv-09", "flv-12"} { // the last of the first page, and one to come
+	for _, id := range []string{"flv-09", "flv-12"} { // the last of the first page, and one of the next
 		t.must(2, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision})
 	}
 	second, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 1000, Continue: first.Continue})
@@ -168,6 +169,6 @@ func testListPages(t *tester) {
 		t.Fatal(err)
 	}
 	if got := ids(second); len(got) != total-11 || got[0] != "flv-10" || slices.Contains(got, "flv-12") {
-		t.Errorf("second page %v", got)
+		t.Errorf("second page = %v, want %d objects from flv-10 on without flv-12", got, total-11)
 	}
 }

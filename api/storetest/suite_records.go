@@ -22,7 +22,7 @@ func (t *tester) recorded(q api.RecordQuery) (all []api.UsageRecord) {
 			t.Fatal(err)
 		}
 		if len(page.Items) > q.Limit || page.More && page.Next.Compare(q.After) <= 0 {
-			t.Fatalf("a page of %d after %v goes on after %v: %v", len(page.Items), q.After, page.Next, page.More)
+			t.Fatalf("page of %d records after %v continues after %v, more %v; want at most %d records and progress", len(page.Items), q.After, page.Next, page.More, q.Limit)
 		}
 		all = append(all, page.Items...)
 		if !page.More {
@@ -45,23 +45,23 @@ func testRecord(t *tester) {
 	c := recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, end, 5)
 	o := t.must(1, c)
 	if o.Kind != api.KindUsageRecord || o.Meta.ID != "use-1" || o.Meta.Organization != "org-1" || o.Meta.Project != "prj-org-1" || o.Meta.Revision != 0 {
-		t.Errorf("answered: %s", mustJSON(t, o))
+		t.Errorf("answer to a record = %s, want its kind, ID and owner", mustJSON(t, o))
 	}
 	want := api.UsageRecord{Kind: api.KindUsageRecord, Meta: api.Meta{ID: "use-1", Name: "use-1", Organization: "org-1", Project: "prj-org-1", CreatedAt: at(1)},
 		Spec: api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: "ins-1", ResourceName: "name of ins-1", Start: end.Add(-time.Minute), End: end, Quantity: 5}}
 	there := func(what string) {
 		t.Helper()
 		if all := t.recorded(api.RecordQuery{}); len(all) != 1 || mustJSON(t, all[0]) != mustJSON(t, want) {
-			t.Errorf("%s: %s, want %s", what, mustJSON(t, all), mustJSON(t, want))
+			t.Errorf("records after %s = %s, want %s", what, mustJSON(t, all), mustJSON(t, want))
 		}
 		if use := t.used(api.UseQuery{Organization: "org-1"}); len(use) != 1 || use[0].Quantity != 5 {
-			t.Errorf("%s: used %v", what, use)
+			t.Errorf("use after %s = %v, want 5", what, use)
 		}
 	}
 	there("recorded")
 	same(t, "recorded again", t.must(2, c), o)
 	there("recorded again")
-	other := recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, end, 6) // of the same organization, end and id: the same
+	other := recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, end, 6) // same organization, end and ID: the same record
 	other.Expect = 77
 	t.must(3, other)
 	there("recorded again with something else")
@@ -70,14 +70,14 @@ func testRecord(t *tester) {
 	}
 	there("recorded again and again in a batch")
 	if r := t.s.Revision(); r != 0 {
-		t.Errorf("records moved the revision to %d", r)
+		t.Errorf("revision after records = %d, want 0", r)
 	}
-	// It is no object.
+	// A record is not an object.
 	t.gone(api.KindUsageRecord, "use-1")
 	if page, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindUsageRecord, Limit: 10}); err != nil || len(page.Items) != 0 {
-		t.Errorf("listed %v, %v", page.Items, err)
+		t.Errorf("list of records as objects = %v, error %v; want none", page.Items, err)
 	}
-	// Among other commands each gets its own answer.
+	// Among other commands, each gets its own answer.
 	out, err := t.apply(5, flavor("flv-1", "a", 1, 0), recordOf("use-2", "org-1", "ins-1", api.MeterVCPU, end, 1), flavor("flv-2", "b", 1, 0), flavor("flv-3", "c", 1, 0),
 		recordOf("use-3", "org-1", "ins-1", api.MeterVCPU, end, 1), recordOf("use-4", "org-2", "ins-1", api.MeterVCPU, end, 1))
 	got := ""
@@ -85,12 +85,12 @@ func testRecord(t *tester) {
 		got += o.Meta.ID + " "
 	}
 	if err != nil || got != "flv-1 use-2 flv-2 flv-3 use-3 use-4 " {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("answers = %s, error %v; want one per command in order", got, err)
 	}
 	if all := idsOf(t.recorded(api.RecordQuery{})); all != "use-1 use-2 use-3 use-4" {
-		t.Errorf("recorded %s", all)
+		t.Errorf("records = %s, want use-1 to use-4", all)
 	}
-	// A batch that is remembered answers the same.
+	// A repeated batch gets the same answer.
 	b := api.Batch{ID: "b", At: at(6), Commands: []api.Command{flavor("flv-4", "d", 1, 0), recordOf("use-5", "org-1", "ins-1", api.MeterVCPU, end, 1)}}
 	first, err := t.s.Apply(t.ctx, b)
 	if err != nil {
@@ -98,7 +98,7 @@ func testRecord(t *tester) {
 	}
 	again, err := t.s.Apply(t.ctx, b)
 	if err != nil || mustJSON(t, first) != mustJSON(t, again) {
-		t.Errorf("%v, again %v, %v", first, again, err)
+		t.Errorf("answer of a batch = %v, repeated = %v, error %v; want the same", first, again, err)
 	}
 }
 
@@ -119,7 +119,7 @@ func testBadRecords(t *tester) {
 		_, err := t.apply(1, recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, at(1), 1),
 			api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-2", Organization: "org-1", Data: api.Encode(s)})
 		if err == nil || api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 	for _, raw := range []string{"", "{", `"x"`, `{"end":5}`} {
@@ -129,12 +129,12 @@ func testBadRecords(t *tester) {
 		t.fails(api.CodeInvalid, api.Command{Op: op, Kind: api.KindUsageRecord, ID: "use-1", Expect: api.AnyRevision, Data: json.RawMessage(`{}`)})
 	}
 	if all := t.recorded(api.RecordQuery{}); len(all) != 0 {
-		t.Errorf("recorded %v", all)
+		t.Errorf("records after invalid commands = %v, want none", all)
 	}
 }
 
-// Records come in the order of their ends, however they came in, and filters
-// find theirs.
+// testRecordsInOrder checks that records are listed in the order of their ends,
+// whatever the order of recording, and that filters match.
 func testRecordsInOrder(t *tester) {
 	hour := time.Date(2026, 2, 28, 23, 0, 0, 0, time.UTC)
 	late := recordOf("use-5", "org-1", "ins-2", api.MeterVCPU, hour.Add(time.Minute), 1)
@@ -159,7 +159,7 @@ func testRecordsInOrder(t *tester) {
 		{api.RecordQuery{Organization: "org-2"}, "use-7"},
 		{api.RecordQuery{Organization: "org"}, "use-8"},
 		{api.RecordQuery{Organization: "org-3"}, ""},
-		{api.RecordQuery{Organization: "org-1", From: hour, To: hour.Add(time.Hour)}, "use-5 use-2 use-3"}, // the hour's
+		{api.RecordQuery{Organization: "org-1", From: hour, To: hour.Add(time.Hour)}, "use-5 use-2 use-3"}, // those of the hour
 		{api.RecordQuery{From: hour, To: hour.Add(time.Hour)}, "use-8 use-5 use-2 use-3 use-7"},
 		{api.RecordQuery{From: hour.Add(time.Hour)}, "use-1 use-4"},
 		{api.RecordQuery{To: hour}, "use-6"},
@@ -173,12 +173,12 @@ func testRecordsInOrder(t *tester) {
 			q := c.q
 			q.Limit = limit
 			if got := idsOf(t.recorded(q)); got != c.want {
-				t.Errorf("%+v: %s, want %s", q, got, c.want)
+				t.Errorf("records %+v = %s, want %s", q, got, c.want)
 			}
 		}
 	}
 	if all := t.recorded(api.RecordQuery{Organization: "org-1", Resource: "ins-2"}); !all[0].Meta.CreatedAt.Equal(at(8)) {
-		t.Errorf("recorded at %s", all[0].Meta.CreatedAt)
+		t.Errorf("record was created at %s, want %s", all[0].Meta.CreatedAt, at(8))
 	}
 	for _, q := range []api.RecordQuery{{}, {Limit: api.MaxRecords + 1}, {Limit: 1, Organization: "o\x00"},
 		{Limit: 1, Organization: "org-1", After: api.RecordPlace{Organization: "org-2", End: hour, ID: "use-7"}}} {
@@ -187,8 +187,8 @@ func testRecordsInOrder(t *tester) {
 	}
 }
 
-// Many records of one end: every page goes on where the one before ended, and
-// what comes meanwhile moves nothing.
+// testRecordsPages checks, with many records of the same end, that each page continues
+// where the previous one ended, even if records are added meanwhile.
 func testRecordsPages(t *tester) {
 	var cmds []api.Command
 	for i := range 50 {
@@ -199,26 +199,26 @@ func testRecordsPages(t *tester) {
 	}
 	want := t.recorded(api.RecordQuery{Organization: "org-1"})
 	if len(want) != 50 || !slices.IsSortedFunc(want, func(a, b api.UsageRecord) int { return api.PlaceOf(a).Compare(api.PlaceOf(b)) }) {
-		t.Fatalf("%d: %s", len(want), idsOf(want))
+		t.Fatalf("%d records: %s; want 50 in order", len(want), idsOf(want))
 	}
 	for limit := 1; limit < 60; limit += 6 {
 		if got := t.recorded(api.RecordQuery{Limit: limit}); idsOf(got) != idsOf(want) {
-			t.Errorf("by %d: %s", limit, idsOf(got))
+			t.Errorf("records with limit %d = %s, want %s", limit, idsOf(got), idsOf(want))
 		}
 	}
 	q := api.RecordQuery{Organization: "org-1", Limit: 10}
 	page, err := t.s.Records(t.ctx, q)
 	if err != nil || !page.More || page.Next != api.PlaceOf(page.Items[9]) {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("page = %+v, error %v; want more after its last item", page, err)
 	}
 	again, err := api.ParseRecordPlace(page.Next.String())
 	if err != nil || again != page.Next {
-		t.Errorf("%v is %v, %v", page.Next, again, err)
+		t.Errorf("place %v parsed again = %v, error %v", page.Next, again, err)
 	}
-	t.must(2, recordOf("use-", "org-1", "ins-1", api.MeterVCPU, at(0), 1)) // on a page that was read
+	t.must(2, recordOf("use-", "org-1", "ins-1", api.MeterVCPU, at(0), 1)) // belongs to a page that was already read
 	q.After = page.Next
 	if page, err = t.s.Records(t.ctx, q); err != nil || page.Items[0].Meta.ID != want[10].Meta.ID {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("next page = %+v, error %v; want it to start with %s", page, err, want[10].Meta.ID)
 	}
 }
 
@@ -235,38 +235,38 @@ func testRecordsExpire(t *tester) {
 	t.fails(api.CodeInvalid, api.Command{Op: api.OpExpire, Kind: api.KindUsageRecord, ID: "records", Data: json.RawMessage(`{}`)})
 	t.fails(api.CodeInvalid, api.Command{Op: api.OpExpire, Kind: api.KindUsageRecord, ID: "records", Data: json.RawMessage(`{"before":"2020-01-01T00:00:00Z","all":true}`)})
 	if o := t.must(6, api.ExpireRecords("org-1", old.Add(day))); o.Meta.ID != "records" || o.Meta.Revision != 0 {
-		t.Errorf("%+v", o)
+		t.Errorf("answer to an expiry = %+v, want ID records and no revision", o)
 	}
 	want := func(what, records string) {
 		t.Helper()
 		if got := idsOf(t.recorded(api.RecordQuery{})); got != records {
-			t.Errorf("%s: %s, want %s", what, got, records)
+			t.Errorf("records after %s = %s, want %s", what, got, records)
 		}
 		if now := t.used(api.UseQuery{Organization: "org-1"}); !slices.Equal(now, use) {
-			t.Errorf("%s: use is %v, was %v", what, now, use)
+			t.Errorf("use after %s = %v, want %v", what, now, use)
 		}
 	}
 	want("of before, of this organization", "use-2 use-4 use-3")
-	// What is gone and comes again was counted; what was never there comes too
-	// late, of whatever organization.
+	// A removed record that arrives again was already counted; a new one from before
+	// the horizon is too late, whatever its organization.
 	t.must(7, first)
 	t.must(8, recordOf("use-9", "org-1", "ins-1", api.MeterVCPU, old.Add(day-1), 9))
 	t.must(9, recordOf("use-9", "org-2", "ins-1", api.MeterVCPU, old, 9))
 	want("told again", "use-2 use-4 use-3")
 	if now := t.used(api.UseQuery{Organization: "org-2"}); len(now) != 1 || now[0].Quantity != 3 {
-		t.Errorf("of the other organization: %v", now)
+		t.Errorf("use of the other organization = %v, want 3 as before", now)
 	}
-	// A horizon that goes back lets nothing in again.
+	// An earlier horizon does not admit old records again.
 	t.must(10, api.ExpireRecords("org-1", old))
 	t.must(11, first)
 	want("told again after an older horizon", "use-2 use-4 use-3")
-	// In one batch: records and what lets go of them.
+	// Records and their expiry in one batch.
 	if _, err := t.apply(12, recordOf("use-5", "org-1", "ins-1", api.MeterVCPU, old.Add(day), 5), api.ExpireRecords("org-1", old.Add(2*day))); err != nil {
 		t.Fatal(err)
 	}
 	use = t.used(api.UseQuery{Organization: "org-1"})
 	if sum := use[1].Quantity; sum != 7 {
-		t.Errorf("a record that goes at once was counted as %v", use)
+		t.Errorf("use with a record that expired in the same batch = %v, want 7", sum)
 	}
 	want("in one batch", "use-4 use-3")
 	t.must(13, api.ExpireRecords("org-9", old.Add(2*day)))
@@ -276,7 +276,8 @@ func testRecordsExpire(t *tester) {
 	}
 }
 
-// Many records go in several steps, the oldest first, and the sums stay.
+// testRecordsExpireInParts checks that many records are removed in several steps, the
+// oldest first, and that the sums are kept.
 func testRecordsExpireInParts(t *tester) {
 	old := at(0).Add(-500 * 24 * time.Hour)
 	const all = 10_000
@@ -294,11 +295,11 @@ func testRecordsExpireInParts(t *tester) {
 		t.must(2, api.ExpireRecords("org-1", old.Add(time.Hour)))
 		now := t.recorded(api.RecordQuery{Organization: "org-1"})
 		if gone := left - len(now); steps > 10 || gone < min(left, 1000) || len(now) > 0 && now[0].Meta.ID != fmt.Sprintf("use-%05d", all-len(now)) {
-			t.Fatalf("step %d took %d of %d", steps, gone, left)
+			t.Fatalf("step %d removed %d of %d records, want the oldest, at least 1000, within 10 steps", steps, gone, left)
 		}
 		left = len(now)
 	}
 	if use := t.used(api.UseQuery{Organization: "org-1"}); len(use) != 1 || use[0].Quantity != all {
-		t.Errorf("used %v", use)
+		t.Errorf("use after all records expired = %v, want %d", use, all)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// thing puts an object of a kind.
+// thing returns a command that puts an object of a kind.
 func thing(kind api.Kind, id string, spec any) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: "n" + id, Expect: api.AnyRevision, Data: api.Encode(spec)}
 }
@@ -28,7 +28,7 @@ func held(c api.Command) api.Command {
 	return c
 }
 
-// strict applies a batch as an API server does.
+// strict applies a batch in the way of an API server.
 func (t *tester) strict(cmds ...api.Command) error {
 	_, err := t.s.Apply(t.ctx, api.Batch{At: at(1), Strict: true, Commands: cmds})
 	return err
@@ -37,11 +37,11 @@ func (t *tester) strict(cmds ...api.Command) error {
 func (t *tester) allowed(cmds ...api.Command) {
 	t.Helper()
 	if err := t.strict(cmds...); err != nil {
-		t.Fatalf("%v: %v", cmds, err)
+		t.Fatalf("apply %v: %v", cmds, err)
 	}
 }
 
-// inUse wants the batch to be refused because of by, and to leave no trace.
+// inUse checks that the batch is refused because of by, and changes nothing.
 func (t *tester) inUse(by api.ObjectRef, cmds ...api.Command) {
 	t.Helper()
 	before := t.s.Revision()
@@ -49,21 +49,21 @@ func (t *tester) inUse(by api.ObjectRef, cmds ...api.Command) {
 	t.wantCode(api.CodeInUse, err)
 	var e *api.Error
 	if !errors.As(err, &e) || e.By == nil || *e.By != by || !strings.Contains(e.Error(), by.ID) {
-		t.Errorf("refused by %v, want %v: %v", e.By, by, err)
+		t.Errorf("batch was refused because of %v, want %v: %v", e.By, by, err)
 	}
 	if t.s.Revision() != before {
-		t.Error("a refused batch changed something")
+		t.Errorf("revision after a refused batch = %d, want %d", t.s.Revision(), before)
 	}
 }
 
-// missing wants the batch to be refused for what the field refers to.
+// missing checks that the batch is refused because of the target of the field.
 func (t *tester) missing(field string, cmds ...api.Command) {
 	t.Helper()
 	err := t.strict(cmds...)
 	t.wantCode(api.CodeNotFound, err)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Field != field {
-		t.Errorf("at %q, want %q: %v", e.Field, field, err)
+		t.Errorf("batch was refused at %q, want %q: %v", e.Field, field, err)
 	}
 }
 
@@ -77,33 +77,33 @@ func testReferences(t *tester) {
 	t.allowed(instance)
 	t.inUse(ins, removing(api.KindFlavor, "flv-1"))
 	t.inUse(ins, removing(api.KindImage, "img-1"))
-	// A change lets go, a rename and a report do not.
+	// A change of the spec releases a reference; a rename and a report do not.
 	other := instance
 	other.Data = api.Encode(api.InstanceSpec{Flavor: "flv-1"})
 	t.allowed(other)
 	t.allowed(removing(api.KindImage, "img-1"))
-	t.missing("spec.image", instance) // it is on its way out
+	t.missing("spec.image", instance) // the image is being deleted
 	t.allowed(forgetting(api.KindImage, "img-1"))
 	t.missing("spec.image", instance)
 	other.Name = "renamed"
 	t.allowed(other)
 	t.must(2, api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(api.InstanceStatus{Phase: "Running"})})
 	t.inUse(ins, removing(api.KindFlavor, "flv-1"))
-	// It holds until it is gone.
+	// The reference lasts until the object is removed.
 	t.allowed(removing(api.KindInstance, "ins-1"))
 	t.inUse(ins, removing(api.KindFlavor, "flv-1"))
 	t.allowed(forgetting(api.KindInstance, "ins-1"))
 	t.allowed(removing(api.KindFlavor, "flv-1"))
 
-	// What is not strict may refer to nothing; that stops nobody later, and what
-	// is made under that id is held.
+	// A batch that is not strict may refer to a missing object. That blocks nothing
+	// later, and an object created with that ID is held.
 	t.must(3, instance)
 	other = instance
 	other.Name = "renamed"
 	t.allowed(other)
 	t.must(4, flavor)
 	t.inUse(ins, removing(api.KindFlavor, "flv-1"))
-	// What is deleted with all that refers to it goes whatever refers to it.
+	// A deletion with cascade succeeds despite references.
 	cascade := removing(api.KindFlavor, "flv-1")
 	cascade.Cascade = true
 	t.allowed(cascade)
@@ -120,7 +120,7 @@ func testReferencesOfABatch(t *tester) {
 	network := inProject(thing(api.KindNetwork, "net-1", api.NetworkSpec{}))
 	t.missing("meta.project", organization, network)
 	t.missing("meta.organization", project)
-	// The order within a batch has no meaning.
+	// The order within a batch does not matter.
 	t.allowed(network, project, organization)
 	t.inUse(api.ObjectRef{Kind: api.KindNetwork, ID: "net-1"}, removing(api.KindProject, "prj-1"))
 	t.inUse(api.ObjectRef{Kind: api.KindProject, ID: "prj-1"}, removing(api.KindOrganization, "org-1"))
@@ -129,7 +129,7 @@ func testReferencesOfABatch(t *tester) {
 	t.allowed(removing(api.KindProject, "prj-1"), removing(api.KindNetwork, "net-1"))
 	t.allowed(removing(api.KindOrganization, "org-1"))
 
-	// Referring and letting go in one batch, in a circle.
+	// References can be added and released in one batch, even in a cycle.
 	group := func(id string, to api.SecurityGroupID) api.Command {
 		return thing(api.KindSecurityGroup, id, api.SecurityGroupSpec{Rules: []api.SecurityRule{{Group: to}}})
 	}
@@ -142,7 +142,7 @@ func testReferencesOfABatch(t *tester) {
 }
 
 func testReferencesOfKinds(t *tester) {
-	// By name, and a default that need not be there.
+	// References by name, and a default that need not exist.
 	vgpu := func(pool string) api.Command {
 		return thing(api.KindInstance, "ins-1", api.InstanceSpec{Vgpu: &api.VGPUSpec{Pool: pool}})
 	}
@@ -156,7 +156,7 @@ func testReferencesOfKinds(t *tester) {
 	renamed.Name = "other"
 	t.inUse(ins, renamed)
 
-	// A volume is its instance's until it is taken off.
+	// A volume belongs to its instance until it is detached.
 	volume := func(s api.VolumeSpec) api.Command { return held(thing(api.KindVolume, "vol-1", s)) }
 	t.missing("spec.instance", volume(api.VolumeSpec{Instance: "ins-9"}))
 	t.allowed(volume(api.VolumeSpec{Instance: "ins-1"}))
@@ -169,8 +169,9 @@ func testReferencesOfKinds(t *tester) {
 	t.missing("spec.volume", thing(api.KindSnapshot, "snap-1", api.SnapshotSpec{Volume: "vol-1"}))
 	t.allowed(forgetting(api.KindVolume, "vol-1"))
 
-	// A snapshot keeps its volume until it is being deleted; a volume that goes
-	// back to it, until it has; one that is being made keeps its backup.
+	// A snapshot keeps its volume until it is being deleted; a volume keeps the
+	// snapshot that it is rolled back to until that is done, and its backup while it is
+	// created from it.
 	t.allowed(volume(api.VolumeSpec{}), held(thing(api.KindSnapshot, "snap-1", api.SnapshotSpec{Volume: "vol-1"})),
 		thing(api.KindBackupTarget, "bkt-1", api.BackupTargetSpec{}), thing(api.KindBackup, "bkp-1", api.BackupSpec{Target: "bkt-1", Volume: "vol-1"}))
 	vol := api.ObjectRef{Kind: api.KindVolume, ID: "vol-1"}
@@ -189,7 +190,7 @@ func testReferencesOfKinds(t *tester) {
 	t.allowed(removing(api.KindBackup, "bkp-1"))
 	t.allowed(removing(api.KindVolume, "vol-1"))
 
-	// Ceph is switched off when nothing is on it.
+	// Ceph can be disabled only when nothing uses it.
 	ceph := func(on bool) api.Command {
 		return thing(api.KindCephCluster, "ceph-1", api.CephClusterSpec{Enabled: on})
 	}
@@ -218,11 +219,12 @@ func testReferencesOfKinds(t *tester) {
 	var e *api.Error
 	both := t.strict(thing(api.KindInstance, "ins-3", api.InstanceSpec{Flavor: "flv-none", Image: "img-none"}))
 	if !errors.As(both, &e) || e.Field != "spec.flavor" || len(e.Others) != 1 || e.Others[0].Field != "spec.image" {
-		t.Errorf("two that are not there: %v, want both", both)
+		t.Errorf("instance with two missing references: %v, want errors for both", both)
 	}
 }
 
-// Whatever comes from several sides at once, nothing refers to what is not there.
+// testReferencesNeverDangle checks with concurrent batches that no object refers to a
+// missing one.
 func testReferencesNeverDangle(t *tester) {
 	const flavors, images, instances = 3, 2, 6
 	var wg sync.WaitGroup
@@ -269,7 +271,7 @@ func testReferencesNeverDangle(t *tester) {
 	wg.Wait()
 	t.nothingDangles()
 	if codes[""] == 0 || codes[api.CodeInUse] == 0 || codes[api.CodeNotFound] == 0 {
-		t.Errorf("outcomes %v", codes)
+		t.Errorf("outcomes of the batches = %v, want successes, %s and %s", codes, api.CodeInUse, api.CodeNotFound)
 	}
 }
 
@@ -282,7 +284,7 @@ func (t *tester) nothingDangles() {
 	for _, o := range page.Items {
 		for _, x := range api.References(o) {
 			if _, err := t.s.Get(t.ctx, x.Target.Kind, x.Target.ID); err != nil {
-				t.Errorf("%s %s: %s: %v", o.Kind, o.Meta.ID, x.Field, err)
+				t.Errorf("%s %s refers at %s to a missing object: %v", o.Kind, o.Meta.ID, x.Field, err)
 			}
 		}
 	}

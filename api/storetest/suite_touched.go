@@ -30,13 +30,13 @@ func testTouched(t *tester) {
 			said = append(said, words)
 		}
 		if got.All != all || !slices.Equal(said, want) {
-			t.Errorf("all %v, %q; want %v, %q", got.All, said, all, want)
+			t.Errorf("touched: all %v, %q; want %v, %q", got.All, said, all, want)
 		}
 		mark = got.Mark
 	}
 	look(true)
 	look(false)
-	t.must(1, flavor("flv-1", "small", 1, 0)) // of nobody
+	t.must(1, flavor("flv-1", "small", 1, 0)) // belongs to no organization
 	t.must(2, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "a", Data: []byte(`{}`)})
 	t.must(3, api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "a", Organization: "org-2", Data: []byte(`{}`)}) // not asked for
 	look(false, " [Flavor]", "org-1 [Organization]")
@@ -46,7 +46,7 @@ func testTouched(t *tester) {
 		t.must(10+n, recordOf(fmt.Sprint("use-", n), org, "ins-1", api.MeterVCPU, hour.Add(time.Duration(h)*time.Hour+time.Minute), 1))
 	}
 	record(1, "org-1", 3)
-	record(2, "org-1", 2) // late
+	record(2, "org-1", 2) // arrives late
 	record(3, "org-2", 3)
 	look(false, "org-1 [UsageRecord] 12h", "org-2 [UsageRecord] 13h")
 	record(4, "org-1", 4)
@@ -55,25 +55,25 @@ func testTouched(t *tester) {
 	record(6, "org-1", 5)
 	look(false, "org-1 [UsageRecord] 15h")
 	at := mark
-	for n := range 8 { // more hours than are known one by one: it may say an earlier one
+	for n := range 8 { // more hours than are stored individually: an earlier one may be returned
 		record(20+n, "org-1", 7+n)
 	}
 	got, err := t.s.Touched(t.ctx, mark, kinds...)
 	if err != nil || got.Organizations["org-1"].Hour.After(hour.Add(7*time.Hour)) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("touched after many hours = %+v, error %v; want no later hour than %s", got, err, hour.Add(7*time.Hour))
 	}
 	mark = got.Mark
 	record(40, "org-1", 0)
 	look(false, "org-1 [UsageRecord] 10h")
 	if mark < at {
-		t.Error("marks go back")
+		t.Errorf("mark = %d, want at least %d", mark, at)
 	}
 	t.fails(api.CodeExists, flavor("flv-1", "small", 2, 0)) // refused
 	t.must(50, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision})
 	look(false, " [Flavor]")
-	mark += 1000 // of another process
+	mark += 1000 // from another process
 	look(true)
 	if all, err := t.s.Touched(t.ctx, 0, kinds...); err != nil || !all.All || strings.Join(slices.Sorted(maps.Keys(all.Organizations)), "") != "" {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("touched from the beginning = %+v, error %v; want all", all, err)
 	}
 }

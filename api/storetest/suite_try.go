@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// testTry tries batches of many forms before it applies them: a try answers what the
-// batch is answered then, and leaves everything as it was.
+// testTry tries batches of many kinds before it applies them: a try returns what
+// applying the batch then returns, and leaves everything unchanged.
 func testTry(t *tester) {
 	volume := func(id string, uses api.Amounts) api.Command { return using(id, "prj-1", uses) }
 	named := volume("vol-5", nil)
@@ -54,22 +54,22 @@ func testTry(t *tester) {
 	} {
 		c.b.At = at(i + 1)
 		before := t.everything()
-		var events <-chan api.Event // from 0, it would begin with all objects
+		var events <-chan api.Event // a watch from 0 would begin with all objects
 		if before.Revision > 0 {
 			events = t.watch(before.Revision)
 		}
 		tried, tryErr := t.s.Try(t.ctx, c.b)
 		if diff := cmp.Diff(before, t.everything()); diff != "" {
-			t.Fatalf("%s: a try has changed (- before, + after):\n%s", c.what, diff)
+			t.Fatalf("%s: a try changed the store (-before +after):\n%s", c.what, diff)
 		}
 		did, err := t.s.Apply(t.ctx, c.b)
 		if (err == nil) != (tryErr == nil) || err != nil && (api.CodeOf(err) != api.CodeOf(tryErr) || err.Error() != tryErr.Error()) {
-			t.Errorf("%s: tried, it is answered %v; applied, %v", c.what, tryErr, err)
+			t.Errorf("%s: error of the try = %v, of applying it = %v; want the same", c.what, tryErr, err)
 		}
 		if a, b := mustJSON(t, tried), mustJSON(t, did); a != b {
-			t.Errorf("%s:\n  tried %s\napplied %s", c.what, a, b)
+			t.Errorf("%s: answers differ:\n  tried %s\napplied %s", c.what, a, b)
 		}
-		// The first that a watcher hears of is what was applied, at the next revision.
+		// The first event of a watch is what was applied, at the next revision.
 		if was := before.Revision; events != nil && t.s.Revision() > was {
 			if e := t.next(events); e.Revision != was+1 {
 				t.Errorf("%s: the first event has revision %d, want %d", c.what, e.Revision, was+1)
@@ -78,7 +78,7 @@ func testTry(t *tester) {
 	}
 }
 
-// everything of a store that a try could change.
+// everything is the part of a store's content that a try could change.
 type everything struct {
 	Revision         int64
 	Objects          map[api.Kind][]api.Object

@@ -11,13 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// recordOf is the command that records use which ended then.
+// recordOf returns the command that records use that ended then.
 func recordOf(id, org, resource string, m api.Meter, end time.Time, quantity int64) api.Command {
 	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: org, Project: "prj-" + org,
 		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: resource, ResourceName: "name of " + resource, Start: end.Add(-time.Minute), End: end, Quantity: quantity})}
 }
 
-// used reads all pages.
+// used reads all pages of use.
 func (t *tester) used(q api.UseQuery) (all []api.Use) {
 	t.Helper()
 	if q.Limit == 0 {
@@ -29,7 +29,7 @@ func (t *tester) used(q api.UseQuery) (all []api.Use) {
 			t.Fatal(err)
 		}
 		if len(page.Items) > q.Limit || page.More && len(page.Items) == 0 {
-			t.Fatalf("a page of %d, more: %v", len(page.Items), page.More)
+			t.Fatalf("page of %d items with limit %d, more %v; want it within the limit, and not empty if more follows", len(page.Items), q.Limit, page.More)
 		}
 		all = append(all, page.Items...)
 		if !page.More {
@@ -40,14 +40,14 @@ func (t *tester) used(q api.UseQuery) (all []api.Use) {
 }
 
 func testUse(t *tester) {
-	hour := time.Date(2028, 2, 29, 23, 0, 0, 0, time.UTC) // the last of a leap month
+	hour := time.Date(2028, 2, 29, 23, 0, 0, 0, time.UTC) // the last hour of February in a leap year
 	late := recordOf("use-5", "org-1", "ins-1", api.MeterVCPU, hour.Add(40*time.Minute), 5)
 	for i, c := range []api.Command{
-		recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Hour), 1), // the full hour ends it
+		recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Hour), 1), // a full hour belongs to the hour before
 		recordOf("use-2", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Hour+1), 2),
 		recordOf("use-3", "org-1", "ins-1", api.MeterGPU, hour.Add(1), 3),
 		recordOf("use-4", "org-2", "ins-2", api.MeterVCPU, hour.Add(time.Minute), 4),
-		late, late, // said twice
+		late, late, // recorded twice
 		recordOf("use-6", "org-1", "ins-1", api.MeterVCPU, hour, 6),
 		recordOf("use-7", "org-1", "ins-3", api.MeterVCPU, hour.Add(1), math.MaxInt64),
 		recordOf("use-8", "org-1", "ins-3", api.MeterVCPU, hour.Add(2), math.MaxInt64),
@@ -69,24 +69,24 @@ func testUse(t *tester) {
 		row(1, api.MeterVCPU, "ins-1", 2),
 	}
 	if got := text(t.used(api.UseQuery{Organization: "org-1"})); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("use = %q, want %q", got, want)
 	}
 	t.attributedUse(hour)
 	march := hour.Add(time.Hour)
 	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march.AddDate(0, -1, 0), To: march})); !slices.Equal(got, want[:4]) {
-		t.Errorf("February: %q", got)
+		t.Errorf("use in February = %q", got)
 	}
 	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march})); !slices.Equal(got, want[4:]) {
-		t.Errorf("from March on: %q", got)
+		t.Errorf("use from March on = %q, want %q", got, want[4:])
 	}
 	if got := t.used(api.UseQuery{Organization: "org"}); len(got) != 0 {
-		t.Errorf("of nobody: %v", got)
+		t.Errorf("use of an unknown organization = %v, want none", got)
 	}
 	renamed := recordOf("use-b", "org-1", "ins-1", api.MeterVCPU, march.Add(2), 1)
 	renamed.Data = json.RawMessage(`{"meter":"vcpu-seconds","resource":"ins-1","resourceName":"new","start":"2028-03-01T00:00:00Z","end":"2028-03-01T00:30:00Z","quantity":1}`)
 	t.must(20, renamed)
 	if got := t.used(api.UseQuery{Organization: "org-1", From: march}); len(got) != 1 || got[0].ResourceName != "new" || got[0].Quantity != 3 {
-		t.Errorf("renamed: %v", got)
+		t.Errorf("use after a rename = %v, want the new name", got)
 	}
 	for _, q := range []api.UseQuery{{Limit: 1}, {Organization: "org-1"}, {Organization: "org-1", Limit: api.MaxUse + 1}} {
 		_, err := t.s.Use(t.ctx, q)
@@ -110,18 +110,19 @@ func testUsePages(t *tester) {
 	for _, limit := range []int{1, 4, 5, 29, 30, 31} {
 		got := t.used(api.UseQuery{Organization: "org-1", Limit: limit})
 		if len(got) != 30 || !slices.IsSortedFunc(got, api.Use.Compare) {
-			t.Errorf("limit %d: %v", limit, got)
+			t.Errorf("use with limit %d = %v, want 30 items in order", limit, got)
 		}
 		if got = t.used(api.UseQuery{Organization: "org-1", Limit: limit, From: begin.Add(time.Hour), To: begin.Add(4 * time.Hour)}); len(got) != 15 || got[0].Quantity != 10 || got[14].Quantity != 34 {
-			t.Errorf("limit %d: %v", limit, got)
+			t.Errorf("use of three hours with limit %d = %v", limit, got)
 		}
 	}
 }
 
-// In whatever order and however often records come: the same use.
+// testUseInAnyOrder checks that the order and repetition of records do not change the
+// use.
 func testUseInAnyOrder(t *tester) {
 	random := rand.New(rand.NewPCG(3, 4))
-	begin := time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC) // over a night in which clocks change
+	begin := time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC) // includes a change from daylight saving time
 	want := map[api.Meter]int64{}
 	var all []api.Command
 	for i := range 200 {
@@ -146,7 +147,7 @@ func testUseInAnyOrder(t *tester) {
 	}
 	one, two := t.used(api.UseQuery{Organization: "org-1"}), t.used(api.UseQuery{Organization: "org-2"})
 	if !slices.Equal(one, two) {
-		t.Errorf("%v, in another order %v", one, two)
+		t.Errorf("use = %v, after another order of records = %v; want the same", one, two)
 	}
 	got := map[api.Meter]int64{}
 	for _, u := range one {
@@ -154,17 +155,17 @@ func testUseInAnyOrder(t *tester) {
 	}
 	for m, q := range want {
 		if got[m] != q {
-			t.Errorf("%s: %d, recorded %d", m, got[m], q)
+			t.Errorf("use of %s = %d, want the recorded %d", m, got[m], q)
 		}
 	}
 }
 
 // testUseMark deletes and changes an organization with marks of its use, which are
-// compared where the batch is applied.
+// compared when the batch is applied.
 func testUseMark(t *tester) {
 	hour := time.Date(2028, 2, 29, 23, 0, 0, 0, time.UTC)
 	t.must(1, thing(api.KindOrganization, "org-1", api.OrganizationSpec{}))
-	t.must(2, recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(-time.Minute), 100)) // of the hour before
+	t.must(2, recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(-time.Minute), 100)) // in the hour before
 	t.must(3, recordOf("use-2", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Minute), 7))
 	t.must(4, recordOf("use-3", "org-1", "ins-2", api.MeterGPU, hour.Add(time.Hour), 3))
 	t.must(5, recordOf("use-4", "org-2", "ins-3", api.MeterGPU, hour.Add(time.Hour), 9))
@@ -182,7 +183,7 @@ func testUseMark(t *tester) {
 	other := removing(api.KindFlavor, "flv-1")
 	t.wantCode(api.CodeInvalid, apply(other, 0))
 	if now := t.s.Revision(); now != before {
-		t.Errorf("refused batches changed something: revision %d, before %d", now, before)
+		t.Errorf("revision after refused batches = %d, want %d", now, before)
 	}
 	if err := apply(put, 10); err != nil {
 		t.Error(err)
@@ -194,8 +195,8 @@ func testUseMark(t *tester) {
 	}
 }
 
-// attributedUse: what was used of different cards is told apart, in an order, page by
-// page, and says so in its records.
+// attributedUse checks that use with different attributes is kept apart, in order,
+// across pages, and that records contain the attributes.
 func (t *tester) attributedUse(hour time.Time) {
 	of := []api.PriceSelector{{}, {Model: "NVIDIA H100"}, {Model: "NVIDIA L4", Pool: "a"}, {Model: "NVIDIA L4", Pool: "b", Tier: "basic"}, {Flavor: "m"}}
 	for i, a := range append(of, of...) {
@@ -215,15 +216,15 @@ func (t *tester) attributedUse(hour time.Time) {
 		var got []api.PriceSelector
 		for _, u := range t.used(api.UseQuery{Organization: "org-9", Limit: limit}) {
 			if got = append(got, u.Attributes); u.Quantity != 14 {
-				t.Errorf("use of %s is %d, want both records", u.Attributes, u.Quantity)
+				t.Errorf("use of %s = %d, want 14 from both records", u.Attributes, u.Quantity)
 			}
 		}
 		if !slices.Equal(got, of) {
-			t.Errorf("in pages of %d use is of %v, want %v", limit, got, of)
+			t.Errorf("attributes of use with limit %d = %v, want %v", limit, got, of)
 		}
 	}
 	page, err := t.s.Records(t.ctx, api.RecordQuery{Organization: "org-9", Limit: 1, ID: "use-attr-3"})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Spec.Attributes() != (api.PriceSelector{Model: "NVIDIA L4", Pool: "b", Tier: "basic"}) {
-		t.Errorf("the record is %+v, %v; want its attributes", page.Items, err)
+		t.Errorf("record = %+v, error %v; want its attributes", page.Items, err)
 	}
 }

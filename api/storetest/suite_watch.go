@@ -22,16 +22,17 @@ func (t *tester) next(events <-chan api.Event) api.Event {
 	select {
 	case e, ok := <-events:
 		if !ok {
-			t.Fatal("the watch ended")
+			t.Fatal("the watch was closed, want an event")
 		}
 		return e
 	case <-t.ctx.Done():
-		t.Fatal("no event")
+		t.Fatal("the watch delivered nothing before the time limit, want an event")
 	}
 	return api.Event{}
 }
 
-// snapshot reads a watch's beginning: the objects by id, and the sync's revision.
+// snapshot reads the beginning of a watch: the objects by ID, and the revision of the
+// sync.
 func (t *tester) snapshot(events <-chan api.Event) (map[string]api.Object, int64) {
 	t.Helper()
 	objects := map[string]api.Object{}
@@ -41,7 +42,7 @@ func (t *tester) snapshot(events <-chan api.Event) (map[string]api.Object, int64
 		case e.Type == api.EventSync:
 			return objects, e.Revision
 		case e.Type != api.EventPut || e.Revision != 0:
-			t.Fatalf("%s at revision %d in a snapshot", e.Type, e.Revision)
+			t.Fatalf("snapshot contains %s at revision %d, want %s at 0", e.Type, e.Revision, api.EventPut)
 		}
 		objects[e.Object.Meta.ID] = e.Object
 	}
@@ -54,7 +55,7 @@ func testWatchFromNow(t *tester) {
 	c.Finalizers = []string{"x"}
 	made := t.must(2, c)
 	removed := t.must(3, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision})
-	t.must(4, flavor("flv-2", "b", 1, made.Meta.Revision)) // nothing: no event
+	t.must(4, flavor("flv-2", "b", 1, made.Meta.Revision)) // changes nothing: no event
 	marked := t.must(5, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision})
 	gone := t.must(6, api.Command{Op: api.OpForget, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision, Finalizer: "x"})
 	last := o.Meta.Revision
@@ -67,7 +68,7 @@ func testWatchFromNow(t *tester) {
 			t.Errorf("event %d is %s at %d, want %s at %d", i, e.Type, e.Revision, want.typ, last+1)
 		}
 		if e.Type == api.EventPut && e.Revision != e.Object.Meta.Revision {
-			t.Errorf("event %d of revision %d has an object of %d", i, e.Revision, e.Object.Meta.Revision)
+			t.Errorf("event %d of revision %d has an object of revision %d, want the same", i, e.Revision, e.Object.Meta.Revision)
 		}
 		last = e.Revision
 		same(t, fmt.Sprintf("event %d", i), e.Object, want.o)
@@ -82,13 +83,13 @@ func testWatchFromZero(t *tester) {
 	events := t.watch(0)
 	objects, rev := t.snapshot(events)
 	if len(objects) != 1 || rev != t.s.Revision() {
-		t.Errorf("snapshot %s at %d, want flv-1 at %d", mustJSON(t, objects), rev, t.s.Revision())
+		t.Errorf("snapshot = %s at %d, want flv-1 at %d", mustJSON(t, objects), rev, t.s.Revision())
 	}
 	same(t, "in the snapshot", objects["flv-1"], t.get(api.KindFlavor, "flv-1"))
 	o := t.must(5, flavor("flv-3", "c", 1, 0))
 	e := t.next(events)
 	if e.Type != api.EventPut || e.Revision != o.Meta.Revision {
-		t.Errorf("after the snapshot: %s", mustJSON(t, e))
+		t.Errorf("event after the snapshot = %s, want a put at %d", mustJSON(t, e), o.Meta.Revision)
 	}
 	same(t, "after the snapshot", e.Object, o)
 }
@@ -97,13 +98,12 @@ func testWatchFromFuture(t *tester) {
 	t.must(1, flavor("flv-1", "a", 1, 0))
 	objects, rev := t.snapshot(t.watch(t.s.Revision() + 1000))
 	if len(objects) != 1 || rev != t.s.Revision() {
-		t.Errorf("snapshot of %d at %d", len(objects), rev)
+		t.Errorf("watch from a future revision: snapshot of %d objects at %d, want 1 at %d", len(objects), rev, t.s.Revision())
 	}
 }
 
-// Watchers that start at any moment, and stop and resume, see every state
-// that a store in their place would have: no change missed, doubled or out of
-// order.
+// testWatchWithoutGaps checks that watches that start at any time, stop and resume,
+// deliver every state of the store: no change is missing, repeated or out of order.
 func testWatchWithoutGaps(t *tester) {
 	const writers, each, watchers = 4, 25, 4
 	t.must(1, flavor("flv-start", "start", 1, 0))
@@ -134,15 +134,15 @@ func testWatchWithoutGaps(t *tester) {
 					e, ok := <-events
 					switch {
 					case !ok:
-						t.Errorf("watch %d ended at %d", w, since)
+						t.Errorf("watch %d was closed at revision %d", w, since)
 						cancel()
 						return
 					case e.Type == api.EventSync:
 						since, synced = e.Revision, true
 					case e.Revision == 0:
-						n-- // of a snapshot
+						n-- // part of a snapshot
 					case e.Revision != since+1:
-						t.Errorf("watch %d (synced %v): revision %d after %d", w, synced, e.Revision, since)
+						t.Errorf("watch %d (synced %v) delivered revision %d after %d, want the next", w, synced, e.Revision, since)
 						cancel()
 						return
 					default:
@@ -157,7 +157,8 @@ func testWatchWithoutGaps(t *tester) {
 	reading.Wait()
 }
 
-// A watch of some kinds has nothing of others, and its sync is of all.
+// testWatchKinds checks that a watch of some kinds delivers no others, and that its
+// sync has the store's revision.
 func testWatchKinds(t *tester) {
 	t.must(1, flavor("flv-1", "a", 1, 0))
 	t.must(2, api.Command{Op: api.OpPutSpec, Kind: api.KindNetwork, ID: "net-1", Name: "n", Data: api.Encode(api.NetworkSpec{Cidr4: "10.0.0.0/24"})})
@@ -167,12 +168,12 @@ func testWatchKinds(t *tester) {
 		t.Fatal(err)
 	}
 	if all, synced := t.snapshot(events); len(all) != 1 || all["net-1"].Kind != api.KindNetwork || synced != at {
-		t.Errorf("the snapshot has %v and is of revision %d, want net-1 and %d", all, synced, at)
+		t.Errorf("snapshot = %v at revision %d, want net-1 at %d", all, synced, at)
 	}
 	t.must(3, flavor("flv-1", "a", 2, api.AnyRevision))
 	gone := t.must(4, api.Command{Op: api.OpDelete, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision})
 	if e := t.next(events); e.Type != api.EventRemove || e.Object.Meta.ID != "net-1" || e.Revision <= at {
-		t.Errorf("after it comes %s of %s at %d, want the removal of net-1 (%+v)", e.Type, e.Object.Meta.ID, e.Revision, gone.Meta)
+		t.Errorf("next event is %s of %s at %d, want the removal of net-1 (%+v)", e.Type, e.Object.Meta.ID, e.Revision, gone.Meta)
 	}
 }
 
@@ -190,13 +191,13 @@ func testWatchEnds(t *tester) {
 				return
 			}
 		case <-t.ctx.Done():
-			t.Fatal("the channel stays open after its context ended")
+			t.Fatal("the channel is open after its context ended, want it closed")
 		}
 	}
 }
 
 func testDeafWatcher(t *tester) {
-	t.watch(0) // nobody reads it
+	t.watch(0) // it is never read
 	for i := range 300 {
 		t.must(1, flavor("flv-1", "a", int64(i+1), api.AnyRevision))
 	}

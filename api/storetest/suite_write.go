@@ -10,7 +10,7 @@ import (
 
 func testPutSpec(t *tester) {
 	if r := t.s.Revision(); r != 0 {
-		t.Fatalf("an empty store has revision %d", r)
+		t.Fatalf("empty store has revision %d, want 0", r)
 	}
 	c := flavor("flv-1", "small", 1, 0)
 	c.Organization, c.Project, c.Labels, c.Finalizers = "org-1", "prj-1", map[string]string{"a": "b"}, []string{"x"}
@@ -18,37 +18,37 @@ func testPutSpec(t *tester) {
 	m := o.Meta
 	if m.ID != "flv-1" || m.Name != "small" || m.Organization != "org-1" || m.Project != "prj-1" ||
 		m.Labels["a"] != "b" || len(m.Finalizers) != 1 || m.Generation != 1 || m.Revision != t.s.Revision() || m.Revision < 1 {
-		t.Errorf("made with meta %+v at revision %d", m, t.s.Revision())
+		t.Errorf("new object has meta %+v at revision %d, want the given one at the store's revision", m, t.s.Revision())
 	}
 	if !m.CreatedAt.Equal(at(1)) || !m.UpdatedAt.Equal(at(1)) {
-		t.Errorf("made at %v, updated %v, want %v", m.CreatedAt, m.UpdatedAt, at(1))
+		t.Errorf("new object was created at %v and updated at %v, want %v", m.CreatedAt, m.UpdatedAt, at(1))
 	}
 	same(t, "get after make", t.get(api.KindFlavor, "flv-1"), o)
 
 	o = t.must(2, flavor("flv-1", "large", 2, m.Revision))
 	if o.Meta.Name != "large" || len(o.Meta.Labels) != 0 || o.Meta.Generation != 2 || o.Meta.Revision <= m.Revision {
-		t.Errorf("changed to meta %+v", o.Meta)
+		t.Errorf("changed object has meta %+v, want name large, no labels and generation 2", o.Meta)
 	}
 	if o.Meta.Organization != "org-1" || o.Meta.Project != "prj-1" || len(o.Meta.Finalizers) != 1 {
-		t.Errorf("a change lost what is fixed: %+v", o.Meta)
+		t.Errorf("changed object has meta %+v, want organization, project and finalizers kept", o.Meta)
 	}
 	if !o.Meta.CreatedAt.Equal(at(1)) || !o.Meta.UpdatedAt.Equal(at(2)) {
-		t.Errorf("made at %v, updated %v", o.Meta.CreatedAt, o.Meta.UpdatedAt)
+		t.Errorf("changed object was created at %v and updated at %v, want %v and %v", o.Meta.CreatedAt, o.Meta.UpdatedAt, at(1), at(2))
 	}
 	same(t, "get after change", t.get(api.KindFlavor, "flv-1"), o)
 
-	// Other labels are a change, but not of the spec.
+	// Other labels are a change, but not one of the spec.
 	c = flavor("flv-1", "", 2, api.AnyRevision)
 	c.Labels = map[string]string{"c": "d"}
 	o = t.must(3, c)
 	if o.Meta.Generation != 2 || o.Meta.Name != "large" || o.Meta.Labels["c"] != "d" {
-		t.Errorf("labelled: %+v", o.Meta)
+		t.Errorf("object with other labels has meta %+v, want generation 2 and the new labels", o.Meta)
 	}
 }
 
 func testExpect(t *tester) {
 	t.fails(api.CodeNotFound, flavor("flv-1", "a", 1, 7))
-	o := t.must(1, flavor("flv-1", "a", 1, api.AnyRevision)) // makes it
+	o := t.must(1, flavor("flv-1", "a", 1, api.AnyRevision)) // creates it
 	rev := o.Meta.Revision
 	t.fails(api.CodeExists, flavor("flv-1", "a", 2, 0))
 	t.fails(api.CodeConflict, flavor("flv-1", "a", 2, rev+1))
@@ -72,12 +72,12 @@ func testNames(t *tester) {
 	t.must(2, put("flv-2", "a", "org-1", "prj-2", 0))
 	t.must(3, put("flv-3", "a", "org-2", "", 0))
 	t.must(4, put("flv-4", "b", "org-1", "prj-1", 0))
-	t.fails(api.CodeExists, put("flv-4", "a", "org-1", "prj-1", api.AnyRevision)) // renamed onto another
+	t.fails(api.CodeExists, put("flv-4", "a", "org-1", "prj-1", api.AnyRevision)) // the name of another object
 	image := put("img-1", "a", "org-1", "prj-1", 0)
 	image.Kind = api.KindImage
-	t.must(5, image) // another kind
+	t.must(5, image) // a different kind
 
-	o = t.must(6, put("flv-1", "c", "org-1", "prj-1", o.Meta.Revision)) // its old name is free again
+	o = t.must(6, put("flv-1", "c", "org-1", "prj-1", o.Meta.Revision)) // releases its old name
 	t.must(7, put("flv-5", "a", "org-1", "prj-1", 0))
 	t.must(8, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: o.Meta.Revision})
 	t.must(9, put("flv-6", "c", "org-1", "prj-1", 0))
@@ -86,11 +86,11 @@ func testNames(t *tester) {
 	held.Finalizers = []string{"x"}
 	t.must(10, held)
 	t.must(11, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-7", Expect: api.AnyRevision})
-	t.fails(api.CodeExists, put("flv-8", "held", "org-1", "prj-1", 0)) // still there
+	t.fails(api.CodeExists, put("flv-8", "held", "org-1", "prj-1", 0)) // not removed yet
 	t.must(12, api.Command{Op: api.OpForget, Kind: api.KindFlavor, ID: "flv-7", Expect: api.AnyRevision, Finalizer: "x"})
 	t.must(13, put("flv-8", "held", "org-1", "prj-1", 0))
 
-	// Two of one name in one batch.
+	// Two objects of one batch cannot have the same name.
 	_, err := t.apply(14, put("flv-9", "twin", "", "", 0), put("flv-10", "twin", "", "", 0))
 	t.wantCode(api.CodeExists, err)
 	t.gone(api.KindFlavor, "flv-9")
@@ -114,15 +114,15 @@ func testNoChange(t *tester) {
 	same(t, "the same status", t.must(6, report), o)
 	same(t, "a finalizer that it has not", t.must(7, api.Command{Op: api.OpForget, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Finalizer: "y"}), o)
 	if r := t.s.Revision(); r != o.Meta.Revision {
-		t.Errorf("revision %d, want %d", r, o.Meta.Revision)
+		t.Errorf("revision after commands without effect = %d, want %d", r, o.Meta.Revision)
 	}
 	deleted := t.must(8, remove)
 	same(t, "a second delete", t.must(9, remove), deleted)
 	if r := t.s.Revision(); r != deleted.Meta.Revision {
-		t.Errorf("revision %d, want %d", r, deleted.Meta.Revision)
+		t.Errorf("revision after a second delete = %d, want %d", r, deleted.Meta.Revision)
 	}
 	if out, err := t.apply(10); err != nil || len(out) != 0 {
-		t.Errorf("an empty batch answered %v, %v", out, err)
+		t.Errorf("answer to an empty batch = %v, error %v; want none", out, err)
 	}
 }
 
@@ -132,19 +132,19 @@ func testTimes(t *tester) {
 	t.must(10, c)
 	o := t.must(5, flavor("flv-1", "a", 2, api.AnyRevision))
 	if !o.Meta.UpdatedAt.Equal(at(10)) || !o.Meta.CreatedAt.Equal(at(10)) {
-		t.Errorf("made at %v, changed at %v, want %v", o.Meta.CreatedAt, o.Meta.UpdatedAt, at(10))
+		t.Errorf("object was created at %v and changed at %v, want %v", o.Meta.CreatedAt, o.Meta.UpdatedAt, at(10))
 	}
 	o = t.must(6, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision})
 	if !o.Meta.DeletedAt.Equal(at(10)) || !o.Meta.UpdatedAt.Equal(at(10)) {
-		t.Errorf("deleted at %v, changed at %v, want %v", o.Meta.DeletedAt, o.Meta.UpdatedAt, at(10))
+		t.Errorf("object was deleted at %v and changed at %v, want %v", o.Meta.DeletedAt, o.Meta.UpdatedAt, at(10))
 	}
 	t.must(12, flavor("flv-2", "b", 1, 0))
 	o = t.must(7, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision})
 	if !o.Meta.DeletedAt.Equal(at(12)) {
-		t.Errorf("removed at %v, want %v", o.Meta.DeletedAt, at(12))
+		t.Errorf("object was removed at %v, want %v", o.Meta.DeletedAt, at(12))
 	}
 	if o = t.must(8, flavor("flv-3", "c", 1, 0)); !o.Meta.CreatedAt.Equal(at(8)) {
-		t.Errorf("another object was made at %v, want %v", o.Meta.CreatedAt, at(8))
+		t.Errorf("another object was created at %v, want %v", o.Meta.CreatedAt, at(8))
 	}
 }
 
@@ -159,12 +159,12 @@ func testAllOrNothing(t *tester) {
 	same(t, "what a failed batch changed", t.get(api.KindFlavor, "flv-1"), before)
 	t.gone(api.KindFlavor, "flv-2")
 	if all := t.recorded(api.RecordQuery{}); len(all) != 0 {
-		t.Errorf("recorded: %v", all)
+		t.Errorf("records after a failed batch = %v, want none", all)
 	}
 	if r := t.s.Revision(); r != before.Meta.Revision {
-		t.Errorf("revision %d, want %d", r, before.Meta.Revision)
+		t.Errorf("revision after a failed batch = %d, want %d", r, before.Meta.Revision)
 	}
-	t.must(3, flavor("flv-3", "b", 1, 0)) // the name was not taken
+	t.must(3, flavor("flv-3", "b", 1, 0)) // the failed batch did not reserve the name
 }
 
 func testBatchSeesItself(t *tester) {
@@ -175,11 +175,11 @@ func testBatchSeesItself(t *tester) {
 	}
 	for i := 1; i < len(out); i++ {
 		if i != 2 && out[i].Meta.Revision <= out[i-1].Meta.Revision {
-			t.Errorf("revisions %d then %d", out[i-1].Meta.Revision, out[i].Meta.Revision)
+			t.Errorf("revision %d follows %d, want an ascending order", out[i].Meta.Revision, out[i-1].Meta.Revision)
 		}
 	}
 	if out[1].Meta.Generation != 2 || out[2].Meta.DeletedAt == nil {
-		t.Errorf("answered %s", mustJSON(t, out))
+		t.Errorf("answers = %s, want generation 2 and then a deleted object", mustJSON(t, out))
 	}
 	t.gone(api.KindFlavor, "flv-1")
 	t.get(api.KindFlavor, "flv-2")
@@ -196,22 +196,22 @@ func testBatchID(t *tester) {
 	b.At = at(3)
 	second, err := t.s.Apply(t.ctx, b)
 	if err != nil {
-		t.Fatalf("the same batch again: %v", err)
+		t.Fatalf("apply the same batch again: %v", err)
 	}
 	if len(second) != 1 {
-		t.Fatalf("answered %d objects", len(second))
+		t.Fatalf("answer to the repeated batch has %d objects, want 1", len(second))
 	}
 	same(t, "the second answer", second[0], first[0])
 	if r := t.s.Revision(); r != rev {
-		t.Errorf("the same batch again moved the revision from %d to %d", rev, r)
+		t.Errorf("the repeated batch moved the revision from %d to %d, want no change", rev, r)
 	}
-	// One that failed is tried anew.
+	// A failed batch is applied when it is repeated.
 	late := api.Batch{ID: "b-2", At: at(4), Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision}}}
 	_, err = t.s.Apply(t.ctx, late)
 	t.wantCode(api.CodeNotFound, err)
 	t.must(5, flavor("flv-2", "b", 1, 0))
 	if _, err := t.s.Apply(t.ctx, late); err != nil {
-		t.Errorf("a batch that failed before: %v", err)
+		t.Errorf("apply a batch that failed before: %v", err)
 	}
 	t.gone(api.KindFlavor, "flv-2")
 }
@@ -223,7 +223,7 @@ func testConcurrentWriters(t *tester) {
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				for { // read, add one, write: a lost race is a conflict
+				for { // read, increment, write: a concurrent write is a conflict
 					o, err := t.s.Get(t.ctx, api.KindFlavor, "flv-1")
 					if err != nil {
 						t.Error(err)
@@ -252,7 +252,7 @@ func testConcurrentWriters(t *tester) {
 		t.Fatal(err)
 	}
 	if f.Spec.Vcpus != writers*each || f.Meta.Generation != writers*each+1 {
-		t.Errorf("%d writes counted %d, generation %d", writers*each, f.Spec.Vcpus, f.Meta.Generation)
+		t.Errorf("%d writes resulted in %d vCPUs and generation %d, want %d and %d", writers*each, f.Spec.Vcpus, f.Meta.Generation, writers*each, writers*each+1)
 	}
 }
 
@@ -267,6 +267,6 @@ func testResultsNotShared(t *tester) {
 		t.must(2+i, c)
 	}
 	if got := mustJSON(t, first); got != want {
-		t.Errorf("an answer changed afterwards:\n got %s\nwant %s", got, want)
+		t.Errorf("an answer was modified later:\n got %s\nwant %s", got, want)
 	}
 }

@@ -11,23 +11,23 @@ import (
 
 type identityKey struct{}
 
-// WithIdentity records in the context who asks.
+// WithIdentity returns a context with the caller's identity.
 func WithIdentity(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// IdentityOf returns who asks, if the context says so.
+// IdentityOf returns the caller's identity, if the context has one.
 func IdentityOf(ctx context.Context) (Identity, bool) {
 	id, known := ctx.Value(identityKey{}).(Identity)
 	return id, known
 }
 
-// WithRequest records in the context which operation a request is for.
+// WithRequest returns a context with a request and its operation.
 func WithRequest(ctx context.Context, operation string, r *http.Request) context.Context {
 	return context.WithValue(context.WithValue(ctx, requestKey{}, r), operationKey{}, operation)
 }
 
-// OperationOf returns the operation that a request is for; empty: the context is of none.
+// OperationOf returns the operation of the context's request; empty if it has none.
 func OperationOf(ctx context.Context) string {
 	op, _ := ctx.Value(operationKey{}).(string)
 	return op
@@ -35,10 +35,11 @@ func OperationOf(ctx context.Context) string {
 
 type requestKey struct{}
 
-// Request is the HTTP request, for the operations that leave HTTP or stream.
+// Request returns the HTTP request, for operations that stream or leave HTTP.
 func Request(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
 
-// Identify returns whom a request's token stands for; CodeUnauthenticated: nobody.
+// Identify returns the identity of a request's token. The error is CodeUnauthenticated
+// if the token is invalid.
 func (a *Authenticator) Identify(ctx context.Context, r *http.Request) (Identity, error) {
 	now := a.opts.Now()
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -61,16 +62,17 @@ func (a *Authenticator) Identify(ctx context.Context, r *http.Request) (Identity
 
 type operationKey struct{}
 
-// by records in the audit trail that a user did it, who has no session yet.
+// by returns a context whose changes are recorded in the audit log under a user who has
+// no session yet.
 func by(ctx context.Context, u api.User) context.Context {
 	return WithIdentity(ctx, Identity{ID: u.Meta.ID, Name: u.Meta.Name})
 }
 
-// touchEvery is how often the use of a key or session is written down.
+// touchEvery is how often the use of a key or session is recorded.
 const touchEvery = time.Hour
 
-// touch notes that a key or session is used, at most once an hour. It is not
-// worth failing a request for, or much waiting.
+// touch records the use of a key or session, at most once an hour. An error is ignored,
+// and the write must not delay the request by much.
 func (a *Authenticator) touch(ctx context.Context, id Identity, now time.Time) {
 	if id.usedAt != nil && now.Sub(*id.usedAt) < touchEvery || isStale(ctx) {
 		return
@@ -95,14 +97,14 @@ func (a *Authenticator) touch(ctx context.Context, id Identity, now time.Time) {
 
 type staleKey struct{}
 
-// WithStale records in the context that the request asked for what this node knows.
+// WithStale returns a context for a request that asked for this node's state.
 func WithStale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
-// isStale reports whether the request asked for what this node knows: it may be
-// cut off, and then a write only waits.
+// isStale reports whether the request asked for this node's state: the node may have
+// lost its connection to the cluster, and a write would only wait.
 func isStale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }
 
-// stored is an object that a token leads to; none is errRefused.
+// stored returns the object that a token refers to, or errRefused if it does not exist.
 func stored[T any](ctx context.Context, a *Authenticator, kind api.Kind, id string) (T, error) {
 	var none T
 	o, err := a.opts.Store.Get(ctx, kind, id)
@@ -115,8 +117,8 @@ func stored[T any](ctx context.Context, a *Authenticator, kind api.Kind, id stri
 	return api.Decode[T](o)
 }
 
-// authenticate finds whom a token stands for. Every failure that is the
-// caller's is the same error.
+// authenticate returns the identity of a token. All errors that the caller causes are
+// the same.
 func (a *Authenticator) authenticate(ctx context.Context, token string, now time.Time) (Identity, error) {
 	id, secret, ok := parseToken(token)
 	if !ok {
@@ -125,13 +127,14 @@ func (a *Authenticator) authenticate(ctx context.Context, token string, now time
 	return a.identity(ctx, id, func(hash string) bool { return sameHash(secret, hash) }, now)
 }
 
-// Resume returns whom a session or an API key stands for whose token was shown before;
-// CodeUnauthenticated: nobody any more.
+// Resume returns the identity of a session or an API key whose token was presented
+// before. The error is CodeUnauthenticated if it is no longer valid.
 func (a *Authenticator) Resume(ctx context.Context, id string) (Identity, error) {
 	return a.identity(ctx, id, func(string) bool { return true }, a.opts.Now())
 }
 
-// identity is whom a session or an API key stands for, if what was shown proves it.
+// identity returns the identity of a session or an API key, if proves accepts one of
+// its hashes.
 func (a *Authenticator) identity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	switch kind, _ := api.KindOfID(id); kind {
 	case api.KindAPIKey:
@@ -142,7 +145,7 @@ func (a *Authenticator) identity(ctx context.Context, id string, proves func(has
 	return Identity{}, errRefused
 }
 
-// keyIdentity is whom an API key stands for.
+// keyIdentity returns the identity of an API key.
 func (a *Authenticator) keyIdentity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	key, err := stored[api.APIKey](ctx, a, api.KindAPIKey, id)
 	if err != nil {
@@ -167,12 +170,13 @@ func (a *Authenticator) keyIdentity(ctx context.Context, id string, proves func(
 				return false
 			}
 			now, err := api.Decode[api.APIKey](e.Object)
-			// Whatever was changed of it: who still may begins again.
+			// After any change of the key, a client that still has the right must start
+			// again.
 			return err != nil || e.Type == api.EventRemove || now.Meta.DeletedAt != nil || string(api.Encode(now.Spec)) != spec
 		},
 	}, nil
 }
 
-// Caller is who asks. It panics without one, so that an operation that slipped past
-// the guard cannot act.
+// Caller returns the caller's identity. It panics without one, so that an operation
+// that bypassed the guard cannot act.
 func Caller(ctx context.Context) Identity { return ctx.Value(identityKey{}).(Identity) }

@@ -13,73 +13,73 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
-// Store keeps users, their sessions and keys. Package api/storetest says what each
-// method does.
+// Store stores users, their sessions and keys. Package api/storetest documents its
+// methods.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// Secrets seals what operators give and no client may see: what lies in the
-// store's files and backups is of no use by itself.
+// Secrets seals secrets that operators set and no client may see, so that the store's
+// files and backups do not reveal them.
 type Secrets interface {
 	Seal(ctx context.Context, secret string) (sealed string, err error)
 	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
-// Options of an authenticator; all but Secrets, RequireTotp and Stale are needed.
+// Options of an authenticator; all except Secrets, RequireTotp and Stale are required.
 type Options struct {
 	Store   Store
-	Secrets Secrets // nil: secrets are kept as they are
-	// Passwords hashes them.
+	Secrets Secrets // nil: secrets are stored unsealed
+	// Passwords hashes passwords.
 	Passwords *password.Hasher
-	// RequireTotp are the roles that need one-time codes, whatever organizations
-	// say.
+	// RequireTotp are the roles that need one-time codes, whatever organizations set.
 	RequireTotp []api.Role
-	// Stale makes reads with the context answer what this node knows, whoever
-	// leads; nil: such reads are as all others.
+	// Stale makes reads with the returned context use this node's state, whichever node
+	// leads; nil: the header for stale reads has no effect.
 	Stale func(context.Context) context.Context
-	// URLs defines which addresses identity providers may lead this server to.
+	// URLs defines which addresses this server may contact for identity providers.
 	URLs outbound.Policy
-	// KeyRate is how many requests a second one key may make on average, with
-	// bursts of four times that.
+	// KeyRate is how many requests per second one key may make on average, with bursts
+	// of four times that.
 	KeyRate float64
-	// ParentIn is the reseller of an organization, and PaysIn says which price
-	// books an organization has to do with, while a request lasts.
+	// ParentIn returns a function that returns the reseller of an organization, and
+	// PaysIn one that returns the price books that an organization may see, both for
+	// the duration of a request.
 	ParentIn func(context.Context) func(organization string) string
 	PaysIn   func(context.Context) func(organization string) PriceBooks
 	Now      func() time.Time
 	Log      *slog.Logger
 }
 
-// Authenticator knows who asks: by a key or session, which it checks, and by what
-// begins a session: a password, an identity provider, a link.
+// Authenticator authenticates callers by a key or session, and begins sessions with a
+// password, an identity provider or a link.
 type Authenticator struct {
 	opts Options
-	keys *limiter // requests, by key
-	// Wrong tokens, by the credential that they name and by address.
+	keys *limiter // counts requests, by key
+	// Wrong tokens, by the credential that they name, and by address.
 	wrong, denied *limiter
 	logins        *limiter // wrong passwords, by address
-	// Logins with an identity provider that begin, by address, and codes that
-	// were tried, by the login that had begun.
+	// Logins begun with an identity provider, by address, and attempted codes, by the
+	// login that they belong to.
 	flows, codes *limiter
-	// Passwords that were forgotten, by address and by account, and invitations, by
-	// the account and by the organization that sends them.
+	// Password resets, by address and by account, and invitations, by the invited
+	// account and by the sending organization.
 	resetsFrom, resetsOf, invitations, invitationsBy *limiter
-	// Codes of vouchers that gave nothing, by organization and caller, and by address.
+	// Voucher codes that were not valid, by organization and caller, and by address.
 	vouchers, vouchersFrom *limiter
-	// People who sign up, by where they are, by address, and all together.
+	// Sign-ups, by client address, by e-mail address, and in total.
 	signUpsFrom, signUpsOf, signUps *limiter
 	captchas                        *captcha.Verifier
-	// guesses are wrong passwords, by account.
+	// guesses counts wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
-	// touched is when the use of a key or session was last to be noted.
+	// touched is when the use of a key or session was last due to be recorded.
 	touched sync.Map
 }
 
-// New returns an authenticator with nothing counted yet.
+// New returns an authenticator whose counters are zero.
 func New(o Options) *Authenticator {
 	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		resetsFrom: newLimiter(1.0/60, 20), resetsOf: newLimiter(1.0/600, 3), invitations: newLimiter(1.0/600, 3), invitationsBy: newLimiter(1.0/60, 30),

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Credentials of a user, to change.
+// Credentials returns a copy of a user's credentials.
 func Credentials(u api.User) api.UserCredentials {
 	if u.Spec.Credentials == nil {
 		return api.UserCredentials{}
@@ -28,10 +28,10 @@ func (a *Authenticator) Keep(ctx context.Context, u api.User, c api.UserCredenti
 	return err
 }
 
-// linkLife is how long a token that sets a password is good.
+// linkLife is how long a token that sets a password is valid.
 const linkLife = 3 * 24 * time.Hour
 
-// NewPasswordLink is a token that sets a password, and what is kept of it.
+// NewPasswordLink returns a token that sets a password, and adds its hash to c.
 func NewPasswordLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink {
 	token, hash := NewToken(id)
 	end := now.UTC().Add(linkLife).Truncate(time.Second)
@@ -39,7 +39,7 @@ func NewPasswordLink(id string, c *api.UserCredentials, now time.Time) api.Passw
 	return api.PasswordLink{Token: token, ExpiresAt: end}
 }
 
-// applied writes commands in a batch of now.
+// applied applies commands in a batch with the current time.
 func (a *Authenticator) applied(ctx context.Context, cmds ...api.Command) error {
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: cmds})
 	return err

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GuessVoucher counts a voucher's code before it is looked at, against the
-// organization, who asks, and the address that it comes from; or refuses. What it
-// returns takes the count back, for a code that was good.
+// GuessVoucher counts an attempt with a voucher code, before it is checked, against the
+// organization, the caller and the client address, or returns an error. The caller
+// calls forgive for a valid code, which undoes the count.
 func (a *Authenticator) GuessVoucher(ctx context.Context, organization string) (forgive func(), err error) {
 	now, address := a.opts.Now(), addressOf(Request(ctx))
 	var taken []func()
@@ -22,7 +22,7 @@ func (a *Authenticator) GuessVoucher(ctx context.Context, organization string) (
 		key string
 	}{{a.vouchers, organization}, {a.vouchers, Caller(ctx).ID}, {a.vouchersFrom, address}} {
 		if !x.of.take(x.key, now) {
-			forgive() // who is refused is not counted where there was room
+			forgive() // the refused attempt is not counted by the limiters that had room
 			return nil, api.Errorf(api.CodeRateLimited, "too many codes that are not valid").WithHint("wait a few minutes")
 		}
 		taken = append(taken, func() { x.of.give(x.key) })
@@ -30,7 +30,7 @@ func (a *Authenticator) GuessVoucher(ctx context.Context, organization string) (
 	return forgive, nil
 }
 
-// Opened is what Sealed has sealed.
+// Opened returns the plain text of what Sealed has sealed.
 func (a *Authenticator) Opened(ctx context.Context, sealed string) (string, error) {
 	return a.unsealed(ctx, sealed)
 }

@@ -7,39 +7,39 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Identity is whom a request comes from: a key's or session's role, and where
-// it holds.
+// Identity is who sends a request: the role of a key or session, and its scope.
 type Identity struct {
 	ID        string   // of the key or session
-	kind      api.Kind // which of them
+	kind      api.Kind // KindAPIKey or KindSession
 	Name      string
 	User      api.UserID // of a session
 	Role      api.Role
-	Org       string // of all but operators
+	Org       string // of all roles except operator
 	Project   string // of member, viewer
 	ExpiresAt *time.Time
-	usedAt    *time.Time // as last noted
-	// scopes and networks narrow a key; none: all.
+	usedAt    *time.Time // as last recorded
+	// scopes and networks restrict a key; empty: no restriction.
 	scopes, networks []string
-	// needsTotp: one-time codes are required of the session's user, who has none.
+	// NeedsTotp means that the session's user must set up a required second factor
+	// first.
 	NeedsTotp bool
-	// Ended reports whether a change ends it: what streams goes no further.
+	// Ended reports whether a change ends the key or session, which ends its streams.
 	Ended func(api.Event) bool
-	// ParentOf is the reseller of an organization; empty: none.
+	// ParentOf returns the reseller of an organization; empty: none.
 	ParentOf func(organization string) string
-	// pays returns which price books an organization has to do with; nil: none.
+	// pays returns the price books that an organization may see; nil: none.
 	pays func(organization string) PriceBooks
 }
 
-// PriceBooks are the one that an organization pays by, and those that it may give
-// to its customers. Others' prices and names are nobody's business.
+// PriceBooks are the price book that an organization pays by, and those that it may
+// assign to its customers. It cannot see any others.
 type PriceBooks struct {
 	Own    api.PriceBookID // empty: the one named default
 	Offers []api.PriceBookID
 }
 
-// chargedBy reports whether the caller's organization pays by the price book, or,
-// a reseller, has made it or may give it to its customers.
+// chargedBy reports whether the caller's organization pays by the price book or, as a
+// reseller, owns it or may assign it to its customers.
 func (i Identity) chargedBy(m api.Meta) bool {
 	if i.Role == api.RoleOperator {
 		return true
@@ -55,13 +55,12 @@ func (i Identity) chargedBy(m api.Meta) bool {
 	return id == books.Own || books.Own == "" && isDefault || i.Role == api.RoleReseller && (isDefault || slices.Contains(books.Offers, id))
 }
 
-// resells reports whether a price book is the caller's own, for its customers.
+// resells reports whether a price book belongs to the caller, for its customers.
 func (i Identity) resells(m api.Meta) bool {
 	return i.Role == api.RoleReseller && i.Org != "" && m.Organization == i.Org
 }
 
-// Reaches reports whether what belongs to org and project is within the role's
-// scope.
+// Reaches reports whether the organization and project are within the role's scope.
 func (i Identity) Reaches(org, project string) bool {
 	switch i.Role {
 	case api.RoleOperator:
@@ -93,25 +92,26 @@ func (i Identity) sells(org string) bool {
 	return false
 }
 
-// Grants reports whether the caller may give a role there.
+// Grants reports whether the caller may grant a role in that scope.
 func (i Identity) Grants(role api.Role, org, project string) bool {
 	return i.Role.Grants(role) && i.Reaches(org, project) && (role != api.RoleReseller || i.Role == api.RoleOperator || org == i.Org || i.sells(org))
 }
 
-// billed are the kinds that exist for role billing, and what they lie in.
+// billed are the kinds that role billing can see, with the organizations and projects
+// that contain them.
 var billed = []api.Kind{api.KindUsageRecord, api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget, api.KindPriceBook, api.KindOrganization, api.KindProject}
 
-// Sees reports whether an object exists for the caller.
+// Sees reports whether the caller may see an object.
 func (i Identity) Sees(o api.Object) bool {
 	m := o.Meta
 	if !o.Kind.Public() {
-		return false // the cluster's own
+		return false // internal to the cluster
 	}
 	if i.Role == api.RoleBilling && !slices.Contains(billed, o.Kind) {
 		return false
 	}
 	switch o.Kind {
-	case api.KindSSHKey: // it lies in its user's id, as a session does
+	case api.KindSSHKey: // its scope is its user's ID, as for a session
 		return i.User != "" && m.Project == string(i.User)
 	case api.KindPriceBook:
 		return i.chargedBy(m)
@@ -147,8 +147,8 @@ func (i Identity) reads(by api.Readers, m api.Meta) bool {
 	return false
 }
 
-// customer reports whether an organization is one that the reseller has made, or that
-// one of its customers has: it belongs to the maker's.
+// customer reports whether the reseller created an organization, or one of its
+// customers did.
 func (i Identity) customer(m api.Meta) bool {
 	return i.Role == api.RoleReseller && i.Org != "" && (m.Organization == i.Org || i.sells(m.Organization))
 }
@@ -164,11 +164,11 @@ func (i Identity) Owns(o api.Object) bool {
 		return i.Role == api.RoleOperator || i.resells(o.Meta)
 	case api.KindSSHKey:
 		return i.Sees(o)
-	case api.KindUser: // one who may more elsewhere is managed by who may too
+	case api.KindUser: // a user with more rights elsewhere is managed only by callers who have those rights too
 		u, err := api.Decode[api.User](o)
 		beyond := func(g api.Grant) bool { return !i.Grants(g.Role, g.Organization, g.Project) }
 		return err == nil && i.Sees(o) && !slices.ContainsFunc(u.Spec.Grants, beyond)
-	case api.KindAPIKey: // a stronger role's is not for a weaker one to change
+	case api.KindAPIKey: // a key with a stronger role cannot be changed by a weaker one
 		key, err := api.Decode[api.APIKey](o)
 		return err == nil && i.Sees(o) && i.Grants(key.Spec.Role, o.Meta.Organization, o.Meta.Project)
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// keyScopes are the scopes of an API key that operations take; those that kinds have
-// in common come from api.Kinds. What is in none only keys without scopes may: who
-// makes identity providers or join tokens, or reads a whole backup, could give himself
-// all the rest. testdata/scopes.txt says the same by hand.
+// keyScopes are the scopes of an API key that allow operations; the operations that
+// kinds have in common are added from api.Kinds. Operations in none of them need a key
+// without scopes: whoever can create identity providers or join tokens, or read a whole
+// backup, could gain all other rights. testdata/scopes.txt contains the same,
+// maintained by hand.
 var keyScopes = byOperation(map[string][]string{
 	"alerts:read":        {"ListAlerts"},
 	"api-keys:write":     {"RotateAPIKey"},
@@ -32,8 +33,8 @@ var keyScopes = byOperation(map[string][]string{
 	"webhooks:write":     {"RotateWebhook", "ReplayWebhook", "TestWebhook"},
 })
 
-// unscoped are an operation for keys of any scope: a watch shows them what
-// their scopes read.
+// unscoped are the operations for keys of any scope: a watch delivers what their scopes
+// can read.
 var unscoped = map[string]bool{"Whoami": true, "Watch": true}
 
 func byOperation(scopes map[string][]string) map[string]string {
@@ -56,7 +57,7 @@ func byOperation(scopes map[string][]string) map[string]string {
 	return out
 }
 
-// May reports whether the caller's scopes allow what its role does.
+// May returns an error if the caller's scopes do not allow the operation.
 func (i Identity) May(op string) error {
 	if len(i.scopes) == 0 || unscoped[op] {
 		return nil
@@ -71,14 +72,14 @@ func (i Identity) May(op string) error {
 	return nil
 }
 
-// Watches reports whether a watch shows the caller a kind.
+// Watches reports whether a watch delivers a kind to the caller.
 func (i Identity) Watches(kind api.Kind) bool {
 	scope := kind.Info().KeyScope
 	return len(i.scopes) == 0 || scope != "" && api.HasScope(i.scopes, scope+":read")
 }
 
-// ComesFrom reports whether the key may be used from an address. The node's own
-// socket has none: it counts as loopback.
+// ComesFrom returns an error if the key may not be used from an address. The node's own
+// socket has no address and counts as loopback.
 func (i Identity) ComesFrom(address string) error {
 	if len(i.networks) == 0 {
 		return nil
@@ -96,8 +97,8 @@ func (i Identity) ComesFrom(address string) error {
 	return api.Errorf(api.CodeForbidden, "the key may not be used from address %s", ip).WithHint("its allowed networks are %v", i.networks)
 }
 
-// Covers reports whether a key that the caller makes, changes or renews is no wider
-// than its own.
+// Covers returns an error if a key that the caller creates, changes or rotates would
+// have more rights than its own.
 func (i Identity) Covers(s api.APIKeySpec) error {
 	wider := func(what, field string) *api.Error {
 		return api.Errorf(api.CodeForbidden, "the key would have more %s than yours", what).At(field)
@@ -115,7 +116,7 @@ func (i Identity) Covers(s api.APIKeySpec) error {
 	return nil
 }
 
-// outside reports whether a network is in none of the caller's.
+// outside reports whether a network is in none of the caller's networks.
 func (i Identity) outside(network string) bool {
 	n, err := netip.ParsePrefix(network)
 	return err != nil || !slices.ContainsFunc(i.networks, func(own string) bool {

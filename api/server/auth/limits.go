@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// maxBuckets bounds a limiter's memory; beyond it those that were used longest ago
-// are forgotten.
+// maxBuckets limits a limiter's memory; beyond it, the least recently used buckets are
+// dropped.
 const maxBuckets = 10000
 
-// makeRoom removes an entry of a map that is full: of eight that chance picks the
-// one that was used longest ago. Nobody shares anything with others who fill it.
+// makeRoom removes an entry of a full map: the least recently used of eight random
+// ones.
 func makeRoom[V any](m map[string]V, used func(V) time.Time) {
 	if len(m) < maxBuckets {
 		return
 	}
 	oldest, n := "", 0
-	for k, v := range m { // a map begins anywhere
+	for k, v := range m { // iteration starts at a random entry
 		if n == 0 || used(v).Before(used(m[oldest])) {
 			oldest = k
 		}
@@ -27,7 +27,7 @@ func makeRoom[V any](m map[string]V, used func(V) time.Time) {
 	delete(m, oldest)
 }
 
-// limiter is a token bucket per key: rate tokens a second, at most burst.
+// limiter is a token bucket per key: rate tokens per second, at most burst.
 type limiter struct {
 	rate, burst float64
 
@@ -44,7 +44,7 @@ func newLimiter(rate, burst float64) *limiter {
 	return &limiter{rate: rate, burst: burst, buckets: map[string]bucket{}}
 }
 
-// take takes one token; false: there is none.
+// take takes one token, or returns false if there is none.
 func (l *limiter) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *limiter) take(key string, now time.Time) bool {
 	return ok
 }
 
-// give gives one back.
+// give returns one token to the bucket.
 func (l *limiter) give(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

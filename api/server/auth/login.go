@@ -14,17 +14,17 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
 
-// maxAddresses from where a user has logged in are remembered.
+// maxAddresses limits the remembered addresses from which a user has signed in.
 const maxAddresses = 8
 
-// errLogin is the answer to a wrong password and to an unknown user alike.
+// errLogin is the error for both a wrong password and an unknown user.
 func errLogin() error {
 	return api.Errorf(api.CodeUnauthenticated, "wrong e-mail address or password").
 		WithHint("your administrator can reset the password; a user of an organization names the organization too")
 }
 
-// Login begins a session. An unknown user costs a derivation as a known one
-// does, and gets the same answer.
+// Login begins a session. An unknown user costs a key derivation, like a known one, and
+// gets the same error.
 func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Session, error) {
 	email := api.Login(in.Email)
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
@@ -54,7 +54,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	if err := a.loginFactor(ctx, &u, &c, in, now); err != nil {
 		return nil, err
 	}
-	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it said whose user, and not which grant
+	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it named the user's organization, not a grant
 		place, in.Organization = "", ""
 	}
 	g, err := a.Chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
@@ -67,7 +67,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 		}
 	}
 	s, err := a.begin(by(ctx, u), u, c, g, address, now)
-	if api.CodeOf(err) == api.CodeConflict && err != nil { // its code was used, or its password changed, meanwhile
+	if api.CodeOf(err) == api.CodeConflict && err != nil { // the code was used, or the password changed, concurrently
 		return nil, api.Errorf(api.CodeConflict, "another sign-in of this user took place at the same time").WithHint("try again, with a new code if you use one-time codes")
 	}
 	if err == nil {
@@ -76,10 +76,10 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	return &s, err
 }
 
-// loginPlace is the organization that a login names: by its id, by a name that no
-// reseller's customer can have too, or as RESELLER/CUSTOMER, where the reseller may be
-// named so itself. Empty: none, and then
-// only the grants that the user has tell what the name means.
+// loginPlace returns the ID of the organization that a login names: by ID, by a name
+// that no reseller's customer can have, or as RESELLER/CUSTOMER, where the reseller may
+// be named in the same way. If it is empty, the name is resolved among the user's
+// grants.
 func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		return "", nil
@@ -113,11 +113,12 @@ func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, err
 	return id, err
 }
 
-// UserFor is the one user whose password a login is checked against, or nobody:
-// of the organization that it names whose user has that address, or to whom
-// something was granted there; without one whose address it is in the whole
-// cluster. What users other organizations have changes nothing about it, so that
-// nobody learns of them by logging in, and nobody keeps another out by an address.
+// UserFor returns the one user whose password a login is checked against, or a zero
+// user: in the named organization, the user with that address there or one who was
+// granted something there; without an organization, the user who has claimed the
+// address in the whole cluster. Users of other organizations do not affect the result,
+// so that a login reveals nothing about them, and nobody can block another person by
+// using their address.
 func (a *Authenticator) UserFor(ctx context.Context, email, organization string) (found api.User, err error) {
 	best := 0
 	var broken error
@@ -153,14 +154,14 @@ func grantedIn(u api.User, organization string) bool {
 	return slices.ContainsFunc(u.Spec.Grants, func(g api.Grant) bool { return g.Organization == organization })
 }
 
-// attempt is a try that was counted: what for, where from, and whether the address
-// has had its tries.
+// attempt is a counted login attempt: its account and address, and whether the address
+// has used up its attempts.
 type attempt struct {
 	key, address string
 	behind       bool
 }
 
-// turn is when its password is looked at.
+// turn returns the context that determines the priority of checking the password.
 func (a attempt) turn(ctx context.Context) context.Context {
 	if a.behind {
 		return password.Behind(ctx)
@@ -168,7 +169,7 @@ func (a attempt) turn(ctx context.Context) context.Context {
 	return ctx
 }
 
-// forgive gives back what a good password's try has taken.
+// forgive undoes the counts of an attempt with the right password.
 func (a *Authenticator) forgive(try attempt, now time.Time) {
 	a.guesses.forgive(try.key, now)
 	if !try.behind {
@@ -176,7 +177,7 @@ func (a *Authenticator) forgive(try attempt, now time.Time) {
 	}
 }
 
-// tried counts a try, or refuses it: see throttle.go.
+// tried counts an attempt, or refuses it: see throttle.go.
 func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
 	try, known := attempt{key: email, address: address}, tries{count: u.Status.Failures}
 	if u.Status.FailedAt != nil {
@@ -204,7 +205,7 @@ func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address s
 	return try, nil
 }
 
-// loginFactor checks the second factor of a sign-in with a password: a passkey or a code.
+// loginFactor checks the second factor of a login with a password: a passkey or a code.
 func (a *Authenticator) loginFactor(ctx context.Context, u *api.User, c *api.UserCredentials, in *api.Credentials, now time.Time) error {
 	if in.Passkey != nil && hasFactor(*c) {
 		return a.passkeyFactor(ctx, *u, c, *in.Passkey, now)
@@ -212,7 +213,7 @@ func (a *Authenticator) loginFactor(ctx context.Context, u *api.User, c *api.Use
 	return a.secondFactor(ctx, u, c, in.Totp, now)
 }
 
-// secondFactor checks a one-time or recovery code, and uses it up.
+// secondFactor checks a one-time or recovery code, and marks it as used.
 func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
 	if !hasFactor(*c) {
 		return nil
@@ -250,8 +251,7 @@ func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 	return nil
 }
 
-// Chosen is the grant that a session is to be: the only one, or the one that
-// was named.
+// Chosen returns the grant for a session: the only one, or the one that was named.
 func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
 	var fit []api.Grant
 	for _, g := range u.Spec.Grants {
@@ -271,8 +271,8 @@ func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, pr
 	return fit[0], nil
 }
 
-// called reports whether an object has the id or name that was asked for; any
-// has, when nothing was.
+// called reports whether an object has the requested ID or name; an empty ref matches
+// any.
 func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref string) bool {
 	if ref == "" || ref == id {
 		return true
@@ -284,7 +284,8 @@ func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref strin
 	return err == nil && o.Meta.Name == ref
 }
 
-// begin writes the session, what was used up, and when and where from.
+// begin writes the session, the used credentials, and the time and address of the
+// login.
 func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
 	begin, s := a.newSession(u, g, c.Epoch, address)
 	begin.Claims = claims
@@ -299,8 +300,8 @@ func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredent
 	return s, a.Keep(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
 }
 
-// surplus are the sessions that hold no more, and the oldest beyond those that
-// a user may have with a new one.
+// surplus returns the sessions that are no longer valid, and the oldest ones beyond the
+// limit of a user with a new one.
 func surplus(sessions []api.Session, u api.User, now time.Time) []api.Session {
 	var over, live []api.Session
 	for _, s := range sessions {

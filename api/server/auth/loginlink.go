@@ -9,12 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// loginLinkLife is how long a token that logs in is good: as long as a browser
-// needs to follow a redirect.
+// loginLinkLife is how long a sign-in token is valid: as long as a browser needs to
+// follow a redirect.
 const loginLinkLife = time.Minute
 
-// loginLink is an object of the store: a session that has not begun. It goes in
-// the batch that begins the session, and so once.
+// loginLink is a stored object: a session that has not begun. It is deleted in the
+// batch that begins the session, so it can be used only once.
 type loginLink struct {
 	Kind api.Kind
 	Meta api.Meta
@@ -24,12 +24,12 @@ type loginLink struct {
 type loginLinkSpec struct {
 	User      api.UserID `json:"user"`
 	Grant     api.Grant  `json:"grant"`
-	Epoch     int64      `json:"epoch"` // a new password voids it
+	Epoch     int64      `json:"epoch"` // a password change invalidates it
 	Hash      string     `json:"hash"`
 	ExpiresAt time.Time  `json:"expiresAt"`
 }
 
-// NewLoginLink makes one for a user's grant, and deletes those that are over.
+// NewLoginLink creates a link for a user's grant, and deletes expired ones.
 func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
 	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
 		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not sign in there", u.Meta.Name).WithHint("the user is disabled, or the grant was removed")
@@ -51,7 +51,7 @@ func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Gran
 	return api.LoginLink{Token: token, ExpiresAt: end}, a.applied(ctx, cmds...)
 }
 
-// LoginWithLink begins the session, once.
+// LoginWithLink begins the session of a link, which is then invalid.
 func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (*api.Session, error) {
 	address, now := addressOf(Request(ctx)), a.opts.Now().UTC()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("a link is valid once, for one minute: request a new one")
@@ -82,7 +82,7 @@ func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (
 	cmds := append([]api.Command{used, begin}, EndAll(surplus(old, u, now))...)
 	err = a.applied(by(ctx, u), cmds...)
 	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
-		return nil, refused // somebody was quicker with the same link
+		return nil, refused // a concurrent request used the same link
 	}
 	return &s, err
 }

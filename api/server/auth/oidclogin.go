@@ -13,17 +13,17 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// A login with an identity provider has two requests, which may come to two
-// nodes: what the second needs of the first is a sealed text that the client
-// keeps. It binds the answer to the browser that began: who has only the
-// redirect's address cannot go on with it.
+// A login with an identity provider takes two requests, which may arrive at two nodes:
+// the state that the second needs is a sealed text that the client keeps. It binds the
+// response to the browser that began: the redirect's URL alone is not sufficient to
+// continue.
 //
 //	begin ─► url, flow      browser ─► provider ─► redirect?state&code      finish(flow, state, code) ─► session
 const flowLife = 10 * time.Minute
 
-// flow is what is sealed.
+// flow is the content of the sealed text.
 type flow struct {
-	Use      string    `json:"use"` // so that no other sealed text is one
+	Use      string    `json:"use"` // distinguishes it from other sealed texts
 	ID       string    `json:"id"`
 	Provider string    `json:"provider"`
 	Redirect string    `json:"redirect"`
@@ -39,7 +39,7 @@ func errProvider() error {
 	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; the server's log has the reason")
 }
 
-// ListLoginProviders are names that anybody may know.
+// ListLoginProviders returns the names of identity providers, which are public.
 func (a *Authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProviders, error) {
 	out := api.LoginProviders{Names: []string{}}
 	providers, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
@@ -50,7 +50,7 @@ func (a *Authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProvi
 	return &out, err
 }
 
-// client of a provider, for one login.
+// oidcClient returns the client of a provider for one login.
 func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
 	c := oidc.Client{Issuer: p.Spec.Issuer, ID: p.Spec.ClientID, Redirect: redirect, Scopes: p.Spec.Scopes}
 	if p.Spec.ClientSecret == "" {
@@ -61,7 +61,7 @@ func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, 
 	return c, err
 }
 
-// BeginOIDCLogin answers where to send the browser.
+// BeginOIDCLogin returns the URL to which the browser is sent.
 func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (*api.OIDCFlow, error) {
 	if a.opts.Secrets == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "sign-in with an identity provider is not available on this server")
@@ -95,7 +95,8 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 	return &api.OIDCFlow{URL: url, Flow: sealed}, err
 }
 
-// openFlow that this cluster has sealed, for this login, lately.
+// openFlow opens a text that this cluster has sealed for this login and that has not
+// expired.
 func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
 	over := api.Errorf(api.CodeUnauthenticated, "this sign-in was not started here or has expired").WithHint("sign in again")
 	if a.opts.Secrets == nil || sealed == "" || len(sealed) > 8<<10 {
@@ -121,7 +122,7 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	if err != nil {
 		return nil, err
 	}
-	if !a.codes.take(f.ID, now) { // each try asks the provider
+	if !a.codes.take(f.ID, now) { // each attempt sends a request to the provider
 		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this sign-in").WithHint("sign in again")
 	}
 	p, err := stored[api.IdentityProvider](ctx, a, api.KindIdentityProvider, f.Provider)
@@ -149,7 +150,7 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	if err != nil {
 		return nil, err
 	}
-	// What one session has begun with no other does, whatever the provider says.
+	// A flow that has begun a session begins no other, whatever the provider answers.
 	s, err := a.begin(by(ctx, u), u, Credentials(u), g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return nil, api.Errorf(api.CodeUnauthenticated, "this sign-in was already used, or another one took place at the same time").WithHint("sign in again")
@@ -157,10 +158,9 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	return &s, err
 }
 
-// externalUser is who the provider says it is: the user of its issuer and
-// subject, with the grants that its claims give now; a new one where the
-// provider may make them. An e-mail address alone makes nobody the user of
-// that name.
+// externalUser returns the user of the provider's issuer and subject, with the grants
+// of the current claims; a new user if the provider may create them. An e-mail address
+// alone never identifies an existing user.
 func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
 	id, grants := api.ExternalIdentityID(p.Spec.Issuer, c.Subject), p.Spec.GrantsOf(c.All)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
@@ -196,7 +196,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 	}
 	user := api.RandomID(api.KindUser)
 	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
-	if api.ValidateUser(u.Spec) != nil { // the name is only for show
+	if api.ValidateUser(u.Spec) != nil { // the display name is not essential
 		u.Spec.DisplayName = ""
 	}
 	if err := api.ValidateUser(u.Spec); err != nil {

@@ -10,16 +10,15 @@ import (
 
 const forwardedFor = "X-Forwarded-For"
 
-// maxForwarded is how many addresses of X-Forwarded-For are looked at.
+// maxForwarded limits the addresses in X-Forwarded-For that are examined.
 const maxForwarded = 32
 
-// BehindProxies makes requests that come from a trusted proxy appear to come
-// from its client: RemoteAddr, which the audit trail, keys' networks and counts of
-// wrong credentials go by. The client is the last address of X-Forwarded-For that
-// is not a trusted proxy's, as everything to the left of it is what the client
-// itself may have written. From anybody else the header is ignored; Forwarded
-// (RFC 7239) always is: a proxy that writes one of them hands on what its client
-// has written in the other.
+// BehindProxies sets RemoteAddr of requests from a trusted proxy to the proxy's client;
+// the audit log, the networks of keys and the counts of wrong credentials use it. The
+// client is the last address in X-Forwarded-For that is not a trusted proxy's, since
+// the client itself may have written everything to the left of it. The header is
+// ignored from anybody else, and Forwarded (RFC 7239) always: a proxy that sets one of
+// them passes on what its client has written in the other.
 func BehindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return next
@@ -32,8 +31,8 @@ func BehindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
 	})
 }
 
-// Originating is the request as if it came from an address, without a port;
-// empty: from a unix socket.
+// Originating returns the request with an address, without a port, as its client; empty
+// means a Unix socket.
 func Originating(r *http.Request, address string) *http.Request {
 	r = r.WithContext(r.Context()) // a copy
 	if r.RemoteAddr = "@"; address != "" {
@@ -42,8 +41,8 @@ func Originating(r *http.Request, address string) *http.Request {
 	return r
 }
 
-// clientBehind is the client of a request that a trusted proxy has sent. Where
-// the header says nothing that can be read, that is the last proxy.
+// clientBehind returns the client of a request that a trusted proxy has sent. If the
+// header cannot be parsed, that is the last proxy.
 func clientBehind(trusted []netip.Prefix, r *http.Request) (client string, ok bool) {
 	isProxy := func(ip netip.Addr) bool {
 		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
@@ -64,7 +63,7 @@ func clientBehind(trusted []netip.Prefix, r *http.Request) (client string, ok bo
 	return at.String(), true
 }
 
-// forwardedAddress reads an address, which some proxies write with a port.
+// forwardedAddress parses an address, which some proxies write with a port.
 func forwardedAddress(s string) (netip.Addr, error) {
 	ip, err := netip.ParseAddr(strings.Trim(s, "[]"))
 	if err != nil {
@@ -75,7 +74,7 @@ func forwardedAddress(s string) (netip.Addr, error) {
 	return ip.Unmap().WithZone(""), err
 }
 
-// ClientAddress is whom a request comes from, without the port.
+// ClientAddress returns the address of the client, without the port.
 func ClientAddress(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
@@ -83,12 +82,12 @@ func ClientAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// addressOf is whom a request comes from, as far as addresses tell: an IPv4
-// address, or the /64 of an IPv6 one.
+// addressOf returns what the client is counted by: its IPv4 address, or the /64 of its
+// IPv6 address.
 func addressOf(r *http.Request) string {
 	ip, err := netip.ParseAddr(ClientAddress(r))
 	if err != nil {
-		return "local" // a unix socket
+		return "local" // a Unix socket
 	}
 	ip = ip.Unmap().WithZone("")
 	if ip.Is4() {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxSecretText is the longest password that is looked at.
+	// maxSecretText limits the length of a password that is checked, in bytes.
 	maxSecretText = 256
 	recoveryCodes = 10
 )
 
-// ChangePassword of the caller's: all sessions end, and a new one begins.
+// ChangePassword changes the caller's password. All sessions end, and a new one begins.
 func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChange) (*api.Session, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChan
 	return &s, a.Keep(ctx, u, c, append(EndAll(old), begin)...)
 }
 
-// confirmed asks for the password once more, and then for what else it is given;
-// guessing either is slowed down as at the login.
+// confirmed checks the current password, and then the given further conditions; guesses
+// of either are rate-limited as in Login.
 func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
 	now := a.opts.Now().UTC()
 	try, err := a.tried(ctx, u, u.Meta.Name, addressOf(Request(ctx)), now)
@@ -69,8 +69,8 @@ func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, passw
 	return err
 }
 
-// SetPassword with the token of a new or reset user, once. Who has one that was sent
-// by e-mail has proved that the address is his.
+// SetPassword sets the password with the token of a new or reset user, which is then
+// invalid. A token that was sent by e-mail also verifies the address.
 func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
 	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used or have expired: your administrator can create another")
@@ -102,7 +102,7 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 	return &api.PasswordSet{Email: u.Meta.Name}, keep(by(ctx, u), u, c)
 }
 
-// BeginTOTP makes a secret, which counts once a code of it was seen.
+// BeginTOTP generates a secret, which takes effect once a code of it was confirmed.
 func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) 
 	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.Keep(ctx, u, c)
 }
 
-// ConfirmTOTP turns one-time codes on.
+// ConfirmTOTP enables one-time codes.
 func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api.RecoveryCodes, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	return &api.RecoveryCodes{Codes: plain}, a.Keep(ctx, u, c, note)
 }
 
-// DisableTOTP turns them off, with the password and a code.
+// DisableTOTP disables one-time codes; it needs the password and a code.
 func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*api.PasswordSet, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	err = a.confirmed(ctx, &u, "password", in.Password, func() error {
 		err := a.secondFactor(ctx, &u, &c, in.Code, a.opts.Now().UTC())
 		var e *api.Error
-		if errors.As(err, &e) && e.Code == api.CodeUnauthenticated { // the session is good
+		if errors.As(err, &e) && e.Code == api.CodeUnauthenticated { // the session itself is valid
 			err = api.Errorf(api.CodeForbidden, "%s", e.Message).At("code").WithHint("%s", e.Hint)
 		}
 		return err
@@ -183,7 +183,7 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(ctx, u, c, note)
 }
 
-// newRecoveryCodes returns codes to show once, and what is kept of them.
+// newRecoveryCodes returns codes to show once, and the hashes to store.
 func newRecoveryCodes() (plain, hashes []string) {
 	for range recoveryCodes {
 		code := strings.ToLower(rand.Text()[:16]) // 80 bits
@@ -193,14 +193,15 @@ func newRecoveryCodes() (plain, hashes []string) {
 	return plain, hashes
 }
 
-// recoveryHash is what is kept of a recovery code: it is random, so that a slow
-// hash would gain nothing.
+// recoveryHash returns the stored form of a recovery code. Since codes are random, a
+// slow hash would not be safer.
 func recoveryHash(code string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(strings.ReplaceAll(strings.TrimSpace(code), "-", ""))))
 	return hex.EncodeToString(sum[:])
 }
 
-// Sealed and unsealed keep secrets as backup targets' are kept.
+// Sealed returns the stored form of a secret, sealed in the same way as those of backup
+// targets.
 func (a *Authenticator) Sealed(ctx context.Context, secret string) (string, error) {
 	if a.opts.Secrets == nil {
 		return secret, nil

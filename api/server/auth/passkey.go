@@ -16,11 +16,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/passkey"
 )
 
-// A passkey is added, and signs in, by two requests, which may come to two nodes:
-// what the second needs of the first is a sealed text that the client keeps, as for an
-// identity provider (oidclogin.go). That a challenge is answered once is noted in the
-// user's credentials, in the batch that uses the answer: of two answers at once the
-// store refuses the second, as it was made of an older revision.
+// Adding a passkey, and signing in with one, takes two requests, which may arrive at
+// two nodes: the state that the second needs is a sealed text that the client keeps, as
+// for an identity provider (oidclogin.go). The used challenge is recorded in the user's
+// credentials, in the batch that uses the response: of two concurrent responses the
+// store refuses the second, since it was made from an older revision.
 //
 //	begin ─► options, flow      browser ─► authenticator ─► credential      finish(flow, credential)
 const passkeyLife = 5 * time.Minute
@@ -28,18 +28,18 @@ const passkeyLife = 5 * time.Minute
 const (
 	maxPasskeys        = 20
 	maxPasskeyName     = 64 // characters
-	maxUsedChallenges  = 64 // of a user in passkeyLife
+	maxUsedChallenges  = 64 // of a user within passkeyLife
 	maxPasskeyFlow     = 16 << 10
 	passkeyAddUse      = "passkey-add"
 	passkeyLoginUse    = "passkey-login"
 	passkeyPortalField = "portalURL"
 )
 
-// passkeyFlow is what is sealed.
+// passkeyFlow is the content of the sealed text.
 type passkeyFlow struct {
-	Use     string          `json:"use"` // so that no other sealed text is one
+	Use     string          `json:"use"` // distinguishes it from other sealed texts
 	ID      string          `json:"id"`
-	User    api.UserID      `json:"user,omitempty"` // who adds a passkey
+	User    api.UserID      `json:"user,omitempty"` // the user who adds a passkey
 	Name    string          `json:"name,omitempty"` // of the passkey
 	Session json.RawMessage `json:"session"`
 	Until   time.Time       `json:"until"`
@@ -57,7 +57,7 @@ func errManyPasskeys() error {
 	return api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
 }
 
-// site of the portal, by the address that its links begin with.
+// site returns the portal's site, derived from the URL of its links.
 func (a *Authenticator) site(ctx context.Context) (passkey.Site, error) {
 	m, err := a.MailSettings(ctx)
 	if err != nil {
@@ -74,7 +74,8 @@ func (a *Authenticator) site(ctx context.Context) (passkey.Site, error) {
 	return s, nil
 }
 
-// ownerOf is a user as authenticators know it, with the passkeys of a site.
+// ownerOf returns a user in the form that authenticators use, with the passkeys of a
+// site.
 func ownerOf(u api.User, c api.UserCredentials, site passkey.Site) passkey.Owner {
 	o := passkey.Owner{ID: u.Meta.ID, Name: u.Meta.Name}
 	for _, p := range c.Passkeys {
@@ -85,14 +86,15 @@ func ownerOf(u api.User, c api.UserCredentials, site passkey.Site) passkey.Owner
 	return o
 }
 
-// sealedChallenge is a challenge as the client gets it.
+// sealedChallenge returns a challenge in the form that the client gets.
 func (a *Authenticator) sealedChallenge(ctx context.Context, c passkey.Challenge, f passkeyFlow) (*api.PasskeyChallenge, error) {
 	f.ID, f.Session, f.Until = rand.Text(), c.Session, a.opts.Now().UTC().Add(passkeyLife)
 	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
 	return &api.PasskeyChallenge{Flow: sealed, Options: c.Options}, err
 }
 
-// openPasskeyFlow that this cluster has sealed, for this use, lately.
+// openPasskeyFlow opens a text that this cluster has sealed for this use and that has
+// not expired.
 func (a *Authenticator) openPasskeyFlow(ctx context.Context, sealed, use string) (f passkeyFlow, err error) {
 	if sealed == "" || len(sealed) > maxPasskeyFlow {
 		return f, errPasskeyOver()
@@ -104,7 +106,7 @@ func (a *Authenticator) openPasskeyFlow(ctx context.Context, sealed, use string)
 	return f, nil
 }
 
-// spend notes that a challenge was answered, and forgets those that have expired.
+// spend records that a challenge was used, and drops expired ones.
 func spend(c *api.UserCredentials, f passkeyFlow, now time.Time) error {
 	c.UsedChallenges = slices.DeleteFunc(slices.Clone(c.UsedChallenges), func(u api.UsedChallenge) bool { return !now.Before(u.Until) })
 	if slices.ContainsFunc(c.UsedChallenges, func(u api.UsedChallenge) bool { return u.ID == f.ID }) {
@@ -117,7 +119,8 @@ func spend(c *api.UserCredentials, f passkeyFlow, now time.Time) error {
 	return nil
 }
 
-// BeginPasskey asks for a new passkey of the caller's, for the password.
+// BeginPasskey returns the challenge for a new passkey of the caller; it needs the
+// password.
 func (a *Authenticator) BeginPasskey(ctx context.Context, in *api.PasskeyBegin) (*api.PasskeyChallenge, error) {
 	u, site, err := a.passkeyOwner(ctx)
 	if err != nil {
@@ -137,8 +140,9 @@ func (a *Authenticator) BeginPasskey(ctx context.Context, in *api.PasskeyBegin) 
 	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyAddUse, User: api.UserID(u.Meta.ID), Name: name})
 }
 
-// passkeyOwner is the caller, who may have passkeys, and the site that they are for.
-// Whom an identity provider lets in has none: a passkey would go on when it does not.
+// passkeyOwner returns the caller, if they may have passkeys, and their site. Users of
+// an identity provider cannot have any, since a passkey would still work after the
+// provider has revoked their access.
 func (a *Authenticator) passkeyOwner(ctx context.Context) (api.User, passkey.Site, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -164,13 +168,13 @@ func passkeyName(name string, c api.UserCredentials) error {
 	return nil
 }
 
-// ConfirmPasskey adds the passkey that an authenticator has made.
+// ConfirmPasskey adds the passkey that an authenticator has created.
 func (a *Authenticator) ConfirmPasskey(ctx context.Context, in *api.PasskeyAnswer) (*api.PasskeyAdded, error) {
 	u, site, err := a.passkeyOwner(ctx)
 	if err != nil {
 		return nil, err
 	}
-	refused := func(err error) error { // the session is good
+	refused := func(err error) error { // the session itself is valid
 		var e *api.Error
 		if errors.As(err, &e) && e.Code == api.CodeUnauthenticated {
 			return api.Errorf(api.CodeInvalid, "%s", e.Message).At(e.Field).WithHint("%s", e.Hint)
@@ -208,7 +212,7 @@ func shownPasskey(p api.StoredPasskey) api.Passkey {
 	return api.Passkey{ID: p.ID, Name: p.Name, Site: p.Site, Synced: passkey.Key{Flags: byte(p.Flags)}.Synced(), CreatedAt: p.CreatedAt, UsedAt: p.UsedAt}
 }
 
-// ListPasskeys of the caller's.
+// ListPasskeys returns the caller's passkeys.
 func (a *Authenticator) ListPasskeys(ctx context.Context) (*api.PasskeyList, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -227,7 +231,7 @@ func (a *Authenticator) ListPasskeys(ctx context.Context) (*api.PasskeyList, err
 	return &out, err
 }
 
-// DeletePasskey of the caller's, for the password.
+// DeletePasskey deletes one of the caller's passkeys; it needs the password.
 func (a *Authenticator) DeletePasskey(ctx context.Context, id string, in *api.PasskeyDelete) (*api.Passkey, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -256,7 +260,7 @@ func (a *Authenticator) DeletePasskey(ctx context.Context, id string, in *api.Pa
 	return &gone, a.Keep(ctx, u, c)
 }
 
-// BeginPasskeyLogin asks for a passkey of anybody's.
+// BeginPasskeyLogin returns a challenge that any passkey can answer.
 func (a *Authenticator) BeginPasskeyLogin(ctx context.Context) (*api.PasskeyChallenge, error) {
 	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return nil, errManyPasskeys()
@@ -272,7 +276,7 @@ func (a *Authenticator) BeginPasskeyLogin(ctx context.Context) (*api.PasskeyChal
 	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyLoginUse})
 }
 
-// FinishPasskeyLogin begins a session with the answer of a passkey.
+// FinishPasskeyLogin begins a session with the response of a passkey.
 func (a *Authenticator) FinishPasskeyLogin(ctx context.Context, in *api.PasskeyLogin) (*api.Session, error) {
 	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
 	if !a.flows.take(address, now) {
@@ -294,7 +298,7 @@ func (a *Authenticator) FinishPasskeyLogin(ctx context.Context, in *api.PasskeyL
 		return nil, err
 	}
 	c := Credentials(u)
-	// Without a password the account is not set up, or was reset.
+	// An account without a password is not set up yet, or was reset.
 	if err != nil || u.Spec.Disabled || c.PasswordHash == "" {
 		return nil, a.badPasskey(address, answer.User, cmp.Or(err, errors.New("the user is disabled or has no password")))
 	}
@@ -312,8 +316,8 @@ func (a *Authenticator) FinishPasskeyLogin(ctx context.Context, in *api.PasskeyL
 	return &s, err
 }
 
-// answered checks a passkey's answer for a user, uses the challenge up and notes in
-// the credentials that the passkey was used.
+// answered checks a passkey's response for a user, and records in the credentials that
+// the challenge and the passkey were used.
 func (a *Authenticator) answered(ctx context.Context, u api.User, c *api.UserCredentials, sealed string, answer passkey.Assertion, now time.Time) error {
 	site, err := a.site(ctx)
 	if err != nil {
@@ -331,7 +335,7 @@ func (a *Authenticator) answered(ctx context.Context, u api.User, c *api.UserCre
 		return a.badPasskey(addressOf(Request(ctx)), u.Meta.ID, err)
 	}
 	i := slices.IndexFunc(c.Passkeys, func(p api.StoredPasskey) bool { return p.Site == site.Name && slices.Equal(p.CredentialID, key.ID) })
-	if i < 0 { // the library has found it among them
+	if i < 0 { // the library found it in this list
 		return errPasskey()
 	}
 	at := now.Truncate(time.Second)
@@ -339,14 +343,15 @@ func (a *Authenticator) answered(ctx context.Context, u api.User, c *api.UserCre
 	return nil
 }
 
-// badPasskey logs an answer that is refused. What it says is the same
-// whoever there is.
+// badPasskey logs a refused response. The error is the same whether the user exists or
+// not.
 func (a *Authenticator) badPasskey(address, user string, err error) error {
 	a.opts.Log.Warn("sign-in with passkey refused", "user", user, "address", address, "counter-went-back", errors.Is(err, passkey.ErrCounter), "error", clipped(err))
 	return errPasskey()
 }
 
-// maxLoggedError is how much of an error is logged that repeats what a stranger has sent.
+// maxLoggedError limits the logged part of an error that repeats input from an
+// unauthenticated client.
 const maxLoggedError = 300 // bytes
 
 func clipped(err error) string { return fmt.Sprintf("%.*s", maxLoggedError, err.Error()) }

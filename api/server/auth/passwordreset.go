@@ -9,24 +9,26 @@ import (
 )
 
 const (
-	// resetLife and invitationLife are how long a link that was sent by e-mail is good.
+	// resetLife and invitationLife are how long a link that was sent by e-mail is
+	// valid.
 	resetLife      = time.Hour
 	invitationLife = 3 * 24 * time.Hour
 
 	maxPlaceBytes = 256
 )
 
-// errNoMail is for what needs mail.
+// errNoMail is the error of operations that need mail.
 func errNoMail() error {
 	return api.Errorf(api.CodeState, "the cluster sends no mail").WithHint("ask your administrator, who can create a link")
 }
 
-// MailSettings are the cluster's; revision 0: nobody has changed them yet.
+// MailSettings returns the stored settings; revision 0 means that they were never
+// changed.
 func (a *Authenticator) MailSettings(ctx context.Context) (api.StoredMailSettings, error) {
 	return a.mailObject(ctx, api.MailSettingsID)
 }
 
-// MailStatus is how sending goes.
+// MailStatus returns the status of sending mail.
 func (a *Authenticator) MailStatus(ctx context.Context) (api.MailStatus, error) {
 	o, err := a.mailObject(ctx, api.MailStatusID)
 	return o.Status, err
@@ -43,9 +45,9 @@ func (a *Authenticator) mailObject(ctx context.Context, id string) (api.StoredMa
 	return api.Decode[api.StoredMailSettings](o)
 }
 
-// RequestPasswordReset queues a message with a link. Whoever there is, a message is
-// queued and the answer is the same: the leader drops those without a user. What is
-// counted against an account that has asked often is neither, and is answered alike.
+// RequestPasswordReset queues a message with a link. The message and the response are
+// the same whether the user exists or not: the leader drops messages without a user. A
+// request beyond an account's limit queues nothing and gets the same response.
 func (a *Authenticator) RequestPasswordReset(ctx context.Context, in *api.PasswordResetRequest) (*api.PasswordResetRequest, error) {
 	email, now := api.Login(in.Email), a.opts.Now().UTC()
 	if err := api.ValidateLogin(email); err != nil {
@@ -82,13 +84,13 @@ func (a *Authenticator) RequestPasswordReset(ctx context.Context, in *api.Passwo
 	u.Meta.Name = email
 	_, err = a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypePasswordReset, Language: spoken(Request(ctx).Header.Get("Accept-Language"))}, resetLife)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeNotFound) {
-		err = nil // the user is being changed: to say so would tell that there is one
+		err = nil // the user is being changed; reporting that would reveal that the user exists
 	}
 	return out, err
 }
 
-// signsInByPassword reports whether the user has a password, or was given a link to
-// set one: a link by e-mail is no way around an identity provider.
+// signsInByPassword reports whether the user has a password, or was given a link to set
+// one: a link by e-mail must not bypass an identity provider.
 func signsInByPassword(u api.User) bool {
 	c := Credentials(u)
 	return c.PasswordHash != "" || c.LinkHash != "" || c.MailedHash != ""
@@ -108,15 +110,16 @@ func (a *Authenticator) Invite(ctx context.Context, u api.User) (api.MailMessage
 	case !a.invitations.take(u.Meta.ID, now):
 		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "user %s was sent several invitations", u.Meta.Name).WithHint("wait ten minutes")
 	}
-	// Anybody's address can be made a user: whoever does sends strangers no flood.
+	// Any address can be given to a user, so the number of invitations is limited.
 	if me := Caller(ctx); me.Role != api.RoleOperator && !a.invitationsBy.take(me.Org, now) {
 		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "your organization has sent many invitations").WithHint("wait a minute")
 	}
 	return a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypeInvitation}, invitationLife)
 }
 
-// mailLink queues a message to a user with a token that sets a password; what is kept
-// of the token comes in the same batch. To nobody (a user without an id) goes one too.
+// mailLink queues a message to a user with a token that sets a password; the token's
+// hash is stored in the same batch. A message is queued even for a user without an ID,
+// who does not exist.
 func (a *Authenticator) mailLink(ctx context.Context, u api.User, s api.MailMessageSpec, life time.Duration) (api.MailMessage, error) {
 	now, id := a.opts.Now().UTC(), api.RandomID(api.KindMailMessage)
 	end := now.Add(life).Truncate(time.Second)
@@ -140,13 +143,13 @@ func (a *Authenticator) mailLink(ctx context.Context, u api.User, s api.MailMess
 	return api.Decode[api.MailMessage](out[0])
 }
 
-// holdsLink reports whether a secret is that of a link that is still good.
+// holdsLink reports whether a secret belongs to a link that has not expired.
 func holdsLink(secret []byte, hash string, end *time.Time, now time.Time) bool {
 	return hash != "" && end != nil && now.Before(*end) && sameHash(secret, hash)
 }
 
-// keepProved is Keep for a user who has proved that the address is his: it is from
-// then on, unless another has proved it before.
+// keepProved is Keep for a user who has proved to own the address, which is then
+// verified unless another user has verified it before.
 func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
 	u.Spec.Credentials = &c
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
@@ -158,7 +161,8 @@ func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCr
 	return err
 }
 
-// spoken is the language of a browser that mail is written in too; empty: none.
+// spoken returns the first language of an Accept-Language header if mail is available
+// in it; otherwise "".
 func spoken(accept string) api.MailLanguage {
 	first, _, _ := strings.Cut(accept, ",")
 	tag, _, _ := strings.Cut(strings.TrimSpace(first), "-")

@@ -2,10 +2,10 @@ package auth
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Rights is who may do what: the roles that may, by operationId. What they may
-// do it to is their reach (Identity.Sees and Identity.Owns). An operation that
-// is not here is refused. testdata/rights.txt says the same in words of its own,
-// and a test holds the two together.
+// Rights maps operation IDs to the roles that may call them. Which objects they may
+// access is decided by Identity.Sees and Identity.Owns. An operation that is not listed
+// is refused. testdata/rights.txt contains the same in its own notation, and a test
+// compares the two.
 var Rights = withKinds(map[string]Roles{
 	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers, "GetInstanceCost": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members, "ReinstallInstance": members,
@@ -37,18 +37,18 @@ var Rights = withKinds(map[string]Roles{
 	"ListLoginProviders": Everybody, "BeginOIDCLogin": Everybody, "FinishOIDCLogin": Everybody,
 	"BeginPasskeyLogin": Everybody, "FinishPasskeyLogin": Everybody,
 
-	// One's own, of whatever role.
+	// The caller's own credentials, for every role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
 	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
 	"ListPasskeys": viewers | billing, "BeginPasskey": viewers | billing, "ConfirmPasskey": viewers | billing, "DeletePasskey": viewers | billing,
 	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 
-	// What outside billing systems drive.
+	// Operations for external billing systems.
 	"SuspendService": Sellers, "ResumeService": Sellers, "SetServicePassword": Sellers, "ListServiceUsage": Sellers,
 	"CreateServiceLoginLink": Sellers, "CreateUserLoginLink": Sellers, "LoginWithLink": Everybody,
 
-	// Money: who sells notes what was paid, and takes back.
+	// Billing: sellers record payments and issue credit notes.
 	"ExplainInvoiceLine": admins | billing,
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
 	"SimulatePriceBook": Sellers, "ListPriceBookVersions": Sellers, "GetRevenue": Sellers,
@@ -123,7 +123,8 @@ func withKinds(all map[string]Roles) map[string]Roles {
 	return all
 }
 
-// operationsOf are those that a kind's row gives it, and whether they only read.
+// operationsOf returns the operations that a kind's row defines, and whether each only
+// reads.
 func operationsOf(kind api.Kind) map[string]bool {
 	all := map[string]bool{ListOf(kind): true}
 	const canPatch = api.CanGet | api.CanUpdate
@@ -135,5 +136,5 @@ func operationsOf(kind api.Kind) map[string]bool {
 	return all
 }
 
-// ListOf is the name of the operation that lists a kind.
+// ListOf returns the name of the operation that lists a kind.
 func ListOf(kind api.Kind) string { return "List" + string(kind) + "s" }

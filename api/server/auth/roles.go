@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Roles is a set of them.
+// Roles is a set of roles.
 type Roles uint8
 
 const (
@@ -16,11 +16,11 @@ const (
 	membersOnly
 	viewersOnly
 	billing
-	// Everybody may without a key; a guest has no role.
+	// Everybody includes callers without a key, who have no role.
 	Everybody
 )
 
-// The sets that operations are given to.
+// The sets of roles that may call operations.
 const (
 	Sellers = operators | resellers
 	admins  = Sellers | adminsOnly
@@ -28,7 +28,7 @@ const (
 	viewers = members | viewersOnly
 )
 
-// RoleBits are the sets of one role.
+// RoleBits maps each role to the set that contains only it.
 var RoleBits = map[api.Role]Roles{
 	api.RoleOperator: operators, api.RoleReseller: resellers, api.RoleAdmin: adminsOnly,
 	api.RoleMember: membersOnly, api.RoleViewer: viewersOnly, api.RoleBilling: billing,
@@ -37,7 +37,7 @@ var RoleBits = map[api.Role]Roles{
 // Has reports whether the role is in the set.
 func (r Roles) Has(role api.Role) bool { return r&RoleBits[role] != 0 }
 
-// Words are the set's roles: "operator, reseller or admin".
+// Words returns the set's roles in words: "operator, reseller or admin".
 func (r Roles) Words() string {
 	var names []string
 	for _, role := range api.Roles() {

@@ -7,17 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A second factor is required by an organization (spec.requireTotp) of whoever
-// has a role there, and by Options.RequireTotp of roles everywhere. It is asked of
-// users with a password: who logs in with an identity provider alone proves what
-// the provider asks for. One-time codes and passkeys both are one. A session of a user who has none set up may set it up,
-// and nothing else.
+// A second factor is required by an organization (spec.requireTotp) for all who have a
+// role there, and by Options.RequireTotp for roles everywhere. It applies to users with
+// a password: for others the identity provider decides. Both one-time codes and
+// passkeys count. The session of a user who has none can set one up, and nothing else.
 
-// withoutTotp are the operations that such a session may do.
+// withoutTotp are the operations that such a session may call.
 var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys", "BeginPasskey", "ConfirmPasskey", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
 
-// requiresTotp reports whether a grant needs one-time codes. An organization's
-// change is heard of as soon as this node has it.
+// requiresTotp reports whether a grant needs a second factor. A change of an
+// organization takes effect as soon as this node has received it.
 func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
 	if slices.Contains(a.opts.RequireTotp, g.Role) {
 		return true, nil
@@ -31,7 +30,7 @@ func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, er
 	o, err := a.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
 	if err != nil {
 		if api.CodeOf(err) == api.CodeNotFound {
-			err = nil // it has nothing that a session could reach
+			err = nil // a deleted organization has nothing to access
 		}
 		return false, err
 	}
@@ -39,7 +38,8 @@ func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, er
 	return org.Spec.RequireTotp, err
 }
 
-// HasFactor refuses what a session without a required second factor may not do.
+// HasFactor returns an error if a session lacks a second factor that the operation
+// needs.
 func (i Identity) HasFactor(op string) error {
 	if !i.NeedsTotp || slices.Contains(withoutTotp, op) {
 		return nil

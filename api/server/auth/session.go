@@ -9,27 +9,27 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// How long a session lasts, and how many a user has: the oldest end first.
+// Limits of a session's lifetime, and of a user's sessions: the oldest end first.
 const (
 	sessionLife = 7 * 24 * time.Hour
 	sessionIdle = 12 * time.Hour
 	maxSessions = 20
 )
 
-// holds reports whether a user's session is good: it is of the present epoch, and
-// the user may still be what the session is. A password change, a reset and a
-// grant that is taken away end it at once.
+// holds reports whether a user's session is valid: it belongs to the current epoch, and
+// the user still has its grant. Changing or resetting the password, and removing the
+// grant, end it at once.
 func holds(s api.Session, u api.User, now time.Time) bool {
 	used := s.Meta.CreatedAt
 	if s.Status.UsedAt != nil {
 		used = *s.Status.UsedAt
 	}
-	// usedAt is to the hour.
+	// usedAt is accurate to an hour.
 	return now.Before(s.Spec.ExpiresAt) && now.Before(used.Add(sessionIdle+touchEvery)) && s.Meta.DeletedAt == nil &&
 		u.Meta.DeletedAt == nil && !u.Spec.Disabled && Credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
 }
 
-// sessionIdentity is whom a session's token stands for.
+// sessionIdentity returns the identity of a session.
 func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	session, err := stored[api.Session](ctx, a, api.KindSession, id)
 	if err != nil {
@@ -63,8 +63,8 @@ func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves f
 	return me, nil
 }
 
-// SessionsOf a user, oldest first. They lie in the user's id as in a project, of
-// which the store has an index: a login need not look at everybody's.
+// SessionsOf returns a user's sessions, oldest first. The store keeps the user's ID as
+// their project, for which it has an index, so that a login need not read all sessions.
 func (a *Authenticator) SessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
 	sessions, err := pages.All[api.Session](ctx, a.opts.Store, api.ListQuery{Kind: api.KindSession, Project: string(user)})
 	slices.SortFunc(sessions, func(a, b api.Session) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
@@ -80,7 +80,8 @@ func EndAll(sessions []api.Session) []api.Command {
 	return out
 }
 
-// newSession is the command that begins one, and the session as its owner sees it.
+// newSession returns the command that begins a session, and the session in the form
+// that its owner gets.
 func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
 	id := api.RandomID(api.KindSession)
 	token, hash := NewToken(id)
@@ -91,7 +92,7 @@ func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address
 	return cmd, s
 }
 
-// Me is the user whose session the request came with.
+// Me returns the user of the request's session.
 func (a *Authenticator) Me(ctx context.Context) (api.User, error) {
 	id := Caller(ctx).User
 	if id == "" {
@@ -100,7 +101,7 @@ func (a *Authenticator) Me(ctx context.Context) (api.User, error) {
 	return stored[api.User](ctx, a, api.KindUser, string(id))
 }
 
-// ListSessions of the caller's.
+// ListSessions returns the caller's sessions.
 func (a *Authenticator) ListSessions(ctx context.Context) (*api.SessionList, error) {
 	u, err := a.Me(ctx)
 	if err != nil {
@@ -117,13 +118,13 @@ func (a *Authenticator) ListSessions(ctx context.Context) (*api.SessionList, err
 	return &out, err
 }
 
-// DeleteSession ends one of the caller's.
+// DeleteSession ends one of the caller's sessions.
 func (a *Authenticator) DeleteSession(ctx context.Context, id string) (*api.Session, error) {
 	s, err := a.endSession(ctx, id)
 	return &s, err
 }
 
-// Logout ends the session that the request came with.
+// Logout ends the request's session.
 func (a *Authenticator) Logout(ctx context.Context) (*api.Session, error) {
 	if Caller(ctx).User == "" {
 		_, err := a.Me(ctx)

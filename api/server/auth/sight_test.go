@@ -24,12 +24,12 @@ func TestSight(t *testing.T) {
 		"broken-member": {Role: api.RoleMember}, "broken-billing": {Role: api.RoleBilling},
 	}
 	key := func(role api.Role) api.APIKeySpec { return api.APIKeySpec{Role: role} }
-	// What everybody with a role sees, whatever the role's scope.
+	// Objects that all roles see, whatever their scope.
 	const shared = " other-reseller broken-reseller broken-admin broken-member"
 	for _, c := range []struct {
 		name string
 		o    api.Object
-		seen string // who sees it; "+" owns it too
+		seen string // the roles that see it; "+" means that they also own it
 	}{
 		{"own instance", object(api.KindInstance, "i", "o1", "p1", struct{}{}), "operator+ reseller+ admin+ member+ viewer+"},
 		{"sister project's", object(api.KindInstance, "i", "o1", "p2", struct{}{}), "operator+ reseller+ admin+"},
@@ -70,16 +70,17 @@ func TestSight(t *testing.T) {
 			case sees:
 				got = append(got, name)
 			case owns && c.o.Kind != api.KindClusterCA:
-				t.Errorf("%s owns %s without seeing it", name, c.name)
+				t.Errorf("%s owns %s without seeing it, want both or neither", name, c.name)
 			}
 		}
 		if g := strings.Join(got, " "); g != c.seen {
-			t.Errorf("%s: seen by %q, want %q", c.name, g, c.seen)
+			t.Errorf("%s is seen by %q, want %q", c.name, g, c.seen)
 		}
 	}
 }
 
-// No chain of grants leads to more than the first of it had.
+// TestNobodyGrantsMoreThanHisOwn checks that no chain of grants leads to more rights
+// than its first role has.
 func TestNobodyGrantsMoreThanHisOwn(t *testing.T) {
 	for _, by := range api.Roles() {
 		for _, r := range api.Roles() {
@@ -88,12 +89,12 @@ func TestNobodyGrantsMoreThanHisOwn(t *testing.T) {
 			}
 			for op, allowed := range Rights {
 				if allowed.Has(r) && !allowed.Has(by) {
-					t.Errorf("%s grants %s, which may %s", by, r, op)
+					t.Errorf("%s grants %s, which may call %s although %s may not", by, r, op, by)
 				}
 			}
 			for _, next := range api.Roles() {
 				if r.Grants(next) && !by.Grants(next) {
-					t.Errorf("%s grants %s through %s", by, next, r)
+					t.Errorf("%s grants %s through %s, which it cannot grant directly", by, next, r)
 				}
 			}
 		}

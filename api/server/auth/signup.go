@@ -11,21 +11,22 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
-// A sign-up keeps nothing but the message with its link, of which so many may wait: the
-// token is what the cluster sealed, and says whose address it was sent to. It is good
-// until the address is a user's, or it expires.
+// A sign-up stores nothing but the message with its link, and the number of such
+// messages is limited. The token is sealed by the cluster and contains the address that
+// it was sent to. It is valid until it expires or a user has claimed the address.
 type signUpToken struct {
-	Use   string    `json:"use"` // signUpUse: nothing else that is sealed is such a token
+	Use   string    `json:"use"` // signUpUse, which distinguishes it from other sealed texts
 	Email string    `json:"email"`
 	Until time.Time `json:"until"`
 }
 
 const signUpUse = "sign-up"
 
-// maxSignUpToken is the most of a token that is looked at, in bytes.
+// maxSignUpToken limits the size of a token that is checked, in bytes.
 const maxSignUpToken = 4 << 10
 
-// SignUpSettings are the cluster's; revision 0: nobody has changed them yet.
+// SignUpSettings returns the stored settings; revision 0 means that they were never
+// changed.
 func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSettings, error) {
 	o, err := a.opts.Store.Get(ctx, api.KindSignUpSettings, api.SignUpSettingsID)
 	if err != nil && api.CodeOf(err) == api.CodeNotFound {
@@ -37,7 +38,7 @@ func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSet
 	return api.Decode[api.StoredSignUpSettings](o)
 }
 
-// SignUpOpen are the settings while people may sign up.
+// SignUpOpen returns the settings, or an error if sign-up is disabled.
 func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec, error) {
 	s, err := a.SignUpSettings(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec,
 	return s.Spec, nil
 }
 
-// GetSignUp tells the portal whether people may sign up, and what they have to accept.
+// GetSignUp returns whether sign-up is enabled, and the terms to accept.
 func (a *Authenticator) GetSignUp(ctx context.Context) (*api.SignUpInfo, error) {
 	s, err := a.SignUpOpen(ctx)
 	if err != nil && api.CodeOf(err) == api.CodeState {
@@ -65,8 +66,8 @@ func (a *Authenticator) GetSignUp(ctx context.Context) (*api.SignUpInfo, error) 
 	return &api.SignUpInfo{Enabled: true, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, Captcha: s.Captcha, SiteKey: s.SiteKey}, nil
 }
 
-// RequestSignUp queues a message with a link that makes an account, or, to the address
-// of somebody who has one, that says so. The answer is the same.
+// RequestSignUp queues a message with a link that creates an account, or, if the
+// address already has one, a message that says so. The response is the same.
 func (a *Authenticator) RequestSignUp(ctx context.Context, in *api.SignUpRequest) (*api.SignUpRequest, error) {
 	email, now := api.Login(in.Email), a.opts.Now().UTC()
 	s, err := a.SignUpOpen(ctx)
@@ -98,8 +99,8 @@ func (a *Authenticator) RequestSignUp(ctx context.Context, in *api.SignUpRequest
 	return out, a.mailSignUp(ctx, email, now)
 }
 
-// solved asks the captcha's provider, where there is one. Who cannot be asked has not
-// said that it was solved.
+// solved verifies the captcha, if one is configured. If its provider is unreachable,
+// the captcha counts as unsolved.
 func (a *Authenticator) solved(ctx context.Context, s api.SignUpSettingsSpec, token string) error {
 	if s.Captcha == "" {
 		return nil
@@ -119,8 +120,8 @@ func (a *Authenticator) solved(ctx context.Context, s api.SignUpSettingsSpec, to
 	return nil
 }
 
-// roomForSignUp refuses more messages than may wait: a mail server that is away holds
-// them up, and robots make more.
+// roomForSignUp returns an error if too many messages are waiting, for example because
+// the mail server is unreachable or robots request them.
 func (a *Authenticator) roomForSignUp(ctx context.Context) error {
 	n := 0
 	err := pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindMailMessage}, func(o api.Object) bool {
@@ -157,7 +158,7 @@ func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.T
 	return err
 }
 
-// SigningUp is the address that a token was sent to.
+// SigningUp returns the address that a token was sent to.
 func (a *Authenticator) SigningUp(ctx context.Context, token string) (email string, err error) {
 	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid, or has expired").At("token").WithHint("sign up again")
@@ -172,13 +173,15 @@ func (a *Authenticator) SigningUp(ctx context.Context, token string) (email stri
 	return t.Email, nil
 }
 
-// FirstSession is the command that begins the session of a new user, and the session.
+// FirstSession returns the command that begins the session of a new user, and the
+// session.
 func (a *Authenticator) FirstSession(ctx context.Context, u api.User, g api.Grant) (api.Command, api.Session) {
 	return a.newSession(u, g, Credentials(u).Epoch, addressOf(Request(ctx)))
 }
 
-// AddressOf is where the request comes from.
+// AddressOf returns what the request's client is counted by.
 func AddressOf(ctx context.Context) string { return addressOf(Request(ctx)) }
 
-// By is a context of what a user does who has no session yet.
+// By returns a context whose changes are recorded in the audit log under a user who has
+// no session yet.
 func By(ctx context.Context, u api.User) context.Context { return by(ctx, u) }

@@ -9,17 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Whatever others do, a good credential gets in: wrong ones are counted by what
-// they are for first, by the address that they come from second, and an address's
-// count refuses nothing that is good.
+// A valid credential is accepted whatever other clients do: wrong ones are counted
+// first by the account that they are for, then by client address, and an address's
+// count never refuses a valid credential.
 //
-// Tokens are 256 random bits: nobody guesses one, and it is looked at before
-// anything is counted. That costs one read of the tables and one SHA-256; what
-// asks the leader is shared by all requests that wait at that moment. Wrong ones
-// beyond 100 for one credential, or from one address (of IPv6 its /64), are told
-// to slow down.
+// Tokens are 256 random bits and cannot be guessed, so they are checked before anything
+// is counted. That costs one read of the tables and one SHA-256; queries to the leader
+// are shared by all requests that wait at that moment. More than 100 wrong tokens for
+// one credential, or from one address (for IPv6 its /64), are rate-limited.
 //
-// Passwords can be guessed, and each look at one costs a derivation:
+// Passwords can be guessed, and checking one costs a key derivation:
 //
 //   - An account has ten tries; each wrong one after them doubles the wait
 //     before the next, from a second to a minute. A login forgives.
