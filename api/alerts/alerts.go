@@ -1,6 +1,7 @@
-// Package alerts lists what is wrong with a cluster: a pure function of its
-// objects and the time. Nothing is kept: what is over is not there any more, and
-// the same objects give the same alerts on every node, in the same order.
+// Package alerts lists the problems of a cluster. It is a pure function of the
+// cluster's objects and the time, without state of its own: an alert disappears when
+// its cause does, and the same objects give the same alerts on every node, in the same
+// order.
 //
 // Each file is about one part of the cluster; docs/alerts.md lists the codes.
 package alerts
@@ -14,10 +15,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// State is what is looked at.
+// State is the objects that alerts are derived from.
 type State struct {
 	Nodes         []api.Node
-	Members       []api.Member // none: a node that is alone
+	Members       []api.Member // empty: a node without a cluster
 	GPUs          []api.GPU
 	Pools         []api.GPUPool
 	Instances     []api.Instance
@@ -30,15 +31,15 @@ type State struct {
 	Networks      []api.Network
 	Routers       []api.Router
 	Webhooks      []api.Webhook
-	Mail          []api.StoredMailSettings    // the settings, and how sending goes
+	Mail          []api.StoredMailSettings    // the settings, and the status of sending
 	Payments      []api.StoredPaymentSettings // likewise
 	Organizations []api.Organization
-	Audit         []api.AuditCheck // none: the trail was never verified
+	Audit         []api.AuditCheck // empty: the audit log was never verified
 	Upgrades      []api.Upgrade
 }
 
-// Of a state, the worst first; among those as bad, in the order of their codes
-// and ids.
+// Of returns the alerts of a state, in descending order of severity, then by code and
+// ID.
 func Of(s State, now time.Time) []api.Alert {
 	l := &list{now: now}
 	l.nodes(s)
@@ -54,7 +55,7 @@ func Of(s State, now time.Time) []api.Alert {
 	return l.all
 }
 
-// Key is an alert's place in the order, and the same as long as it is there.
+// Key returns the sort key of an alert, which is stable while the alert exists.
 func Key(a api.Alert) string {
 	rank := "1"
 	if a.Severity == api.AlertCritical {
@@ -68,7 +69,7 @@ type list struct {
 	all []api.Alert
 }
 
-// about is what an alert is about.
+// about is the object of an alert.
 type about struct {
 	kind api.Kind
 	meta api.Meta
@@ -92,7 +93,7 @@ func (l *list) warning(code api.AlertCode, what about, since *time.Time, message
 	l.add(code, api.AlertWarning, what, since, message, hint)
 }
 
-// because is a reason after a colon, or nothing.
+// because returns the reason after a colon, or "" without one.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -100,7 +101,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// plural of a noun that takes an s.
+// plural returns the number with a noun whose plural ends with s.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -50,8 +50,8 @@ func runs(id string) api.Instance {
 	return api.Instance{Meta: meta(id), Assignment: api.InstanceAssignment{Node: "n", Epoch: 1}, Status: api.InstanceStatus{Phase: api.InstanceRunning, Node: "n", Epoch: 1}}
 }
 
-// Each case is one thing that is wrong, or nothing; what is said is held to the
-// severity, the code, and words that somebody needs.
+// TestOf checks, for one problem per case or none, the severity, the code, and words
+// that the reader needs.
 func TestOf(t *testing.T) {
 	members := func(voters int) (out []api.Member) {
 		for _, id := range []string{"a", "b", "c"}[:voters] {
@@ -214,16 +214,16 @@ func TestOf(t *testing.T) {
 				want = strings.Split(c.want, " + ")
 			}
 			if len(got) != len(want) {
-				t.Fatalf("%+v, want %q", got, want)
+				t.Fatalf("alerts = %+v, want %q", got, want)
 			}
 			for i, a := range got {
 				severity, rest, _ := strings.Cut(want[i], " ")
 				code, words, _ := strings.Cut(rest, " ")
 				if string(a.Severity) != severity || string(a.Code) != code || !strings.Contains(a.Message+" "+a.Hint, words) {
-					t.Errorf("%s %s %q %q, want %q", a.Severity, a.Code, a.Message, a.Hint, want[i])
+					t.Errorf("alert = %s %s %q with hint %q, want %q", a.Severity, a.Code, a.Message, a.Hint, want[i])
 				}
 				if a.Hint == "" {
-					t.Errorf("%s does not say what to do", a.Code)
+					t.Errorf("alert %s has no hint, want one", a.Code)
 				}
 			}
 		})
@@ -239,17 +239,17 @@ func TestOrder(t *testing.T) {
 		got = append(got, string(a.Code)+" "+a.ID)
 	}
 	if want := []string{"ceph.health ceph", "gpu.promised g", "node.suspect a", "node.suspect b"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("order of alerts = %q, want %q", got, want)
 	}
 	slices.Reverse(s.Nodes)
 	if again := Of(s, now); again[2].ID != "a" {
-		t.Errorf("another order of objects: %+v", again)
+		t.Errorf("alerts with another order of objects = %+v, want the same order", again)
 	}
 }
 
 func TestSince(t *testing.T) {
 	a := Of(State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Assignment.State, n.Assignment.Since = api.NodeLost, ago(time.Hour) })}}, now)[0]
 	if a.Since == nil || !a.Since.Equal(*ago(time.Hour)) || a.Kind != api.KindNode || a.ID != "n" || a.Name != "n" {
-		t.Errorf("%+v", a)
+		t.Errorf("alert of a lost node = %+v, want one since an hour ago for node n", a)
 	}
 }

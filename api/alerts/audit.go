@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// unchecked is how old the leader's last look at the audit trail may be.
+// unchecked is how old the leader's last verification of the audit log may be.
 const unchecked = 24 * time.Hour
 
 func (l *list) audit(s State) {

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// gone is how old a GPU's report may be on a node that reports: it is renewed
-// every minute.
+// gone is how old a GPU's report may be while its node reports; it is renewed every
+// minute.
 const gone = 5 * time.Minute
 
 // promised is what is allocated to the instances on a GPU.
@@ -28,7 +28,7 @@ func (l *list) gpus(s State) {
 			on[a.Gpu] = promised{p.vram + a.VgpuVramBytes, p.share + a.VgpuSharePercent, p.count + 1}
 		}
 	}
-	reported := map[api.NodeID]time.Time{} // by nodes that are there
+	reported := map[api.NodeID]time.Time{} // of nodes that exist
 	for _, n := range s.Nodes {
 		if n.Assignment.State != api.NodeLost && n.Assignment.State != api.NodeSuspect {
 			reported[api.NodeID(n.Meta.ID)] = n.Status.SeenAt
@@ -36,7 +36,7 @@ func (l *list) gpus(s State) {
 	}
 	for _, g := range s.GPUs {
 		what, p := about{api.KindGPU, g.Meta}, on[api.GPUID(g.Meta.ID)]
-		// Both times are the node's own.
+		// Both times come from the node's own clock.
 		if node, ok := reported[g.Status.Node]; ok && node.Sub(g.Status.SeenAt) > gone {
 			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, fmt.Sprintf("GPU %s is no longer reported by its node; %s on it", g.Meta.Name, plural(int(p.count), "instance")),
 				"check nvidia-smi and journalctl -u basalt-gpud on the node")
@@ -51,7 +51,7 @@ func (l *list) gpus(s State) {
 }
 
 // overpromised adds an alert for a GPU with more allocated than its pool allows: its
-// time is allocated once, its VRAM as often as the pool says.
+// time is allocated once, its VRAM as often as the pool's overcommit allows.
 func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolSpec) {
 	var words []string
 	most := pool.MaxVgpusPerGpu

@@ -8,11 +8,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// worsening are the checks whose warning means that something that worked gets worse:
-// the others describe how a machine is built, which nobody has to be told every day.
+// worsening are the checks whose warning means that something deteriorates. The others
+// describe how a machine is built, which needs no repeated alert.
 var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMemory, api.HardwarePathMTU}
 
-// hardware of the node that has failed, or is about to.
+// hardware adds alerts for hardware of the node that has failed, or is about to.
 func (l *list) hardware(n api.Node, what about) {
 	var failed, warned []string
 	hint := ""
@@ -39,8 +39,8 @@ func (l *list) hardware(n api.Node, what about) {
 	}
 }
 
-// hardwareSince is since when a check of the node's machine has failed, nil where that is
-// not known.
+// hardwareSince returns since when a hardware check of the node has failed, or nil if
+// that is unknown.
 func hardwareSince(n api.Node) *time.Time {
 	for _, c := range n.Status.Conditions {
 		if c.Type == api.ConditionHardware && !c.Status {

@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	// silent is how old a ready node's report may be: agents report every few
-	// seconds, also through a change of the leader.
+	// silent is how old a ready node's report may be: agents report every few seconds,
+	// even during a change of the leader.
 	silent = 5 * time.Minute
-	// ahead is how far a node's clock may run before the others': a report's
-	// time is the node's own.
+	// ahead is how far a node's clock may be ahead of the others: the time of a report
+	// comes from the node's own clock.
 	ahead = 30 * time.Second
-	// Of a storage pool.
-	nearlyFull, full = 10, 3 // per cent free
-	// Use is recorded every few minutes.
+	// nearlyFull and full are limits of a storage pool.
+	nearlyFull, full = 10, 3 // % free
+	// unmetered is how old the last usage record may be: usage is recorded every few
+	// minutes.
 	unmetered = 2 * time.Hour
-	// Certificates last 30 days and are replaced after half of that.
+	// certificateSoon is the least remaining lifetime: certificates last 30 days and
+	// are replaced after half of that.
 	certificateSoon = 7 * 24 * time.Hour
 )
 
@@ -43,7 +45,7 @@ func (l *list) nodes(s State) {
 			}
 			l.critical(api.AlertNodeLost, what, a.Since, "node "+n.Meta.Name+" is lost"+because(a.Reason)+waiting,
 				"check its power and network; if it will not return: basalt node remove "+n.Meta.Name+" --force")
-			continue // the rest is of before
+			continue // its other reports are out of date
 		case api.NodeSuspect:
 			l.warning(api.AlertNodeSuspect, what, a.Since, "node "+n.Meta.Name+" is not responding"+because(a.Reason), "check its power and network")
 			continue
@@ -62,7 +64,7 @@ func (l *list) nodes(s State) {
 	}
 }
 
-// conditions of the node that are not as they should be.
+// conditions adds alerts for the node's conditions that are not true.
 func (l *list) conditions(n api.Node, what about) {
 	for _, c := range n.Status.Conditions {
 		switch {
@@ -70,11 +72,11 @@ func (l *list) conditions(n api.Node, what about) {
 		case c.Type == api.ConditionStore:
 			l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
 				"run basalt node rebuild on the node: it copies the state from the other nodes")
-		case c.Type == api.ConditionAgreement: // of other nodes: agreement
+		case c.Type == api.ConditionAgreement: // about other nodes: see agreement
 		case c.Type == api.ConditionHypervisor:
 			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
 				"running instances are not affected; check systemctl status libvirtd on the node, then journalctl -u basaltd")
-		case c.Type == api.ConditionHardware: // hardware
+		case c.Type == api.ConditionHardware: // see hardware
 		default:
 			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
 				"check journalctl -u basaltd on the node")
@@ -82,8 +84,8 @@ func (l *list) conditions(n api.Node, what about) {
 	}
 }
 
-// agreement: do nodes have different copies of the cluster's state, and none is what
-// most have? One alert, of whoever has seen it last.
+// agreement adds an alert if nodes have different copies of the cluster's state and no
+// majority agrees. There is a single alert, from the node that has reported it last.
 func (l *list) agreement(nodes []api.Node) {
 	var last *api.Condition
 	for _, n := range nodes {
@@ -99,11 +101,11 @@ func (l *list) agreement(nodes []api.Node) {
 	}
 }
 
-// reports checks that the node reports, and that its clock is not ahead.
+// reports checks that the node has reported recently, and that its clock is not ahead.
 func (l *list) reports(n api.Node, what about) {
 	seen := n.Status.SeenAt
 	switch {
-	case seen.IsZero(): // it is joining
+	case seen.IsZero(): // it is still joining
 	case seen.Sub(l.now) > ahead:
 		l.warning(api.AlertNodeClock, what, nil, fmt.Sprintf("the clock of node %s is ahead by %s", n.Meta.Name, seen.Sub(l.now).Round(time.Second)),
 			"check its time synchronization: timedatectl, chronyc tracking")
@@ -113,7 +115,7 @@ func (l *list) reports(n api.Node, what about) {
 	}
 }
 
-// usage compares two times of the node's own clock. An older version reports none.
+// usage compares two times of the node's own clock. Older versions report none.
 func (l *list) usage(n api.Node, what about, running int) {
 	at := n.Status.MeteredAt
 	if running == 0 || at.IsZero() || n.Status.SeenAt.Sub(at) <= unmetered {
@@ -123,8 +125,8 @@ func (l *list) usage(n api.Node, what about, running int) {
 		"check journalctl -u basaltd on the node for \"meter\"; usage that is not recorded is not charged")
 }
 
-// room checks the free space of its storage pools; a shared one is checked by each of its
-// nodes, with an alert for each: it is each node's instances that stop.
+// room checks the free space of the node's storage pools. A shared pool is checked by
+// each of its nodes, with an alert for each, since each node's instances stop.
 func (l *list) room(n api.Node, what about) {
 	pools := n.Status.Pools
 	if len(pools) == 0 {
@@ -151,7 +153,7 @@ func (l *list) room(n api.Node, what about) {
 	}
 }
 
-// versions: nodes of several are half an upgrade.
+// versions adds an alert if nodes have different versions, as in an incomplete upgrade.
 func (l *list) versions(nodes []api.Node) {
 	by := map[string][]string{}
 	for _, n := range nodes {
@@ -171,7 +173,8 @@ func (l *list) versions(nodes []api.Node) {
 	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, "the nodes run different versions: "+strings.Join(words, "; "), "upgrade the nodes with the older version, one after another")
 }
 
-// members: what stops when one more fails, and who will soon not be let in.
+// members adds alerts if one more failure would stop the cluster, or if a node's
+// certificate expires soon.
 func (l *list) members(s State) {
 	voters, down := 0, []string(nil)
 	state := map[api.NodeID]api.NodeState{}

@@ -9,14 +9,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// failing is after how many tries in a row a receiver counts as down: the first
-// ones are minutes apart.
+// failing is the number of consecutive failures after which a receiver counts as down:
+// the first ones are minutes apart.
 const failing = 3
 
-const named = 5 // overdue customers
+const named = 5 // overdue customers that an alert names
 
-// outside is what depends on others: receivers of webhooks, the mail server, and who
-// pays.
+// outside adds alerts for external dependencies: receivers of webhooks, the mail
+// server, and customers' payments.
 func (l *list) outside(s State) {
 	l.mail(s)
 	l.payments(s)
@@ -54,10 +54,10 @@ func (l *list) outside(s State) {
 	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+names, "record payments received, or contact them; basalt organization list shows who is restricted")
 }
 
-// undelivered is how long a message that failed is news.
+// undelivered is how long an alert reports a message that failed.
 const undelivered = 24 * time.Hour
 
-// mail is about the mail server, and about messages that it did not take.
+// mail adds alerts for the mail server, and for messages that it did not accept.
 func (l *list) mail(s State) {
 	enabled := slices.ContainsFunc(s.Mail, func(m api.StoredMailSettings) bool { return m.Spec.Enabled })
 	for _, m := range s.Mail {
@@ -76,8 +76,8 @@ func (l *list) mail(s State) {
 	}
 }
 
-// payments is about the payment provider: what was paid is not known while it cannot be
-// asked.
+// payments adds alerts for the payment provider: while it is unreachable, payments are
+// unknown.
 func (l *list) payments(s State) {
 	for _, p := range s.Payments {
 		if st := p.Status; st.Attempts >= failing {

@@ -40,8 +40,8 @@ func (l *list) storage(s State) {
 	l.backups(s.Backups)
 }
 
-// backups: of each volume's and target's, the newest counts: what failed before
-// it is over.
+// backups adds alerts for failed backups. Only the newest backup of each volume and
+// target counts.
 func (l *list) backups(all []api.Backup) {
 	type copied struct {
 		volume api.VolumeID

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// upgrades that wait for somebody: those that have paused by themselves.
+// upgrades adds alerts for upgrades that paused by themselves and wait for an operator.
 func (l *list) upgrades(s State) {
 	for _, u := range s.Upgrades {
 		if u.Status.Phase != api.UpgradePaused || u.Spec.Paused {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	pending = 10 * time.Minute // that an instance may wait for a place
-	tried   = 10 * time.Minute // that it may be tried with the same error
+	pending = 10 * time.Minute // how long an instance may be pending
+	tried   = 10 * time.Minute // how long an action may be retried with the same error
 )
 
-// trying are the phases in which a node acts, and tries again what has failed.
+// trying are the phases in which a node acts, and retries what has failed.
 var trying = []api.InstancePhase{api.InstanceCreating, api.InstanceStarting, api.InstanceStopping, api.InstanceDeleting}
 
-// work is what people run.
+// work adds alerts for the users' resources.
 func (l *list) work(s State) {
 	for _, i := range s.Images {
 		if i.Status.Phase == api.ImageFailed {
@@ -37,7 +37,7 @@ func (l *list) work(s State) {
 	}
 }
 
-// networks that could not be made.
+// networks adds alerts for networks that could not be created.
 func (l *list) networks(s State) {
 	for _, n := range s.External {
 		if n.Status.Phase == api.NetworkFailed {

@@ -17,10 +17,11 @@ func (w *world) addressTries() []try {
 	}
 }
 
-// login begins a session. Who has asked too often is told so: that is no answer to
-// compare.
+// login begins a session. It returns an error if it was rate-limited, since such a
+// response must not be compared.
 func (w *world) login(ctx context.Context, c api.Credentials) (api.Session, answer, error) {
-	// Credentials are write-only: Encode would leave nothing out, and once sends them.
+	// Credentials are write-only, so Encode would drop the fields that once has to
+	// send.
 	a, err := w.once(ctx, "", http.MethodPost, "/v1/login", map[string]string{"email": c.Email, "password": c.Password, "totp": c.Totp, "organization": c.Organization})
 	if err != nil || !a.ok() {
 		return api.Session{}, a, err
@@ -74,7 +75,7 @@ func (w *world) loginsTell(ctx context.Context) error {
 	for _, c := range []api.Credentials{
 		{Email: w.tag + "-nobody@example.com", Password: "wrong password"},
 		{Email: known, Password: "wrong password"},
-		{Email: known, Password: victimPassword}, // good, in an organization that it does not name
+		{Email: known, Password: victimPassword}, // valid, but without the organization that it belongs to
 		{Email: known, Password: "wrong password", Organization: w.victim.Meta.Name},
 		{Email: known, Password: victimPassword, Organization: w.foe.Meta.Name},
 		{Email: known, Password: victimPassword, Organization: w.tag + "-nowhere"},

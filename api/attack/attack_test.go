@@ -25,11 +25,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// own is the address of the hostile server, which basaltd may fetch from; what
+// own is the address of the malicious server that basaltd may fetch from; the one that
 // nothing may reach is at 127.0.0.1.
 const own = "127.0.0.2"
 
-// certificate of 127.0.0.1, in two files.
+// certificate writes a certificate for 127.0.0.1 and its key to two files.
 func certificate(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,8 +55,8 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	return cert, key
 }
 
-// daemon starts a basaltd that speaks TLS, with machines and networks in memory,
-// and returns what the program needs to know of it.
+// daemon starts a basaltd with TLS, and with instances and networks in memory, and
+// returns the options for the program.
 func daemon(t *testing.T, more ...string) options {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basaltd", "basalt_fake")
@@ -113,8 +113,8 @@ func attack(t *testing.T, o options) (code int, said string) {
 	return code, out.String()
 }
 
-// Everything that the program tries is held by a real basaltd, and nothing of it is
-// left there but who owes for what it used.
+// TestAttack checks that a real basaltd withstands everything that the program tries,
+// and that nothing is left except the organization that owes for its usage.
 func TestAttack(t *testing.T) {
 	o := daemon(t, "--url-network", own+"/32")
 	code, said := attack(t, o)
@@ -127,11 +127,11 @@ func TestAttack(t *testing.T) {
 		}
 	}
 	if code != exitHeld {
-		t.Errorf("it exits with %d, want %d", code, exitHeld)
+		t.Errorf("exit code = %d, want %d", code, exitHeld)
 	}
 	const least = 190
 	if n := strings.Count(said, "held  "); n < least {
-		t.Errorf("only %d tries were held, want at least %d: an area has gone", n, least)
+		t.Errorf("%d tries were held, want at least %d", n, least)
 	}
 	nothingLeft(t, o)
 }
@@ -151,8 +151,8 @@ func nothingLeft(t *testing.T, o options) {
 		t.Fatal(err)
 	}
 	for org, err := range client.Of[api.Organization](op).All(t.Context(), client.Query{}) {
-		if err != nil || !strings.HasSuffix(org.Meta.Name, "-debtor") { // it stays until it is invoiced
-			t.Errorf("organization %s is left: %v", org.Meta.Name, err)
+		if err != nil || !strings.HasSuffix(org.Meta.Name, "-debtor") { // kept until it is invoiced
+			t.Errorf("organization %s is left, error %v; want only the debtor", org.Meta.Name, err)
 		}
 	}
 	none(t, "project", client.Of[api.Project](op))
@@ -163,12 +163,12 @@ func nothingLeft(t *testing.T, o options) {
 	none(t, "webhook", client.Of[api.Webhook](op))
 	for b, err := range client.Of[api.PriceBook](op).All(t.Context(), client.Query{}) {
 		if err != nil || b.Meta.Name != api.DefaultPriceBook && !strings.HasSuffix(b.Meta.Name, "-dear") {
-			t.Errorf("price book %s is left: %v", b.Meta.Name, err)
+			t.Errorf("price book %s is left, error %v; want only the debtor's", b.Meta.Name, err)
 		}
 	}
 	for k, err := range client.Of[api.APIKey](op).All(t.Context(), client.Query{}) {
 		if err != nil || k.Meta.Name != "first-operator" {
-			t.Errorf("API key %s is left: %v", k.Meta.Name, err)
+			t.Errorf("API key %s is left, error %v; want only the first operator's", k.Meta.Name, err)
 		}
 	}
 }
@@ -177,21 +177,22 @@ func none[T any](t *testing.T, what string, all client.Collection[T]) {
 	t.Helper()
 	page, err := all.Page(t.Context(), client.Query{})
 	if err != nil || len(page.Items) > 0 {
-		t.Errorf("%d of kind %s are left: %v", len(page.Items), what, err)
+		t.Errorf("%d objects of kind %s are left, error %v; want none", len(page.Items), what, err)
 	}
 }
 
-// A basaltd that lets tenants reach its own machine is caught, so that a hole would be.
+// TestAttackSeesAHole checks that a basaltd that allows access to its own machine is
+// detected.
 func TestAttackSeesAHole(t *testing.T) {
 	o := daemon(t, "--url-network", "127.0.0.0/8", "--trusted-proxy", "127.0.0.1/32")
 	o.only = `^A2 an image at 127\.0\.0\.1$|^A2 a webhook at 127|ports apart|redirects to http://127|^A3 forged X-|A3 wrong tokens with`
 	code, said := attack(t, o)
 	if code != exitThrough || strings.Count(said, "THROUGH") != 6 {
-		t.Errorf("it exits with %d, want %d and 6 that got through:\n%s", code, exitThrough, said)
+		t.Errorf("exit code = %d, want %d with 6 tries that got through:\n%s", code, exitThrough, said)
 	}
 }
 
-// What is asked for wrongly is said before anything is made.
+// TestBadOptions checks that invalid options are reported before anything is created.
 func TestBadOptions(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("bslt_x"), 0o600); err != nil {
@@ -203,7 +204,7 @@ func TestBadOptions(t *testing.T) {
 	} {
 		code, err := run(t.Context(), o, &bytes.Buffer{})
 		if code != exitUntried || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %d, %v", want, code, err)
+			t.Errorf("run with invalid options = %d, %v; want %d and an error with %q", code, err, exitUntried, want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (w *world) changeTrail(ctx context.Context) error {
 	return nil
 }
 
-// wholeTrail reads all of it and follows its hashes.
+// wholeTrail reads the whole audit log and verifies its hashes.
 func (w *world) wholeTrail(ctx context.Context) error {
 	var last api.AuditEvent
 	for after := ""; ; {
@@ -58,7 +58,8 @@ func (w *world) wholeTrail(ctx context.Context) error {
 	return nil
 }
 
-// trailOfChanges makes something, is refused something, and looks for both.
+// trailOfChanges creates an object, makes a request that is refused, and looks for both
+// in the audit log.
 func (w *world) trailOfChanges(ctx context.Context) error {
 	o, err := w.make(ctx, w.admin, "/v1/projects", w.tag+"-trail", api.Meta{Organization: w.foe.Meta.ID}, api.ProjectSpec{})
 	if err != nil {

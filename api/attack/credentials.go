@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// These count against the address of this machine: they come last.
+// credentialTries returns the tries that count against this machine's address: they
+// come last.
 func (w *world) credentialTries() []try {
 	return []try{
 		{"A3 wrong tokens, while a good key of the same address works", "the good one always gets in, the wrong ones are told to slow down", w.wrongTokens},
@@ -22,7 +23,8 @@ func (w *world) credentialTries() []try {
 	}
 }
 
-// wrongTokens are of all kinds: none, of keys that are not, of one that is.
+// wrongTokens sends all kinds of wrong tokens: malformed ones, and ones with the ID of
+// a missing or an existing key.
 func (w *world) wrongTokens(ctx context.Context) error {
 	id := strings.Split(w.owner, "_")[1]
 	forms := []func(int) string{
@@ -76,7 +78,7 @@ func (w *world) wrongTokens(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// 100 at once and 10 a second are told what is wrong.
+	// 100 at once and 10 per second get the reason.
 	if said[api.CodeUnauthenticated]+said[api.CodeRateLimited] != w.o.tokens || w.o.tokens > 1000 && said[api.CodeRateLimited] < w.o.tokens/2 {
 		return fmt.Errorf("%d wrong tokens were told %v", w.o.tokens, said)
 	}
@@ -119,7 +121,7 @@ func (w *world) sprayedLogins(ctx context.Context) error {
 			}
 		})
 	}
-	_, a, err := w.login(ctx, good) // while they come
+	_, a, err := w.login(ctx, good) // while the wrong ones are sent
 	if err == nil && !a.ok() {
 		err = fmt.Errorf("the right one is told %s meanwhile", a)
 	}
@@ -134,15 +136,15 @@ func (w *world) sprayedLogins(ctx context.Context) error {
 	return err
 }
 
-// fresh is a user who has not logged in yet.
+// fresh creates a user who has not signed in yet.
 func (w *world) fresh(ctx context.Context) (api.Credentials, error) {
 	email := w.tag + "-" + word() + "@example.com"
 	_, err := w.user(ctx, w.admin, email, userPassword, api.Meta{Organization: w.foe.Meta.ID}, api.Grant{Role: api.RoleAdmin, Organization: w.foe.Meta.ID})
 	return api.Credentials{Email: email, Password: userPassword, Organization: w.foe.Meta.ID}, err
 }
 
-// guessedPasswords are for an account that has not logged in from here: its owner's
-// address is this one too, so that he waits as the guesser does.
+// guessedPasswords guesses passwords of an account that has not signed in from here:
+// its owner has the same address, and therefore waits like the guesser.
 func (w *world) guessedPasswords(ctx context.Context) error {
 	c, err := w.fresh(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ func unmarshal(a answer, into any) error { return json.Unmarshal(a.raw, into) }
 
 const userPassword = "a word of the user's own"
 
-// person makes a user of the attacker's and logs in.
+// person creates a user of the attacker's organization and signs in.
 func (w *world) person(ctx context.Context) (credentials api.Credentials, token string, err error) {
 	email := w.tag + "-" + word() + "@example.com"
 	if _, err = w.user(ctx, w.admin, email, userPassword, api.Meta{Organization: w.foe.Meta.ID}, api.Grant{Role: api.RoleAdmin, Organization: w.foe.Meta.ID}); err != nil {
@@ -38,7 +38,7 @@ func (w *world) person(ctx context.Context) (credentials api.Credentials, token 
 	return credentials, s.Token, err
 }
 
-// setUp turns one-time codes on, and returns the code that did so.
+// setUp enables one-time codes, and returns the code that it used.
 func (w *world) setUp(ctx context.Context, token string) (code string, err error) {
 	begun, err := fetch[api.TOTPSecret](ctx, w.wire, token, http.MethodPost, "/v1/totp", nil)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// hostile are the servers of the attacker: one that basaltd may reach, which means
-// harm, and one on this machine's loopback, which nothing may reach.
+// hostile is the attacker's servers: a malicious one that basaltd may reach, and one on
+// this machine's loopback, which nothing may reach.
 type hostile struct {
-	// inside is the port of the latter, on IPv4 and where possible IPv6; closed is
-	// one where nobody listens.
+	// inside is the port of the latter, on IPv4 and if possible IPv6; closed is a port
+	// without a listener.
 	inside, closed string
 	reached        atomic.Int64 // connections to it
 	listeners      []net.Listener
-	outside        *http.Server // nil: there is none
-	address        string       // its
+	outside        *http.Server // nil: none
+	address        string       // its address
 
 	mu    sync.Mutex // guards what is below
 	open  map[string]int
@@ -34,7 +34,7 @@ func newHostile(own string) (*hostile, error) {
 	}
 	h.listeners = append(h.listeners, four)
 	_, h.inside, _ = net.SplitHostPort(four.Addr().String())
-	if six, err := net.Listen("tcp", "[::1]:"+h.inside); err == nil { // there may be no IPv6
+	if six, err := net.Listen("tcp", "[::1]:"+h.inside); err == nil { // IPv6 may be unavailable
 		h.listeners = append(h.listeners, six)
 	}
 	for _, l := range h.listeners {
@@ -58,7 +58,7 @@ func newHostile(own string) (*hostile, error) {
 	return h, nil
 }
 
-// accept answers as a service that would be worth finding.
+// accept answers like a service that an attacker would look for.
 func (h *hostile) accept(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -71,7 +71,7 @@ func (h *hostile) accept(l net.Listener) {
 	}
 }
 
-// url of the server that basaltd may reach.
+// url returns a URL of the server that basaltd may reach.
 func (h *hostile) url(path string) (string, error) {
 	if h.outside == nil {
 		return "", leftOut("it needs a server that basaltd may fetch from: --own")
@@ -85,7 +85,7 @@ func (h *hostile) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/good", func(w http.ResponseWriter, _ *http.Request) {
 		disk := make([]byte, mib)
-		disk[510], disk[511] = 0x55, 0xaa // a boot sector's mark
+		disk[510], disk[511] = 0x55, 0xaa // boot sector signature
 		_, _ = w.Write(disk)
 	})
 	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func (h *hostile) handler() http.Handler {
 	return mux
 }
 
-// counted notes while a request to a path lasts.
+// counted counts a request to a path while it lasts.
 func (h *hostile) counted(f http.HandlerFunc) http.HandlerFunc {
 	note := func(path string, n int) {
 		h.mu.Lock()
@@ -129,21 +129,21 @@ func (h *hostile) counted(f http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// lasting is how many requests to a path last now.
+// lasting returns how many requests to a path are running.
 func (h *hostile) lasting(path string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.open[path]
 }
 
-// heard is how many requests came to a webhook's name.
+// heard returns how many requests a webhook's name has received.
 func (h *hostile) heard(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.hooks[name]
 }
 
-// untouched reports whether what nothing may reach was reached.
+// untouched returns an error if the server that nothing may reach was reached.
 func (h *hostile) untouched() error {
 	if n := h.reached.Swap(0); n > 0 {
 		return fmt.Errorf("%d connections reached a service on the loopback interface", n)

@@ -1,16 +1,16 @@
-// Command attack tries against a live basaltd what its tenants, strangers and the
-// servers that tenants name could do to it, and prints a line for each try: whether
-// it was held, and if not, what got through. It makes what it needs (two
-// organizations, a reseller, keys, users, prices), and removes all of it again.
+// Command attack tries against a running basaltd what its users, unauthenticated
+// clients and the servers that users name could do to it, and prints a line for each
+// try: whether basaltd withstood it ("held"), and if not, what got through. It creates
+// what it needs (two organizations, a reseller, keys, users, prices), and removes it
+// again.
 //
-// What got through once stays a try here, so that it does not get through again.
+// Everything that ever got through stays a try here, as a regression test.
 //
 //	attack --server https://cloud.example:7480 --key-file operator.key
 //
-// It exits with 0 if everything was held, with 1 if something got through, and with
-// 2 if it could not try. What it leaves behind is in the audit trail only. Do not
-// run it against a cluster whose tenants must not notice: for seconds it sends as
-// much as it can.
+// The exit code is 0 if everything was held, 1 if something got through, and 2 if it
+// could not try. Only the audit log keeps traces of it. Do not run it against a cluster
+// whose users must not notice: for seconds it sends requests as fast as it can.
 package main
 
 import (
@@ -27,13 +27,13 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	server, keyFile, caFile string
 	// own is an address of this machine that basaltd may fetch from: a public one,
 	// or one of its --url-network. Empty: what needs a hostile server is left out.
 	own string
-	// tokens is how many wrong ones are sent.
+	// tokens is how many wrong tokens are sent.
 	tokens int
 	only   string
 }
@@ -66,18 +66,18 @@ func main() {
 // try is one thing that an attacker does.
 type try struct {
 	name string
-	want string // what holds against it, in words
-	// do returns nil if it was held, an error that says what got through, or
-	// leftOut.
+	want string // the expected defense, in words
+	// do returns nil if the attack was held, an error that describes what got through,
+	// or leftOut.
 	do func(context.Context) error
 }
 
-// leftOut is why a try cannot be made here.
+// leftOut is the reason why a try cannot be made here.
 type leftOut string
 
 func (l leftOut) Error() string { return string(l) }
 
-// run makes the world, tries everything in it, and removes it.
+// run creates the world, makes all tries, and removes the world.
 func run(ctx context.Context, o options, out io.Writer) (code int, err error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -88,7 +88,7 @@ func run(ctx context.Context, o options, out io.Writer) (code int, err error) {
 		return exitUntried, err
 	}
 	defer func() {
-		// Also what an interrupt has left.
+		// Tidy up after an interrupt, too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 		defer cancel()
 		if left := w.tidy(ctx); left != nil {
@@ -132,15 +132,14 @@ func run(ctx context.Context, o options, out io.Writer) (code int, err error) {
 	return exitHeld, nil
 }
 
-// oneLine is an error without line breaks, and not all of a long one.
+// oneLine returns an error without line breaks, shortened if necessary.
 func oneLine(err error) string {
 	const most = 2000
 	s := strings.ReplaceAll(err.Error(), "\n", "; ")
 	return s[:min(len(s), most)]
 }
 
-// tries are all that there are. What counts against this machine's address comes
-// last.
+// tries returns all tries. Those that count against this machine's address come last.
 func (w *world) tries() (all []try) {
 	for _, area := range []func() []try{w.urlTries, w.webhookTries, w.providerTries, w.tenantTries, w.secretTries, w.roleTries, w.scopeTries,
 		w.quotaTries, w.referenceTries, w.moneyTries, w.auditTries, w.addressTries, w.factorTries, w.transportTries, w.credentialTries} {

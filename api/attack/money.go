@@ -34,8 +34,8 @@ func (w *world) zeroTerms(ctx context.Context) error {
 	return nil
 }
 
-// unbilledUse has an organization use something that costs much, waits until that
-// is metered, and tries to delete the organization. It stays.
+// unbilledUse gives an organization expensive usage, waits until it is metered, and
+// tries to delete the organization, which must fail.
 func (w *world) unbilledUse(ctx context.Context) error {
 	book, err := w.make(ctx, w.op, "/v1/price-books", w.tag+"-dear", api.Meta{}, map[string]any{"currency": "EUR",
 		"prices": []any{map[string]any{"meter": api.MeterVolume, "priceMicros": 1_000_000, "per": 1}}})
@@ -79,8 +79,8 @@ func (w *world) unbilledUse(ctx context.Context) error {
 	if err := w.change(ctx, w.op, org, func(spec map[string]any) { delete(spec, "billing") }); err == nil {
 		return errors.New("its terms were taken off before its use was invoiced")
 	}
-	// Its debt cannot be taken back, as prices do not change the past: it goes when a month's
-	// invoice has charged it.
+	// Its debt cannot be undone, since price changes do not affect past usage: it can
+	// be removed once the month's invoice has charged it.
 	w.stays(org, book)
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 )
 
-// webhookHosts are fewer than images have: an organization has 16 webhooks, and
-// the dialer is the same.
+// webhookHosts are fewer than those for images, since an organization has at most 16
+// webhooks; both use the same dialer.
 var webhookHosts = []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"}
 
 func (w *world) webhookTries() []try {
@@ -29,7 +29,7 @@ func (w *world) webhookTries() []try {
 		try{"A1 a flood of events at a webhook that never answers", "another tenant's webhook hears its own at once, and loses none", w.floodedWebhooks})
 }
 
-// tested makes a webhook, has it sent an event, and returns what it says of it.
+// tested creates a webhook, sends it a test event, and returns its reported error.
 func (w *world) tested(ctx context.Context, at string) (said string, err error) {
 	o, err := w.make(ctx, w.admin, "/v1/webhooks", w.tag+"-"+word(), api.Meta{}, api.WebhookSpec{URL: at, Events: []string{api.EventTest}})
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *world) tested(ctx context.Context, at string) (said string, err error) 
 	return said, errors.Join(err, w.drop(ctx, o))
 }
 
-// raise has a webhook sent an event. Its status may change at the same moment.
+// raise sends a webhook a test event, retrying if its status changes concurrently.
 func (w *world) raise(ctx context.Context, token string, o object) error {
 	return within(ctx, 30*time.Second, "an event is raised", func() (bool, error) {
 		a, err := w.ask(ctx, token, http.MethodPost, o.at()+"/test", nil)
@@ -85,8 +85,8 @@ func (w *world) redirectedWebhook(ctx context.Context) error {
 	return w.hostile.untouched()
 }
 
-// floodedWebhooks sends the attacker's webhook more events than it takes, and then
-// the victim's one.
+// floodedWebhooks sends the attacker's webhook more events than it accepts, and then
+// one to the victim's.
 func (w *world) floodedWebhooks(ctx context.Context) error {
 	silent, err := w.hostile.url("/silent")
 	if err != nil {
@@ -124,8 +124,8 @@ func (w *world) providerTries() []try {
 	return []try{{"A2 identity providers inside", "not reached, and one answer for open and closed ports", w.insideProviders}}
 }
 
-// insideProviders begins logins at providers that only an operator can have made:
-// who logs in learns nothing of them.
+// insideProviders begins logins at providers with internal addresses, which only an
+// operator can have created: the caller must learn nothing from them.
 func (w *world) insideProviders(ctx context.Context) error {
 	first := ""
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "169.254.169.254"} {

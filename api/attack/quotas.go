@@ -33,7 +33,8 @@ func (w *world) quotaDefaults(ctx context.Context) error {
 	})
 }
 
-// beyondQuotas has an organization that may have nothing make one of each kind.
+// beyondQuotas tries to create an object of each kind in an organization with zero
+// quotas.
 func (w *world) beyondQuotas(ctx context.Context) error {
 	org, err := w.make(ctx, w.op, "/v1/organizations", w.tag+"-poor", api.Meta{}, api.OrganizationSpec{})
 	if err != nil {
@@ -81,7 +82,7 @@ func (w *world) beyondQuotas(ctx context.Context) error {
 	return errors.Join(wrong, w.refused(ctx, token, http.MethodPost, "/v1/users", u, api.CodeQuota))
 }
 
-// quotaAtOnce asks for many projects at one moment where one more fits.
+// quotaAtOnce creates many projects concurrently where one more fits.
 func (w *world) quotaAtOnce(ctx context.Context) error {
 	if err := w.change(ctx, w.op, w.foe, func(spec map[string]any) { spec["quota"] = api.Amounts{"projects": 2} }); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (w *world) quotaAtOnce(ctx context.Context) error {
 	return errors.Join(wrong, w.change(ctx, w.op, w.foe, func(spec map[string]any) { delete(spec, "quota") }))
 }
 
-// makeLocked is make by the attacker's admin, by several at once.
+// makeLocked is make for the attacker's admin, safe for concurrent use.
 func (w *world) makeLocked(ctx context.Context, mu *sync.Mutex, path, name string, m api.Meta, spec any) (object, error) {
 	a, err := w.ask(ctx, w.admin, http.MethodPost, path, body{withName(m, name), spec})
 	if err != nil {

@@ -27,7 +27,7 @@ func (w *world) referenceTries() []try {
 	}
 }
 
-// race deletes an object and makes one that refers to it, at one moment, many times.
+// race deletes an object and concurrently creates one that refers to it, many times.
 func (w *world) race(ctx context.Context, path string, refers func(object) (string, body)) error {
 	const rounds = 15
 	both := 0

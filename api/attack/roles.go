@@ -17,7 +17,8 @@ func (w *world) roleTries() []try {
 	}
 }
 
-// beyondRoles has everybody make keys and users of roles and places that he has not.
+// beyondRoles tries, for each role, to create keys and users with roles and scopes that
+// the caller does not have.
 func (w *world) beyondRoles(ctx context.Context) error {
 	victim := api.Meta{Organization: w.victim.Meta.ID}
 	foe := api.Meta{Organization: w.foe.Meta.ID}

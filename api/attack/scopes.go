@@ -20,7 +20,7 @@ func (w *world) scopeTries() []try {
 	}
 }
 
-// narrow is a key that may make others within its scopes, networks and time.
+// narrow returns a key that may create others within its scopes, networks and lifetime.
 func (w *world) narrow(ctx context.Context) (string, api.APIKeySpec, error) {
 	end := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	spec := api.APIKeySpec{Role: api.RoleAdmin, Scopes: []string{"api-keys:write", "instances:read"}, Networks: []string{"0.0.0.0/0", "::/0"}, ExpiresAt: &end}
@@ -77,7 +77,7 @@ func (w *world) outOfScope(ctx context.Context) error {
 		return err
 	}
 	allowed := map[string]bool{"Whoami": true, "Watch": true, "ListInstances": true, "ListFlavors": true, "ListApps": true, "ListOffers": true, "ListAPIKeys": true, "CreateAPIKey": true,
-		// Without a key at all.
+		// Operations that need no key.
 		"GetVersion": true, "GetHealth": true, "GetBranding": true, "GetLogo": true, "Login": true, "SetPassword": true, "RequestPasswordReset": true, "GetSignUp": true, "RequestSignUp": true, "FinishSignUp": true, "ReceivePaymentEvent": true, "LoginWithLink": true,
 		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
 	return each(all, func(op operation) error {
@@ -92,7 +92,7 @@ func (w *world) outOfScope(ctx context.Context) error {
 	})
 }
 
-// forgers are headers that proxies write, and anybody else can.
+// forgers are headers that proxies set, and any client can forge.
 var forgers = []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Originating-Ip", "X-Cluster-Client-Ip"}
 
 const elsewhere = "192.0.2.77"

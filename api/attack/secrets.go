@@ -25,7 +25,8 @@ func (w *world) secretTries() []try {
 	}
 }
 
-// hidden are the secrets that were given or shown once, and what is kept of tokens.
+// hidden returns the secrets that were given or shown once, and the stored hashes of
+// tokens.
 func (w *world) hidden() map[string]string {
 	all := maps.Clone(w.secrets)
 	for name, s := range w.secrets {
@@ -38,7 +39,7 @@ func (w *world) hidden() map[string]string {
 	return all
 }
 
-// tells returns which secret is in raw.
+// tells returns an error if raw contains a secret.
 func (w *world) tells(raw []byte) error {
 	for name, s := range w.hidden() {
 		if bytes.Contains(raw, []byte(s)) {
@@ -81,7 +82,8 @@ func (w *world) secretsWatched(ctx context.Context) error {
 	return errors.Join(err, wrong)
 }
 
-// secretsGiven makes what holds others' secrets, and reads it back.
+// secretsGiven creates objects that contain secrets of other systems, and reads them
+// back.
 func (w *world) secretsGiven(ctx context.Context) error {
 	give := func(name string) string {
 		s := "given-" + word() + word()

@@ -17,11 +17,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Whatever the contract has, now and later, is asked by everybody who is not the
-// victim: each reading operation in each way to name the victim, and each operation
-// on one of its objects.
+// Every operation of the contract, including later ones, is called by everybody except
+// the victim: each reading operation in every way to name the victim, and each
+// operation on one of its objects.
 
-// operation of the contract.
+// operation is an operation of the contract.
 type operation struct{ id, method, path string }
 
 func operations() ([]operation, error) {
@@ -60,7 +60,7 @@ func (w *world) tenantTries() []try {
 	return append(tries, try{"A4 Watch as others", "nothing of the victim's", w.watchedByOthers})
 }
 
-// marks are what nobody else may hear.
+// marks returns texts that nobody except the victim may receive.
 func (w *world) marks() []string {
 	all := []string{w.canary}
 	for _, o := range w.things {
@@ -69,8 +69,8 @@ func (w *world) marks() []string {
 	return all
 }
 
-// leak is what of the victim's is in an answer, apart from what the asker has
-// written himself.
+// leak returns an error if a response contains data of the victim that the caller did
+// not send itself.
 func (w *world) leak(raw []byte, wrote string) error {
 	for _, m := range w.marks() {
 		if bytes.Contains(raw, []byte(m)) && !strings.Contains(wrote, m) {
@@ -80,8 +80,8 @@ func (w *world) leak(raw []byte, wrote string) error {
 	return nil
 }
 
-// queries are ways to ask a list for the victim's. Those that name the canary are
-// answered with it at most in an error.
+// queries returns ways to request the victim's objects in a list. The canary may be
+// repeated only in the error for a query that contains it.
 func (w *world) queries() []string {
 	period := "from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z&installation=x&oldest=true"
 	return []string{"", period, "search=" + w.canary[:len(w.canary)-1], "organization=" + w.victim.Meta.ID + "&" + period,
@@ -97,7 +97,7 @@ func (w *world) readByOthers(ctx context.Context, path string) error {
 				return err
 			}
 			wrote := query
-			if a.ok() { // what was found may have nothing of it, whoever has named it
+			if a.ok() { // a search result must not contain it, even if the query does
 				wrote = ""
 			}
 			if a.status >= http.StatusInternalServerError && a.Code != api.CodeUnavailable {
@@ -111,8 +111,8 @@ func (w *world) readByOthers(ctx context.Context, path string) error {
 	})
 }
 
-// touchedByOthers does an operation to the victim's objects, by id and by name, and
-// to one that is not there: the answers differ in the name only.
+// touchedByOthers applies an operation to the victim's objects, by ID and by name, and
+// to a missing one: the responses may differ in the name only.
 func (w *world) touchedByOthers(ctx context.Context, method, collection, below string) error {
 	return each(w.things, func(o object) error {
 		if o.path != collection {
@@ -153,7 +153,7 @@ func (w *world) touchedByOthers(ctx context.Context, method, collection, below s
 	})
 }
 
-// contentFor is what an owner would send.
+// contentFor returns a request body that an owner could send.
 func (w *world) contentFor(ctx context.Context, method string, o object) (any, error) {
 	switch method {
 	case http.MethodPut:
@@ -164,7 +164,7 @@ func (w *world) contentFor(ctx context.Context, method string, o object) (any, e
 	return nil, nil
 }
 
-// seesItsOwn holds the marks to what they are for.
+// seesItsOwn checks that the victim itself does receive the marks.
 func (w *world) seesItsOwn(ctx context.Context) error {
 	return each(w.things, func(o object) error {
 		for _, path := range []string{o.path, o.path + "?search=" + w.canary, o.at()} {
@@ -185,7 +185,7 @@ func (w *world) watchedByOthers(ctx context.Context) error {
 		if who.token == "" || who.name == string(api.RoleBilling) {
 			return w.refused(ctx, who.token, http.MethodGet, "/v1/watch", nil, api.CodeUnauthenticated, api.CodeForbidden)
 		}
-		// What is there, and then what changes.
+		// First the snapshot, then the changes.
 		var wrong error
 		last := int64(0)
 		read := func(line []byte) bool {
@@ -201,8 +201,8 @@ func (w *world) watchedByOthers(ctx context.Context) error {
 	})
 }
 
-// watchChanges changes something of the victim's, then something of the watcher's,
-// and reads until the latter.
+// watchChanges changes an object of the victim, then one of the watcher, and reads
+// until the latter.
 func (w *world) watchChanges(ctx context.Context, who caller, since int64) error {
 	label := func(o object) error {
 		return w.change(ctx, w.op, o, func(spec map[string]any) { spec["displayName"] = "seen " + word() })

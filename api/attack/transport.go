@@ -60,7 +60,7 @@ func (w *world) oldTLS(ctx context.Context) error {
 	return nil
 }
 
-// address of the API's port.
+// address returns the address of the API's port.
 func (w *world) address() string {
 	port := w.base.Port()
 	if port == "" {
@@ -90,7 +90,7 @@ func (w *world) strictTransport(ctx context.Context) error {
 	return nil
 }
 
-// malformed are bodies behind a request's headers.
+// malformed are bodies with the headers that precede them.
 var malformed = []struct{ name, rest string }{
 	{"a chunk whose length is no number", "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"},
 	{"a chunk that is longer than it says", "Transfer-Encoding: chunked\r\n\r\n2\r\n{\"meta\":{}}\r\n0\r\n\r\n"},
@@ -108,10 +108,10 @@ var malformed = []struct{ name, rest string }{
 	{"the same field twice in other letters", "Content-Length: 36\r\n\r\n{\"meta\":{\"name\":\"x\"},\"Meta\":{\"x\":1}}"},
 }
 
-// endless are those that a server waits for.
+// endless are bodies whose end a server waits for.
 var endless = map[string]bool{"a chunk that ends early": true, "chunks without an end": true, "shorter than its length": true}
 
-// malformedBody sends it where an operator makes an organization.
+// malformedBody sends a body in an operator's request to create an organization.
 func (w *world) malformedBody(ctx context.Context, name, rest string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -130,8 +130,8 @@ func (w *world) malformedBody(ctx context.Context, name, rest string) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_, _ = fmt.Fprintf(conn, "POST /v1/organizations HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nConnection: close\r\n%s", w.base.Host, w.op, rest)
-	// A server takes the end of the connection behind a whole request for a client
-	// that has gone; only bodies that miss their end have it.
+	// A server treats the end of the connection after a whole request as a client that
+	// has disconnected, so only bodies without an end get it.
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && endless[name] {
 		_ = half.CloseWrite()
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 )
 
-// importTime is how long an import that is refused may take: a name that nobody
-// resolves takes seconds.
+// importTime limits how long a refused import may take: a name that cannot be resolved
+// takes seconds.
 const importTime = 40 * time.Second
 
-// insideHosts are ways to write addresses that nobody's URL may lead to.
+// insideHosts are notations of addresses that must never be fetched.
 var insideHosts = []string{
 	"127.0.0.1", "127.1", "127.255.255.254", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "0.0.0.0", "0",
 	"localhost", "LOCALHOST", "localhost.", "ip6-localhost",
@@ -49,14 +49,14 @@ func (w *world) urlTries() []try {
 		try{"A2 a server that sends for ever", "the transfer ends when the image is deleted", w.endlessServer})
 }
 
-// newImage makes one in a project.
+// newImage creates an image in a project.
 func (w *world) newImage(ctx context.Context, token string, project object, at string) (object, error) {
 	o, err := w.make(ctx, token, "/v1/images", w.tag+"-"+word(), api.Meta{Organization: project.Meta.Organization, Project: project.Meta.ID},
 		api.ImageSpec{Format: api.FormatRaw, URL: at})
 	return o, err
 }
 
-// settled is an image's status when its import has ended.
+// settled returns an image's status when its import has ended.
 func (w *world) settled(ctx context.Context, o object, limit time.Duration) (st api.ImageStatus, err error) {
 	err = within(ctx, limit, "the import of "+o.Meta.Name+" ends", func() (bool, error) {
 		now, err := fetch[api.Image](ctx, w.wire, w.op, http.MethodGet, o.at(), nil)
@@ -66,7 +66,7 @@ func (w *world) settled(ctx context.Context, o object, limit time.Duration) (st 
 	return st, err
 }
 
-// imported makes an image of the attacker's, waits for the end of its import, and
+// imported creates an image of the attacker, waits for the end of its import, and
 // deletes it.
 func (w *world) imported(ctx context.Context, at string) (api.ImageStatus, error) {
 	o, err := w.newImage(ctx, w.member, w.den, at)
@@ -77,7 +77,7 @@ func (w *world) imported(ctx context.Context, at string) (api.ImageStatus, error
 	return st, errors.Join(err, w.drop(ctx, o))
 }
 
-// drop deletes an object of the attacker's.
+// drop deletes an object of the attacker.
 func (w *world) drop(ctx context.Context, o object) error {
 	_, err := w.ask(ctx, w.op, http.MethodDelete, o.at(), nil)
 	return err
@@ -95,7 +95,7 @@ func (w *world) goodImage(ctx context.Context) error {
 	return err
 }
 
-// vague reports whether a status tells no more than that it did not work.
+// vague returns an error if a status reveals more than that the import failed.
 func (w *world) vague(st api.ImageStatus) error {
 	if st.Phase != api.ImageFailed {
 		return fmt.Errorf("the image is %s", st.Phase)
@@ -109,7 +109,7 @@ func (w *world) vague(st api.ImageStatus) error {
 func (w *world) insideImage(ctx context.Context, host string) error {
 	at := "http://" + host + ":" + w.hostile.inside + "/"
 	st, err := w.imported(ctx, at)
-	if err != nil && strings.Contains(err.Error(), string(api.CodeInvalid)) { // refused when it is made is as good
+	if err != nil && strings.Contains(err.Error(), string(api.CodeInvalid)) { // refusing it on creation is as good
 		return w.hostile.untouched()
 	}
 	if err != nil {
@@ -148,10 +148,10 @@ func (w *world) imagePorts(ctx context.Context) error {
 	return w.hostile.untouched()
 }
 
-// failsForEver counts what one image does that cannot be fetched, until the second
-// try would be due.
+// failsForEver counts the changes that an image that cannot be fetched causes, until
+// its second retry would be due.
 func (w *world) failsForEver(ctx context.Context) error {
-	const looked, most = 3 * time.Second, 4 // made, assigned, importing, failed; and one for each further try
+	const looked, most = 3 * time.Second, 4 // created, assigned, importing, failed; and one for each retry
 	began := time.Now()
 	hook, err := w.make(ctx, w.admin, "/v1/webhooks", w.tag+"-events", api.Meta{}, api.WebhookSpec{URL: "https://events.example/", Paused: true})
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *world) failsForEver(ctx context.Context) error {
 		return err
 	}
 	at := "http://127.0.0.1:" + w.hostile.closed + "/"
-	if own, err := w.hostile.url(""); err == nil { // one that is worth another try
+	if own, err := w.hostile.url(""); err == nil { // one whose import is retried
 		u, err := url.Parse(own)
 		if err != nil {
 			return err
@@ -195,14 +195,14 @@ func (w *world) failsForEver(ctx context.Context) error {
 		return errors.Join(err, errors.New("its status says nothing of tries"))
 	}
 	tries, took := int(now.Status.Retry.Attempts), time.Since(began)
-	const least = 4 * time.Second // between the first tries
+	const least = 4 * time.Second // between the first retries
 	if changes < 2 || changes > most+tries || tries > 1+int(took/least) || failed != 1 {
 		return fmt.Errorf("%d tries, %d changes and %d events of its failure within %v", tries, changes, failed, took)
 	}
 	return errors.Join(w.drop(ctx, o), w.drop(ctx, hook))
 }
 
-// changes counts those of an object after a revision, for a time.
+// changes counts the changes of an object after a revision, for some time.
 func (w *world) changes(ctx context.Context, since int64, limit time.Duration, o object) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -219,7 +219,7 @@ func (w *world) changes(ctx context.Context, since int64, limit time.Duration, o
 	return n, err
 }
 
-// watch reads changes line by line until f has enough or ctx ends.
+// watch reads changes line by line until f returns true or ctx ends.
 func (w *world) watch(ctx context.Context, token, query string, f func(line []byte) bool) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.String()+"/v1/watch?"+query, nil)
 	if err != nil {
@@ -273,7 +273,7 @@ func (w *world) silentServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const soon = 15 * time.Second // a silent server is given up after 30 s and more
+	const soon = 15 * time.Second // a silent server is given up after 30 s or more
 	st, err := w.settled(ctx, good, soon)
 	if err == nil && st.Phase != api.ImageReady {
 		err = fmt.Errorf("another tenant's image is %s: %s", st.Phase, st.LastError)

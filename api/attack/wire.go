@@ -24,7 +24,7 @@ const (
 	maxAnswer  = 32 << 20
 )
 
-// wire is the way to the API.
+// wire sends requests to the API.
 type wire struct {
 	base *url.URL
 	tls  *tls.Config
@@ -63,13 +63,13 @@ type answer struct {
 
 func (a answer) ok() bool { return a.status/100 == 2 }
 
-// String is what the answer says, for a line of output.
+// String returns the status and the beginning of the body, for a line of output.
 func (a answer) String() string {
 	return fmt.Sprintf("%d %.300s", a.status, bytes.TrimSpace(a.raw))
 }
 
-// once sends a request. headers are names and values in turn; a body that is a
-// string is sent as it is.
+// once sends a request. headers are alternating names and values; a body that is a
+// string is sent unchanged.
 func (w *wire) once(ctx context.Context, token, method, path string, body any, headers ...string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -102,12 +102,12 @@ func (w *wire) once(ctx context.Context, token, method, path string, body any, h
 		return a, err
 	}
 	if !a.ok() {
-		_ = json.Unmarshal(a.raw, &a.Problem) // what is no error of ours has no code
+		_ = json.Unmarshal(a.raw, &a.Problem) // other responses have no code
 	}
 	return a, nil
 }
 
-// ask is once, and again while there are too many requests of a good key.
+// ask is once, repeated while a valid key is rate-limited.
 func (w *wire) ask(ctx context.Context, token, method, path string, body any, headers ...string) (answer, error) {
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		a, err := w.once(ctx, token, method, path, body, headers...)
@@ -120,7 +120,7 @@ func (w *wire) ask(ctx context.Context, token, method, path string, body any, he
 	}
 }
 
-// refused asks, and wants one of the codes.
+// refused sends a request, and returns an error unless it fails with one of the codes.
 func (w *wire) refused(ctx context.Context, token, method, path string, body any, codes ...api.Code) error {
 	a, err := w.ask(ctx, token, method, path, body)
 	if err == nil && !slices.Contains(codes, a.Code) {
@@ -129,7 +129,7 @@ func (w *wire) refused(ctx context.Context, token, method, path string, body any
 	return err
 }
 
-// fetch asks for what must be answered.
+// fetch sends a request that must succeed.
 func fetch[T any](ctx context.Context, w *wire, token, method, path string, body any) (T, error) {
 	var out T
 	a, err := w.ask(ctx, token, method, path, body)
@@ -142,7 +142,7 @@ func fetch[T any](ctx context.Context, w *wire, token, method, path string, body
 	return out, err
 }
 
-// pause waits.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -152,7 +152,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// within asks until it is true. ok's error ends it.
+// within calls ok until it returns true or an error.
 func within(ctx context.Context, limit time.Duration, what string, ok func() (bool, error)) error {
 	for end := time.Now().Add(limit); ; {
 		if done, err := ok(); done || err != nil {
@@ -167,7 +167,7 @@ func within(ctx context.Context, limit time.Duration, what string, ok func() (bo
 	}
 }
 
-// each joins what is wrong with any of many.
+// each joins the errors of f for all items.
 func each[T any](all []T, f func(T) error) error {
 	var wrong []error
 	for _, x := range all {

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// object is what the attacks read of one that was made.
+// object is the part of a created object that the attacks use.
 type object struct {
 	Kind   string
 	Meta   api.Meta
@@ -28,29 +28,29 @@ type object struct {
 
 func (o object) at() string { return o.path + "/" + o.Meta.ID }
 
-// caller is somebody with a key.
+// caller is a name and a key.
 type caller struct{ name, token string }
 
-// world is what is attacked, and by whom.
+// world is the attacked and the attacking organizations.
 type world struct {
 	*wire
 	o   options
 	op  string // the operator's key
-	tag string // of the names of everything that is made
-	// canary is in the name of everything of the victim's: in an answer to anybody
+	tag string // in the names of everything that is created
+	// canary is in the names of all of the victim's objects: in a response to anybody
 	// else it is a leak.
 	canary string
 
 	victim, foe   object            // organizations
 	web, den      object            // a project of each
-	seller        object            // a reseller, who is on the attacker's side
+	seller        object            // a reseller who cooperates with the attacker
 	owner         string            // the key of the victim's admin
 	admin, member string            // the attacker's keys
-	strangers     []caller          // all who are not the victim
-	things        []object          // the victim's
-	secrets       map[string]string // that were given or shown once, by whose they are
+	strangers     []caller          // all callers except the victim
+	things        []object          // the victim's objects
+	secrets       map[string]string // secrets given or shown once, by their owner
 	hostile       *hostile
-	made          []string // paths, to be removed
+	made          []string // paths of the objects to remove
 }
 
 func newWorld(ctx context.Context, o options) (*world, error) {
@@ -76,14 +76,14 @@ func newWorld(ctx context.Context, o options) (*world, error) {
 	return w, nil
 }
 
-// word is random.
+// word returns a random word.
 func word() string {
 	var b [5]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // never returns an error
 	return hex.EncodeToString(b[:])
 }
 
-// object of a kind's path, as a body.
+// body is the request body for an object.
 type body struct {
 	Meta api.Meta `json:"meta"`
 	Spec any      `json:"spec,omitempty"`
@@ -100,7 +100,8 @@ func (w *world) make(ctx context.Context, token, path, name string, m api.Meta, 
 	return o, err
 }
 
-// taken is the object of an answer that has made one, which is removed at the end.
+// taken returns the object in the response to its creation, which is removed at the
+// end.
 func (w *world) taken(a answer, path string) (o object, err error) {
 	if !a.ok() {
 		return o, fmt.Errorf("POST %s: %s", path, a)
@@ -113,7 +114,7 @@ func (w *world) taken(a answer, path string) (o object, err error) {
 	return o, nil
 }
 
-// keep has an object removed at the end.
+// keep registers an object for removal at the end.
 func (w *world) keep(o object) {
 	w.made = append(w.made, o.at())
 	if o.Secret != "" {
@@ -124,13 +125,13 @@ func (w *world) keep(o object) {
 	}
 }
 
-// key of a role.
+// key creates a key of a role and returns its secret.
 func (w *world) key(ctx context.Context, name string, role api.Role, m api.Meta) (string, error) {
 	o, err := w.make(ctx, w.op, "/v1/api-keys", name, m, api.APIKeySpec{Role: role})
 	return o.Secret, err
 }
 
-// user with a password, who has proved nothing unless the operator makes him.
+// user creates a user with a password, unverified unless an operator creates it.
 func (w *world) user(ctx context.Context, token, email, password string, m api.Meta, grants ...api.Grant) (object, error) {
 	u, err := w.make(ctx, token, "/v1/users", email, m, api.UserSpec{Grants: grants})
 	if err != nil || u.Link == nil {
@@ -140,7 +141,7 @@ func (w *world) user(ctx context.Context, token, email, password string, m api.M
 	return u, err
 }
 
-// settle makes both sides.
+// settle creates both sides.
 func (w *world) settle(ctx context.Context) error {
 	steps := []func(context.Context) error{w.settleSides, w.settleKeys, w.settleVictim}
 	for _, step := range steps {
@@ -191,7 +192,7 @@ func (w *world) settleKeys(ctx context.Context) (err error) {
 	return nil
 }
 
-// victimThings are the victim's, one of each kind that can be made here.
+// victimThings returns the victim's objects, one of each kind that can be created here.
 func (w *world) victimThings() []struct {
 	path string
 	meta api.Meta
@@ -226,7 +227,7 @@ func (w *world) settleVictim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.Code == api.CodeUnavailable || a.Code == api.CodeState { // no network here
+		if a.Code == api.CodeUnavailable || a.Code == api.CodeState { // networking is not available
 			continue
 		}
 		o, err := w.taken(a, t.path)
@@ -245,8 +246,7 @@ func (w *world) settleVictim(ctx context.Context) error {
 	return w.settlePrices(ctx)
 }
 
-// settlePrices has the victim pay by its own price book, and adds its key to what
-// is looked for.
+// settlePrices gives the victim its own price book, and adds its key to the marks.
 func (w *world) settlePrices(ctx context.Context) error {
 	keys, err := fetch[api.APIKeyList](ctx, w.wire, w.owner, http.MethodGet, "/v1/api-keys", nil)
 	if err != nil {
@@ -280,15 +280,15 @@ func (w *world) change(ctx context.Context, token string, o object, f func(spec 
 	return err
 }
 
-// stays has objects not removed at the end.
+// stays excludes objects from the removal at the end.
 func (w *world) stays(all ...object) {
 	for _, o := range all {
 		w.made = slices.DeleteFunc(w.made, func(path string) bool { return path == o.at() })
 	}
 }
 
-// tidy removes everything that was made, the last first. What is used by something
-// else, or by something on its way out, is tried again.
+// tidy removes everything that was created, in reverse order. Objects that are still in
+// use are retried.
 func (w *world) tidy(ctx context.Context) error {
 	w.hostile.close()
 	left, said := slices.Clone(w.made), answer{}

@@ -19,27 +19,28 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// StartInstance by id.
+// StartInstance starts an instance, given by ID.
 func (a *API) StartInstance(ctx context.Context, id string) (api.Instance, error) {
 	return post[api.Instance](ctx, a, nil, "instances", id, "start")
 }
 
-// StopInstance by id.
+// StopInstance stops an instance, given by ID.
 func (a *API) StopInstance(ctx context.Context, id string) (api.Instance, error) {
 	return post[api.Instance](ctx, a, nil, "instances", id, "stop")
 }
 
-// RestartInstance by id.
+// RestartInstance restarts an instance, given by ID.
 func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, error) {
 	return post[api.Instance](ctx, a, nil, "instances", id, "restart")
 }
 
-// ReinstallInstance by id: its root volume is made anew, from its image or another.
+// ReinstallInstance creates an instance's root volume again, from its own image or
+// another.
 func (a *API) ReinstallInstance(ctx context.Context, id string, req api.InstanceReinstall) (api.Instance, error) {
 	return post[api.Instance](ctx, a, req, "instances", id, "reinstall")
 }
 
-// DeleteVolume by id; with cascade its snapshots too.
+// DeleteVolume deletes a volume; with cascade also its snapshots.
 func (a *API) DeleteVolume(ctx context.Context, id string, cascade bool) (api.Volume, error) {
 	return call[api.Volume](ctx, a, request{method: http.MethodDelete, path: []string{"volumes", id}, params: api.DeleteVolumeParams{Cascade: cascade}})
 }
@@ -49,18 +50,18 @@ func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.Exe
 	return post[api.ExecResult](ctx, a, req, "instances", id, "exec")
 }
 
-// InstanceCost returns what an instance costs an hour, and has cost this month.
+// InstanceCost returns an instance's cost per hour, and its costs this month.
 func (a *API) InstanceCost(ctx context.Context, id string) (api.InstanceCost, error) {
 	return call[api.InstanceCost](ctx, a, request{method: http.MethodGet, path: []string{"instances", id, "cost"}})
 }
 
-// OpenApp makes an address by which a browser opens what an instance serves on a port.
+// OpenApp creates a link with which a browser opens what an instance serves on a port.
 func (a *API) OpenApp(ctx context.Context, id string, port int64) (api.AppLink, error) {
 	return post[api.AppLink](ctx, a, api.AppLinkRequest{Port: port}, "instances", id, "app-links")
 }
 
-// ConsoleLog is the end of an instance's serial log, tail bytes at most; 0: the
-// server's choice.
+// ConsoleLog returns the end of an instance's serial log, at most tail bytes; 0 selects
+// the server's default.
 func (a *API) ConsoleLog(ctx context.Context, id string, tail int64) ([]byte, error) {
 	resp, err := a.send(ctx, request{method: http.MethodGet, path: []string{"instances", id, "console-log"}, params: api.GetInstanceConsoleLogParams{Tail: tail}})
 	if err != nil {
@@ -75,7 +76,7 @@ func (a *API) Console(ctx context.Context, id string) (net.Conn, error) {
 	return a.bridge(ctx, id, "console")
 }
 
-// Screen opens a connection to an instance's screen, which speaks VNC.
+// Screen opens a VNC connection to an instance's screen.
 func (a *API) Screen(ctx context.Context, id string) (net.Conn, error) {
 	return a.bridge(ctx, id, "vnc")
 }
@@ -88,94 +89,98 @@ func (a *API) bridge(ctx context.Context, id, what string) (net.Conn, error) {
 	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil
 }
 
-// DeleteBackup deletes a backup; with forget what is in its target stays there.
+// DeleteBackup deletes a backup; with forget the data in its target is kept.
 func (a *API) DeleteBackup(ctx context.Context, id string, forget bool) (api.Backup, error) {
 	return call[api.Backup](ctx, a, request{method: http.MethodDelete, path: []string{"backups", id}, params: api.DeleteBackupParams{Forget: forget}})
 }
 
-// PutImageContent sends an image's bytes; size is -1 when it is not known.
+// PutImageContent sends an image's bytes; size is -1 if it is unknown.
 func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size int64) (api.Image, error) {
 	return call[api.Image](ctx, a, request{method: http.MethodPut, path: []string{"images", id, "content"}, content: r, size: size})
 }
 
-// OrganizationQuota is its quotas and what is in use of each.
+// OrganizationQuota returns an organization's limits and use.
 func (a *API) OrganizationQuota(ctx context.Context, ref string) (api.Quota, error) {
 	return get[api.Quota](ctx, a, nil, "organizations", ref, "quota")
 }
 
-// ProjectQuota is its quotas and what is in use of each.
+// ProjectQuota returns a project's limits and use.
 func (a *API) ProjectQuota(ctx context.Context, ref, organization string) (api.Quota, error) {
 	return get[api.Quota](ctx, a, api.GetProjectQuotaParams{Organization: organization}, "projects", ref, "quota")
 }
 
-// InvoicePreview of a period that includes from but not to; an empty
-// organization is the key's own.
+// InvoicePreview returns the costs of a period that includes from but not to; an empty
+// organization means the key's own.
 func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
 	return get[api.InvoicePreview](ctx, a, api.PreviewInvoiceParams{Organization: organization, From: from, To: to}, "invoice-preview")
 }
 
-// Costs is one page of what an organization's usage costs.
+// Costs returns one page of the costs of an organization's usage.
 func (a *API) Costs(ctx context.Context, p api.ListCostsParams) (api.CostPage, error) {
 	return get[api.CostPage](ctx, a, p, "costs")
 }
 
-// PriceBookVersions from the newest, on pages of the limit; an error ends it.
+// PriceBookVersions returns the versions, the newest first, reading pages of limit
+// items; an error ends it.
 func (a *API) PriceBookVersions(ctx context.Context, ref string, limit int) iter.Seq2[api.PriceBookSpec, error] {
 	return pages(func(from string) (Page[api.PriceBookSpec], error) {
 		return get[Page[api.PriceBookSpec]](ctx, a, api.ListPriceBookVersionsParams{Limit: limit, Continue: from}, "price-books", ref, "versions")
 	})
 }
 
-// ExplainInvoice returns what a line of an invoice preview is made of.
+// ExplainInvoice returns the usage behind a line of an invoice preview.
 func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}
 	return get[api.InvoiceExplanation](ctx, a, p, "invoice-explanation")
 }
 
-// ExplainInvoiceLine returns what a line of an issued invoice is made of; hour is
-// zero unless the records of one are wanted.
+// ExplainInvoiceLine returns the usage behind a line of an issued invoice; a non-zero
+// hour adds the records of that hour.
 func (a *API) ExplainInvoiceLine(ctx context.Context, invoice, organization, line string, hour time.Time) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceLineParams{Organization: organization, Line: line, Hour: hour}
 	return get[api.InvoiceExplanation](ctx, a, p, "invoices", invoice, "explanation")
 }
 
-// Ledger is an organization's transactions and balances.
+// Ledger returns an organization's transactions and balances.
 func (a *API) Ledger(ctx context.Context, organization string) (api.Ledger, error) {
 	return get[api.Ledger](ctx, a, api.GetLedgerParams{Organization: organization}, "ledger")
 }
 
-// Wallet is how an organization stands.
+// Wallet returns an organization's balance and open invoices.
 func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, error) {
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
-// RedeemVoucher gives an organization the credit of a voucher; empty: the caller's.
+// RedeemVoucher gives an organization the credit of a voucher; empty means the
+// caller's.
 func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {
 	return post[api.Payment](ctx, a, api.VoucherRedemption{Organization: organization, Code: code}, "voucher-redemptions")
 }
 
-// SignUpSettings are how people sign up, without the secret.
+// SignUpSettings returns the settings without the secret.
 func (a *API) SignUpSettings(ctx context.Context) (api.SignUpSettings, error) {
 	return get[api.SignUpSettings](ctx, a, nil, "sign-up-settings")
 }
 
-// UpdateSignUpSettings changes all of them, if nobody else did since their revision.
+// UpdateSignUpSettings replaces the settings, unless they were changed since their
+// revision.
 func (a *API) UpdateSignUpSettings(ctx context.Context, s api.SignUpSettings) (api.SignUpSettings, error) {
 	return put[api.SignUpSettings](ctx, a, s, "sign-up-settings")
 }
 
-// PaymentSettings are how the cluster takes payments by card, without the secrets.
+// PaymentSettings returns the settings of card payments, without the secrets.
 func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) {
 	return get[api.PaymentSettings](ctx, a, nil, "payment-settings")
 }
 
-// UpdatePaymentSettings changes all of them, if nobody else did since their revision.
+// UpdatePaymentSettings replaces the settings, unless they were changed since their
+// revision.
 func (a *API) UpdatePaymentSettings(ctx context.Context, s api.PaymentSettings) (api.PaymentSettings, error) {
 	return put[api.PaymentSettings](ctx, a, s, "payment-settings")
 }
 
 // SimulatePriceBook returns what would have been paid by a price book; an empty
-// organization is all of them.
+// organization means all.
 func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {
 	p := api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
 	return get[api.Simulation](ctx, a, p, "price-books", ref, "simulation")
@@ -191,45 +196,45 @@ func (a *API) CreditNotePDF(ctx context.Context, ref, organization string, w io.
 	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"credit-notes", ref, "pdf"}, params: api.GetCreditNotePDFParams{Organization: organization}})
 }
 
-// Usage is one page of sums of use.
+// Usage returns one page of sums of usage.
 func (a *API) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	return get[api.UsagePage](ctx, a, api.ListUsageParams(q), "usage")
 }
 
-// ExportUsage writes use as CSV to w.
+// ExportUsage writes usage as CSV to w.
 func (a *API) ExportUsage(ctx context.Context, organization string, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	p := api.ExportUsageParams{Organization: organization, From: from, To: to, Format: format}
 	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"usage", "export"}, params: p})
 }
 
-// TraceNetwork returns where a packet goes: from and to are instances or addresses,
-// packet is "tcp/443", "udp/53", "icmp" or "icmp6"; an empty project is the key's.
+// TraceNetwork returns the path of a packet: from and to are instances or addresses,
+// packet is "tcp/443", "udp/53", "icmp" or "icmp6"; an empty project means the key's.
 func (a *API) TraceNetwork(ctx context.Context, from, to, packet, project string) (api.NetworkTrace, error) {
 	p := api.TraceNetworkParams{From: from, To: to, Packet: packet, Project: project}
 	return get[api.NetworkTrace](ctx, a, p, "network-trace")
 }
 
-// NodeLeaks is what lies on the node and belongs to nobody.
+// NodeLeaks returns what exists on the node but belongs to no object.
 func (a *API) NodeLeaks(ctx context.Context, id string) (api.LeakList, error) {
 	return get[api.LeakList](ctx, a, nil, "nodes", id, "leaks")
 }
 
-// Whoami is the token's key.
+// Whoami returns the identity of the token.
 func (a *API) Whoami(ctx context.Context) (api.Identity, error) {
 	return get[api.Identity](ctx, a, nil, "whoami")
 }
 
-// Version of the server.
+// Version returns the server's version.
 func (a *API) Version(ctx context.Context) (api.Version, error) {
 	return get[api.Version](ctx, a, nil, "version")
 }
 
-// errEnded is a watch that the server ended; it goes on with a new one.
+// errEnded is the error of a watch that the server ended; a new one continues it.
 var errEnded = errors.New("the watch has ended")
 
-// Watch streams changes after since, of the given kinds (none: all), over any
-// number of connections: a stream that ends goes on where it was. It ends with
-// ctx, or with an error that trying again does not mend.
+// Watch streams changes after since, of the given kinds (none: all), over any number of
+// connections: a stream that ends is resumed. It ends with ctx, or with an error that
+// retrying does not resolve.
 func (a *API) Watch(ctx context.Context, since int64, kinds ...api.Kind) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		wait := time.Second
@@ -257,11 +262,12 @@ func (a *API) Watch(ctx context.Context, since int64, kinds ...api.Kind) iter.Se
 	}
 }
 
-// watchOnce reads one stream; nil: the caller has enough.
+// watchOnce reads one stream; it returns nil when yield has returned false.
 func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yield func(api.Event) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The server sends something every 15 s; a line silent for longer is dead.
+	// The server sends something every 15 s; a connection that is silent for longer is
+	// lost.
 	const silence = time.Minute
 	dead := time.AfterFunc(silence, cancel)
 	defer dead.Stop()
@@ -290,10 +296,10 @@ func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yiel
 	}
 }
 
-// Address of the server, for messages.
+// Address returns the server's address, for messages.
 func (a *API) Address() string { return strings.TrimSuffix(a.base.String(), "/") }
 
-// InstanceEvents is an instance's history, newest first.
+// InstanceEvents returns an instance's history, newest first.
 func (a *API) InstanceEvents(ctx context.Context, id string, limit int, after string) (api.InstanceEventList, error) {
 	return get[api.InstanceEventList](ctx, a, api.ListInstanceEventsParams{Limit: limit, Continue: after}, "instances", id, "events")
 }

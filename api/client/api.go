@@ -18,32 +18,32 @@ import (
 
 // Options of a client.
 type Options struct {
-	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket"; or
-	// several of one cluster with commas: the next one is asked when one does
-	// not answer.
+	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket", or several
+	// of these for one cluster, separated by commas: if one does not answer, the next
+	// is used.
 	Server string
 	Token  string
-	// Stale asks the server for what it knows, though it may lag behind or be
-	// cut off from its cluster.
+	// Stale requests the server's own state, even if it is out of date or the server
+	// has lost its connection to the cluster.
 	Stale bool
 	// TLS settings; nil: the system's roots.
 	TLS *tls.Config
-	// Retries of requests that may be repeated, after no answer or a 503; 0: 4,
-	// negative: none.
+	// Retries of requests that may be repeated, after no response or a 503; 0 means 4,
+	// negative none.
 	Retries int
 }
 
 // API is a connection to a server.
 type API struct {
 	base   *url.URL
-	server string // as the caller named it
+	server string // in the form that the caller gave
 	http   *http.Client
 	token  string
 	stale  bool
 	rounds int
 }
 
-// New client.
+// New returns a client.
 func New(o Options) (*API, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = o.TLS
@@ -70,12 +70,12 @@ func New(o Options) (*API, error) {
 	}
 	a := &API{base: base, server: o.Server, token: o.Token, stale: o.Stale, rounds: max(o.Retries, 0) + 1}
 	a.http = &http.Client{Transport: &servers{next: transport, bases: bases}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a token is for one server
+		return http.ErrUseLastResponse // a token must not be sent to another server
 	}}
 	return a, nil
 }
 
-// do authenticates a request, and repeats what may be.
+// do authenticates a request, and retries it if that is safe.
 func (a *API) do(r *http.Request) (*http.Response, error) {
 	if a.token != "" {
 		r.Header.Set("Authorization", "Bearer "+a.token)
@@ -111,14 +111,15 @@ func (a *API) do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// repeatable: everything but what streams, acts twice, or makes a secret.
+// repeatable reports whether a request may be sent again: it does not stream, has no
+// effect if it is repeated, and creates no secret.
 func repeatable(r *http.Request) bool {
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return false
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if strings.HasPrefix(path, "/v1/setup") {
-		return false // of a node that sets itself up nothing is asked twice
+		return false // the setup calls of a node are not repeated
 	}
 	if r.Method != http.MethodPost {
 		return true
@@ -139,7 +140,7 @@ func (a *API) unreachable(err error, r *http.Request) error {
 		WithHint("check that the server is running and the address is correct"), err)
 }
 
-// failure is the *api.Error of an answer; nil when it is none.
+// failure returns the *api.Error of a response; nil if it is a success.
 func failure(resp *http.Response) error {
 	if resp.StatusCode < 300 {
 		return nil

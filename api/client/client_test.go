@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// Over a unix socket, through Serve, until its context ends.
+// TestUnixSocket uses Serve with a Unix socket until its context ends.
 func TestUnixSocket(t *testing.T) {
 	e := servertest.Start(t, nil)
 	path := filepath.Join(t.TempDir(), "s")
@@ -34,9 +34,9 @@ func TestUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if me, err := c.Whoami(t.Context()); err != nil || me.Role != api.RoleOperator {
-		t.Errorf("%+v, %v", me, err)
+		t.Errorf("Whoami = %+v, %v; want role %s", me, err, api.RoleOperator)
 	}
-	// A watch that is open does not hold up the end.
+	// An open watch does not delay the shutdown.
 	for event, err := range c.Watch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -71,19 +71,19 @@ func TestRetries(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.Of[api.Flavor](c).Create(t.Context(), api.Flavor{}); err != nil || calls.Load() != 2 || keys[0] == "" || keys[0] != keys[1] {
-		t.Errorf("a create: %v after %d calls with keys %q", err, calls.Load(), keys)
+		t.Errorf("create: error %v after %d calls with keys %q; want success after 2 calls with one key", err, calls.Load(), keys)
 	}
-	// What acts twice is not repeated.
+	// A request that would have an effect twice is not repeated.
 	var e *api.Error
 	if _, err := c.Exec(t.Context(), "i", api.ExecRequest{Argv: []string{"x"}}); !errors.As(err, &e) || e.Code != api.CodeUnavailable || calls.Load() != 3 {
-		t.Errorf("exec: %v after %d calls", err, calls.Load())
+		t.Errorf("exec: error %v after %d calls, want %s after one", err, calls.Load(), api.CodeUnavailable)
 	}
 }
 
 func TestBadServers(t *testing.T) {
 	for _, s := range []string{"", "host", "ftp://x", "http://"} {
 		if _, err := client.New(client.Options{Server: s}); api.CodeOf(err) != api.CodeInvalid || err == nil {
-			t.Errorf("%q: %v", s, err)
+			t.Errorf("New with server %q = %v, want %s", s, err, api.CodeInvalid)
 		}
 	}
 	s := httptest.NewServer(http.NotFoundHandler())
@@ -93,11 +93,12 @@ func TestBadServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Whoami(t.Context()); err == nil || api.CodeOf(err) != api.CodeInternal {
-		t.Errorf("no Basalt server: %v", err)
+		t.Errorf("Whoami of a server that is not Basalt = %v, want %s", err, api.CodeInternal)
 	}
 }
 
-// Of several servers, the next is asked when one is gone or cannot serve.
+// TestSeveralServers checks that the next server is used when one is unreachable or
+// unavailable.
 func TestSeveralServers(t *testing.T) {
 	e := servertest.Start(t, nil)
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
@@ -112,10 +113,10 @@ func TestSeveralServers(t *testing.T) {
 	}
 	for range 2 {
 		if me, err := c.Whoami(t.Context()); err != nil || me.Role != api.RoleOperator {
-			t.Errorf("%+v, %v", me, err)
+			t.Errorf("Whoami = %+v, %v; want role %s", me, err, api.RoleOperator)
 		}
 	}
 	if _, err := client.New(client.Options{Server: good.URL + ",nonsense"}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("%v", err)
+		t.Errorf("New with an invalid second server = %v, want %s", err, api.CodeInvalid)
 	}
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Query narrows a list, or says where a name is unique. Organization and
-// Project are ids or names.
+// Query filters a list, or gives the scope in which a name is unique. Organization and
+// Project are IDs or names.
 type Query struct {
 	Organization, Project, Name string
-	Search                      string          // a part of the name or the id, or the beginning of an address
-	Sort                        api.ListSort    // a field of the kind; "-" before it: the greatest first
-	Labels                      string          // a selector: key=value, key!=value, key or !key, with commas between
+	Search                      string          // a part of the name or the ID, or the beginning of an address
+	Sort                        api.ListSort    // a field of the kind; prefixed with "-" for descending order
+	Labels                      string          // a selector: key=value, key!=value, key or !key, separated by commas
 	Fields                      string          // a selector of fields of the kind
-	Count                       bool            // answer how many there are in all
-	Node                        string          // of instances: a node's name or id
+	Count                       bool            // return the total number
+	Node                        string          // of instances: a node's name or ID
 	Phase                       string          // of instances
 	Records                     api.RecordQuery // of usage records: meter, resource and period
-	Limit                       int             // of one page; 0: the most
+	Limit                       int             // of one page; 0: the maximum
 	Continue                    string
 }
 
-// Page of a list. Continue is empty on the last.
+// Page is a page of a list. Continue is empty on the last.
 type Page[T any] struct {
 	Items    []T    `json:"items"`
 	Continue string `json:"continue"`
@@ -35,29 +35,28 @@ type Page[T any] struct {
 	Total    int64  `json:"total"` // with Query.Count
 }
 
-// Collection of the objects of kind T: Instance, Volume, … Verbs that a kind does not
-// have (api.KindInfo) answer CodeInvalid.
+// Collection is the objects of kind T: Instance, Volume, … Operations that the kind
+// does not have (api.KindInfo) return CodeInvalid.
 type Collection[T any] struct {
 	a    *API
 	kind api.KindInfo
-	dry  bool // what would be written is tried only
+	dry  bool // writes are dry runs
 }
 
-// Of returns the collection of the objects of kind T. It panics when T is no kind.
+// Of returns the collection of the objects of kind T. It panics if T is not a kind.
 func Of[T any](a *API) Collection[T] {
 	return Collection[T]{a: a, kind: api.KindOf[T]().Info()}
 }
 
-// DryRun returns the collection whose Create, Update and Patch are answered as they
-// would be, with the object as it would be or with the same errors, and change nothing.
-// IDs and revisions are not those that the object would get. Kinds and verbs that have
-// no dry run answer CodeInvalid.
+// DryRun returns a collection whose Create, Update and Patch change nothing and return
+// the object or the error that the real call would return. IDs and revisions differ
+// from those of a real call. Kinds and operations without dry runs return CodeInvalid.
 func (c Collection[T]) DryRun() Collection[T] {
 	c.dry = true
 	return c
 }
 
-// written sends a request that makes or changes an object, or that tries to.
+// written sends a request that creates or changes an object, or a dry run of it.
 func (c Collection[T]) written(ctx context.Context, r request) (T, error) {
 	if c.dry {
 		if c.kind.NoDryRun || c.kind.Verbs&api.CanPut != 0 {
@@ -75,7 +74,7 @@ var errNoDryRun = api.Errorf(api.CodeInvalid, "this request has no dry run")
 
 var errOnlyListed = api.Errorf(api.CodeInvalid, "objects of this kind can only be listed")
 
-// Page of the list.
+// Page returns a page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {
 	return call[Page[T]](ctx, c.a, request{method: http.MethodGet, path: []string{c.kind.Path}, query: c.list(q)})
 }
@@ -107,7 +106,8 @@ func (c Collection[T]) list(q Query) url.Values {
 	return v
 }
 
-// where a name is unique. The name of a service is so in the whole cluster.
+// where returns the parameters of the scope in which a name is unique. That of a
+// service is unique in the whole cluster.
 func (c Collection[T]) where(q Query) url.Values {
 	v := url.Values{}
 	if c.kind.Scope >= api.OfOrganization && c.kind.Kind != api.KindService {
@@ -125,7 +125,7 @@ func set(v url.Values, name, value string) {
 	}
 }
 
-// All objects, page by page; an error ends it.
+// All returns all objects, page by page; an error ends it.
 func (c Collection[T]) All(ctx context.Context, q Query) iter.Seq2[T, error] {
 	return pages(func(from string) (Page[T], error) {
 		if from != "" {
@@ -135,8 +135,8 @@ func (c Collection[T]) All(ctx context.Context, q Query) iter.Seq2[T, error] {
 	})
 }
 
-// pages are the items of one page after the other; an error ends it. page reads
-// the one that begins there, empty: the first.
+// pages returns the items of all pages; an error ends it. page reads the page that
+// begins at from; empty means the first.
 func pages[T any](page func(from string) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for from := ""; ; {
@@ -158,7 +158,7 @@ func pages[T any](page func(from string) (Page[T], error)) iter.Seq2[T, error] {
 	}
 }
 
-// Get by id, or by name within q's organization and project.
+// Get returns an object by ID, or by name within q's organization and project.
 func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) {
 	if c.kind.Verbs&api.CanGet == 0 {
 		var none T
@@ -167,8 +167,8 @@ func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) 
 	return call[T](ctx, c.a, request{method: http.MethodGet, path: []string{c.kind.Path, ref}, query: c.where(q)})
 }
 
-// Create makes an object from its meta's name, organization, project and
-// labels, and its spec.
+// Create creates an object from the name, organization, project and labels in its meta,
+// and from its spec.
 func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
 	switch can := c.kind.Verbs; {
 	case can&api.CanPut != 0:
@@ -179,7 +179,7 @@ func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
 	return c.written(ctx, request{method: http.MethodPost, path: []string{c.kind.Path}, body: o})
 }
 
-// Update writes name, labels and spec at the revision in its meta.
+// Update writes name, labels and spec, if the object has the revision in its meta.
 func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
 	if c.kind.Verbs&(api.CanUpdate|api.CanPut) == 0 {
 		return o, errCannot
@@ -187,8 +187,8 @@ func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
 	return c.written(ctx, request{method: http.MethodPut, path: []string{c.kind.Path, id}, body: o})
 }
 
-// Patch changes what a JSON merge patch (RFC 7396) names, by anything that encodes as
-// one, as map[string]any{"spec": map[string]any{"power": "Stopped"}}.
+// Patch applies a JSON merge patch (RFC 7396), given as a value that encodes as one,
+// such as map[string]any{"spec": map[string]any{"power": "Stopped"}}.
 func (c Collection[T]) Patch(ctx context.Context, id string, patch any) (T, error) {
 	if c.kind.Verbs&api.CanUpdate == 0 {
 		var none T
@@ -197,7 +197,8 @@ func (c Collection[T]) Patch(ctx context.Context, id string, patch any) (T, erro
 	return c.written(ctx, request{method: http.MethodPatch, path: []string{c.kind.Path, id}, body: patch})
 }
 
-// Delete by id. The object may stay for a while, with deletedAt.
+// Delete deletes an object by ID. The object may exist for a while afterwards, with
+// deletedAt set.
 func (c Collection[T]) Delete(ctx context.Context, id string) (T, error) {
 	switch {
 	case c.dry:

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// InstanceConnection is how to sign in to an instance by SSH.
+// InstanceConnection returns how to sign in to an instance by SSH.
 func (a *API) InstanceConnection(ctx context.Context, id string) (api.InstanceConnection, error) {
 	return get[api.InstanceConnection](ctx, a, nil, "instances", id, "connection")
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestContract calls every method of the client and of its collections, and holds
-// each request against openapi.yaml: such an operation is there, takes these
-// parameters and a body or none. Operations that nobody here asks for are named below.
+// TestContract calls every method of the client and of its collections, and checks each
+// request against openapi.yaml: the operation exists, and has these parameters and a
+// body or none. Operations without a method are listed below.
 func TestContract(t *testing.T) {
 	operations := contract(t)
 	asked, tried := map[string]bool{}, map[string]bool{}
 	for _, r := range requestsOfAll(t) {
 		if strings.HasPrefix(r.path, "/v1/setup") {
-			continue // of the local socket only: not a part of the API
+			continue // local socket only: not a part of the API
 		}
 		o := operations.of(r)
 		if o == nil {
-			t.Errorf("%s %s, which openapi.yaml does not have", r.method, r.path)
+			t.Errorf("%s %s is not in openapi.yaml", r.method, r.path)
 			continue
 		}
 		asked[o.ID] = true
@@ -39,18 +39,18 @@ func TestContract(t *testing.T) {
 			tried[o.ID] = true
 		}
 		if r.body != (o.RequestBody != nil) {
-			t.Errorf("%s (%s %s) with a body: %v, want %v", o.ID, r.method, r.path, r.body, !r.body)
+			t.Errorf("%s (%s %s) has a body = %v, want %v", o.ID, r.method, r.path, r.body, !r.body)
 		}
 		for _, name := range r.query {
 			if !slices.Contains(o.query, name) {
-				t.Errorf("%s (%s %s) with the parameter %q, want one of %q", o.ID, r.method, r.path, name, o.query)
+				t.Errorf("%s (%s %s) has parameter %q, want one of %q", o.ID, r.method, r.path, name, o.query)
 			}
 		}
 	}
 	var rest []string
 	for _, o := range operations {
 		if slices.Contains(o.query, dryRun) != tried[o.ID] {
-			t.Errorf("%s has a dry run: %v, and the client asks for one: %v", o.ID, !tried[o.ID], tried[o.ID])
+			t.Errorf("%s has a dry run = %v, but the client requests one = %v", o.ID, !tried[o.ID], tried[o.ID])
 		}
 		if !asked[o.ID] {
 			rest = append(rest, o.ID)
@@ -58,16 +58,16 @@ func TestContract(t *testing.T) {
 	}
 	slices.Sort(rest)
 	if !slices.Equal(rest, notAsked) {
-		t.Errorf("operations that the client does not ask for:\n got %q\nwant %q", rest, notAsked)
+		t.Errorf("operations without a method of the client:\n got %q\nwant %q", rest, notAsked)
 	}
 }
 
 const dryRun = "dryRun"
 
-// notAsked are the portal's and load balancers'.
+// notAsked are operations that only the portal and load balancers call.
 var notAsked = []string{"DeleteLogo", "DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetSignUp", "ListSessions", "PutLogo", "ReceivePaymentEvent", "RequestSignUp"}
 
-// operation of openapi.yaml.
+// operation is an operation of openapi.yaml.
 type operation struct {
 	ID          string `json:"operationId"`
 	Parameters  []parameter
@@ -96,7 +96,7 @@ func (all operations) of(r sent) *operation {
 
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
-// contract is openapi.yaml, paths without parameters before those with them.
+// contract returns the operations of openapi.yaml, paths without parameters first.
 func contract(t *testing.T) operations {
 	t.Helper()
 	var in struct {
@@ -141,14 +141,14 @@ func decode(t *testing.T, raw json.RawMessage, out any) {
 	}
 }
 
-// sent is a request that was made.
+// sent is a request that the client sent.
 type sent struct {
 	method, path string
 	query        []string
 	body         bool
 }
 
-// requestsOfAll are those of every method, with arguments that are not zero.
+// requestsOfAll calls every method with non-zero arguments and returns the requests.
 func requestsOfAll(t *testing.T) []sent {
 	t.Helper()
 	var mu sync.Mutex
@@ -184,7 +184,8 @@ func requestsOfAll(t *testing.T) []sent {
 	return all
 }
 
-// collections of all kinds. What is asked for does not depend on the type of what comes.
+// collections returns collections of all kinds. The requests do not depend on the type
+// of the objects.
 func collections(a *API) (all []Collection[api.Flavor]) {
 	for _, k := range api.Kinds() {
 		all = append(all, Collection[api.Flavor]{a: a, kind: k}, Collection[api.Flavor]{a: a, kind: k, dry: true})
@@ -200,7 +201,7 @@ func methodsOf(x any) map[string]reflect.Value {
 	return out
 }
 
-// exhaust takes the first of what a method's iterator gives, if it has given one.
+// exhaust takes the first item of the iterator that a method has returned, if any.
 func exhaust(out []reflect.Value) {
 	if out[0].Kind() != reflect.Func {
 		return
@@ -233,7 +234,7 @@ func arguments(t *testing.T, method reflect.Type) []reflect.Value {
 	return in
 }
 
-// filled is a value in which nothing is zero, down to a depth.
+// filled returns a value in which no field is zero, down to a depth.
 func filled(of reflect.Type, depth int) reflect.Value {
 	v := reflect.New(of).Elem()
 	if of == reflect.TypeFor[time.Time]() {

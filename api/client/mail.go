@@ -6,17 +6,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// MailSettings as they are, without the password.
+// MailSettings returns the settings without the password.
 func (a *API) MailSettings(ctx context.Context) (api.MailSettings, error) {
 	return get[api.MailSettings](ctx, a, nil, "mail")
 }
 
-// UpdateMailSettings changes all of them, if nobody else did since their revision.
+// UpdateMailSettings replaces the settings, unless they were changed since their
+// revision.
 func (a *API) UpdateMailSettings(ctx context.Context, s api.MailSettings) (api.MailSettings, error) {
 	return put[api.MailSettings](ctx, a, s, "mail")
 }
 
-// TestMail sends a test message to an address; empty: the caller's.
+// TestMail sends a test message to an address; empty means the caller's.
 func (a *API) TestMail(ctx context.Context, to string) (api.MailMessage, error) {
 	return post[api.MailMessage](ctx, a, api.MailTest{To: to}, "mail", "test")
 }
@@ -26,7 +27,7 @@ func (a *API) InviteUser(ctx context.Context, id string) (api.MailMessage, error
 	return post[api.MailMessage](ctx, a, nil, "users", id, "invite")
 }
 
-// RequestPasswordReset asks for a link that sets a new password, by e-mail.
+// RequestPasswordReset requests a link by e-mail that sets a new password.
 func (a *API) RequestPasswordReset(ctx context.Context, r api.PasswordResetRequest) (api.PasswordResetRequest, error) {
 	return post[api.PasswordResetRequest](ctx, a, r, "password", "reset")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Offers are what there is to have now, page by page from p.Continue on; an error
-// ends it.
+// Offers returns what is available now, page by page from p.Continue on; an error ends
+// it.
 func (a *API) Offers(ctx context.Context, p api.ListOffersParams) iter.Seq2[api.Offer, error] {
 	first := p.Continue
 	return pages(func(from string) (Page[api.Offer], error) {

@@ -6,18 +6,19 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// LoginProviders are the names of the identity providers.
+// LoginProviders returns the names of the identity providers.
 func (a *API) LoginProviders(ctx context.Context) ([]string, error) {
 	p, err := get[api.LoginProviders](ctx, a, nil, "login", "oidc")
 	return p.Names, err
 }
 
-// BeginOIDCLogin with a provider; the browser comes back to redirect.
+// BeginOIDCLogin begins a login with a provider, which sends the browser back to
+// redirect.
 func (a *API) BeginOIDCLogin(ctx context.Context, provider, redirect string) (api.OIDCFlow, error) {
 	return post[api.OIDCFlow](ctx, a, api.OIDCBegin{Provider: provider, Redirect: redirect}, "login", "oidc")
 }
 
-// FinishOIDCLogin begins a session with what the provider sent back.
+// FinishOIDCLogin begins a session with the provider's response.
 func (a *API) FinishOIDCLogin(ctx context.Context, in api.OIDCFinish) (api.Session, error) {
 	return post[api.Session](ctx, a, in, "login", "oidc", "finish")
 }

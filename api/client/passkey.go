@@ -6,12 +6,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Passkeys of the caller's.
+// Passkeys returns the caller's passkeys.
 func (a *API) Passkeys(ctx context.Context) (api.PasskeyList, error) {
 	return get[api.PasskeyList](ctx, a, nil, "passkeys")
 }
 
-// BeginPasskey asks for a new one; ConfirmPasskey adds what an authenticator has made.
+// BeginPasskey requests a challenge for a new passkey, whose response is passed to
+// ConfirmPasskey.
 func (a *API) BeginPasskey(ctx context.Context, name, password string) (api.PasskeyChallenge, error) {
 	return post[api.PasskeyChallenge](ctx, a, api.PasskeyBegin{Name: name, Password: password}, "passkeys")
 }
@@ -21,13 +22,13 @@ func (a *API) ConfirmPasskey(ctx context.Context, in api.PasskeyAnswer) (api.Pas
 	return post[api.PasskeyAdded](ctx, a, in, "passkeys", "confirm")
 }
 
-// DeletePasskey of the caller's.
+// DeletePasskey deletes one of the caller's passkeys.
 func (a *API) DeletePasskey(ctx context.Context, id, password string) (api.Passkey, error) {
 	return post[api.Passkey](ctx, a, api.PasskeyDelete{Password: password}, "passkeys", id, "delete")
 }
 
-// BeginPasskeyLogin asks for a passkey of anybody's; FinishPasskeyLogin begins a session
-// with its answer.
+// BeginPasskeyLogin requests a challenge that any passkey can answer;
+// FinishPasskeyLogin begins a session with the response.
 func (a *API) BeginPasskeyLogin(ctx context.Context) (api.PasskeyChallenge, error) {
 	return post[api.PasskeyChallenge](ctx, a, nil, "login", "passkey")
 }

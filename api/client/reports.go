@@ -6,17 +6,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Revenue is one page of what invoices earned.
+// Revenue returns one page of the revenue from invoices.
 func (a *API) Revenue(ctx context.Context, p api.GetRevenueParams) (api.RevenuePage, error) {
 	return get[api.RevenuePage](ctx, a, p, "revenue")
 }
 
-// Branding as it is.
+// Branding returns the current branding.
 func (a *API) Branding(ctx context.Context) (api.Branding, error) {
 	return get[api.Branding](ctx, a, nil, "branding")
 }
 
-// UpdateBranding changes all of it but the logo, if nobody else did since its
+// UpdateBranding replaces the branding except the logo, unless it was changed since its
 // revision.
 func (a *API) UpdateBranding(ctx context.Context, b api.Branding) (api.Branding, error) {
 	return put[api.Branding](ctx, a, b, "branding")

@@ -15,34 +15,34 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// request of the API.
+// request is a request to the API.
 type request struct {
 	method string
-	path   []string // its parts below /v1, as they are
+	path   []string // elements of the path below /v1, unescaped
 	params any      // a struct of package api with the query's parameters; nil: none
 	query  url.Values
 	body   any // sent as JSON; nil: none
 
-	content io.Reader // sent as it is; nil: none
-	size    int64     // of content; -1: not known
+	content io.Reader // sent unchanged; nil: none
+	size    int64     // of content; -1: unknown
 }
 
-// get reads what is at a path.
+// get sends a GET request for a path.
 func get[T any](ctx context.Context, a *API, params any, path ...string) (T, error) {
 	return call[T](ctx, a, request{method: http.MethodGet, path: path, params: params})
 }
 
-// post acts on what is at a path.
+// post sends a POST request for a path.
 func post[T any](ctx context.Context, a *API, body any, path ...string) (T, error) {
 	return call[T](ctx, a, request{method: http.MethodPost, path: path, body: body})
 }
 
-// put replaces what is at a path.
+// put sends a PUT request for a path.
 func put[T any](ctx context.Context, a *API, body any, path ...string) (T, error) {
 	return call[T](ctx, a, request{method: http.MethodPut, path: path, body: body})
 }
 
-// call sends a request and decodes the answer, or the error that it is.
+// call sends a request and decodes the response, or returns its error.
 func call[T any](ctx context.Context, a *API, r request) (T, error) {
 	var out T
 	resp, err := a.send(ctx, r)
@@ -56,7 +56,7 @@ func call[T any](ctx context.Context, a *API, r request) (T, error) {
 	return out, nil
 }
 
-// save sends a request and copies the answer to w.
+// save sends a request and copies the response's body to w.
 func (a *API) save(ctx context.Context, w io.Writer, r request) error {
 	resp, err := a.send(ctx, r)
 	if err != nil {
@@ -67,7 +67,8 @@ func (a *API) save(ctx context.Context, w io.Writer, r request) error {
 	return err
 }
 
-// send a request; what answers is no error, and its body is to be closed.
+// send sends a request. It returns a successful response, whose body the caller must
+// close.
 func (a *API) send(ctx context.Context, r request) (*http.Response, error) {
 	req, err := a.request(ctx, r)
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 			kind = "application/merge-patch+json"
 		}
 	} else if body != nil {
-		body = io.NopCloser(body) // who gave it closes it
+		body = io.NopCloser(body) // it is closed by the caller who provided it
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
 	if err != nil {
@@ -125,8 +126,8 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 	return req, nil
 }
 
-// parameters are a query of a struct's fields that have a form tag. Those that may
-// be left out are, where they are zero.
+// parameters returns a query with the fields of a struct that have a form tag. Optional
+// fields are left out if they are zero.
 func parameters(of any) url.Values {
 	out := url.Values{}
 	all := reflect.ValueOf(of)

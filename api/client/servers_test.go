@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A server's place where somebody takes connections and says nothing, as what
-// forwards a port to a machine that is off: the next one is asked before the
-// transport's own 10 s are over.
+// TestSilentServer checks that if a server accepts connections but never responds, like
+// a port forwarder to a machine that is off, the next one is used before the
+// transport's own limit of 10 s.
 func TestSilentServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,15 +39,16 @@ func TestSilentServer(t *testing.T) {
 		}
 		return resp.Body.Close()
 	}
-	// The first asks the silent one: without the limit only our own ends it.
+	// The first request goes to the silent server; only the client's own limit ends it
+	// before the context.
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
 	if err := get(ctx); err == nil || ctx.Err() != nil {
-		t.Fatalf("the silent one: %v, %v", err, ctx.Err())
+		t.Fatalf("request to the silent server: error %v, context %v; want an error before the context ends", err, ctx.Err())
 	}
-	transport.TLSHandshakeTimeout = time.Minute // however busy this machine is
+	transport.TLSHandshakeTimeout = time.Minute // so that a busy machine does not fail the test
 	if err := get(t.Context()); err != nil {
-		t.Errorf("the next one: %v", err)
+		t.Errorf("request to the next server: %v", err)
 	}
 }
 
@@ -61,7 +62,7 @@ func TestPatienceIsForSeveral(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := a.http.Transport.(*servers).next.(*http.Transport).TLSHandshakeTimeout; got != want {
-			t.Errorf("%s: %v, want %v", server, got, want)
+			t.Errorf("TLS handshake timeout with server %s = %v, want %v", server, got, want)
 		}
 	}
 }

@@ -14,15 +14,15 @@ import (
 )
 
 // Shell is a command or a login shell that runs in an instance. Write, CloseWrite and
-// Resize may be called while Run runs.
+// Resize may be called concurrently with Run.
 type Shell struct {
 	ws   *websocket.Conn
 	ctx  context.Context
 	stop func() bool // following ctx
 }
 
-// Shell runs something in an instance, by SSH through the cluster's gateway, as a user
-// there; empty: its image's. It ends with ctx.
+// Shell runs a command in an instance, by SSH through the cluster's gateway, as a user
+// of the guest; empty means the default user of its image. It ends with ctx.
 func (a *API) Shell(ctx context.Context, id, user string, run api.ShellStart) (*Shell, error) {
 	ws, err := a.websocket(ctx, api.OpenInstanceShellParams{User: user}, "instances", id, "shell")
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Shell) tell(m api.ShellInput) error {
 	return s.ws.Write(s.ctx, websocket.MessageText, text)
 }
 
-// Write implements io.Writer: standard input.
+// Write implements io.Writer. It writes to standard input.
 func (s *Shell) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		part := b[:min(len(b), api.MaxShellMessage/2)]
@@ -59,7 +59,7 @@ func (s *Shell) Write(b []byte) (n int, err error) {
 // CloseWrite ends standard input.
 func (s *Shell) CloseWrite() error { return s.tell(api.ShellInput{EOF: true}) }
 
-// Resize tells the terminal's size.
+// Resize reports the terminal's size.
 func (s *Shell) Resize(to api.ShellSize) error { return s.tell(api.ShellInput{Resize: &to}) }
 
 // Close ends the shell, and what runs in it.
@@ -68,8 +68,8 @@ func (s *Shell) Close() {
 	_ = s.ws.CloseNow()
 }
 
-// Run copies what the instance writes until it has ended, and returns how. An error of
-// the server's is an *api.Error.
+// Run copies the output until it ends, and returns the exit status. Errors from the
+// server are *api.Error.
 func (s *Shell) Run(stdout, stderr io.Writer) (api.ShellExit, error) {
 	for {
 		kind, data, err := s.ws.Read(s.ctx)
@@ -96,7 +96,7 @@ func (s *Shell) Run(stdout, stderr io.Writer) (api.ShellExit, error) {
 	}
 }
 
-// shellEnd is why a shell's websocket has ended, where the server said so.
+// shellEnd returns the reason in a websocket's close frame, if it has one.
 func shellEnd(err error) error {
 	var end websocket.CloseError
 	if errors.As(err, &end) && end.Code >= whyCode {
@@ -110,10 +110,10 @@ func shellEnd(err error) error {
 	return err
 }
 
-// whyCode plus an HTTP status is the code of a close frame that gives the reason.
+// whyCode plus an HTTP status is the code of a close frame with a reason.
 const whyCode = 4000
 
-// websocket opens one.
+// websocket opens a websocket.
 func (a *API) websocket(ctx context.Context, params any, path ...string) (*websocket.Conn, error) {
 	header := http.Header{}
 	if a.token != "" {

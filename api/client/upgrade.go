@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// PutUpgradePackage sends a package's bytes to the node that answers.
+// PutUpgradePackage sends a package's bytes to the node that receives the request.
 func (a *API) PutUpgradePackage(ctx context.Context, sha256 string, r io.Reader, size int64) error {
 	resp, err := a.send(ctx, request{method: http.MethodPut, path: []string{"upgrade-packages", sha256}, content: r, size: size})
 	if err != nil {

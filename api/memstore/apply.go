@@ -10,17 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// txn is a batch being applied: what it changed so far, over what was there.
+// txn is a batch while it is applied: its changes so far, on top of base.
 type txn struct {
 	base     map[key]api.Object
 	changed  map[key]*api.Object // nil: removed
-	held     map[string]key      // claimed names before
-	claims   map[string]key      // taken, or let go of: zero
+	held     map[string]key      // the claimed names before the batch
+	claims   map[string]key      // claimed in the batch; zero: released
 	records  []api.UsageRecord
-	expiries []api.RecordPlace // what ended before such a place's end
+	expiries []api.RecordPlace // removes records that ended before these places
 	events   []api.Event
 	raised   map[int64]*api.Raise
-	cascades map[key]bool // deleted with what refers to them
+	cascades map[key]bool // deleted together with what refers to them
 	revision int64
 	at       time.Time
 }
@@ -36,7 +36,7 @@ func (t *txn) get(k key) (api.Object, bool) {
 	return o, ok
 }
 
-// timeFor keeps an object's times from going back.
+// timeFor returns the time of a change, which is never before the object's last one.
 func (t *txn) timeFor(o api.Object) time.Time {
 	if o.Meta.UpdatedAt.After(t.at) {
 		return o.Meta.UpdatedAt
@@ -124,7 +124,7 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	return t.forget(c, o)
 }
 
-// claim gives o the names instead of those that it had; nil: as they are.
+// claim replaces o's claims with the names; nil leaves them unchanged.
 func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
 	if names == nil {
 		return false, nil
@@ -168,8 +168,8 @@ func compact(c api.Command) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// expect checks the command's revision, and that there is an object unless the
-// command may make one.
+// expect checks the command's revision, and that the object exists unless the command
+// may create it.
 func expect(c api.Command, o api.Object, exists bool) error {
 	makes := c.Op == api.OpPutSpec || c.Op == api.OpReport && api.Reported(c.Kind)
 	switch {
@@ -184,7 +184,7 @@ func expect(c api.Command, o api.Object, exists bool) error {
 		WithHint("it has changed since it was read: read it again")
 }
 
-// fresh is the object that a command makes.
+// fresh returns the object that a command creates.
 func (t *txn) fresh(c api.Command) api.Object {
 	return api.Object{Kind: c.Kind, Meta: api.Meta{
 		ID: c.ID, Name: c.Name, Organization: c.Organization, Project: c.Project,

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// note appends the event of a batch that has changed something.
+// note appends the audit event of a batch that has changed something.
 func (m *Store) note(n *api.AuditNote, t *txn) {
 	if n == nil || len(t.events) == 0 {
 		return
@@ -40,10 +40,10 @@ func (m *Store) note(n *api.AuditNote, t *txn) {
 	m.audit = append(m.audit, e.Chain(last.Hash).Sealed(memoryKey))
 }
 
-// memoryKey seals the events of all memory stores.
+// memoryKey seals the audit events of all memory stores.
 var memoryKey = []byte("a key that tests know")
 
-// Audit is one page of the audit trail.
+// Audit returns one page of the audit log.
 func (m *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// tell keeps the events of a batch that is about to be committed, and what it
-// adds to histories.
+// tell stores the webhook events of a batch that is about to be committed, and its
+// additions to histories.
 func (m *Store) tell(t *txn, asked string) {
 	was := map[key]*api.Object{}
 	for _, e := range t.events {
@@ -25,7 +25,7 @@ func (m *Store) tell(t *txn, asked string) {
 	}
 }
 
-// Events is one page of the events for webhooks.
+// Events returns one page of the events for webhooks.
 func (m *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// chronicle keeps what one change adds to the history of its instance.
+// chronicle appends the entry for a change to the history of its instance.
 func (m *Store) chronicle(before *api.Object, e api.Event, t *txn, asked string) {
 	id := api.InstanceID(e.Object.Meta.ID)
 	if e.Object.Kind == api.KindInstance && e.Type == api.EventRemove {
@@ -20,7 +20,7 @@ func (m *Store) chronicle(before *api.Object, e api.Event, t *txn, asked string)
 	}
 }
 
-// History of an instance, newest first.
+// History returns an instance's history, newest first.
 func (m *Store) History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

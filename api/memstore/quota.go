@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Sums are what is in use of each quota in a project or an organization.
+// Sums returns the use of each quota in a project or an organization.
 func (m *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -30,8 +30,8 @@ func (m *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	return out, ctx.Err()
 }
 
-// take gives o the amounts instead of those that it had; nil: as they are. The
-// sums are counted anew from all objects: slow, and hard to get wrong.
+// take replaces o's uses with the amounts; nil leaves them unchanged. The sums are
+// recomputed from all objects, which is slow but simple.
 func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	if uses == nil || maps.Equal(uses, o.Uses) {
 		return false, nil
@@ -48,7 +48,7 @@ func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	return true, nil
 }
 
-// fits refuses what would take more of a quota than is left.
+// fits returns an error if the change would exceed a limit above o.
 func (t *txn) fits(o api.Object, quota string, delta int64) error {
 	for _, holder := range t.above(o) {
 		limit, ok := holder.Limits[quota]
@@ -65,7 +65,7 @@ func (t *txn) fits(o api.Object, quota string, delta int64) error {
 	return nil
 }
 
-// usesOf is what an object says that it takes, and what it takes by being there.
+// usesOf returns an object's own amounts, and what it counts for by existing.
 func usesOf(o api.Object) api.Amounts {
 	quota := api.CountQuota(o.Kind)
 	if quota == "" {
@@ -79,7 +79,7 @@ func usesOf(o api.Object) api.Amounts {
 	return uses
 }
 
-// used is what the objects under holder take.
+// used returns the sum of what the objects below holder use.
 func (t *txn) used(holder api.Object, quota string) (sum int64) {
 	add := func(o api.Object) {
 		n := o.Uses[quota]
@@ -107,7 +107,7 @@ func (t *txn) under(o, holder api.Object) bool {
 	return slices.ContainsFunc(t.above(o), func(h api.Object) bool { return h.Kind == holder.Kind && h.Meta.ID == holder.Meta.ID })
 }
 
-// above are o's project and the organizations that it is in.
+// above returns o's project and the organizations that contain it.
 func (t *txn) above(o api.Object) (out []api.Object) {
 	if p, ok := t.get(key{api.KindProject, o.Meta.Project}); ok && o.Meta.Project != "" {
 		out = append(out, p)
@@ -123,7 +123,7 @@ func (t *txn) above(o api.Object) (out []api.Object) {
 	return out
 }
 
-// limit gives o its limits; nil: as they are.
+// limit replaces o's limits; nil leaves them unchanged.
 func limit(o *api.Object, limits api.Amounts) (changed bool) {
 	if limits == nil || maps.Equal(limits, o.Limits) {
 		return false

@@ -9,8 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// record takes a command that has to do with usage records; done says that it
-// was one.
+// record applies a command about usage records; done reports whether it was one.
 func (t *txn) record(c api.Command) (o api.Object, done bool, err error) {
 	switch c.Op {
 	case api.OpRecord:
@@ -31,7 +30,7 @@ func (t *txn) record(c api.Command) (o api.Object, done bool, err error) {
 	return api.Object{Kind: c.Kind, Meta: api.Meta{ID: c.ID, Organization: c.Organization, Project: c.Project}}, true, nil
 }
 
-// keep the records of a batch, and let go of those that it says.
+// keep stores the records of a batch, and removes those that it expires.
 func (m *Store) keep(t *txn) {
 	for _, r := range t.records {
 		if r.Spec.End.Before(m.horizon) {
@@ -57,10 +56,10 @@ func (m *Store) keep(t *txn) {
 	}
 }
 
-// expireMost records go at once.
+// expireMost limits the records that one command removes.
 const expireMost = 4096
 
-// Records is one page of usage records.
+// Records returns one page of usage records.
 func (m *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := cmp.Or(ctx.Err(), q.Check()); err != nil {
 		return page, err

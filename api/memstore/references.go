@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// references refuses the batch for what it takes away or begins to refer to.
+// references returns an error if the batch removes an object in use, or adds a
+// reference to a missing one.
 func (t *txn) references(strict bool) error {
 	refused, err := api.CheckReferences(t.referring(), strict, referral{t})
 	if refused != nil {
@@ -16,7 +17,7 @@ func (t *txn) references(strict bool) error {
 	return err
 }
 
-// referring are the objects that the batch has changed.
+// referring returns the objects that the batch has changed.
 func (t *txn) referring() (all []api.Change) {
 	for _, e := range t.events {
 		k := key{e.Object.Kind, e.Object.Meta.ID}
@@ -53,8 +54,7 @@ func (r referral) Named(kind api.Kind, name string) (bool, error) {
 	return false, nil
 }
 
-// Referrers implements api.Referral by looking at every object: slow, and hard to
-// get wrong.
+// Referrers implements api.Referral by checking every object, which is slow but simple.
 func (r referral) Referrers(target api.Target, f func(api.ObjectRef) bool) error {
 	var all []api.ObjectRef
 	for k, o := range r.base {

@@ -1,5 +1,5 @@
-// Package memstore is a store of objects in memory: the fake for tests of what stands
-// on a store. It does what api/storetest says, whose suite it passes.
+// Package memstore is a store of objects in memory: a fake for tests of what uses a
+// store. It behaves as api/storetest specifies, and passes its suite.
 package memstore
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Limits of the store.
 const (
-	historyLen  = 2048 // changes that a watch can resume over
+	historyLen  = 2048 // changes over which a watch can resume
 	rememberIDs = 1024 // batches
 	maxList     = 1000
 )
@@ -25,17 +25,17 @@ type key struct {
 	id   string
 }
 
-// Store is a store without a disk.
+// Store is a store in memory.
 type Store struct {
 	mu       sync.Mutex // guards everything below
 	objects  map[key]api.Object
 	ids      map[api.Kind][]string // of the objects, sorted
 	claims   map[string]key
-	use      []owned                      // in the order of organizations and use
+	use      []owned                      // ordered by organization and use
 	records  map[string][]api.UsageRecord // by organization, in their order
-	horizon  time.Time                    // records that ended before it were let go of
+	horizon  time.Time                    // records that ended before it were removed
 	revision int64
-	history  []api.Event // the newest, at least historyLen
+	history  []api.Event // the newest events, at least historyLen
 	audit    []api.AuditEvent
 	told     []api.WebhookEvent
 	batches  map[string][]api.Object
@@ -51,7 +51,7 @@ func New() *Store {
 	return &Store{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, chronicles: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
-// Apply does all of a batch, or none of it.
+// Apply applies all commands of a batch, or none.
 func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return m.batch(ctx, b, func(t *txn, results []api.Object) {
 		asked := ""
@@ -67,13 +67,13 @@ func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	})
 }
 
-// Try answers what Apply would, and does nothing.
+// Try returns what Apply would return, and changes nothing.
 func (m *Store) Try(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return m.batch(ctx, b, func(*txn, []api.Object) {})
 }
 
-// batch decides a batch; finish is called with what it has come to, if it was not
-// applied before.
+// batch decides a batch; finish is called with the result, unless the batch was applied
+// before.
 func (m *Store) batch(ctx context.Context, b api.Batch, finish func(*txn, []api.Object)) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (m *Store) batch(ctx context.Context, b api.Batch, finish func(*txn, []api.
 	return results, nil
 }
 
-// decide applies a batch over what there is, which stays as it is.
+// decide applies a batch on top of the store's content, which it does not modify.
 func (m *Store) decide(b api.Batch) (*txn, []api.Object, error) {
 	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
@@ -140,7 +140,7 @@ func (m *Store) commit(t *txn) {
 	}
 	m.revision = t.revision
 	m.history = append(m.history, t.events...)
-	if over := len(m.history) - historyLen; over > historyLen { // seldom, as it copies
+	if over := len(m.history) - historyLen; over > historyLen { // rarely, since it copies
 		m.history = slices.Clone(m.history[over:])
 	}
 	for w := range m.watchers {
@@ -159,7 +159,7 @@ func (m *Store) remember(id string, results []api.Object) {
 	}
 }
 
-// Get is one object, or CodeNotFound.
+// Get returns an object, or CodeNotFound.
 func (m *Store) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Object{}, err
@@ -173,7 +173,7 @@ func (m *Store) Get(ctx context.Context, kind api.Kind, id string) (api.Object, 
 	return o, nil
 }
 
-// List is one page of a kind's objects.
+// List returns one page of a kind's objects.
 func (m *Store) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	if err := ctx.Err(); err != nil {
 		return api.ListPage{}, err
@@ -189,7 +189,7 @@ func (m *Store) List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 		return page, err
 	}
 	ids := m.ids[q.Kind]
-	from, _ := slices.BinarySearch(ids, q.Continue+"\x00") // the next after it
+	from, _ := slices.BinarySearch(ids, q.Continue+"\x00") // the first ID after it
 	for _, id := range ids[from:] {
 		if !page.Take(q, m.objects[key{q.Kind, id}]) {
 			break
@@ -222,7 +222,7 @@ func (m *Store) byName(page *api.ListPage, q api.ListQuery) error {
 	return nil
 }
 
-// Revision of the last change.
+// Revision returns the revision of the last change.
 func (m *Store) Revision() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

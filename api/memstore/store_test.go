@@ -23,7 +23,8 @@ func put(t *testing.T, s storetest.Store, n int64) {
 	}
 }
 
-// A watcher behind by more than the store keeps is let go, and begins anew.
+// TestMemoryLetsSlowWatchersGo checks that the watch of a reader that is too far behind
+// is closed, and that a new one begins with a snapshot.
 func TestMemoryLetsSlowWatchersGo(t *testing.T) {
 	s := memstore.New()
 	put(t, s, 1)
@@ -39,19 +40,19 @@ func TestMemoryLetsSlowWatchersGo(t *testing.T) {
 	last := int64(1)
 	for e := range events {
 		if e.Revision != last+1 {
-			t.Fatalf("revision %d after %d", e.Revision, last)
+			t.Fatalf("revision %d follows %d, want the next", e.Revision, last)
 		}
 		last = e.Revision
 	}
 	if ctx.Err() != nil || last == s.Revision() {
-		t.Fatalf("not let go: got up to %d of %d", last, s.Revision())
+		t.Fatalf("watch delivered up to revision %d of %d and was not closed, want it closed before the end", last, s.Revision())
 	}
-	events, err = s.Watch(ctx, 1) // older than what is remembered
+	events, err = s.Watch(ctx, 1) // before the remembered changes
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, sync := <-events, <-events
 	if first.Revision != 0 || first.Type != api.EventPut || sync.Type != api.EventSync || sync.Revision != s.Revision() {
-		t.Fatalf("began with %+v, %+v", first, sync)
+		t.Fatalf("new watch began with %+v, %+v; want a snapshot and a sync at %d", first, sync, s.Revision())
 	}
 }

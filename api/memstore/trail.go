@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// trail is at most so many of what is kept in the order in which it happened.
+// trail returns a page of at most most items of all, which are in chronological order.
 func trail[T any](all []T, q api.EventQuery, most int, of func(T) (organization string, seq int64)) (items []T, more bool, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
 		return nil, false, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")

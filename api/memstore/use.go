@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// owned is an organization's use.
+// owned is an organization's usage.
 type owned struct {
 	organization string
 	api.Use
@@ -18,9 +18,9 @@ func (o owned) compare(p owned) int {
 	return cmp.Or(cmp.Compare(o.organization, p.organization), o.Compare(p.Use))
 }
 
-// rollUp adds a new usage record to the use of its hour.
+// rollUp adds a new usage record to the usage of its hour.
 func (m *Store) rollUp(r api.UsageRecord) {
-	u, _ := api.UseOf(r) // it has one
+	u, _ := api.UseOf(r) // valid records have usage
 	m.touches.Note(api.TouchNote{Organization: r.Meta.Organization, Kind: api.KindUsageRecord, Hour: u.Hour})
 	row := owned{r.Meta.Organization, u}
 	i, found := slices.BinarySearchFunc(m.use, row, owned.compare)
@@ -31,7 +31,7 @@ func (m *Store) rollUp(r api.UsageRecord) {
 	m.use = slices.Insert(m.use, i, row)
 }
 
-// Use is one page of an organization's use.
+// Use returns one page of an organization's usage.
 func (m *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
 	if err := cmp.Or(ctx.Err(), q.Check()); err != nil {
 		return page, err
@@ -50,7 +50,7 @@ func (m *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err 
 	return page, nil
 }
 
-// checkUse refuses commands for organizations that have used something since.
+// checkUse refuses commands for organizations with usage since the commands' marks.
 func (m *Store) checkUse(all []api.Command) error {
 	for _, c := range all {
 		if c.Used == nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxBacklog is how many changes a watcher may lie behind.
+// maxBacklog limits how many changes a watcher may be behind.
 const maxBacklog = 1024
 
-// watcher hands events from writers, which never wait, to one reader.
+// watcher passes events from writers, which never wait, to one reader.
 type watcher struct {
 	changes chan []api.Event // closed by the writer when full
 }
@@ -28,12 +28,12 @@ func (w *watcher) push(events []api.Event) bool {
 	}
 }
 
-// Watch streams changes; the package comment says which.
+// Watch streams changes as package storetest specifies.
 func (m *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
 	return m.WatchKinds(ctx, since)
 }
 
-// WatchKinds is Watch for objects of these kinds only; none named: of all.
+// WatchKinds is Watch for objects of these kinds only; none means all.
 func (m *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (m *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) 
 	return out, nil
 }
 
-// backlog is what a watch from since starts with.
+// backlog returns the events that a watch from since starts with.
 func (m *Store) backlog(since int64) []api.Event {
 	oldest := m.revision - int64(len(m.history)) // resuming after this one is possible
 	if since > 0 && since >= oldest && since <= m.revision {

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// What a caller hears. Client's errors are one of them, as errors.Is says, around
-// the exact one, which is for the log; Outward leaves nothing else.
+// The errors of a client. Each error matches one of them with errors.Is and wraps the
+// exact one, which is only for the log; Outward removes it.
 var (
 	ErrRefused = errors.New("the address is not allowed")
 	ErrFailed  = errors.New("the address cannot be fetched")
 )
 
-// Outward is what may be told of an error to whoever chose the address.
+// Outward returns what may be shown of an error to whoever chose the address.
 func Outward(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return ErrRefused
@@ -30,24 +30,24 @@ func Outward(err error) error {
 	return ErrFailed
 }
 
-// Options of a client. Times that are 0 are the constants below.
+// Options of a client. For times of 0, the constants below apply.
 type Options struct {
 	Policy Policy
-	// Redirects that are followed; 0: none, and the answer that redirects is the
-	// answer.
+	// Redirects is how many redirects are followed; 0: none, and the redirect itself is
+	// the response.
 	Redirects int
-	// MaxBody is how many bytes of a body are read before it fails; 0: no limit.
+	// MaxBody limits how many bytes of a body are read before it fails; 0: no limit.
 	MaxBody int64
-	Connect time.Duration // name, connection and TLS handshake, each
-	Header  time.Duration // from the request to the answer's headers
-	Silence time.Duration // in a body, without a byte
-	// Slowest is how many bytes of a body come in each Silence of waiting for them;
-	// fewer fail; 0: any.
+	Connect time.Duration // limit of each of name resolution, connection and TLS handshake
+	Header  time.Duration // from the request to the response's headers
+	Silence time.Duration // without a byte of the body
+	// Slowest is the least number of bytes of a body per Silence of waiting; fewer are
+	// an error; 0: any.
 	Slowest int64
-	Total   time.Duration // of a request with its body; each redirect is one; 0: a day
-	// Keep connections for the next request.
+	Total   time.Duration // of a request with its body, separately for each redirect; 0: a day
+	// Keep keeps connections open for later requests.
 	Keep bool
-	// Log of the exact errors; nil: nowhere.
+	// Log receives the exact errors; nil: they are discarded.
 	Log *slog.Logger
 }
 
@@ -57,11 +57,11 @@ const (
 	silenceTime = 60 * time.Second
 	totalTime   = 24 * time.Hour
 	maxHeaders  = 64 << 10
-	// maxTries is how many of a name's addresses are tried.
+	// maxTries limits the addresses of a name that are tried.
 	maxTries = 4
 )
 
-// NewClient that reaches only what the policy allows.
+// NewClient returns a client that reaches only addresses allowed by the policy.
 func NewClient(o Options) *http.Client {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +85,8 @@ func NewClient(o Options) *http.Client {
 	}}
 }
 
-// said logs an error of a request to an address, without what may be a secret in
-// that.
+// said logs an error of a request to an address, without the parts of the address that
+// may be secret.
 func (o Options) said(to *url.URL, err error) error {
 	if err != nil {
 		o.Log.Warn("fetch of an address set by a tenant or provider failed", "scheme", to.Scheme, "host", to.Host, "error", err)
@@ -101,7 +101,7 @@ func checkScheme(u *url.URL) error {
 	return nil
 }
 
-// dialer resolves a name once, and dials what it has judged.
+// dialer resolves a name once, and connects only to the addresses that it has checked.
 type dialer struct {
 	policy Policy
 	limit  time.Duration
@@ -133,7 +133,7 @@ func (d dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return nil, refused
 }
 
-// resolve a name, or an address as it is written.
+// resolve resolves a name, or parses an address.
 func (d dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip}, nil
@@ -142,12 +142,12 @@ func (d dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	defer cancel()
 	found, err := d.lookup(ctx, "ip", host)
 	for i, ip := range found {
-		found[i] = ip.Unmap() // the resolver writes IPv4 addresses in both forms
+		found[i] = ip.Unmap() // the resolver returns IPv4 addresses in both forms
 	}
 	return found, err
 }
 
-// transport bounds what an answer's body does.
+// transport limits the time and size of a response's body.
 type transport struct {
 	http *http.Transport
 	o    Options
@@ -175,10 +175,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (t transport) CloseIdleConnections() { t.http.CloseIdleConnections() }
 
-// body ends when it is silent for too long, and when it is too long.
+// body fails when no data arrives for too long, and when it is too large.
 type body struct {
 	io.ReadCloser
 	o      Options
@@ -187,12 +187,12 @@ type body struct {
 	ctx    context.Context
 	cancel func(error)
 	timer  *time.Timer
-	// waited for came, since that was last looked at.
+	// waited is the time that passed while came bytes arrived, since the last check.
 	waited time.Duration
 	came   int64
 }
 
-// Read implements io.Reader. Its errors are io.EOF and ErrFailed's.
+// Read implements io.Reader. Its errors are io.EOF and those that match ErrFailed.
 func (b *body) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := b.ReadCloser.Read(p)

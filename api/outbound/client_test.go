@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// server on an address of this machine; of those that the test allows is 127.0.0.1.
+// serve starts a server on a loopback address; the tests allow only 127.0.0.1.
 func serve(t *testing.T, address string, h http.HandlerFunc) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address+":0")
@@ -34,7 +34,7 @@ func options() Options {
 	return Options{Policy: Policy{Allow: prefixes("127.0.0.1/32")}, Redirects: 5}
 }
 
-// get reads all of an answer.
+// get reads a whole response and returns its size.
 func get(c *http.Client, url string) (int64, error) {
 	resp, err := c.Get(url)
 	if err != nil {
@@ -44,7 +44,7 @@ func get(c *http.Client, url string) (int64, error) {
 	return io.Copy(io.Discard, resp.Body)
 }
 
-// endless writes until the reader goes.
+// endless writes until the reader closes the connection.
 func endless(w http.ResponseWriter, _ *http.Request) {
 	block := make([]byte, 64<<10)
 	for {
@@ -54,7 +54,8 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// A server that means harm gets nowhere, and its reader is free in time.
+// TestHostileServers checks that malicious servers achieve nothing, and that their
+// client is not blocked for long.
 func TestHostileServers(t *testing.T) {
 	var reached atomic.Int64
 	inside := serve(t, "127.0.0.2", func(http.ResponseWriter, *http.Request) { reached.Add(1) })
@@ -112,15 +113,16 @@ func TestHostileServers(t *testing.T) {
 		}
 		_, err := get(NewClient(o), serve(t, "127.0.0.1", c.serve))
 		if !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("a server that %s: %v, want %v", name, err, c.want)
+			t.Errorf("request to a server that %s: error %v, want %v", name, err, c.want)
 		}
 	}
 	if n := reached.Load(); n > 0 {
-		t.Errorf("a server that is not allowed was asked %d times", n)
+		t.Errorf("a server that is not allowed got %d requests, want none", n)
 	}
 }
 
-// A name is resolved once for a connection, and what was judged is dialed.
+// TestNoSecondAnswer checks that a name is resolved once per connection, and that only
+// checked addresses are used.
 func TestNoSecondAnswer(t *testing.T) {
 	var inside, asked atomic.Int64
 	url := serve(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) {})
@@ -146,21 +148,21 @@ func TestNoSecondAnswer(t *testing.T) {
 		conn, err := d.dial(t.Context(), "tcp", fmt.Sprintf("rebinds.example:%d", port))
 		if err == nil {
 			if at := conn.RemoteAddr().(*net.TCPAddr).IP.String(); at != "127.0.0.1" {
-				t.Errorf("answer %v: connected to %s", answers[i], at)
+				t.Errorf("answer %v: connected to %s, want 127.0.0.1", answers[i], at)
 			}
 			_ = conn.Close()
 		}
 		if !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("answer %v: %v, want %v", answers[i], err, want)
+			t.Errorf("answer %v: error %v, want %v", answers[i], err, want)
 		}
 	}
 	if asked.Load() != int64(len(answers)) || inside.Load() != 0 {
-		t.Errorf("%d questions for %d connections; %d requests to an address that is not allowed", asked.Load(), len(answers), inside.Load())
+		t.Errorf("%d DNS queries for %d connections, want as many; %d requests to an address that is not allowed, want none", asked.Load(), len(answers), inside.Load())
 	}
 }
 
-// What is written in an address that is not allowed makes no difference, and what
-// is open behind it cannot be told.
+// TestAddressesTellNothing checks that errors do not depend on the form of a disallowed
+// address, nor on whether its port is open.
 func TestAddressesTellNothing(t *testing.T) {
 	open := serve(t, "127.0.0.2", func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
 	port := open[strings.LastIndexByte(open, ':')+1:]

@@ -1,11 +1,11 @@
-// Package outbound makes requests to addresses that tenants choose: images,
-// webhooks, identity providers. It is the only way by which basaltd does that.
+// Package outbound makes requests to addresses that users choose: images, webhooks,
+// identity providers. basaltd makes such requests only through it.
 //
-// A name is resolved once, and what it resolved to is judged and dialed: there is
-// no second answer for the name to change to. Redirects go the same way, each by
-// its own. No proxy is asked, as nobody could judge where that goes. What the
-// caller hears of a failure is ErrRefused or ErrFailed and no more, so that nobody
-// maps the node's surroundings with it; the log has the whole error.
+// A name is resolved once, and the resulting addresses are checked and used: a later
+// DNS answer cannot change them. Each redirect is checked in the same way. Proxies are
+// not used, since their targets could not be checked. Callers get only ErrRefused or
+// ErrFailed, so that nobody can scan the node's network with them; the log has the
+// whole error.
 package outbound
 
 import (
@@ -16,16 +16,15 @@ import (
 	"time"
 )
 
-// Policy defines which addresses may be reached. The zero one: those of the public
-// internet that are not in a network of this machine.
+// Policy defines which addresses may be reached. The zero policy allows the addresses
+// of the public internet, except those in a network of this machine.
 type Policy struct {
-	// Allow are networks that are not public, and may be reached nonetheless.
+	// Allow are networks that may be reached although they are not public.
 	Allow []netip.Prefix
-	// Refuse are networks that may not be reached, also where Allow has them.
+	// Refuse are networks that may not be reached; it takes precedence over Allow.
 	Refuse []netip.Prefix
-	// Own are the addresses of the cluster's nodes, and what else guests must not
-	// reach; nil: nobody knows them. It is asked for each address, by several
-	// goroutines at once.
+	// Own returns the addresses of the cluster's nodes, and others that guests must not
+	// reach; nil: unknown. It is called for each address, concurrently.
 	Own func() []netip.Prefix
 }
 
@@ -45,12 +44,13 @@ var (
 	notPublic4 = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 		"224.0.0.0/4", "240.0.0.0/4")
-	// public6 is all that is allocated for global unicast (RFC 4291, section 2.4).
-	// Outside of it lie ::/96, loopback, mapped addresses, NAT64's 64:ff9b::/96 and
+	// public6 is everything that is allocated for global unicast (RFC 4291, section
+	// 2.4). It excludes ::/96, loopback, mapped addresses, NAT64's 64:ff9b::/96 and
 	// 64:ff9b:1::/48, fc00::/7, fe80::/10, fec0::/10 and multicast.
 	public6 = netip.MustParsePrefix("2000::/3")
-	// notPublic6 of those: protocol assignments with Teredo (2001::/32),
-	// benchmarking (2001:2::/48) and ORCHID, documentation, 6to4, documentation.
+	// notPublic6 are the exceptions within it: protocol assignments with Teredo
+	// (2001::/32), benchmarking (2001:2::/48) and ORCHID, documentation, 6to4,
+	// documentation.
 	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 
@@ -58,15 +58,15 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// isatap reports whether the interface identifier carries an IPv4 address (RFC 5214,
+// isatap reports whether the interface identifier contains an IPv4 address (RFC 5214,
 // section 6.1).
 func isatap(ip netip.Addr) bool {
 	b := ip.As16()
 	return b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// Public reports whether an address is one of the public internet's. An IPv4 address
-// in the form of an IPv6 one is not, and none with a zone.
+// Public reports whether an address belongs to the public internet. IPv4-mapped
+// addresses and addresses with a zone do not.
 func Public(ip netip.Addr) bool {
 	switch {
 	case !ip.IsValid() || ip.Zone() != "" || ip.Is4In6():
@@ -88,7 +88,7 @@ func (p Policy) Allows(ip netip.Addr) bool {
 	return Public(ip) && !within(machine.networks(), ip) && (p.Own == nil || !within(p.Own(), ip))
 }
 
-// interfaces are what the machine has addresses in, as read a moment ago.
+// interfaces caches the networks in which the machine has addresses.
 type interfaces struct {
 	mu   sync.Mutex // guards what is below
 	last []netip.Prefix
@@ -97,8 +97,8 @@ type interfaces struct {
 
 var machine interfaces
 
-// networks of this machine. An error leaves those of the last time: what is
-// private is refused all the same.
+// networks returns the networks of this machine. After an error it returns the last
+// known ones; private addresses are refused in any case.
 func (i *interfaces) networks() []netip.Prefix {
 	i.mu.Lock()
 	defer i.mu.Unlock()

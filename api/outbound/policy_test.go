@@ -27,11 +27,11 @@ func TestPublic(t *testing.T) {
 		"2002:7f00:1::": false, "2002:808:808::1": false, "2606:4700::5efe:7f00:1": false, "2606:4700::200:5efe:a00:1": false,
 	} {
 		if got := Public(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s is public: %v, want %v", address, got, want)
+			t.Errorf("Public(%s) = %v, want %v", address, got, want)
 		}
 	}
 	if Public(netip.Addr{}) {
-		t.Error("no address is public")
+		t.Error("Public of the zero address = true, want false")
 	}
 }
 
@@ -43,22 +43,23 @@ func TestPolicy(t *testing.T) {
 		"10.2.0.1": false, "10.1.9.1": false, "8.8.4.4": false, "8.8.8.8": false, "::ffff:10.1.2.3": false, "fd00:1::2%eth0": false, "fd00:2::1": false,
 	} {
 		if got := p.Allows(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s is allowed: %v, want %v", address, got, want)
+			t.Errorf("Allows(%s) = %v, want %v", address, got, want)
 		}
 	}
 	for _, n := range machine.networks() {
 		if (Policy{}).Allows(n.Addr().Next()) {
-			t.Errorf("an address of this machine's network %s is allowed", n)
+			t.Errorf("Allows an address in this machine's network %s, want it refused", n)
 		}
 	}
 }
 
-// No form of an address that is not public is taken for one that is.
+// FuzzPublic checks that no form of a non-public address counts as public.
 func FuzzPublic(f *testing.F) {
 	for _, s := range []string{"127.0.0.1", "8.8.8.8", "::1", "64:ff9b::7f00:1", "2002:7f00:1::", "2606:4700::1111", "fec0::1"} {
 		f.Add(netip.MustParseAddr(s).AsSlice())
 	}
-	// carriers are the places in which an IPv6 address has one of IPv4, by byte.
+	// carriers are the prefixes of IPv6 addresses that contain an IPv4 address, with
+	// the offset of its first byte.
 	carriers := map[string]int{"::": 12, "::ffff:0:0": 12, "::ffff:0:0:0": 12, "64:ff9b::": 12, "64:ff9b:1::": 12, "2001::": 12, "2001:0::": 4, "2002::": 2}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ip, ok := netip.AddrFromSlice(b)
@@ -66,10 +67,10 @@ func FuzzPublic(f *testing.F) {
 			return
 		}
 		if Public(ip) && (!ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || ip.Is4In6()) {
-			t.Errorf("%s is public", ip)
+			t.Errorf("Public(%s) = true, want false", ip)
 		}
 		if Public(ip) && (Policy{Refuse: []netip.Prefix{netip.PrefixFrom(ip, ip.BitLen())}}).Allows(ip) {
-			t.Errorf("%s is refused by the operator, and allowed", ip)
+			t.Errorf("Allows(%s) = true although it is in Refuse, want false", ip)
 		}
 		if !ip.Is4() {
 			return
@@ -78,7 +79,7 @@ func FuzzPublic(f *testing.F) {
 			in := netip.MustParseAddr(carrier).As16()
 			copy(in[at:], slices.Clone(b))
 			if x := netip.AddrFrom16(in); Public(x) {
-				t.Errorf("%s, which carries %s, is public", x, ip)
+				t.Errorf("Public(%s) = true, want false: it contains %s", x, ip)
 			}
 		}
 	})

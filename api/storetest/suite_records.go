@@ -272,7 +272,7 @@ func testRecordsExpire(t *tester) {
 	t.must(13, api.ExpireRecords("org-9", old.Add(2*day)))
 	want("of nobody", "use-4 use-3")
 	if r := t.s.Revision(); r != 0 {
-		t.Errorf("revision %d", r)
+		t.Errorf("revision after records and expiries = %d, want 0", r)
 	}
 }
 

@@ -20,18 +20,18 @@ import (
 //
 // Passwords can be guessed, and checking one costs a key derivation:
 //
-//   - An account has ten tries; each wrong one after them doubles the wait
-//     before the next, from a second to a minute. A login forgives.
-//   - Where the account has logged in lately from, its tries are counted apart:
-//     strangers who guess do not keep its owner waiting there.
-//   - An address has 20 wrong tries, and one more each ten seconds; a login that
-//     succeeds gives its try back. Beyond them it is not refused, but waits
-//     behind everybody else (password.Behind): one derivation at a time for all
-//     such addresses. An account that has logged in lately from there does not.
+//   - An account has ten attempts; each wrong one after them doubles the wait
+//     before the next, from a second to a minute. A successful login resets this.
+//   - Addresses from which the account has signed in recently have a count of
+//     their own: guesses from elsewhere do not delay the account's owner there.
+//   - An address has 20 wrong attempts, and one more every ten seconds; a successful
+//     login returns its attempt. Further ones are not refused, but have a lower
+//     priority (password.Behind): one derivation at a time for all such addresses.
+//     This does not affect accounts that have signed in from there recently.
 //
-// Accounts that there are not are treated alike. Counts are each node's own; an
-// account's is noted in the store now and then (UserStatus.failures), so that a
-// node that starts anew does not begin at nothing.
+// Accounts that do not exist are treated alike. Each node has its own counts; an
+// account's count is stored now and then (UserStatus.failures), so that a restarted
+// node does not begin at zero.
 const (
 	freeTries     = 10
 	longestWait   = time.Minute
