@@ -1,6 +1,6 @@
-// Package billing turns use and a price book into an invoice, and an invoice
-// into double entries. All of it is pure: the same use gives the same invoice to
-// the micro, in whatever order and however often its records came.
+// Package billing computes an invoice from usage and a price book, and double entries
+// from an invoice. All of it is pure: the same usage gives the same invoice to the
+// micro, in whatever order and however often its records arrived.
 //
 //	meter ─► UsageRecord ─► Use by the hour ─► tariff ─► invoice ─► ledger ─► dunning
 //	                        (the store's sums)

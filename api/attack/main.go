@@ -30,8 +30,8 @@ import (
 // options are the command-line options.
 type options struct {
 	server, keyFile, caFile string
-	// own is an address of this machine that basaltd may fetch from: a public one,
-	// or one of its --url-network. Empty: what needs a hostile server is left out.
+	// own is an address of this machine that basaltd may fetch from: a public one, or
+	// one in its --url-network. Empty: tries that need a malicious server are left out.
 	own string
 	// tokens is how many wrong tokens are sent.
 	tokens int
@@ -63,7 +63,7 @@ func main() {
 	os.Exit(code)
 }
 
-// try is one thing that an attacker does.
+// try is one attack.
 type try struct {
 	name string
 	want string // the expected defense, in words

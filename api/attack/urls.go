@@ -244,8 +244,8 @@ func (w *world) watch(ctx context.Context, token, query string, f func(line []by
 	return errors.Join(lines.Err(), ctx.Err())
 }
 
-// silentServers has the attacker import from servers that say nothing, while the
-// victim imports from an honest one; then the attacker's are deleted.
+// silentServers imports images of the attacker from servers that never respond while
+// the victim imports one from an ordinary server; then the attacker's are deleted.
 func (w *world) silentServers(ctx context.Context) error {
 	var mute []object
 	for range 3 {

@@ -54,7 +54,7 @@ func newWire(o options) (*wire, error) {
 	return w, nil
 }
 
-// answer of the API.
+// answer is a response of the API.
 type answer struct {
 	status int
 	raw    []byte

@@ -1,6 +1,6 @@
-// Package webhooksig signs and checks requests as Standard Webhooks says
-// (https://www.standardwebhooks.com, version 1): HMAC-SHA256 over id, timestamp
-// and body. Receivers written in Go may use it as it is.
+// Package webhooksig signs and verifies requests according to Standard Webhooks
+// (https://www.standardwebhooks.com, version 1): HMAC-SHA256 over ID, timestamp and
+// body. Receivers written in Go may use it as it is.
 package webhooksig
 
 import (
@@ -27,18 +27,18 @@ const (
 const (
 	secretPrefix = "whsec_"
 	version      = "v1,"
-	// maxSignatures in one header; the rest is not looked at.
+	// maxSignatures limits the signatures in one header that are checked.
 	maxSignatures = 16
 )
 
-// NewSecret is 32 random bytes in their text form.
+// NewSecret returns 32 random bytes in their text form.
 func NewSecret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(b[:]) // never returns an error: it aborts the process instead
 	return secretPrefix + base64.StdEncoding.EncodeToString(b[:])
 }
 
-// key of a secret; at least 16 bytes, at most 128.
+// key returns the key in a secret; it has 16 to 128 bytes.
 func key(secret string) ([]byte, error) {
 	k, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(k) < 16 || len(k) > 128 {
@@ -47,7 +47,7 @@ func key(secret string) ([]byte, error) {
 	return k, nil
 }
 
-// Sign is the header's value: a signature by each secret.
+// Sign returns the header's value: a signature with each secret.
 func Sign(secrets []string, id string, at time.Time, body []byte) (string, error) {
 	var out []string
 	for _, s := range secrets {
@@ -70,9 +70,8 @@ func sum(key []byte, id, timestamp string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify checks a request's three headers and its body. A timestamp further
-// from now than the tolerance is refused, so that nobody sends it again later;
-// 0: whenever.
+// Verify checks a request's three headers and its body. A timestamp further from now
+// than the tolerance is refused, to prevent replays; a tolerance of 0 accepts any time.
 func Verify(secret, id, timestamp, signature string, body []byte, now time.Time, tolerance time.Duration) error {
 	k, err := key(secret)
 	if err != nil {

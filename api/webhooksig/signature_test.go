@@ -9,12 +9,12 @@ import (
 
 var at = time.Unix(1614265330, 0)
 
-// The example of the specification's reference libraries.
+// TestKnownSignature uses the example of the specification's reference libraries.
 func TestKnownSignature(t *testing.T) {
 	const secret, id, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`
 	got, err := Sign([]string{secret}, id, at, []byte(body))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; err != nil || got != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
+		t.Errorf("Sign = %s, %v, want %s", got, err, want)
 	}
 }
 
@@ -47,11 +47,11 @@ func TestVerify(t *testing.T) {
 		{"too many", secret, "evt-1", ts, strings.Repeat("v1,x ", maxSignatures) + sig, "body", at, false},
 	} {
 		if err := Verify(c.secret, c.id, c.ts, c.sig, []byte(c.body), c.now, 5*time.Minute); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: Verify = %v, want accepted: %v", c.name, err, c.ok)
 		}
 	}
 	if _, err := Sign(nil, "a", at, nil); err == nil {
-		t.Error("signed with nothing")
+		t.Error("Sign without a secret succeeded, want an error")
 	}
 }
 
@@ -60,7 +60,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add("evt-1", "1614265330", "v1,aGVsbG8=", []byte("{}"))
 	f.Fuzz(func(t *testing.T, id, ts, sig string, body []byte) {
 		if Verify(secret, id, ts, sig, body, at, 0) == nil {
-			t.Errorf("%q %q %q was taken", id, ts, sig)
+			t.Errorf("Verify accepts ID %q, timestamp %q and signature %q, want an error", id, ts, sig)
 		}
 	})
 }

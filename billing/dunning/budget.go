@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Spent is what a month's use costs before taxes and the minimum: of a project,
-// or of all with the commitments.
+// Spent returns what a month's usage costs before taxes and the minimum charge: in a
+// project, or in total with the commitments.
 func Spent(p api.InvoicePreview, project api.ProjectID) (micros int64) {
 	for _, l := range p.Lines {
 		if l.Kind == api.LineUsage && (project == "" || l.Project == project) || l.Kind == api.LineCommitment && project == "" {
@@ -18,9 +18,9 @@ func Spent(p api.InvoicePreview, project api.ProjectID) (micros int64) {
 	return micros
 }
 
-// Assess what was spent in a month: each alert is raised once in it, and the cap
-// holds from when the amount is seen to be reached until the amount is more, or
-// the month is over.
+// Assess evaluates the spending of a month: each alert is raised once per month, and
+// the cap applies from when the amount is first reached until the amount is raised or
+// the month ends.
 func Assess(b api.BudgetSpec, was api.BudgetStatus, month string, spent int64, now time.Time) api.BudgetStatus {
 	if was.Month != month {
 		was = api.BudgetStatus{}
@@ -41,7 +41,7 @@ func Assess(b api.BudgetSpec, was api.BudgetStatus, month string, spent int64, n
 	return next
 }
 
-// reached reports whether spent is so many per cent of the amount.
+// reached reports whether spent is at least the given percentage of the amount.
 func reached(spent, amount, percent int64) bool {
 	return !api.Product(max(0, spent), 100).Less(api.Product(amount, percent))
 }

@@ -1,3 +1,3 @@
-// Package dunning decides what follows of a balance that is not paid and of a
-// budget that is used. It is pure.
+// Package dunning decides the consequences of an unpaid balance and of an exhausted
+// budget. It is pure.
 package dunning

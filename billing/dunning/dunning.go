@@ -10,15 +10,15 @@ import (
 	"github.com/basalt-gpu/basalt/billing/ledger"
 )
 
-// Standing is what an organization has paid in advance or owes.
+// Standing is an organization's prepaid credit or debt.
 type Standing struct {
-	BalanceMicros  int64 // paid in advance; negative: owed
-	UnbilledMicros int64 // used since the last invoice
+	BalanceMicros  int64 // prepaid; negative: owed
+	UnbilledMicros int64 // usage since the last invoice
 	Open           []api.OpenInvoice
 }
 
-// StandingOf an organization by its documents. Credit notes count for their
-// invoices, payments for the oldest first.
+// StandingOf computes an organization's standing from its documents. Credit notes
+// reduce their invoice, payments the oldest invoices first.
 func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unbilled int64) (Standing, error) {
 	s := Standing{UnbilledMicros: unbilled}
 	journal, err := d.Journal()
@@ -44,7 +44,7 @@ func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unb
 	slices.SortFunc(s.Open, func(a, b api.OpenInvoice) int {
 		return cmp.Or(b.DueAt.Compare(a.DueAt), cmp.Compare(b.Number, a.Number))
 	})
-	// What is owed in all is owed for the youngest.
+	// The total debt belongs to the most recent invoices.
 	owed := max(0, -s.BalanceMicros)
 	for i := range s.Open {
 		s.Open[i].LeftMicros = min(s.Open[i].LeftMicros, owed)
@@ -55,13 +55,12 @@ func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unb
 	return s, nil
 }
 
-// Dun decides what follows of a standing. was is what was decided before: since
-// when what was paid in advance is used up has to be remembered, due dates need
-// not.
+// Dun decides the consequences of a standing. was is the previous decision: it records
+// since when prepaid credit is used up, which, unlike due dates, cannot be derived.
 func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
 	grace := now.Before(terms.GraceUntil)
 	if grace {
-		terms.DeleteAfterDays = 0 // nor is it announced
+		terms.DeleteAfterDays = 0 // it is not announced either
 	}
 	next := api.BillingStatus{State: api.BillingOK}
 	switch terms.Mode {
@@ -108,17 +107,17 @@ func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was a
 
 const day = 24 * time.Hour
 
-// DeleteNotice is how long before its deletion an organization is warned, at
-// the least: also when nobody looked for a while, or the terms have changed.
+// DeleteNotice is the least time between the warning of an organization's deletion and
+// the deletion, also when Dun was not called for a while or the terms have changed.
 const DeleteNotice = 7 * day
 
-// deadlines of what was not paid since a moment.
+// deadlines returns the deadlines for an amount that is unpaid since a time.
 func deadlines(since time.Time, stopDays int64, terms api.OrganizationBilling) (stop, suspend, remove time.Time) {
 	suspend = since.Add(time.Duration(max(stopDays, terms.DaysUntilSuspension())) * day)
 	return since.Add(time.Duration(stopDays) * day), suspend, suspend.Add(time.Duration(terms.DeleteAfterDays) * day)
 }
 
-// unpaid is what follows when something was not paid since then.
+// unpaid decides the consequences of an amount that is unpaid since a time.
 func unpaid(now, since time.Time, stopDays int64, terms api.OrganizationBilling, next, was api.BillingStatus) api.BillingStatus {
 	stop, suspend, remove := deadlines(since, stopDays, terms)
 	switch {
@@ -134,8 +133,8 @@ func unpaid(now, since time.Time, stopDays int64, terms api.OrganizationBilling,
 	return next
 }
 
-// doomed warns of the deletion, which is due at a time, but never sooner than
-// DeleteNotice after the warning.
+// doomed warns of the deletion, which is due at remove, but not before DeleteNotice
+// after the warning.
 func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatus {
 	warned := now.UTC()
 	if was.DeleteWarnedAt != nil && !was.DeleteWarnedAt.After(now) {
@@ -156,12 +155,12 @@ func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatu
 
 var badness = []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended, api.BillingDeleteDue}
 
-// worse reports whether a is worse than b.
+// worse reports whether a is more severe than b.
 func worse(a, b api.BillingState) bool { return slices.Index(badness, a) > slices.Index(badness, b) }
 
-// Restrict is the spec that an organization has in a state: restricted from
-// stop on, suspended from there. What somebody else has suspended stays his,
-// and what billing has suspended, and nothing else, it resumes.
+// Restrict returns the spec of an organization in a billing state: restricted from stop
+// on, suspended from suspended on. A suspension set by another role is left unchanged,
+// and only a suspension by billing is lifted.
 func Restrict(s api.OrganizationSpec, state api.BillingState, reason string) api.OrganizationSpec {
 	s.Restricted = nil
 	if !worse(api.BillingStop, state) {
@@ -179,7 +178,7 @@ func Restrict(s api.OrganizationSpec, state api.BillingState, reason string) api
 	return s
 }
 
-// Worst of two states, with its reason.
+// Worst returns the more severe of two states, with its reason.
 func Worst(a api.BillingState, why string, b api.BillingState, because string) (api.BillingState, string) {
 	if worse(b, a) {
 		return b, because
@@ -187,8 +186,8 @@ func Worst(a api.BillingState, why string, b api.BillingState, because string) (
 	return a, why
 }
 
-// NextDun is when Dun may say something else of the same standing than st, which
-// it says now; zero: never.
+// NextDun returns when the result of Dun for the same standing may differ from the
+// current one, st; zero: never.
 func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.BillingStatus) time.Time {
 	moments := []time.Time{terms.GraceUntil}
 	if st.DeleteAt != nil {
@@ -207,7 +206,7 @@ func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.Bi
 	return Soonest(now, moments...)
 }
 
-// Soonest of the moments after now; zero: none is.
+// Soonest returns the earliest of the times after now; zero if there is none.
 func Soonest(now time.Time, moments ...time.Time) (first time.Time) {
 	for _, m := range moments {
 		if m.After(now) && (first.IsZero() || m.Before(first)) {

@@ -28,7 +28,7 @@ func TestDun(t *testing.T) {
 	for name, c := range map[string]struct {
 		terms api.OrganizationBilling
 		s     Standing
-		was   *time.Time // since when it is used up
+		was   *time.Time // since when the credit is used up
 		want  api.BillingState
 	}{
 		"full":             {prepaid, Standing{BalanceMicros: 500}, nil, api.BillingOK},
@@ -47,19 +47,19 @@ func TestDun(t *testing.T) {
 		"due":              {invoiced, due(0), nil, api.BillingWarn},
 		"due for a week":   {invoiced, due(-7 * day), nil, api.BillingStop},
 		"due for two":      {invoiced, due(-14 * day), nil, api.BillingSuspended},
-		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is not switched on
+		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is disabled
 	} {
 		warned := now.Add(-DeleteNotice)
 		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was, DeleteWarnedAt: &warned})
 		if got.State != c.want || (got.State != api.BillingOK) != (got.Message != "") {
-			t.Errorf("%s: %+v, want %s", name, got, c.want)
+			t.Errorf("%s: Dun = %+v, want state %s with a message unless it is ok", name, got, c.want)
 		}
 	}
 }
 
-// Whatever has happened: a payment of all that is owed and used makes it well
-// again, and takes away what billing has put on it, and nothing that somebody
-// else has.
+// TestPaymentEndsIt checks, for random histories, that paying everything that is owed
+// and used restores the organization, lifts the restrictions set by billing, and no
+// others.
 func TestPaymentEndsIt(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {
@@ -90,12 +90,12 @@ func TestPaymentEndsIt(t *testing.T) {
 				open += o.LeftMicros
 			}
 			if open != max(0, -s.BalanceMicros) {
-				t.Fatalf("%d is open of %d", open, -s.BalanceMicros)
+				t.Fatalf("open invoices have %d unpaid in total, want %d", open, max(0, -s.BalanceMicros))
 			}
 			st = Dun(now, terms, s, st)
 			spec = Restrict(spec, st.State, st.Message)
 			if (spec.Restricted != nil) != worse(st.State, api.BillingWarn) || (spec.Suspended != nil) != (operators != nil || worse(st.State, api.BillingStop)) {
-				t.Fatalf("%s: %+v", st.State, spec)
+				t.Fatalf("state %s: spec %+v, want it restricted and suspended accordingly", st.State, spec)
 			}
 		}
 		s, err := StandingOf("org-1", docs, "EUR", unbilled)
@@ -106,7 +106,7 @@ func TestPaymentEndsIt(t *testing.T) {
 		st = Dun(december, terms, s, st)
 		spec = Restrict(spec, st.State, st.Message)
 		if st.State != api.BillingOK || spec.Restricted != nil || spec.Suspended != operators {
-			t.Fatalf("%+v, %+v", st, spec)
+			t.Fatalf("after the payment: status %+v, spec %+v; want state ok and only the operator's suspension", st, spec)
 		}
 	}
 }
@@ -123,13 +123,14 @@ func TestAssess(t *testing.T) {
 		{"2026-10", 700, 3, false}, {"2026-10", 1 << 62, 4, true}, {"2026-11", 0, 0, false}, {"2026-11", 500, 1, false}} {
 		st = Assess(b, st, c.month, c.spent, october.Add(time.Duration(i)*time.Hour))
 		if len(st.Alerts) != c.alerts || (st.CappedAt != nil) != c.capped {
-			t.Errorf("%d: %+v", i, st)
+			t.Errorf("step %d: status %+v, want %d alerts and capped %v", i, st, c.alerts, c.capped)
 		}
 	}
 }
 
-// What an organization runs is deleted only where somebody has said so, and
-// never within a week of the warning, whenever that comes.
+// TestDeletionIsAnnounced checks that an organization's resources are deleted only if
+// its terms say so, and never less than a week after the warning, whenever that was
+// sent.
 func TestDeletionIsAnnounced(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	deleted := 0
@@ -157,16 +158,17 @@ func TestDeletionIsAnnounced(t *testing.T) {
 			}
 			deleted++
 			if terms.DeleteAfterDays == 0 || warned.IsZero() || now.Sub(warned) < DeleteNotice || now.Before(november.Add(time.Duration(*terms.SuspendAfterDays+terms.DeleteAfterDays)*day)) {
-				t.Fatalf("%s: %+v by %+v, warned at %s", now, st, terms, warned)
+				t.Fatalf("deletion at %s: status %+v, terms %+v, warned at %s; want it enabled and announced in time", now, st, terms, warned)
 			}
 		}
 	}
 	if deleted == 0 {
-		t.Error("nothing is ever deleted")
+		t.Error("no case reached the deletion, want some")
 	}
 }
 
-// Until the moment that NextDun names Dun says the same.
+// TestNextDun checks that the result of Dun does not change before the time that
+// NextDun returns.
 func TestNextDun(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	changed := 0
@@ -196,7 +198,7 @@ func TestNextDun(t *testing.T) {
 				at = last
 			}
 			if got := Dun(at, terms, s, st); got.State != st.State || got.Message != st.Message || (got.DeleteAt == nil) != (st.DeleteAt == nil) {
-				t.Fatalf("%+v, %+v: %+v, but at %s %+v; the next look is at %s", terms, s, st, at, got, next)
+				t.Fatalf("terms %+v, standing %+v: status %+v became %+v at %s, want no change before %s", terms, s, st, got, at, next)
 			}
 			if at.Equal(last) {
 				break
@@ -207,20 +209,21 @@ func TestNextDun(t *testing.T) {
 		}
 	}
 	if changed < 1000 {
-		t.Errorf("it changes at %d moments", changed)
+		t.Errorf("the status changed at %d times, want at least 1000", changed)
 	}
 }
 
-// Zero is zero: at once, and no warning; what says nothing has its default.
+// TestZeroIsZero checks that zero means at once, or no warning, and that a missing
+// setting has its default.
 func TestZeroIsZero(t *testing.T) {
 	now := november
 	zero := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(0), WarnMicros: api.Setting(0), DueDays: api.Setting(0)}, now)
 	if *zero.SuspendAfterDays != 0 || *zero.WarnMicros != 0 || *zero.DueDays != 0 {
-		t.Errorf("0 was made %d, %d, %d", *zero.SuspendAfterDays, *zero.WarnMicros, *zero.DueDays)
+		t.Errorf("settings of 0 became %d, %d, %d; want 0", *zero.SuspendAfterDays, *zero.WarnMicros, *zero.DueDays)
 	}
 	silent := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)
 	if *silent.SuspendAfterDays != 1 || *silent.WarnMicros != api.DefaultWarnMicros || *silent.DueDays != api.DefaultDueDays {
-		t.Errorf("defaults %d, %d, %d", *silent.SuspendAfterDays, *silent.WarnMicros, *silent.DueDays)
+		t.Errorf("defaults = %d, %d, %d; want 1, %d, %d", *silent.SuspendAfterDays, *silent.WarnMicros, *silent.DueDays, api.DefaultWarnMicros, api.DefaultDueDays)
 	}
 	invoiced := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(0), SuspendAfterDays: api.Setting(0)}, now)
 	due := Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now, LeftMicros: 5}}}
@@ -237,7 +240,7 @@ func TestZeroIsZero(t *testing.T) {
 		"stored without a word": {&api.OrganizationBilling{Mode: api.BillingInvoice}, due, api.BillingWarn},
 	} {
 		if got := Dun(now, *c.terms, c.s, api.BillingStatus{}).State; got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+			t.Errorf("%s: state %s, want %s", name, got, c.want)
 		}
 	}
 }

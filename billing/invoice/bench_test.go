@@ -9,13 +9,13 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// BenchmarkRating is an organization's month of so many instances, each with
-// four meters: one operation is the whole invoice.
+// BenchmarkRating rates a month of an organization with the given number of instances
+// and four meters each: one operation is the whole invoice.
 func BenchmarkRating(b *testing.B) {
 	const instances = 100
 	from := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	to := from.AddDate(0, 1, 0)
-	meters := []api.Meter{api.MeterGPU, api.MeterMemory, api.MeterVCPU, api.MeterVRAM} // in their order
+	meters := []api.Meter{api.MeterGPU, api.MeterMemory, api.MeterVCPU, api.MeterVRAM} // in the order of meters
 	names := make([]string, instances)
 	for i := range names {
 		names[i] = fmt.Sprintf("ins-%012d", i)
@@ -38,7 +38,7 @@ func BenchmarkRating(b *testing.B) {
 		}
 		inv, err := r.Invoice()
 		if err != nil || len(inv.Lines) != instances*len(meters) {
-			b.Fatal(len(inv.Lines), err)
+			b.Fatalf("invoice has %d lines, error %v; want %d", len(inv.Lines), err, instances*len(meters))
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")

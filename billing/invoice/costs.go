@@ -12,22 +12,22 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Costing rates use as Rating does and divides what it comes to by day and by project,
-// resource or meter. A charge is divided in proportion to the quantities that it is of,
-// so that all parts together are what an invoice of the period says.
+// Costing rates usage as Rating does and divides the charges by day and by project,
+// resource or meter. A charge is divided in proportion to the quantities, so that the
+// parts add up to the invoice of the period.
 type Costing struct {
 	*Rating
 	query api.CostQuery
 	parts map[tariff.Key][]part
 }
 
-// part of a charge: what was used in a step of the period.
+// part is a part of a charge: the quantity used in a step of the period.
 type part struct {
 	from     time.Time
 	quantity api.Quantity
 }
 
-// NewCosting of a period. Errors are *api.Error.
+// NewCosting returns a costing of a period. Errors are *api.Error.
 func NewCosting(q api.CostQuery, prices pricebook.Schedule) (*Costing, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func NewCosting(q api.CostQuery, prices pricebook.Schedule) (*Costing, error) {
 	return c, nil
 }
 
-// step of the period that an hour is in.
+// step returns the step of the period that contains an hour.
 func (c *Costing) step(hour time.Time) (from, to time.Time) {
 	if c.query.Step == api.CostTotal {
 		return c.from, c.to
@@ -58,7 +58,7 @@ func (c *Costing) step(hour time.Time) (from, to time.Time) {
 	return from, to
 }
 
-// piece adds to the part of its charge that is counted: hours come in order.
+// piece adds to the current part of its charge; hours arrive in order.
 func (c *Costing) piece(p tariff.Piece) {
 	from, _ := c.step(p.Hour)
 	parts := c.parts[p.Key]
@@ -69,13 +69,14 @@ func (c *Costing) piece(p tariff.Piece) {
 	c.parts[p.Key] = append(parts, part{from, p.Quantity})
 }
 
-// costKey is what a sum is of.
+// costKey is the key of a sum.
 type costKey struct {
 	from time.Time
 	key  string
 }
 
-// Costs of all use that was added: one page, by step, and of each the largest first.
+// Costs returns the costs of all added usage: one page, ordered by step, and within a
+// step the largest first.
 func (c *Costing) Costs() (api.CostPage, error) {
 	page := api.CostPage{Items: []api.Cost{}}
 	if err := c.shares.flush(c.book, c.rater.Add); err != nil {
@@ -102,7 +103,7 @@ func (c *Costing) Costs() (api.CostPage, error) {
 	return page, err
 }
 
-// largest keeps the sums of the keys that cost most in the period, and adds up all others of
+// largest keeps the sums of the costliest keys of the period, and adds up all others in
 // each step.
 func (c *Costing) largest(sums map[costKey]*api.Cost) map[costKey]*api.Cost {
 	totals := map[string]int64{}
@@ -128,8 +129,9 @@ func (c *Costing) largest(sums map[costKey]*api.Cost) map[costKey]*api.Cost {
 	return out
 }
 
-// divide a charge among the steps in which it was used. Rounding the part up to each
-// step, and not each part, loses and adds nothing.
+// divide divides a charge among the steps in which it was used. It rounds the
+// cumulative amount at each step instead of each part, so that nothing is lost or
+// added.
 func (c *Costing) divide(charge tariff.Charge, sums map[costKey]*api.Cost) {
 	amount, all := big.NewInt(charge.AmountMicros-charge.OffMicros), charge.Quantity.Int()
 	soFar, given := api.Quantity{}, int64(0)
@@ -148,7 +150,8 @@ func (c *Costing) divide(charge tariff.Charge, sums map[costKey]*api.Cost) {
 	}
 }
 
-// keyOf returns what the query sums a charge by, and the name of that, where the use says it.
+// keyOf returns the key by which the query groups a charge, and its name if the usage
+// has one.
 func (c *Costing) keyOf(charge tariff.Charge) (key, name string) {
 	switch c.query.By {
 	case api.CostByProject:
@@ -162,7 +165,7 @@ func (c *Costing) keyOf(charge tariff.Charge) (key, name string) {
 	return charge.Resource, name
 }
 
-// page takes the sums that follow the page before.
+// page adds the sums that follow the previous page.
 func (c *Costing) page(page *api.CostPage, sums map[costKey]*api.Cost) error {
 	after, err := api.FromPageToken[api.Cost](c.query.Continue)
 	if err != nil {
@@ -185,7 +188,7 @@ func compareCosts(a, b api.Cost) int {
 	return cmp.Or(a.From.Compare(b.From), cmp.Compare(b.AmountMicros, a.AmountMicros), cmp.Compare(a.Key, b.Key))
 }
 
-// costToken makes the last of a page its continue.
+// costToken returns the page token for the last item of a page.
 func costToken(last api.Cost) string {
 	return api.PageToken(api.Cost{From: last.From, AmountMicros: last.AmountMicros, Key: last.Key})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// costs of a period: all pages of so many rows each.
+// costs returns the costs of a period, reading all pages of the query's limit.
 func costs(t *testing.T, q api.CostQuery, spec api.PriceBookSpec, all []api.Use) api.CostPage {
 	t.Helper()
 	var out api.CostPage
@@ -44,7 +44,8 @@ func costs(t *testing.T, q api.CostQuery, spec api.PriceBookSpec, all []api.Use)
 	}
 }
 
-// randomUse of a few projects, resources and meters in the first days of October.
+// randomUse returns usage of a few projects, resources and meters in the first days of
+// October.
 func randomUse(random *rand.Rand) (all []api.Use) {
 	for range 1 + random.IntN(80) {
 		project := random.IntN(3)
@@ -57,9 +58,9 @@ func randomUse(random *rand.Rand) (all []api.Use) {
 	return all
 }
 
-// What costs are divided into comes to what the invoice of the period says: of each
-// project, resource and meter to the micro, and by day without a rest, with tiers,
-// commitments, discounts, a minimum and taxes.
+// TestCostsAreTheInvoice checks that the divided costs add up to the invoice of the
+// period: for each project, resource and meter to the micro, and by day without a
+// remainder, with tiers, commitments, discounts, a minimum and taxes.
 func TestCostsAreTheInvoice(t *testing.T) {
 	random := rand.New(rand.NewPCG(22, 7))
 	spec := api.PriceBookSpec{Currency: "EUR", MinimumMicros: 1000,
@@ -91,7 +92,7 @@ func TestCostsAreTheInvoice(t *testing.T) {
 					got[row.Key] += row.AmountMicros
 				}
 				if d := cmp.Diff(want, got); d != "" {
-					t.Fatalf("by %s and %s, less the invoice's:\n%s", by, step, d)
+					t.Fatalf("costs by %s and %s differ from the invoice (-want +got):\n%s", by, step, d)
 				}
 				q.Top = 1 + random.IntN(3)
 				top := map[string]int64{}
@@ -117,8 +118,8 @@ func TestCostsAreTheInvoice(t *testing.T) {
 	}
 }
 
-// A day costs what was used on it, days begin and end within the period, and rows of a
-// day come from the largest.
+// TestCostsByDay checks that a day costs what was used on it, that days are limited to
+// the period, and that rows of a day are in descending order.
 func TestCostsByDay(t *testing.T) {
 	at := func(hours int, resource string, quantity int64) api.Use {
 		u := useAt(october.Add(time.Duration(hours)*time.Hour), resource, api.MeterVCPU, quantity)
@@ -131,11 +132,11 @@ func TestCostsByDay(t *testing.T) {
 	}
 	want := []api.Cost{day(12, 24, "ins-1", 3), day(24, 48, "ins-2", 5), day(24, 48, "ins-1", 1), day(48, 60, "ins-2", 1)}
 	if d := cmp.Diff(want, got.Items); d != "" {
-		t.Error(d)
+		t.Errorf("costs by day: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// Queries that cannot be answered name their field.
+// TestCostsRefuse checks that errors of invalid queries name the field.
 func TestCostsRefuse(t *testing.T) {
 	good := api.CostQuery{From: october, To: november, By: api.CostByMeter, Step: api.CostDay, Limit: 1}
 	for field, q := range map[string]func(*api.CostQuery){
@@ -157,11 +158,11 @@ func TestCostsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Costs(); fieldsOf(err)["continue"] == "" {
-		t.Errorf("a continue of nobody's: got %v, want an invalid continue", err)
+		t.Errorf("invalid page token: got %v, want an error at continue", err)
 	}
 }
 
-// fieldsOf an error, with what is wrong with each.
+// fieldsOf returns the fields of an error, with their messages.
 func fieldsOf(err error) map[string]string {
 	out := map[string]string{}
 	e := (*api.Error)(nil)
@@ -174,7 +175,7 @@ func fieldsOf(err error) map[string]string {
 	return out
 }
 
-// FuzzCostContinue: whatever a client says that it was given, a page comes, or an error.
+// FuzzCostContinue checks that any page token results in a page or an error.
 func FuzzCostContinue(f *testing.F) {
 	f.Add("")
 	f.Add(costToken(api.Cost{From: october, Key: "ins-1", AmountMicros: 3}))

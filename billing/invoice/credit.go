@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Credit is the credit note that was asked for, with the taxes that follow its
-// lines; earlier are those that the invoice has already. Errors are *api.Error.
+// Credit returns the requested credit note with the taxes on its lines; earlier are the
+// credit notes that the invoice already has. Errors are *api.Error.
 func Credit(asked api.CreditNoteSpec, inv api.Invoice, earlier []api.CreditNote) (api.CreditNoteSpec, error) {
 	left := map[string]int64{}
 	var order []api.InvoiceLine
@@ -50,13 +50,14 @@ func Credit(asked api.CreditNoteSpec, inv api.Invoice, earlier []api.CreditNote)
 	if len(out.Lines) == 0 {
 		return out, api.Errorf(api.CodeState, "invoice %s is already credited in full", inv.Spec.Number)
 	}
-	for _, l := range out.Lines { // each is of a line, and together no more than the invoice's positive ones
+	for _, l := range out.Lines { // each belongs to a line, and together they do not exceed the invoice's positive ones
 		out.TotalMicros += l.AmountMicros
 	}
 	return out, nil
 }
 
-// withTaxes refuses more than is left of a line, and adds the taxes' part.
+// withTaxes returns an error if more than the rest of a line is credited, and adds the
+// tax.
 func withTaxes(wanted, left map[string]int64, order []api.InvoiceLine) error {
 	net := int64(0)
 	for _, l := range order {
@@ -88,8 +89,9 @@ func withTaxes(wanted, left map[string]int64, order []api.InvoiceLine) error {
 	return nil
 }
 
-// Credited makes the commands of a credit note under its seller's next number,
-// in one batch with the series: two at once cannot both count what is left.
+// Credited returns the commands that issue a credit note under its seller's next
+// number, in one batch with the series: concurrent credit notes cannot both count the
+// same remaining amount.
 func Credited(note api.CreditNoteSpec, id string, org api.OrganizationID, series api.SeriesSpec, revision int64) []api.Command {
 	series.Seller = note.Seller
 	series.CreditNotes++

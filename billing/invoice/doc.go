@@ -1,4 +1,4 @@
-// Package invoice makes invoices of use and a price book: drafts, issued
-// invoices, what became known late, credit notes and the periods that they are
-// of. It is pure. Package tariff calculates; this one says what the lines are.
+// Package invoice makes invoices from usage and a price book: drafts, issued invoices,
+// late charges, credit notes and the periods that they cover. It is pure. Package
+// tariff calculates the amounts; this package defines the lines.
 package invoice

@@ -9,22 +9,22 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Explaining rates use as Rating does and keeps the hours of one line.
+// Explaining rates usage as Rating does and keeps the hours of one line.
 type Explaining struct {
 	*Rating
 	question api.InvoiceQuestion
 	hours    []api.InvoiceHour
 }
 
-// NewExplaining of a line, or of the lines that it is the sum of. Errors are
-// *api.Error.
+// NewExplaining returns an explanation of a line, or of the lines in of, whose sum it
+// is. Errors are *api.Error.
 func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*Explaining, error) {
 	r, err := NewRating(q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err
 	}
 	e := &Explaining{Rating: r, question: q}
-	known := map[tariff.Key]bool{} // whether the line is of it
+	known := map[tariff.Key]bool{} // whether the line consists of it
 	r.rater.Piece = func(p tariff.Piece) {
 		is, ok := known[p.Key]
 		if !ok {
@@ -39,7 +39,7 @@ func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...strin
 	return e, nil
 }
 
-// hour adds to the hour that is counted: they come in order.
+// hour adds to the current hour; hours arrive in order.
 func (e *Explaining) hour(at time.Time, q api.Quantity) {
 	if n := len(e.hours); n > 0 && e.hours[n-1].Hour.Equal(at) {
 		e.hours[n-1].Quantity = e.hours[n-1].Quantity.Plus(q)
@@ -48,14 +48,15 @@ func (e *Explaining) hour(at time.Time, q api.Quantity) {
 	e.hours = append(e.hours, api.InvoiceHour{Hour: at, Quantity: q})
 }
 
-// Hours of the line, after all use of the period was added. Errors are *api.Error.
+// Hours returns the hours of the line. All usage of the period must have been added.
+// Errors are *api.Error.
 func (e *Explaining) Hours() ([]api.InvoiceHour, error) {
 	err := e.shares.flush(e.book, e.rater.Add)
 	return e.hours, err
 }
 
-// Explanation of the line, after all use of the period was added; CodeNotFound
-// when the invoice has none of that id.
+// Explanation returns the explanation of the line; all usage of the period must have
+// been added. The error is CodeNotFound if the invoice has no line with that ID.
 func (e *Explaining) Explanation() (api.InvoiceExplanation, error) {
 	p, err := e.Invoice()
 	if err != nil {

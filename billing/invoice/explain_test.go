@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// The hours that lines say they are made of are all use, and of each line as
-// much as it has.
+// TestExplain checks that the hours of all lines add up to the usage, and those of a
+// line to its quantity.
 func TestExplain(t *testing.T) {
 	spec := pricebook.Default()
 	spec.Prices[0].Tiers = []api.PriceTier{{UpTo: 1}, {UpTo: 2, PriceMicros: 7}}
@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	}
 	p := invoice(t, spec, october, november, all)
 	if len(p.Lines) != 6 {
-		t.Fatalf("%+v", p.Lines)
+		t.Fatalf("invoice has %d lines, want 6: %+v", len(p.Lines), p.Lines)
 	}
 	for _, l := range p.Lines {
 		e, err := NewExplaining(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, pricebook.Always(spec))
@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 			sum = sum.Plus(h.Quantity)
 		}
 		if err != nil || got.Line != l || l.Kind == api.LineUsage && (sum != l.Quantity || !got.Hours[0].Hour.Equal(l.From)) || l.Kind != api.LineUsage && len(got.Hours) > 0 {
-			t.Errorf("%+v is explained by %+v, %v", l, got, err)
+			t.Errorf("explanation of line %+v = %+v, %v; want hours that add up to it", l, got, err)
 		}
 	}
 	e, err := NewExplaining(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, pricebook.Always(spec))

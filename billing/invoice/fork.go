@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Fork is a rating of the same period up to another moment, which goes on from what
-// was added to r; r stays as it is.
+// Fork returns a rating of the same period up to another time, which continues from the
+// usage added to r; r does not change.
 func (r *Rating) Fork(to time.Time) *Rating {
 	f := *r
 	f.shares = r.shares.fork()
@@ -17,5 +17,5 @@ func (r *Rating) Fork(to time.Time) *Rating {
 	return &f
 }
 
-// Size is how much the rating holds in memory, in charges.
+// Size returns the number of charges that the rating holds in memory.
 func (r *Rating) Size() int { return r.rater.Charges() }

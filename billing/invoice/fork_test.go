@@ -13,9 +13,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// A rating that is kept and gone on with comes to what one made anew does, with
-// tiers, commitments that end on the way, discounts and names; and the one that
-// is kept does not change.
+// TestForkIsAnew checks that a continued fork gives the same invoice as a new rating,
+// with tiers, commitments that end within the period, discounts and names; and that the
+// original does not change.
 func TestForkIsAnew(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	spec := api.PriceBookSpec{Currency: "EUR", MinimumMicros: 1000,
@@ -71,10 +71,10 @@ func TestForkIsAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Fatal(d)
+			t.Fatalf("invoice of the fork: mismatch (-want +got):\n%s", d)
 		}
 		if after, err := kept.Invoice(); err != nil || cmp.Diff(before, after) != "" {
-			t.Fatal(cmp.Diff(before, after), err)
+			t.Fatalf("invoice of the original after the fork: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(before, after))
 		}
 	}
 }

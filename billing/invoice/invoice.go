@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Rating makes an organization's invoice of its use.
+// Rating computes an organization's invoice from its usage.
 type Rating struct {
 	organization api.OrganizationID
 	book         tariff.Book
@@ -21,19 +21,20 @@ type Rating struct {
 	names        map[string]*named
 }
 
-// named is what a resource was called last.
+// named is the latest name of a resource.
 type named struct {
 	name string
 	at   time.Time
 }
 
-// NewRating of the hours that begin in a period. Errors are *api.Error.
+// NewRating returns a rating of the hours that begin in a period. Errors are
+// *api.Error.
 func NewRating(org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (*Rating, error) {
 	return NewRatingSoFar(org, prices, from, to, to)
 }
 
-// NewRatingSoFar is of the hours that begin before now, of a period that goes on
-// until to: commitments are those of the whole period.
+// NewRatingSoFar returns a rating of the hours that begin before now, in a period that
+// ends at to: commitments are those of the whole period.
 func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now, to time.Time) (*Rating, error) {
 	if !from.Before(now) || to.Before(now) {
 		return nil, api.Errorf(api.CodeInvalid, "the end of the period is before its start").At("to")
@@ -45,7 +46,7 @@ func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now
 	return ratingBy(org, book, from, now), nil
 }
 
-// tariffOf a period, which is valid.
+// tariffOf returns the validated tariff of a period.
 func tariffOf(prices pricebook.Schedule, from, to time.Time) (tariff.Book, error) {
 	book, err := prices.Tariff(from, to)
 	if err != nil {
@@ -58,9 +59,9 @@ func ratingBy(org api.OrganizationID, book tariff.Book, from, now time.Time) *Ra
 	return &Rating{organization: org, book: book, from: from.UTC(), to: now.UTC(), rater: tariff.NewRater(book), names: map[string]*named{}}
 }
 
-// Add use of the period, in the order of api.Use.Compare. Errors are *api.Error:
-// CodeState when a meter that was used has no price, CodeInvalid for use that
-// cannot be, is of another period or comes out of order.
+// Add adds usage in the period, in the order of api.Use.Compare. Errors are *api.Error:
+// CodeState if a used meter has no price, CodeInvalid for invalid usage and usage
+// outside the period or out of order.
 func (r *Rating) Add(u api.Use) error {
 	if u.Hour.Before(r.from) || !u.Hour.Before(r.to) {
 		return api.Errorf(api.CodeInvalid, "usage in hour %s is outside of the period", u.Hour)
@@ -69,7 +70,7 @@ func (r *Rating) Add(u api.Use) error {
 	return r.shares.add(u, r.book, r.rater.Add)
 }
 
-// name what the use is charged as.
+// name records the name of the resource that the usage is charged to.
 func (r *Rating) name(u api.Use) {
 	_, resource := u.Charged()
 	n := r.names[resource]
@@ -84,7 +85,7 @@ func (r *Rating) name(u api.Use) {
 	}
 }
 
-// Invoice of all that was added; its total is the sum of its lines.
+// Invoice returns the invoice of all added usage; its total is the sum of its lines.
 func (r *Rating) Invoice() (api.InvoicePreview, error) {
 	if err := r.shares.flush(r.book, r.rater.Add); err != nil {
 		return api.InvoicePreview{}, err
@@ -101,7 +102,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 	for i, f := range st.Fees {
 		l := api.InvoiceLine{ID: lineID(api.LineCommitment, i), Kind: api.LineCommitment, Meter: f.Meter,
 			Quantity: f.Quantity, Per: f.Per, PriceMicros: f.PriceMicros, Unit: r.unitOf(f.Meter, f.Per), AmountMicros: f.FeeMicros}
-		if f.From.After(r.from) || f.Until.Before(r.to) { // it is of a part of the period
+		if f.From.After(r.from) || f.Until.Before(r.to) { // it covers a part of the period
 			l.From, l.To = f.From.UTC(), f.Until.UTC()
 		}
 		p.Lines = append(p.Lines, l)
@@ -135,7 +136,7 @@ func (r *Rating) usage(c tariff.Charge) api.InvoiceLine {
 	return l
 }
 
-// unitOf is what per units of a meter are called, where a price says so.
+// unitOf returns the name of per units of a meter, if a price defines it.
 func (r *Rating) unitOf(m api.Meter, per int64) string {
 	for _, p := range r.book.Rates {
 		if p.Meter == m && p.Per == per {
@@ -145,7 +146,8 @@ func (r *Rating) unitOf(m api.Meter, per int64) string {
 	return ""
 }
 
-// lineID names what a line is of, by the same prices always alike.
+// lineID returns an ID derived from what a line is for; the same prices give the same
+// ID.
 func lineID(kind api.InvoiceLineKind, of any) string {
 	raw, err := json.Marshal([]any{kind, of})
 	if err != nil {

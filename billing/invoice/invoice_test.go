@@ -22,7 +22,7 @@ var (
 	december = october.AddDate(0, 2, 0)
 )
 
-// Units that the default prices are given per.
+// Units of the default prices.
 const (
 	hour    = 3600                 // seconds
 	gib     = 1 << 30              // bytes
@@ -31,7 +31,7 @@ const (
 	million = 1_000_000            // launches
 )
 
-// rollUp makes use of records, each once, as a store does.
+// rollUp sums records to usage, each once, as a store does.
 func rollUp(records []api.UsageRecord) (all []api.Use) {
 	seen := map[string]bool{}
 	for _, o := range records {
@@ -50,7 +50,7 @@ func rollUp(records []api.UsageRecord) (all []api.Use) {
 	return all
 }
 
-// invoice of what lies in the period.
+// invoice returns the invoice of the usage in the period.
 func invoice(t *testing.T, spec api.PriceBookSpec, from, to time.Time, all []api.Use) api.InvoicePreview {
 	t.Helper()
 	r, err := NewRating("org-1", pricebook.Always(spec), from, to)
@@ -73,7 +73,7 @@ func invoice(t *testing.T, spec api.PriceBookSpec, from, to time.Time, all []api
 	return p
 }
 
-// issued is an invoice of a preview.
+// issued returns an issued invoice with the content of a preview.
 func issued(p api.InvoicePreview) api.Invoice {
 	id := IDOf(p.Organization, p.From)
 	return api.Invoice{Meta: api.Meta{ID: string(id), Organization: string(p.Organization), CreatedAt: p.To},
@@ -102,7 +102,7 @@ func TestInvoiceOfTheDefaultPrices(t *testing.T) {
 		want[i].Kind, want[i].Project, want[i].ID = api.LineUsage, "prj-1", p.Lines[i].ID
 	}
 	if d := cmp.Diff(want, p.Lines); d != "" || p.TotalMicros != 925_000 || p.Currency != "EUR" {
-		t.Errorf("total %d, %s", p.TotalMicros, d)
+		t.Errorf("total = %d %s, want 925000 EUR; lines: mismatch (-want +got):\n%s", p.TotalMicros, p.Currency, d)
 	}
 }
 
@@ -142,12 +142,12 @@ func TestInvoiceOfABookWithEverything(t *testing.T) {
 		"tax VAT ×0 tier 0 false: 190 (-0)",
 	}
 	if d := cmp.Diff(want, got); d != "" || sum != p.TotalMicros || sum != 1190 || len(ids) != len(want) {
-		t.Errorf("total %d of lines that make %d, %d ids: %s", p.TotalMicros, sum, len(ids), d)
+		t.Errorf("total = %d, sum of the lines = %d, %d IDs; want 1190 and %d IDs; lines: mismatch (-want +got):\n%s", p.TotalMicros, sum, len(ids), len(want), d)
 	}
 	tx := ledger.OfInvoice(issued(p))
 	wantTx := []ledger.Entry{{Debit: "receivable/org-1", Credit: "revenue/gpu-nanoseconds", Micros: 51}, {Debit: "receivable/org-1", Credit: "revenue/minimum", Micros: 699}, {Debit: "receivable/org-1", Credit: "revenue/vcpu-seconds", Micros: 250}, {Debit: "receivable/org-1", Credit: "tax/VAT", Micros: 190}}
 	if d := cmp.Diff(wantTx, tx.Entries); d != "" {
-		t.Error(d)
+		t.Errorf("ledger entries: mismatch (-want +got):\n%s", d)
 	}
 }
 
@@ -158,13 +158,14 @@ func TestDefaultPriceBookPricesEverything(t *testing.T) {
 	}
 	for _, m := range api.Meters() {
 		if !slices.ContainsFunc(book.Prices, func(p api.Price) bool { return p.Meter == m }) {
-			t.Errorf("%s has no price", m)
+			t.Errorf("meter %s has no price in the default price book", m)
 		}
 	}
 }
 
-// A book from before the tiers charges them as the standard one, and goes on to
-// do so for what it has invoiced when the tiers get prices of their own.
+// TestTiersWithoutAPrice checks that a price book from before the GPU tiers charges
+// them like the standard one, and still does so for invoiced usage when the tiers get
+// prices of their own.
 func TestTiersWithoutAPrice(t *testing.T) {
 	old := pricebook.Default()
 	old.Prices = slices.DeleteFunc(slices.Clone(old.Prices), func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
@@ -186,12 +187,12 @@ func TestTiersWithoutAPrice(t *testing.T) {
 	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
 		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": pricebook.Always(old).Completed(pricebook.Default())[0].Prices} {
 			if got, want := total(spec, m), total(old, api.MeterGPU); got != want || want == 0 {
-				t.Errorf("%s by the %s book costs %d, want %d", m, name, got, want)
+				t.Errorf("usage of %s with the %s book costs %d, want %d", m, name, got, want)
 			}
 		}
 	}
 	if got := total(pricebook.Default(), api.MeterGPUPremium); got != 2_700_000 {
-		t.Errorf("a premium hour costs %d", got)
+		t.Errorf("an hour of the premium tier costs %d, want 2700000", got)
 	}
 }
 
@@ -219,7 +220,7 @@ func TestRefused(t *testing.T) {
 			_, err = r.Invoice()
 		}
 		if err == nil || api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v, want %s", name, err, c.code)
+			t.Errorf("%s: error %v, want %s", name, err, c.code)
 		}
 	}
 	for name, spec := range map[string]api.PriceBookSpec{"backwards": pricebook.Default(), "no price": {Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU}}}} {
@@ -228,12 +229,13 @@ func TestRefused(t *testing.T) {
 			from, to = to, from
 		}
 		if _, err := NewRating("org-1", pricebook.Always(spec), from, to); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("NewRating with %s: %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 }
 
-// A volume of some TiB uses more byte-seconds in a month than an int64 holds.
+// TestQuantityBeyondInt64 checks a volume of some TiB, whose byte-seconds in a month
+// exceed an int64.
 func TestQuantityBeyondInt64(t *testing.T) {
 	var all []api.Use
 	exact := new(big.Int)
@@ -243,14 +245,15 @@ func TestQuantityBeyondInt64(t *testing.T) {
 		exact.Add(exact, big.NewInt(q))
 	}
 	p := invoice(t, pricebook.Default(), october, november, all)
-	// 65536 GiB months at 5 cents, and 720 byte-seconds that are too little to show.
+	// The amount is that of 65536 GiB months at 5 cents; 720 byte-seconds more do not
+	// show.
 	if len(p.Lines) != 1 || p.Lines[0].Quantity.Int().Cmp(exact) != 0 || p.TotalMicros != 65536*5*cent {
-		t.Errorf("%+v, want %s", p, exact)
+		t.Errorf("invoice = %+v, want one line with quantity %s and a total of %d", p, exact, 65536*5*cent)
 	}
 }
 
-// metered is what a random tenant used in two months, by way of the meter,
-// with what it must come to.
+// metered returns random usage of an organization in two months, recorded with the
+// meter, and the expected sums.
 func metered(random *rand.Rand) (records []api.UsageRecord, used map[api.Meter]*big.Int) {
 	used = map[api.Meter]*big.Int{}
 	for i := range 4 {
@@ -285,9 +288,9 @@ func metered(random *rand.Rand) (records []api.UsageRecord, used map[api.Meter]*
 	return records, used
 }
 
-// The same records in any order, any number of times, make the same invoices;
-// what the tenant is charged for is what the meter recorded, each unit in one
-// of the two months; and the total is the sum of the lines.
+// TestInvoicesAreAFunctionOfTheRecords checks that the same records in any order, any
+// number of times, give the same invoices; that each recorded unit is charged in
+// exactly one of the two months; and that the total is the sum of the lines.
 func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 0))
 	book := pricebook.Default()
@@ -305,7 +308,7 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 			inv := invoice(t, book, month, month.AddDate(0, 1, 0), rollUp(records))
 			replay := invoice(t, book, month, month.AddDate(0, 1, 0), rollUp(shuffled))
 			if d := cmp.Diff(inv, replay); d != "" {
-				t.Fatal(d)
+				t.Fatalf("invoice of shuffled and repeated records: mismatch (-want +got):\n%s", d)
 			}
 			sum := int64(0)
 			for _, l := range inv.Lines {
@@ -318,7 +321,7 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 				}
 			}
 			if total += sum; sum != inv.TotalMicros {
-				t.Errorf("the lines make %d, the total is %d", sum, inv.TotalMicros)
+				t.Errorf("sum of the lines = %d, want the total %d", sum, inv.TotalMicros)
 			}
 			for _, tx := range []ledger.Transaction{ledger.OfInvoice(issued(inv)), ledger.OfInvoice(issued(replay))} {
 				if err := books.Post(tx); err != nil {
@@ -327,15 +330,16 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(used, charged, cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); d != "" {
-			t.Errorf("it is not charged for what it used: %s", d)
+			t.Errorf("charged quantities differ from the used ones (-want +got):\n%s", d)
 		}
 		if owed := books.Balance(ledger.Receivable("org-1")); owed != total || total == 0 {
-			t.Errorf("owed %d, invoiced %d", owed, total)
+			t.Errorf("balance owed = %d, want the invoiced %d", owed, total)
 		}
 	}
 }
 
-// What the API takes as a price book, package tariff takes too.
+// TestEveryValidSpecIsABook checks that package tariff accepts every price book that
+// the API accepts.
 func TestEveryValidSpecIsABook(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	valid := 0
@@ -369,11 +373,11 @@ func TestEveryValidSpecIsABook(t *testing.T) {
 			err = book.Validate()
 		}
 		if err != nil {
-			t.Fatalf("%+v: %v", s, err)
+			t.Fatalf("valid spec %+v: %v", s, err)
 		}
 	}
 	if valid < 100 {
-		t.Errorf("only %d specs were valid", valid)
+		t.Errorf("%d specs were valid, want at least 100", valid)
 	}
 }
 

@@ -11,32 +11,32 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// Draft is what an invoice is made of.
+// Draft is the content of an invoice to be issued.
 type Draft struct {
 	Organization api.Organization
-	Book         api.PriceBook      // by which it pays at the end of the period
-	Prices       pricebook.Schedule // by which the period was rated
+	Book         api.PriceBook      // the price book at the end of the period
+	Prices       pricebook.Schedule // the prices that the period was rated by
 	Preview      api.InvoicePreview // of the period
-	Late         []api.InvoiceLine  // of earlier ones
+	Late         []api.InvoiceLine  // of earlier periods
 	At           time.Time
 }
 
-// IDOf of a period: the same whoever issues it, however often.
+// IDOf returns the ID of a period's invoice, which is the same however often it is
+// issued.
 func IDOf(org api.OrganizationID, from time.Time) api.InvoiceID {
 	sum := sha256.Sum256([]byte(string(org) + "\x00" + from.UTC().Format(time.RFC3339)))
 	return api.InvoiceID(api.NewID(api.KindInvoice, sum[:]))
 }
 
-// SeriesID of a seller's numbers.
+// SeriesID returns the ID of a seller's series of numbers.
 func SeriesID(seller api.OrganizationID) string {
 	sum := sha256.Sum256([]byte("series\x00" + string(seller)))
 	return api.NewID(api.KindSeries, sum[:])
 }
 
-// Issue makes the commands that issue an invoice under the seller's next
-// number, in one batch: both happen or none does, and whoever was slower is
-// refused, as the series has changed and the period is claimed. revision is the
-// series', 0 when there is none yet.
+// Issue returns the commands that issue an invoice under the seller's next number, in
+// one batch. Concurrent attempts are refused, since the series has changed and the
+// period is claimed. revision is the series', 0 if it does not exist yet.
 func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.InvoiceSpec, error) {
 	org, terms := d.Organization, d.Organization.Spec.Billing
 	p := condense(d.Preview)
@@ -73,21 +73,22 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	}, spec, nil
 }
 
-// numbered is the command that moves a series on.
+// numbered returns the command that updates a series.
 func numbered(s api.SeriesSpec, revision int64) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindSeries, ID: SeriesID(s.Seller), Expect: revision, Data: api.Encode(s)}
 }
 
-// documentClaim makes a number one document's.
+// documentClaim returns the claim that makes a document's number unique.
 func documentClaim(seller api.OrganizationID, number string) string {
 	return "number/" + string(seller) + "/" + number
 }
 
-// maxLines of an invoice: an object of the store has to hold them. What is more
-// is summed by project and price, and no longer shown by resource.
+// maxLines limits the lines of an invoice, which must fit into an object of the store.
+// If there are more, lines are summed by project and price, and no longer shown by
+// resource.
 const maxLines = 5000
 
-// condense an invoice that is too long. Sums stay to the micro.
+// condense shortens an invoice that is too long. Sums stay the same to the micro.
 func condense(p api.InvoicePreview) api.InvoicePreview {
 	if len(p.Lines) > maxLines {
 		p.Lines = sums(p.Lines)
@@ -95,7 +96,7 @@ func condense(p api.InvoicePreview) api.InvoicePreview {
 	return p
 }
 
-// Members are the ids of the lines that a line is the sum of, or its own.
+// Members returns the IDs of the lines that a line is the sum of, or its own ID.
 func Members(line string, of []api.InvoiceLine) (ids []string) {
 	if !isSum(line) {
 		return []string{line}
@@ -116,7 +117,8 @@ func sumKey(l api.InvoiceLine) string {
 	return key
 }
 
-// sums of lines by project and price. Those of a reseller's customers are sums already.
+// sums returns sums of lines by project and price. Lines of a reseller's customers are
+// sums already.
 func sums(lines []api.InvoiceLine) (out []api.InvoiceLine) {
 	at := map[string]int{}
 	for _, l := range lines {
@@ -144,7 +146,7 @@ func sums(lines []api.InvoiceLine) (out []api.InvoiceLine) {
 	return out
 }
 
-// sumPrefix is of the ids of lines that are sums over resources.
+// sumPrefix is the prefix of the IDs of lines that are sums over resources.
 const sumPrefix = "sum-"
 
 func sumID(key string) string {
@@ -152,5 +154,5 @@ func sumID(key string) string {
 	return sumPrefix + hex.EncodeToString(sum[:6])
 }
 
-// isSum reports whether a line is one over resources.
+// isSum reports whether a line is a sum over resources.
 func isSum(line string) bool { return strings.HasPrefix(line, sumPrefix) }

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A long invoice has a line for each project and price; what is priced apart, and what
-// a reseller's customers used, stays apart.
+// TestSums checks that a long invoice has one line per project and price; different
+// prices, and different customers of a reseller, stay separate.
 func TestSums(t *testing.T) {
 	line := func(resource, project, model string, micros int64) api.InvoiceLine {
 		return api.InvoiceLine{ID: resource, Kind: api.LineUsage, Project: api.ProjectID(project), Resource: resource, Meter: api.MeterGPU,
@@ -26,6 +26,6 @@ func TestSums(t *testing.T) {
 	}
 	want := []sum{{"prj-1", "", "", 3}, {"prj-1", "", "NVIDIA L4", 68}, {"prj-2", "", "", 8}, {"", "org-a", "", 16}, {"", "org-b", "", 32}}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("sums: mismatch (-want +got):\n%s", d)
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Late is what an invoiced period costs by what is known now, less what was
-// charged for it: a line for each that differs. rated is the period, rated by
-// the prices that the invoice has; charged are the late lines of later invoices
-// that are of it. So all lines that were ever charged for a period are together
-// what it costs, to the micro. An amount may be negative, where more use has
-// moved other use to a cheaper tier.
+// Late returns lines for the difference between what an invoiced period costs according
+// to the current usage and what was charged for it. rated is the period, rated by the
+// prices of the invoice; charged are the late lines of later invoices that belong to
+// it. Thus all lines ever charged for a period add up to its costs, to the micro. An
+// amount may be negative, if more usage has moved other usage to a cheaper tier.
 func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) []api.InvoiceLine {
 	was := map[string]api.InvoiceLine{}
 	for _, l := range inv.Spec.Lines {
@@ -40,8 +39,8 @@ func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) 
 			out = append(out, lateLine(inv, l, w))
 		}
 	}
-	// What is not on it any more: minimum that was reached since, use that has
-	// moved to another tier.
+	// Lines that no longer exist: a minimum that was reached since, usage that moved to
+	// another tier.
 	for _, id := range gone(was, now) {
 		l := was[id]
 		l.ID = id
@@ -54,7 +53,7 @@ func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) 
 	return out
 }
 
-// lateLine is what a line is more than it was.
+// lateLine returns the difference between a line's current and former amount.
 func lateLine(inv api.Invoice, l, was api.InvoiceLine) api.InvoiceLine {
 	l.Invoice, l.Of, l.Kind = api.InvoiceID(inv.Meta.ID), l.ID, api.LineLate
 	l.AmountMicros, l.DiscountMicros = l.AmountMicros-was.AmountMicros, l.DiscountMicros-was.DiscountMicros

@@ -11,9 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// Use that becomes known in any order, over many invoices: what all lines that
-// are of a period charge together is what the period costs when everything is
-// known, to the micro; the ledger owes it; and it stays balanced.
+// TestLateLinesAddUp adds usage in random order over many invoices, and checks that all
+// lines for a period add up to its final costs, to the micro, that the ledger has the
+// same debt, and that it stays balanced.
 func TestLateLinesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
 	book := pricebook.Default()
@@ -38,7 +38,7 @@ func TestLateLinesAddUp(t *testing.T) {
 			}
 		}
 		for i := range 5 {
-			for j := range i + 1 { // also of months that were invoiced
+			for j := range i + 1 { // also in invoiced months
 				learn(october.AddDate(0, j, 0), random.IntN(6))
 			}
 			p := invoice(t, book, october.AddDate(0, i, 0), october.AddDate(0, i+1, 0), known)
@@ -57,11 +57,12 @@ func TestLateLinesAddUp(t *testing.T) {
 			org := api.Organization{Meta: api.Meta{ID: "org-1", Name: "acme"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingInvoice}}}
 			cmds, spec, err := Issue(Draft{Organization: org, Preview: p, Late: late, Prices: pricebook.Always(book), At: p.To}, api.SeriesSpec{Invoices: int64(i)}, 7)
 			if err != nil || len(cmds) != 2 || spec.Number != api.DocumentNumber("INV", int64(i+1)) {
-				t.Fatal(spec.Number, err)
+				t.Fatalf("Issue = %d commands, number %s, error %v; want 2 with %s", len(cmds), spec.Number, err, api.DocumentNumber("INV", int64(i+1)))
 			}
 			docs.Invoices = append(docs.Invoices, api.Invoice{Meta: api.Meta{ID: cmds[1].ID, Organization: "org-1", CreatedAt: p.To}, Spec: spec})
 		}
-		// Once more with all that is known: nothing is left to charge of the months before the last.
+		// With everything known, nothing remains to be charged for the months before
+		// the last.
 		var total int64
 		for k, inv := range docs.Invoices {
 			var want, got int64
@@ -76,7 +77,7 @@ func TestLateLinesAddUp(t *testing.T) {
 				}
 			}
 			if want != got {
-				t.Fatalf("month %d costs %d, and %d was charged", k, want, got)
+				t.Fatalf("month %d was charged %d, want %d", k, got, want)
 			}
 			total += inv.Spec.TotalMicros
 		}
@@ -84,8 +85,8 @@ func TestLateLinesAddUp(t *testing.T) {
 	}
 }
 
-// checkLedger replays the documents in random orders: the balances are always
-// the same, add up to nothing, and say what is owed.
+// checkLedger posts the documents in random order: the balances must be the same, have
+// a sum of zero, and contain the debt.
 func checkLedger(t *testing.T, docs ledger.Documents, random *rand.Rand, owed int64) {
 	t.Helper()
 	for range 3 {
@@ -94,7 +95,7 @@ func checkLedger(t *testing.T, docs ledger.Documents, random *rand.Rand, owed in
 		if err != nil {
 			t.Fatal(err)
 		}
-		ledgers, err := ledger.Ledgers(append(journal, journal...)) // twice is once
+		ledgers, err := ledger.Ledgers(append(journal, journal...)) // posting twice has no effect
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func checkLedger(t *testing.T, docs ledger.Documents, random *rand.Rand, owed in
 			sum += l.Balance(a)
 		}
 		if l.Balance(ledger.Receivable("org-1")) != owed || sum != 0 {
-			t.Fatalf("owed %d, want %d; all accounts make %d", l.Balance(ledger.Receivable("org-1")), owed, sum)
+			t.Fatalf("owed = %d, want %d; sum of all accounts = %d, want 0", l.Balance(ledger.Receivable("org-1")), owed, sum)
 		}
 	}
 }
@@ -122,7 +123,7 @@ func TestCredit(t *testing.T) {
 	}
 	n, err := credit(api.CreditLine{Line: "a", AmountMicros: 600})
 	if err != nil || n.TotalMicros != 714 || len(n.Lines) != 2 {
-		t.Fatalf("%+v, %v", n, err)
+		t.Fatalf("credit note = %+v, %v; want 714 with a line for taxes", n, err)
 	}
 	for name, c := range map[string]struct {
 		line api.CreditLine
@@ -134,14 +135,14 @@ func TestCredit(t *testing.T) {
 		"a negative line":   {api.CreditLine{Line: "c", AmountMicros: 1}, api.CodeState},
 	} {
 		if _, err := credit(c.line); api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %s", name, err, c.code)
 		}
 	}
 	if n, err = credit(); err != nil || n.TotalMicros != 1000+7+191-714 {
-		t.Fatalf("%+v, %v", n, err)
+		t.Fatalf("credit note for the rest = %+v, %v; want a total of %d", n, err, 1000+7+191-714)
 	}
 	if _, err = credit(); api.CodeOf(err) != api.CodeState {
-		t.Errorf("nothing is left: %v", err)
+		t.Errorf("credit note without a remaining amount: %v, want %s", err, api.CodeState)
 	}
 	journal, err := ledger.Documents{Invoices: []api.Invoice{inv}, CreditNotes: notes}.Journal()
 	if err != nil {
@@ -149,11 +150,12 @@ func TestCredit(t *testing.T) {
 	}
 	l, err := ledger.Ledgers(journal)
 	if err != nil || l["EUR"].Balance(ledger.Receivable("org-1")) != -5 || l["EUR"].Balance(ledger.Revenue(api.MeterGPU)) != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("balances after all credits = owed %d, revenue %d, error %v; want -5 and 0", l["EUR"].Balance(ledger.Receivable("org-1")), l["EUR"].Balance(ledger.Revenue(api.MeterGPU)), err)
 	}
 }
 
-// An invoice of more lines than an object holds says the same, summed.
+// TestCondensed checks that an invoice with too many lines is summed without a change
+// of the total.
 func TestCondensed(t *testing.T) {
 	var all []api.Use
 	for i := range maxLines + 10 {
@@ -166,9 +168,9 @@ func TestCondensed(t *testing.T) {
 		sum += l.AmountMicros
 	}
 	if len(c.Lines) != 1 || sum != p.TotalMicros || len(Members(c.Lines[0].ID, p.Lines)) != len(p.Lines) {
-		t.Errorf("%d lines of %d micros, want %d", len(c.Lines), sum, p.TotalMicros)
+		t.Errorf("condensed invoice has %d lines of %d micros, want 1 of %d with all members", len(c.Lines), sum, p.TotalMicros)
 	}
 	if late := Late(issued(c), nil, p); len(late) != 0 {
-		t.Errorf("%+v", late)
+		t.Errorf("late lines of the condensed invoice = %+v, want none", late)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Machine is what an instance takes all the time that it runs, as its node's agent
-// meters it. What is 0 is not metered.
+// Machine is what an instance uses all the time while it runs, as its node's agent
+// meters it. Fields of 0 are not metered.
 type Machine struct {
 	VCPUs, MemoryBytes int64
 	RootBytes          int64
@@ -23,12 +23,12 @@ type Machine struct {
 	Tier         api.GPUTier // empty: standard
 }
 
-// quoted names the resources of a quote. The instance and its volume are two.
+// quotedMachine and quotedVolume are the resources of a quote: the instance and its
+// volume.
 const quotedMachine, quotedVolume = "instance", "volume"
 
-// HourOf returns the use that a machine has in an hour in which it uses all its VRAM
-// and its GPU for a part of the time, in hundredths, in the order in which a Rating
-// takes it.
+// HourOf returns the usage of a machine in an hour in which it uses all its VRAM, and
+// its GPU for a percentage of the time, in the order that Rating needs.
 func (m Machine) HourOf(hour time.Time, gpuPercent int64) []api.Use {
 	const seconds = int64(time.Hour / time.Second)
 	var all []api.Use
@@ -51,36 +51,36 @@ func (m Machine) HourOf(hour time.Time, gpuPercent int64) []api.Use {
 	if m.VRAMBytes > 0 {
 		use(quotedMachine, api.MeterVRAM, m.VRAMBytes*seconds, of)
 		use(quotedMachine, api.TierMeter(tier), int64(time.Hour)/100*gpuPercent, of)
-		of.Tier = string(tier) // of the reserved share alone
+		of.Tier = string(tier) // of the reserved share only
 		use(quotedMachine, api.MeterGPUShare, m.SharePercent*seconds, of)
 	}
 	slices.SortFunc(all, api.Use.Compare)
 	return all
 }
 
-// Quoted is what an hour costs.
+// Quoted is the costs of an hour.
 type Quoted struct {
 	Currency    string
 	TotalMicros int64
 	Micros      map[api.Meter]int64
 }
 
-// Quoter describes what an hour of machines costs.
+// Quoter quotes the costs of machines in an hour.
 type Quoter struct {
 	book tariff.Book
 	hour time.Time
 }
 
-// NewQuoter of a full hour. Errors are *api.Error.
+// NewQuoter returns a quoter for a full hour. Errors are *api.Error.
 func NewQuoter(prices pricebook.Schedule, hour time.Time) (Quoter, error) {
 	book, err := tariffOf(listed(prices), hour, hour.Add(time.Hour))
 	return Quoter{book, hour}, err
 }
 
-// Quote returns what an hour of a machine costs that uses its GPU for a part of the
-// time, in hundredths: the lines that an invoice of this hour alone has for its use,
-// without commitments, minimum and taxes. Errors are *api.Error: CodeState when a meter
-// has no price.
+// Quote returns the costs of a machine in an hour in which it uses its GPU for a
+// percentage of the time: the lines for its usage that an invoice of only this hour
+// has, without commitments, minimum and taxes. Errors are *api.Error: CodeState if a
+// meter has no price.
 func (q Quoter) Quote(m Machine, gpuPercent int64) (Quoted, error) {
 	r := ratingBy("quote", q.book, q.hour, q.hour.Add(time.Hour))
 	for _, u := range m.HourOf(q.hour, gpuPercent) {
@@ -99,8 +99,8 @@ func (q Quoter) Quote(m Machine, gpuPercent int64) (Quoted, error) {
 	return out, nil
 }
 
-// listed are the prices of a schedule as a list shows them: what depends on all that
-// an organization uses in a period is left out.
+// listed returns the list prices of a schedule, without parts that depend on the total
+// usage of an organization in a period.
 func listed(prices pricebook.Schedule) pricebook.Schedule {
 	out := slices.Clone(prices)
 	for i := range out {

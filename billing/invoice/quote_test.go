@@ -29,8 +29,9 @@ func quote(prices pricebook.Schedule, hour time.Time, m Machine, percent int64) 
 	return q.Quote(m, percent)
 }
 
-// randomBook has a price for everything, further ones by random selectors, tiers,
-// later prices and discounts; and commitments, a minimum and taxes, which no quote has.
+// randomBook has a price for every meter, additional ones with random selectors, tiers,
+// later prices and discounts; and commitments, a minimum and taxes, which quotes do not
+// contain.
 func randomBook(r *rand.Rand, hour time.Time) api.PriceBookSpec {
 	b := pricebook.Default()
 	maybe := func(s string) string {
@@ -88,7 +89,8 @@ func randomMachine(r *rand.Rand) Machine {
 	return m
 }
 
-// meteredHour is what a node records of the machine in the hour, by the agent's own meter.
+// meteredHour returns the usage that a node records of the machine in the hour, with
+// the agent's own meter.
 func meteredHour(t *testing.T, m Machine, hour time.Time, gpuPercent int64) (all []api.Use) {
 	t.Helper()
 	end := hour.Add(time.Hour)
@@ -120,7 +122,7 @@ func meteredHour(t *testing.T, m Machine, hour time.Time, gpuPercent int64) (all
 			}
 			u, ok := api.UseOf(spec)
 			if !ok {
-				t.Fatalf("record %s is no use", c.Data)
+				t.Fatalf("record %s has no valid usage", c.Data)
 			}
 			all = append(all, u)
 		}
@@ -131,9 +133,10 @@ func meteredHour(t *testing.T, m Machine, hour time.Time, gpuPercent int64) (all
 	return all
 }
 
-// What an offer says an hour costs is what an invoice says of what the node meters in
-// it: with an idle GPU and with one that is used all the time, for random machines,
-// tiers and price books. The invoice also has commitments, a minimum and taxes.
+// TestQuoteIsTheInvoice checks that the quoted costs of an hour are those of an invoice
+// of what the node meters in it: with an idle and a fully used GPU, for random
+// machines, tiers and price books. The invoice also has commitments, a minimum and
+// taxes.
 func TestQuoteIsTheInvoice(t *testing.T) {
 	hour := time.Date(2026, 10, 14, 9, 0, 0, 0, time.UTC)
 	for seed := range uint64(1000) {
@@ -142,20 +145,20 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 		for _, percent := range []int64{0, 100, r.Int64N(101)} {
 			q, err := quote(prices, hour, m, percent)
 			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+				t.Fatalf("seed %d: quote: %v", seed, err)
 			}
 			rating, err := NewRating("org", prices, hour, hour.Add(time.Hour))
 			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+				t.Fatalf("seed %d: new rating: %v", seed, err)
 			}
 			for _, u := range meteredHour(t, m, hour, percent) {
 				if err := rating.Add(u); err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
+					t.Fatalf("seed %d: add use: %v", seed, err)
 				}
 			}
 			inv, err := rating.Invoice()
 			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+				t.Fatalf("seed %d: invoice: %v", seed, err)
 			}
 			sum, by := int64(0), map[api.Meter]int64{}
 			for _, l := range inv.Lines {
@@ -169,14 +172,15 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 			}
 			for meter, micros := range by {
 				if q.Micros[meter] != micros {
-					t.Fatalf("seed %d: %s is quoted at %d, the invoice says %d", seed, meter, q.Micros[meter], micros)
+					t.Fatalf("seed %d: quoted costs of %s = %d, want the invoice's %d", seed, meter, q.Micros[meter], micros)
 				}
 			}
 		}
 	}
 }
 
-// A commitment pays for use of a whole period: no price of an hour has it.
+// TestQuoteHasNoCommitment checks that quotes do not contain a commitment, which covers
+// usage of a whole period.
 func TestQuoteHasNoCommitment(t *testing.T) {
 	hour := time.Date(2026, 10, 14, 9, 0, 0, 0, time.UTC)
 	book := pricebook.Default()

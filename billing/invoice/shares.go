@@ -7,17 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// shares settles what of the GPU time of an hour was reserved. A reserved share of a
-// card has a price of its own, whether it is used or not; the time that it gives is
-// not paid for a second time, and time beyond it is. So the use of an hour is held
-// back until the next one begins. Without a price for the share, as in books of
-// before there was one, all GPU time is paid for and the share is not.
+// shares determines how much of the GPU time in an hour was reserved. A reserved share
+// of a GPU has its own price, whether it is used or not; the time that it includes is
+// not charged again, and time beyond it is. Therefore the usage of an hour is held back
+// until the next one begins. Without a price for the share, as in older price books,
+// all GPU time is charged and the share is not.
 type shares struct{ hour []api.Use }
 
-// nanosOfShare is the time on a card that a hundredth of it gives in a second.
+// nanosOfShare is the GPU time that a hundredth of a GPU includes per second.
 const nanosOfShare = 1_000_000_000 / 100
 
-// add use, and hand on that of the hour before.
+// add adds usage, and passes on that of the previous hour.
 func (s *shares) add(u api.Use, book tariff.Book, rate func(api.Use) error) error {
 	if !book.Meters(api.MeterGPUShare) {
 		if u.Meter == api.MeterGPUShare {
@@ -40,13 +40,13 @@ func (s *shares) add(u api.Use, book tariff.Book, rate func(api.Use) error) erro
 	return nil
 }
 
-// reservation is whose share it is, and of what.
+// reservation identifies a share by its owner and its attributes.
 type reservation struct {
 	project, resource string
-	of                api.PriceSelector // with the tier
+	of                api.PriceSelector // including the tier
 }
 
-// flush hands on what is held back.
+// flush passes on the usage that is held back.
 func (s *shares) flush(book tariff.Book, rate func(api.Use) error) error {
 	hour := s.hour
 	s.hour = nil
@@ -56,7 +56,7 @@ func (s *shares) flush(book tariff.Book, rate func(api.Use) error) error {
 			if left == nil {
 				left = map[reservation]int64{}
 			}
-			// The share of a card is at most all of it: an hour has room to spare.
+			// The share is at most one whole GPU, so an hour cannot overflow.
 			left[reservation{u.Project, u.Resource, u.Attributes}] += min(u.Quantity, maxShare) * nanosOfShare
 		}
 	}
@@ -78,7 +78,8 @@ func (s *shares) flush(book tariff.Book, rate func(api.Use) error) error {
 	return nil
 }
 
-// maxShare-seconds that count of an hour, far beyond what a node can reserve.
+// maxShare limits the share-seconds of an hour that count, far beyond what a node can
+// reserve.
 const maxShare = 1 << 39
 
 func (s shares) fork() shares { return shares{slices.Clone(s.hour)} }

@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// A price of a card model, of a pool, of a storage pool or of a flavor counts before
-// the general one; the one that names more before the one that names less.
+// TestTheMostSpecificPriceCounts checks that a price for a GPU model, pool, storage
+// pool or flavor takes precedence over the general one, and one with more attributes
+// over one with fewer.
 func TestTheMostSpecificPriceCounts(t *testing.T) {
 	price := func(micros int64, where api.PriceSelector) api.Price {
 		return api.Price{Meter: api.MeterGPU, PriceMicros: micros, Per: gpuHour, Where: where}
@@ -25,8 +26,8 @@ func TestTheMostSpecificPriceCounts(t *testing.T) {
 	}
 	for used, want := range map[api.PriceSelector]int64{
 		{}: 1, {Model: "H100"}: 1, {Model: "H100", Pool: "a"}: 10, {Model: "L4"}: 100, {Model: "L4", Pool: "b"}: 100,
-		{Model: "L4", Pool: "a"}: 1000, {Model: "L4", Pool: "a", Flavor: "flv-1"}: 1000, // of more
-		{Flavor: "flv-1"}: 10_000, {Pool: "a", Flavor: "flv-1"}: 10, {Model: "L4", Flavor: "flv-1"}: 100, // of as many: the first field
+		{Model: "L4", Pool: "a"}: 1000, {Model: "L4", Pool: "a", Flavor: "flv-1"}: 1000, // one with more attributes
+		{Flavor: "flv-1"}: 10_000, {Pool: "a", Flavor: "flv-1"}: 10, {Model: "L4", Flavor: "flv-1"}: 100, // of equally many, the first attribute
 	} {
 		for range 3 {
 			rand.Shuffle(len(book.Prices), func(i, j int) { book.Prices[i], book.Prices[j] = book.Prices[j], book.Prices[i] })
@@ -34,15 +35,15 @@ func TestTheMostSpecificPriceCounts(t *testing.T) {
 			u.Attributes = used
 			p := invoice(t, book, october, november, []api.Use{u})
 			if p.TotalMicros != want || len(p.Lines) != 1 || !p.Lines[0].Where.Matches(used) {
-				t.Errorf("an hour of %q costs %d by %+v, want %d", used, p.TotalMicros, p.Lines, want)
+				t.Errorf("an hour of %q costs %d with lines %+v, want %d", used, p.TotalMicros, p.Lines, want)
 			}
 		}
 	}
-	// Two prices of the same are refused; a meter that has a price of other cards only
-	// has none.
+	// Two prices with the same attributes are refused; a meter with prices only for
+	// other GPUs has none.
 	book.Prices = append(book.Prices, price(5, api.PriceSelector{Pool: "a"}))
 	if err := api.ValidatePriceBook(book); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("two prices of the same pool: %v, want invalid", err)
+		t.Errorf("two prices of the same pool: %v, want %s", err, api.CodeInvalid)
 	}
 	r, err := NewRating("org-1", pricebook.Always(api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{price(1, api.PriceSelector{Model: "L4"})}}), october, november)
 	if err != nil {
@@ -51,12 +52,13 @@ func TestTheMostSpecificPriceCounts(t *testing.T) {
 	u := useAt(october, "ins-1", api.MeterGPU, 1)
 	u.Attributes.Model = "H100"
 	if err := r.Add(u); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a card without a price: %v, want %s", err, api.CodeState)
+		t.Errorf("usage of a GPU without a price: %v, want %s", err, api.CodeState)
 	}
 }
 
-// What is reserved is paid by the share, used or not; GPU time within it is not paid
-// again, and time beyond it is. Without a price for the share all time is paid.
+// TestReservedShares checks that a reserved share is charged whether it is used or not,
+// that GPU time within it is not charged again, and that time beyond it is. Without a
+// price for the share, all time is charged.
 func TestReservedShares(t *testing.T) {
 	of := api.PriceSelector{Model: "L4", Pool: "default"}
 	hourOf := func(share, percent int64, tier api.GPUTier) []api.Use {
@@ -101,8 +103,7 @@ func TestReservedShares(t *testing.T) {
 			}
 		}
 	}
-	// A share is its owner's: another's time, another card's and another hour's are
-	// paid.
+	// A share covers only its owner's time, on its GPU and in its hour.
 	mine, other := hourOf(100, 0, api.TierStandard), hourOf(0, 100, api.TierStandard)
 	other[0].Resource = "ins-2"
 	for name, change := range map[string]func(*api.Use){

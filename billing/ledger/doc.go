@@ -1,3 +1,3 @@
-// Package ledger replays documents (invoices, credit notes, payments) as double
-// entries. It is pure.
+// Package ledger posts documents (invoices, credit notes, payments) as double entries.
+// It is pure.
 package ledger

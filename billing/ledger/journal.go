@@ -9,16 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Documents are what an organization was sent and has paid. They never change,
-// and the ledger is made of them: there is nothing beside them that could say
-// something else.
+// Documents are an organization's invoices, credit notes and payments. They never
+// change, and the ledger is derived from them alone, so it cannot contradict them.
 type Documents struct {
 	Invoices    []api.Invoice
 	CreditNotes []api.CreditNote
 	Payments    []api.Payment
 }
 
-// Journal is the documents as transactions, from the oldest.
+// Journal returns the documents as transactions, the oldest first.
 func (d Documents) Journal() ([]Transaction, error) {
 	var all []Transaction
 	invoices := map[api.InvoiceID]api.Invoice{}
@@ -40,7 +39,7 @@ func (d Documents) Journal() ([]Transaction, error) {
 	return all, nil
 }
 
-// Ledgers are the journal, posted: one for each currency.
+// Ledgers returns the posted journal: one ledger for each currency.
 func Ledgers(journal []Transaction) (map[string]*Ledger, error) {
 	out := map[string]*Ledger{}
 	for _, t := range journal {
@@ -54,8 +53,8 @@ func Ledgers(journal []Transaction) (map[string]*Ledger, error) {
 	return out, nil
 }
 
-// OfInvoice is an invoice as a transaction: the organization owes what each
-// meter earned, what was missing to the minimum, and taxes.
+// OfInvoice returns an invoice as a transaction: the organization owes the revenue of
+// each meter, the difference to the minimum charge, and taxes.
 func OfInvoice(inv api.Invoice) Transaction {
 	return transaction(inv.Meta, inv.Spec.Currency, "invoice "+inv.Spec.Number, func(add func(Account, int64)) {
 		for _, l := range inv.Spec.Lines {
@@ -64,7 +63,8 @@ func OfInvoice(inv api.Invoice) Transaction {
 	})
 }
 
-// OfCreditNote takes back what its invoice's lines have earned.
+// OfCreditNote returns a credit note as a transaction, which reverses revenue of its
+// invoice's lines.
 func OfCreditNote(n api.CreditNote, inv api.Invoice) Transaction {
 	of := map[string]Account{}
 	for _, l := range inv.Spec.Lines {
@@ -77,7 +77,8 @@ func OfCreditNote(n api.CreditNote, inv api.Invoice) Transaction {
 	})
 }
 
-// OfPayment moves what is owed into cash, or back. What a voucher gave is no cash.
+// OfPayment returns a payment as a transaction from the receivable to cash, or back.
+// Credit from a voucher is not cash.
 func OfPayment(p api.Payment) Transaction {
 	return transaction(p.Meta, p.Spec.Currency, fmt.Sprintf("%s %s", p.Spec.Type, p.Spec.Reference), func(add func(Account, int64)) {
 		switch p.Spec.Type {
@@ -91,11 +92,12 @@ func OfPayment(p api.Payment) Transaction {
 	})
 }
 
-// transaction of the organization with other accounts: what is added is owed.
+// transaction returns a transaction between the organization and other accounts:
+// positive amounts are owed.
 func transaction(m api.Meta, currency, memo string, amounts func(add func(Account, int64))) Transaction {
 	t := Transaction{ID: m.ID, At: m.CreatedAt, Currency: currency, Memo: memo}
 	sums := map[Account]int64{}
-	amounts(func(a Account, micros int64) { sums[a] += micros }) // no more than the total, which fits
+	amounts(func(a Account, micros int64) { sums[a] += micros }) // at most the total, which fits
 	owes := Receivable(api.OrganizationID(m.Organization))
 	for _, a := range slices.Sorted(maps.Keys(sums)) {
 		switch micros := sums[a]; {
@@ -108,7 +110,7 @@ func transaction(m api.Meta, currency, memo string, amounts func(add func(Accoun
 	return t
 }
 
-// creditOf is where a line's amount goes.
+// creditOf returns the account that a line's amount is credited to.
 func creditOf(l api.InvoiceLine) Account {
 	switch {
 	case l.Meter != "":

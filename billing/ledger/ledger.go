@@ -8,30 +8,31 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Account of the ledger: "receivable/org-1", "revenue/gpu-nanoseconds", "cash".
+// Account is an account of the ledger: "receivable/org-1", "revenue/gpu-nanoseconds",
+// "cash".
 type Account string
 
-// Cash is where payments come in.
+// Cash is the account of received payments.
 const Cash Account = "cash"
 
-// Vouchers is where the credit comes from that vouchers give.
+// Vouchers is the account that credit from vouchers comes from.
 const Vouchers Account = "vouchers"
 
-// Receivable is what an organization owes; less than nothing: it has paid in
-// advance.
+// Receivable returns the account of what an organization owes; a negative balance is
+// prepaid credit.
 func Receivable(org api.OrganizationID) Account { return Account("receivable/" + string(org)) }
 
-// Revenue is what was earned with a meter.
+// Revenue returns the account of a meter's revenue.
 func Revenue(m api.Meter) Account { return Account("revenue/" + string(m)) }
 
-// Entry moves micros: it debits one account and credits another by the same
-// amount, so that whatever is made of entries is balanced.
+// Entry debits one account and credits another with the same amount, so that any set of
+// entries is balanced.
 type Entry struct {
 	Debit, Credit Account
 	Micros        int64 // more than 0
 }
 
-// Transaction is entries that count together, once per ID.
+// Transaction is a set of entries that is posted as a whole, once per ID.
 type Transaction struct {
 	ID       string
 	At       time.Time
@@ -40,25 +41,24 @@ type Transaction struct {
 	Entries  []Entry // in the order of their accounts
 }
 
-// Ledger is the balances of one currency, made by replaying transactions.
+// Ledger is the balances of one currency, computed by posting transactions.
 type Ledger struct {
 	currency string
 	posted   map[string]Transaction
 	balances map[Account]int64 // debits minus credits
 }
 
-// NewLedger is an empty one.
+// NewLedger returns an empty ledger.
 func NewLedger(currency string) *Ledger {
 	return &Ledger{currency: currency, posted: map[string]Transaction{}, balances: map[Account]int64{}}
 }
 
-// errTooLarge: more micros than an int64 holds, some nine million millions of
-// the currency.
+// errTooLarge is the error for more micros than an int64 holds, some nine million
+// millions of the currency.
 var errTooLarge = errors.New("the amount is too large")
 
-// Post counts a transaction. The same one again changes nothing; another one
-// of the same ID is refused (CodeConflict), as is one that cannot be
-// (CodeInvalid), with nothing of it counted.
+// Post posts a transaction. Repeating it changes nothing; a different one with the same
+// ID is refused (CodeConflict), as is an invalid one (CodeInvalid), without any effect.
 func (l *Ledger) Post(t Transaction) error {
 	if was, ok := l.posted[t.ID]; ok {
 		if !was.equal(t) {
@@ -98,11 +98,11 @@ func (t Transaction) equal(u Transaction) bool {
 	return t.ID == u.ID && t.Currency == u.Currency && t.At.Equal(u.At) && t.Memo == u.Memo && slices.Equal(t.Entries, u.Entries)
 }
 
-// Balance of an account, in micros: debits minus credits, so that what is owed
-// is positive and what was earned negative.
+// Balance returns the balance of an account, in micros: debits minus credits, so that
+// debts are positive and revenue is negative.
 func (l *Ledger) Balance(a Account) int64 { return l.balances[a] }
 
-// Accounts that were ever used, sorted.
+// Accounts returns all accounts with postings, sorted.
 func (l *Ledger) Accounts() []Account {
 	var out []Account
 	for a := range l.balances {

@@ -28,15 +28,15 @@ func TestLedgerRefuses(t *testing.T) {
 		"overflow": {Transaction{ID: "txn-2", Currency: "EUR", Entries: []Entry{{"a", "b", math.MaxInt64}, {"a", "c", 1}}}, api.CodeTooLarge},
 	} {
 		if err := l.Post(c.tx); err == nil || api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Post = %v, want %s", name, err, c.code)
 		}
 	}
 	if got := l.Accounts(); !slices.Equal(got, []Account{"receivable/org-1", "revenue/gpu-nanoseconds"}) || l.Balance("receivable/org-1") != 5 {
-		t.Errorf("%v", got)
+		t.Errorf("accounts = %v, want receivable/org-1 and revenue/gpu-nanoseconds with unchanged balances", got)
 	}
 }
 
-// What a voucher gives is owed less, and is no cash.
+// TestVoucherIsNoCash checks that credit from a voucher reduces the debt without cash.
 func TestVoucherIsNoCash(t *testing.T) {
 	p := api.Payment{Meta: api.Meta{ID: "pay-1", Organization: "org-1"}, Spec: api.PaymentSpec{Type: api.PaymentVoucher, Currency: "EUR", AmountMicros: 5, Reference: "voucher vch-1"}}
 	l := NewLedger("EUR")
@@ -45,7 +45,7 @@ func TestVoucherIsNoCash(t *testing.T) {
 	}
 	for account, want := range map[Account]int64{Receivable("org-1"): -5, Vouchers: 5, Cash: 0} {
 		if got := l.Balance(account); got != want {
-			t.Errorf("balance of %s is %d, want %d", account, got, want)
+			t.Errorf("balance of %s = %d, want %d", account, got, want)
 		}
 	}
 }

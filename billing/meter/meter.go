@@ -1,14 +1,14 @@
-// Package meter turns what is seen of a resource into usage records: exactly
-// what was used, once. It is pure; the node's agent keeps a State per resource
-// on disk and commits the records.
+// Package meter converts observations of a resource to usage records: exactly what was
+// used, once. It is pure; the node's agent keeps a State per resource on disk and
+// commits the records.
 //
-// A State says up to when the resource's use has been recorded. Advance takes
-// the next observation and returns the records of the time between, and the
-// next State. The agent writes the next State together with the records to its
-// disk before it commits them, and commits them again after a crash: a
-// record's id is made from resource, meter, interval and the observation's
-// number, so that a second commit changes nothing. Nothing is lost or counted
-// twice whenever it is killed.
+// A State contains the time up to which the resource's usage has been recorded. Advance
+// takes the next observation and returns the records of the time in between, and the
+// next State. The agent writes the next State together with the records to its disk
+// before it commits them, and commits them again after a crash: a record's ID is
+// derived from resource, meter, interval and the observation's number, so that a second
+// commit changes nothing. Thus nothing is lost or counted twice, whenever the agent is
+// killed.
 package meter
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Resource that uses something.
+// Resource is a resource whose usage is metered.
 type Resource struct {
 	ID           string     `json:"id"`
 	Name         string     `json:"name"`
@@ -33,60 +33,58 @@ type Resource struct {
 	Node         api.NodeID `json:"node"`
 }
 
-// Totals of a vGPU since it was made. They only grow; smaller ones than before
-// mean that it was made anew and count from zero.
+// Totals are the totals of a vGPU since it was created. They only grow; smaller ones
+// than before mean that it was created again and counts from zero.
 type Totals struct {
 	GPUNanos        uint64 `json:"gpuNanos,omitempty"`
-	PremiumNanos    uint64 `json:"premiumNanos,omitempty"` // of GPUNanos, in this tier
-	BasicNanos      uint64 `json:"basicNanos,omitempty"`   // of GPUNanos, in this tier
+	PremiumNanos    uint64 `json:"premiumNanos,omitempty"` // part of GPUNanos in this tier
+	BasicNanos      uint64 `json:"basicNanos,omitempty"`   // part of GPUNanos in this tier
 	VRAMByteSeconds uint64 `json:"vramByteSeconds,omitempty"`
 	CopyBytes       uint64 `json:"copyBytes,omitempty"`
 	Launches        uint64 `json:"launches,omitempty"`
 }
 
-// Rates at which time costs: units of a meter per second.
+// Rates are units of a meter per second.
 type Rates map[api.Meter]uint64
 
-// State is up to when a resource's use has been recorded.
+// State is the time up to which a resource's usage has been recorded.
 type State struct {
 	At    time.Time `json:"at"`            // zero: never observed
 	Seq   uint64    `json:"seq"`           // of the last observation: 1, 2, …
-	Run   string    `json:"run,omitempty"` // names the run that was on at At; empty: none
+	Run   string    `json:"run,omitempty"` // the run that was active at At; empty: none
 	Rates Rates     `json:"rates,omitempty"`
-	// Attributes of that run, by which prices may differ.
+	// Attributes of that run that prices may depend on.
 	Attributes api.PriceSelector `json:"attributes,omitzero"`
 	Totals     Totals            `json:"totals"`
-	// Rest is what was used and is less than a whole unit: unit-nanoseconds
-	// below 10⁹, by meter.
+	// Rest is usage of less than a whole unit: unit-nanoseconds below 10⁹, by meter.
 	Rest map[api.Meter]uint64 `json:"rest,omitempty"`
 }
 
-// Observation of a resource.
+// Observation is an observation of a resource.
 type Observation struct {
 	At time.Time
-	// Run names what is on; empty: nothing. Two observations of the same run
-	// mean that it was on all the time between.
+	// Run identifies the active run; empty: none. Two observations of the same run mean
+	// that it was active all the time in between.
 	Run   string
 	Rates Rates
-	// Attributes of what is on, by which prices may differ; the tier is of the
-	// reserved share alone.
+	// Attributes of the run that prices may depend on; the tier applies only to the
+	// reserved share.
 	Attributes api.PriceSelector
-	// Since is when the run began, so that one first seen late is charged from
-	// its start; zero: from now.
+	// Since is when the run began, so that one observed late is charged from its start;
+	// zero: from now.
 	Since time.Time
-	// Totals of its vGPU; nil: not known now.
+	// Totals of its vGPU; nil: currently unknown.
 	Totals *Totals
-	// Watched: the observer was there since the last observation, so that a
-	// run that is over has only just ended. Otherwise nobody knows when it
-	// ended, and the time since the last observation is not charged.
+	// Watched means that the observer was running since the last observation, so that a
+	// run that is over has only just ended. Otherwise its end is unknown, and the time
+	// since the last observation is not charged.
 	Watched bool
 }
 
 const second = uint64(time.Second)
 
-// Advance records the use between the state and the observation. Time goes
-// only forward: an observation from before the state's changes nothing but the
-// totals.
+// Advance records the usage between the state and the observation. Time never goes
+// back: an observation from before the state changes only the totals.
 func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 	next := State{At: o.At.UTC(), Seq: s.Seq + 1, Run: o.Run, Rates: o.Rates, Attributes: o.Attributes, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
 	for m, rest := range s.Rest {
@@ -97,7 +95,7 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 	}
 	var cmds []api.Command
 	charge := func(from time.Time, rates Rates, of api.PriceSelector) {
-		for start := from; start.Before(next.At); { // cut at the hours: no record lies in two months
+		for start := from; start.Before(next.At); { // split at full hours, so that no record spans two months
 			stop := start.Truncate(time.Hour).Add(time.Hour)
 			if stop.After(next.At) {
 				stop = next.At
@@ -126,7 +124,8 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 			of = o.Attributes
 		}
 		for _, d := range delta(s.Totals, *o.Totals) {
-			// Work is recorded when it has been counted, at the end of the interval.
+			// Other usage is recorded when it has been counted, at the end of the
+			// interval.
 			cmds = record(cmds, r, of, next.Seq, d.meter, s.At, next.At, d.amount)
 		}
 		next.Totals = *o.Totals
@@ -134,15 +133,15 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 	return next, cmds
 }
 
-// Lifetime records what a resource that costs the same all its life used in a
-// part of it. Of parts that follow each other every unit is in one.
+// Lifetime records what a resource with constant costs used in a part of its life. In
+// consecutive parts, every unit is in exactly one.
 func Lifetime(r Resource, of api.PriceSelector, m api.Meter, rate uint64, from, to time.Time) (cmds []api.Command) {
 	for start := from.UTC(); start.Before(to); {
 		stop := start.Truncate(time.Hour).Add(time.Hour)
 		if stop.After(to) {
 			stop = to.UTC()
 		}
-		// What has accrued since the hour began, less what was recorded of it.
+		// The usage since the hour began, less what was already recorded of it.
 		hour := start.Truncate(time.Hour)
 		until, _ := accrue(rate, stop.Sub(hour), 0)
 		before, _ := accrue(rate, start.Sub(hour), 0)
@@ -152,12 +151,12 @@ func Lifetime(r Resource, of api.PriceSelector, m api.Meter, rate uint64, from, 
 	return cmds
 }
 
-// accrue is rate × d in whole unit-seconds, and the rest in unit-nanoseconds.
+// accrue returns rate × d in whole unit-seconds, and the rest in unit-nanoseconds.
 func accrue(rate uint64, d time.Duration, rest uint64) (whole, left uint64) {
 	hi, lo := bits.Mul64(rate, uint64(d))
 	lo, carry := bits.Add64(lo, rest, 0)
 	hi += carry
-	if hi >= second { // more than 2⁶⁴ unit-seconds in an hour: no such machine
+	if hi >= second { // more than 2⁶⁴ unit-seconds in an hour: no such machine exists
 		return 1<<63 - 1, 0
 	}
 	return bits.Div64(hi, lo, second)
@@ -202,8 +201,8 @@ func command(id string, r Resource, of api.PriceSelector, m api.Meter, start, en
 	}
 }
 
-// RecordID is the same whenever the same use is recorded. The number of the
-// observation tells apart what was counted while the clock stood or went back.
+// RecordID returns the same ID whenever the same usage is recorded. The observation's
+// number distinguishes records made while the clock did not advance or went back.
 func RecordID(resource string, seq uint64, m api.Meter, start, end time.Time) string {
 	h := sha256.Sum256([]byte(strings.Join([]string{resource, strconv.FormatUint(seq, 10), string(m),
 		start.UTC().Format(time.RFC3339Nano), end.UTC().Format(time.RFC3339Nano)}, "\x00")))

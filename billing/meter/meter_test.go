@@ -16,7 +16,8 @@ var (
 
 type ledger map[string]api.UsageRecordSpec
 
-// commit keeps what a store would: a second record of the same id changes nothing.
+// commit stores commands as a store does: a second record with the same ID changes
+// nothing.
 func (l ledger) commit(t *testing.T, cmds []api.Command) {
 	t.Helper()
 	for _, c := range cmds {
@@ -56,10 +57,10 @@ func TestARunIsChargedFromItsStartToItsEnd(t *testing.T) {
 	if got := l.sum(api.MeterVCPU).Int64(); got != 200 {
 		t.Errorf("%d vCPU seconds, want 2 × 100", got)
 	}
-	// Cut at the hour, so that no record lies in two months.
+	// Records are split at full hours, so that none spans two months.
 	for _, r := range l {
 		if r.Start.Truncate(time.Hour) != r.End.Add(-1).Truncate(time.Hour) {
-			t.Errorf("record from %s to %s", r.Start, r.End)
+			t.Errorf("record from %s to %s spans several hours, want one", r.Start, r.End)
 		}
 	}
 }
@@ -70,15 +71,15 @@ func TestWhatNobodySawIsNotCharged(t *testing.T) {
 	o := run(t0.Add(time.Hour), "", 0)
 	o.Watched = false
 	if _, cmds := Advance(inst, s, o); len(cmds) != 0 {
-		t.Errorf("charged %v for a run that ended while nobody looked", cmds)
+		t.Errorf("charged %v for a run that ended while nobody watched, want nothing", cmds)
 	}
-	o = run(t0.Add(time.Hour), "a", 1) // but the same run is still on
+	o = run(t0.Add(time.Hour), "a", 1) // but the same run is still active
 	o.Watched = false
 	l := ledger{}
 	_, cmds := Advance(inst, s, o)
 	l.commit(t, cmds)
 	if got := l.sum(api.MeterVCPU).Int64(); got != 3600 {
-		t.Errorf("%d s charged of a run that never stopped", got)
+		t.Errorf("charged %d s for an uninterrupted run, want 3600", got)
 	}
 }
 
@@ -86,7 +87,7 @@ func TestARunFirstSeenLateIsChargedFromItsStart(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command
-	for _, sec := range []int{0, 30, 60} { // it began at 10, and was first seen at 30
+	for _, sec := range []int{0, 30, 60} { // it began at 10, and was first observed at 30
 		o := run(t0.Add(time.Duration(sec)*time.Second), "a", 1)
 		o.Since = t0.Add(10 * time.Second)
 		if sec == 0 {
@@ -96,7 +97,7 @@ func TestARunFirstSeenLateIsChargedFromItsStart(t *testing.T) {
 		l.commit(t, cmds)
 	}
 	if got := l.sum(api.MeterVCPU).Int64(); got != 50 {
-		t.Errorf("%d s, want 50", got)
+		t.Errorf("charged %d s, want 50", got)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestATotalThatStartsAnewCountsFromZero(t *testing.T) {
 		l.commit(t, cmds)
 	}
 	if got := l.sum(api.MeterGPU).Int64(); got != 740 {
-		t.Errorf("%d ns, want 740", got)
+		t.Errorf("charged %d ns of GPU time, want 740", got)
 	}
 }
 
@@ -122,12 +123,13 @@ func TestAClockThatGoesBackChargesNothingTwice(t *testing.T) {
 		l.commit(t, cmds)
 	}
 	if got := l.sum(api.MeterVCPU).Int64(); got != 120 {
-		t.Errorf("%d s, want 120", got)
+		t.Errorf("charged %d s, want 120", got)
 	}
 }
 
-// Work that is counted while the clock stands or goes back lies in intervals
-// that begin and end alike: each must still be a record of its own.
+// TestWorkIsCountedWhileTheClockGoesBack checks that usage counted while the clock does
+// not advance, or goes back, gets records of its own, although their intervals are the
+// same.
 func TestWorkIsCountedWhileTheClockGoesBack(t *testing.T) {
 	l := ledger{}
 	var s State
@@ -137,12 +139,13 @@ func TestWorkIsCountedWhileTheClockGoesBack(t *testing.T) {
 		l.commit(t, cmds)
 	}
 	if got := l.sum(api.MeterLaunch).Int64(); got != 50 {
-		t.Errorf("%d launches, want 50", got)
+		t.Errorf("charged %d launches, want 50", got)
 	}
 }
 
-// However often and whenever it is looked at, and however often it is killed
-// between writing the state and committing, the sum is what was used.
+// TestExactWhateverTheSampling checks that the sum is what was used, however often the
+// resource is observed, and however often the agent is killed between writing the state
+// and committing.
 func TestExactWhateverTheSampling(t *testing.T) {
 	for seed := range 200 {
 		rng := rand.New(rand.NewSource(int64(seed)))
@@ -179,7 +182,7 @@ func TestExactWhateverTheSampling(t *testing.T) {
 				o.Run = string(rune('a' + name%26))
 			}
 			next, cmds := Advance(inst, s, o)
-			l.commit(t, cmds[:rng.Intn(len(cmds)+1)]) // killed in the middle
+			l.commit(t, cmds[:rng.Intn(len(cmds)+1)]) // killed during the commit
 			l.commit(t, cmds)                         // and again after the restart
 			s = next
 		}
@@ -195,8 +198,8 @@ func TestExactWhateverTheSampling(t *testing.T) {
 	}
 }
 
-// Records say what was used: of the run that it was, also when the next one is of
-// something else; the tier is of the reserved share alone.
+// TestRecordsSayWhatWasUsed checks that records have the attributes of their run, also
+// when the next run has others, and that the tier applies only to the reserved share.
 func TestRecordsSayWhatWasUsed(t *testing.T) {
 	at := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	l4 := api.PriceSelector{Model: "L4", Pool: "a", Tier: "basic"}
@@ -215,6 +218,6 @@ func TestRecordsSayWhatWasUsed(t *testing.T) {
 	plain := l4
 	plain.Tier = ""
 	if got[api.MeterVCPU] != plain || got[api.MeterGPUShare] != l4 || got[api.MeterGPUBasic] != plain || len(got) != 3 {
-		t.Errorf("the records are of %v, want of the L4 until then", got)
+		t.Errorf("attributes of the records = %v, want those of the L4 run", got)
 	}
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Traffic is what one node has counted of what a resource sent out, and how
-// much of that has been recorded. Several nodes may count the same resource at
-// once, each what left there: their records have ids of their own.
+// Traffic is what one node has counted of a resource's outgoing traffic, and how much
+// of that has been recorded. Several nodes may count the same resource at the same
+// time, each its own part: their records have different IDs.
 type Traffic struct {
 	At  time.Time `json:"at"`  // up to when it has been recorded; zero: never
 	Seq uint64    `json:"seq"` // of the last record: 1, 2, …
-	// Counted bytes by counter, when it was read last.
+	// Counted is bytes by counter, at the last reading.
 	Counted map[string]uint64 `json:"counted,omitempty"`
-	Owed    uint64            `json:"owed,omitempty"` // bytes that are counted and not recorded
+	Owed    uint64            `json:"owed,omitempty"` // bytes that are counted but not recorded
 }
 
-// maxCounters of a resource that are remembered. It has a few at a time; those
-// that are not there any more are kept as long as there is room, for they may
-// only have been out of sight.
+// maxCounters limits the remembered counters of a resource. It has a few at a time;
+// missing ones are kept as long as there is room, since they may only be temporarily
+// invisible.
 const maxCounters = 64
 
-// Count takes in what the counters say now. They only grow: one that is smaller
-// than before, or new, has counted from zero.
+// Count processes the current values of the counters. They only grow: one that is new,
+// or smaller than before, has counted from zero.
 func (t Traffic) Count(now map[string]uint64) Traffic {
 	next := t
 	next.Counted = maps.Clone(t.Counted)
@@ -48,9 +48,9 @@ func (t Traffic) Count(now map[string]uint64) Traffic {
 	return next
 }
 
-// Record what is owed. What was counted across a full hour is of the hour in
-// which more of the time lay: whoever reads the counters right after each full
-// hour has it in the right one.
+// Record records what was counted. Traffic counted across a full hour is assigned to
+// the hour that contains the larger part of the interval: reading the counters right
+// after each full hour gives the right one.
 func (t Traffic) Record(r Resource, now time.Time) (Traffic, []api.Command) {
 	now = now.UTC()
 	end, next := now, t

@@ -26,13 +26,13 @@ func TestTrafficIsRecordedOnce(t *testing.T) {
 		want     int64
 	}{
 		{map[string]uint64{"4": 100, "6": 10}, 110},
-		{map[string]uint64{"4": 100, "6": 10}, 110}, // nothing came
-		{map[string]uint64{"4": 150}, 160},          // one is out of sight
-		{map[string]uint64{"4": 150, "6": 30}, 180}, // … and back
-		{map[string]uint64{"4": 20, "6": 30}, 200},  // one counts anew
-		{map[string]uint64{"4b": 7, "6": 30}, 207},  // another life, another name
-		{map[string]uint64{}, 207},                  // the switch is empty
-		{map[string]uint64{"4c": 1, "6c": 2}, 210},  // after its restart
+		{map[string]uint64{"4": 100, "6": 10}, 110}, // no traffic
+		{map[string]uint64{"4": 150}, 160},          // one is invisible
+		{map[string]uint64{"4": 150, "6": 30}, 180}, // … and visible again
+		{map[string]uint64{"4": 20, "6": 30}, 200},  // one restarts at zero
+		{map[string]uint64{"4b": 7, "6": 30}, 207},  // created again under another name
+		{map[string]uint64{}, 207},                  // the switch has no counters
+		{map[string]uint64{"4c": 1, "6c": 2}, 210},  // after the switch's restart
 		{map[string]uint64{"4c": 1, "6c": 1}, 211},  // less than before: from zero
 		{map[string]uint64{"4c": 1, "6c": 1}, 211},  // …
 		{map[string]uint64{"4c": 1, "6c": 1e6}, 1000210},
@@ -40,19 +40,20 @@ func TestTrafficIsRecordedOnce(t *testing.T) {
 		at = at.Add(time.Minute)
 		s, cmds = s.Count(step.counters).Record(inst, at)
 		l.commit(t, cmds)
-		l.commit(t, cmds) // after a crash
+		l.commit(t, cmds) // as after a crash
 		if got := sumOf(l); got != step.want {
 			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
 		}
 	}
 	for _, r := range l {
 		if r.Meter != api.MeterEgress || r.Resource != "ins-1" || r.ResourceName != "demo" || r.Node != "node-1" || r.Start.After(r.End) {
-			t.Errorf("record %+v", r)
+			t.Errorf("record = %+v, want egress of ins-1 (demo) on node-1", r)
 		}
 	}
 }
 
-// What two nodes count at the same times has ids of its own.
+// TestTrafficOfTwoNodes checks that records of two nodes for the same time have
+// different IDs.
 func TestTrafficOfTwoNodes(t *testing.T) {
 	l, other := ledger{}, inst
 	other.Node = "node-2"
@@ -61,7 +62,7 @@ func TestTrafficOfTwoNodes(t *testing.T) {
 		l.commit(t, cmds)
 	}
 	if len(l) != 2 || sumOf(l) != 10 {
-		t.Errorf("%v", l)
+		t.Errorf("records of two nodes = %v, want 2 with 10 bytes in total", l)
 	}
 }
 
@@ -79,30 +80,31 @@ func TestTrafficIsOfTheHourInWhichMostOfItsTimeLay(t *testing.T) {
 		record, err := api.RecordOf(cmds[0], c.to)
 		u, ok := api.UseOf(record)
 		if err != nil || !ok || !u.Hour.Equal(c.want) {
-			t.Errorf("%s to %s is of the hour %s, %v, %v; want %s", c.from, c.to, u.Hour, ok, err, c.want)
+			t.Errorf("record from %s to %s is in hour %s (valid %v, error %v), want %s", c.from, c.to, u.Hour, ok, err, c.want)
 		}
 		if next.At.Before(c.from) {
-			t.Errorf("time goes back to %s", next.At)
+			t.Errorf("next state has time %s, want at least %s", next.At, c.from)
 		}
 	}
 }
 
-// Counters are forgotten only when there are too many, and never those that
-// are there.
+// TestTrafficForgetsCounters checks that counters are dropped only if there are too
+// many, and never those that exist.
 func TestTrafficForgetsCounters(t *testing.T) {
 	var s Traffic
 	for i := range 10 * maxCounters {
 		s = s.Count(map[string]uint64{fmt.Sprint("z", i): 1, "a": uint64(i)})
 		if len(s.Counted) > maxCounters || s.Counted["a"] != uint64(i) {
-			t.Fatalf("after %d: %d counters, %v", i, len(s.Counted), s.Counted["a"])
+			t.Fatalf("after %d readings: %d counters, a = %v; want at most %d and %d", i, len(s.Counted), s.Counted["a"], maxCounters, i)
 		}
 	}
 	if s.Owed != 10*maxCounters+10*maxCounters-1 {
-		t.Errorf("%d owed", s.Owed)
+		t.Errorf("bytes to be recorded = %d, want %d", s.Owed, 10*maxCounters+10*maxCounters-1)
 	}
 }
 
-// Looked at and recorded whenever, the same is charged.
+// TestTrafficHoweverOften checks that the times of readings and records do not change
+// the sum.
 func TestTrafficHoweverOften(t *testing.T) {
 	for seed := range int64(50) {
 		rng, l := rand.New(rand.NewSource(seed)), ledger{}

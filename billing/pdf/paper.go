@@ -1,6 +1,6 @@
-// Package pdf prints invoices and credit notes as PDF. It is pure: the same
-// document gives the same bytes. The fonts are Go's: Latin, Greek and Cyrillic;
-// what they do not have is printed as a question mark.
+// Package pdf prints invoices and credit notes as PDF. It is pure: the same document
+// gives the same bytes. The fonts are Go's, which cover Latin, Greek and Cyrillic;
+// other characters are printed as question marks.
 package pdf
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Sizes in millimetres of a page of A4.
+// Sizes on an A4 page, in millimeters.
 const (
 	margin = 18.0
 	width  = 210 - 2*margin
@@ -26,21 +26,21 @@ const (
 	family = "go"
 )
 
-// columns of the table of lines, and their widths.
+// columns are the columns of the table of lines, with their widths.
 var columns = []struct {
 	title string
 	width float64
 	align string
 }{{"What", 84, "L"}, {"Quantity", 30, "R"}, {"Price", 34, "R"}, {"Amount", 26, "R"}}
 
-// sheet is a document that is being printed.
+// sheet is a document while it is printed.
 type sheet struct {
 	*fpdf.Fpdf
 	font *sfnt.Font
 	buf  sfnt.Buffer
 }
 
-// Invoice as PDF.
+// Invoice returns an invoice as PDF.
 func Invoice(inv api.Invoice) ([]byte, error) {
 	s := inv.Spec
 	p, err := begin("Invoice "+s.Number, s.IssuedAt)
@@ -63,7 +63,7 @@ func Invoice(inv api.Invoice) ([]byte, error) {
 	return p.end()
 }
 
-// CreditNote as PDF; inv is the invoice that it is on.
+// CreditNote returns a credit note as PDF; inv is its invoice.
 func CreditNote(n api.CreditNote, inv api.Invoice) ([]byte, error) {
 	s := n.Spec
 	p, err := begin("Credit note "+s.Number, s.IssuedAt)
@@ -108,7 +108,8 @@ func begin(title string, at time.Time) (*sheet, error) {
 	return s, nil
 }
 
-// known is the text with what the font does not have as question marks.
+// known returns the text with characters that the font lacks replaced by question
+// marks.
 func (s *sheet) known(text string) string {
 	return strings.Map(func(r rune) rune {
 		if i, err := s.font.GlyphIndex(&s.buf, r); err != nil || i == 0 {
@@ -240,7 +241,7 @@ func price(l api.InvoiceLine) string {
 	return money(l.PriceMicros) + " / " + l.Unit
 }
 
-// money is micros in the currency, with two decimals or as many as it has.
+// money formats micros in the currency, with two decimals or as many as needed.
 func money(micros int64) string {
 	sign, u := "", uint64(micros)
 	if micros < 0 {

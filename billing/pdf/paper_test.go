@@ -20,21 +20,22 @@ func sample(name string, lines int) api.Invoice {
 	return inv
 }
 
-// Names of any script, and lines over many pages; the same bytes each time.
+// TestPaper prints names in various scripts, and lines over many pages; the bytes must
+// be the same each time.
 func TestPaper(t *testing.T) {
 	for _, name := range []string{"Æthelß Größe Ελλάς Ёлка Łódź", "東京 😀", "", strings.Repeat("long name ", 40), "bad \xff\x00 bytes"} {
 		inv := sample(name, 60)
 		a, err := Invoice(inv)
 		if err != nil {
-			t.Fatalf("%q: %v", name, err)
+			t.Fatalf("invoice for %q: %v", name, err)
 		}
 		b, err := Invoice(inv)
 		if err != nil || !bytes.Equal(a, b) || !bytes.HasPrefix(a, []byte("%PDF-")) || bytes.Count(a, []byte("/Type /Page\n")) < 4 {
-			t.Errorf("%q: %d and %d bytes, %v", name, len(a), len(b), err)
+			t.Errorf("invoices for %q have %d and %d bytes, error %v; want the same PDF of several pages", name, len(a), len(b), err)
 		}
 		n, err := CreditNote(api.CreditNote{Spec: api.CreditNoteSpec{Number: "CN-000001", Reason: name, Lines: []api.CreditLine{{Line: "a", AmountMicros: 5}, {Line: "gone"}}}}, inv)
 		if err != nil || !bytes.HasPrefix(n, []byte("%PDF-")) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("credit note for %q: %v", name, err)
 		}
 	}
 }
@@ -45,6 +46,6 @@ func TestKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.known("Größe Łódź Ελλάς Ёлка 東\xff"); got != "Größe Łódź Ελλάς Ёлка ??" {
-		t.Errorf("%q", got)
+		t.Errorf("known text = %q, want unknown characters as ??", got)
 	}
 }

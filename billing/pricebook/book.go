@@ -8,10 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Tariff is the prices of a period as package tariff calculates with them. Where
-// the same price, commitment or discount stands in editions that follow each
-// other it is one: an invoice has no second line for what has not changed.
-// Errors are *api.Error.
+// Tariff returns the prices of a period in the form of package tariff. A price,
+// commitment or discount that is the same in consecutive editions appears once, so that
+// an invoice has no second line for what has not changed. Errors are *api.Error.
 func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
 	all, err := s.within(from, to)
 	if err != nil {
@@ -37,11 +36,12 @@ func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
 	return b, m.fees(from, to)
 }
 
-// merger puts editions together.
+// merger merges editions.
 type merger struct {
 	book  *tariff.Book
 	epoch int
-	// commits are as asked for; fees makes of them what the period has.
+	// commits are the configured commitments; fees converts them to those of the
+	// period.
 	commits []commitment
 }
 
@@ -97,8 +97,8 @@ func (m *merger) discounts(e edition) {
 	}
 }
 
-// fees makes commitments of the period: those that hold in a part of it are for
-// that part of what they are in a whole one.
+// fees returns the commitments of the period: one that applies to a part of it is
+// reduced proportionally.
 func (m *merger) fees(from, to time.Time) error {
 	for _, c := range m.commits {
 		begin, end := later(later(c.From, c.force.From), from), sooner(sooner(c.Until, c.force.Until), to)
@@ -117,10 +117,10 @@ func (m *merger) fees(from, to time.Time) error {
 	return nil
 }
 
-// follows reports whether one begins where the other ends.
+// follows reports whether next begins where was ends.
 func follows(was, next tariff.Force) bool { return !was.Until.IsZero() && was.Until.Equal(next.From) }
 
-// later of two moments; zero is before all.
+// later returns the later of two times; zero is before all.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -128,7 +128,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// sooner of two moments; a zero a is after all.
+// sooner returns the earlier of two times; a zero a is after all.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -136,8 +136,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// withTiers gives the GPU time of the tiers that a book has no price for that of
-// the standard tier.
+// withTiers gives tiers without a price for GPU time that of the standard tier.
 func withTiers(s api.PriceBookSpec) api.PriceBookSpec {
 	all := slices.Clone(s.Prices)
 	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {

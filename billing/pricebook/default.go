@@ -2,7 +2,7 @@ package pricebook
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Units that prices are given per.
+// Units of prices.
 const (
 	hour      = 3600                 // seconds
 	gib       = 1 << 30              // bytes
@@ -10,7 +10,7 @@ const (
 	gibMonth  = gibHour * 24 * 30    // byte-seconds; a month of 30 days
 	gpuHour   = hour * 1_000_000_000 // nanoseconds
 	cent      = 10_000               // micros
-	shareHour = hour * 100           // hundredths of a card, by the second
+	shareHour = hour * 100           // hundredths of a GPU times seconds
 	tib       = 1 << 40              // bytes
 	million   = 1_000_000            // launches
 	currency  = "EUR"                // ISO 4217
@@ -18,9 +18,9 @@ const (
 	includedEgress = 100 // GiB in a period
 )
 
-// Default is what a new cluster charges until its operator says
-// otherwise. Every meter has a price, so that nothing is free by accident:
-// copies and launches are, since the GPU time that they take is charged.
+// Default is the price book of a new cluster until its operator changes it. Every meter
+// has a price, so that nothing is free by accident: copies and launches are, since the
+// GPU time that they take is charged.
 func Default() api.PriceBookSpec {
 	return api.PriceBookSpec{Currency: currency, Prices: []api.Price{
 		{Meter: api.MeterVCPU, PriceMicros: 1 * cent, Per: hour, Unit: "vCPU hour"},

@@ -1,3 +1,3 @@
-// Package pricebook turns the price books of the API into what package tariff
+// Package pricebook converts the API's price books to the form that package tariff
 // calculates with. It is pure.
 package pricebook

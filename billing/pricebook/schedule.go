@@ -9,14 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Schedule is the prices of an organization, from the oldest: each edition holds
-// until the next one begins, and the first one before that too. It has at least one.
+// Schedule is the prices of an organization, the oldest first: each edition applies
+// until the next one begins, and the first one also before its start. It has at least
+// one.
 type Schedule []api.PriceEdition
 
-// Always is the schedule of one price book.
+// Always returns the schedule with a single price book.
 func Always(spec api.PriceBookSpec) Schedule { return Schedule{{Prices: spec}} }
 
-// Of an issued invoice: the prices by which it was rated.
+// Of returns the prices by which an issued invoice was rated.
 func Of(inv api.InvoiceSpec) Schedule {
 	if len(inv.Editions) > 0 {
 		return Schedule(inv.Editions)
@@ -24,10 +25,10 @@ func Of(inv api.InvoiceSpec) Schedule {
 	return Schedule{{PriceBook: inv.PriceBook, Prices: inv.Prices}}
 }
 
-// Last edition.
+// Last returns the last edition.
 func (s Schedule) Last() api.PriceEdition { return s[len(s)-1] }
 
-// Within are the editions that hold in a part of a period.
+// Within returns the editions that apply in a part of a period.
 func (s Schedule) Within(from, to time.Time) Schedule {
 	first, end := 0, len(s)
 	for i, e := range s {
@@ -38,15 +39,15 @@ func (s Schedule) Within(from, to time.Time) Schedule {
 			end = min(end, i)
 		}
 	}
-	if end <= first { // it ends before it begins
+	if end <= first { // the period is empty
 		return s[first : first+1]
 	}
 	return s[first:end]
 }
 
-// Completed is a schedule with the prices of another book for the meters that an
-// edition does not know: what was used of a meter before it had a price is charged
-// by the first that it got. What the lines are called stays so.
+// Completed returns the schedule with prices of another book added for meters that an
+// edition lacks: usage from before a meter had a price is charged by its first price.
+// The names of the lines stay the same.
 func (s Schedule) Completed(by api.PriceBookSpec) Schedule {
 	out := slices.Clone(s)
 	for i, e := range out {
@@ -57,8 +58,8 @@ func (s Schedule) Completed(by api.PriceBookSpec) Schedule {
 		}
 		prices.Prices = slices.Clone(prices.Prices)
 		for _, p := range by.Prices {
-			// A share that had no price was reserved for nothing, and GPU time was paid for
-			// whether it was reserved or not.
+			// A share without a price was free, and GPU time was charged whether it was
+			// reserved or not.
 			if !known[p.Meter] && p.Meter != api.MeterGPUShare {
 				prices.Prices = append(prices.Prices, p)
 			}
@@ -68,7 +69,7 @@ func (s Schedule) Completed(by api.PriceBookSpec) Schedule {
 	return out
 }
 
-// edition is one, with when it is in force in a period.
+// edition is an edition, with when it applies in a period.
 type edition struct {
 	spec  api.PriceBookSpec
 	force tariff.Force
@@ -76,7 +77,7 @@ type edition struct {
 
 func (e edition) end(to time.Time) time.Time { return sooner(e.force.Until, to) }
 
-// within are the editions of a period. They have one currency.
+// within returns the editions of a period, which must have the same currency.
 func (s Schedule) within(from, to time.Time) ([]edition, error) {
 	if len(s) == 0 {
 		return nil, api.Errorf(api.CodeState, "no prices are defined from %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
@@ -97,19 +98,19 @@ func (s Schedule) within(from, to time.Time) ([]edition, error) {
 	return out, nil
 }
 
-// part of an amount by time: the sum of what was added, each for as long as it held.
+// part is a time-weighted sum: each amount is weighted with how long it applied.
 type part struct{ sum big.Int }
 
 func (p *part) add(micros int64, held time.Duration) {
 	p.sum.Add(&p.sum, new(big.Int).Mul(big.NewInt(micros), big.NewInt(int64(held))))
 }
 
-// of the whole time, rounded down: no more than the most that was added.
+// of returns the average over the whole time, rounded down: at most the largest amount.
 func (p *part) of(whole time.Duration) int64 {
 	return new(big.Int).Quo(&p.sum, big.NewInt(int64(whole))).Int64()
 }
 
-// prorated is the part of a quantity, rounded down.
+// prorated returns the part of a quantity, rounded down.
 func prorated(q api.Quantity, held, whole time.Duration) api.Quantity {
 	if held == whole {
 		return q

@@ -1,2 +1,2 @@
-// Package report sums up use and revenue, and writes them as CSV. It is pure.
+// Package report aggregates usage and revenue, and writes them as CSV. It is pure.
 package report

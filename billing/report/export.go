@@ -12,10 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// WriteUse writes use by the hour as CSV.
+// WriteUse writes usage by the hour as CSV.
 func WriteUse(w io.Writer, org api.OrganizationID, uses iter.Seq2[api.Use, error]) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"hour", "organization", "project", "resource", "resourceName", "meter", "quantity"}) // Flush tells
+	_ = out.Write([]string{"hour", "organization", "project", "resource", "resourceName", "meter", "quantity"}) // Flush reports errors
 	for u, err := range uses {
 		if err != nil {
 			return err
@@ -29,16 +29,16 @@ func WriteUse(w io.Writer, org api.OrganizationID, uses iter.Seq2[api.Use, error
 	return out.Error()
 }
 
-// money is micros in the currency.
+// money formats micros in the currency.
 func money(micros int64) string { return decimal(big.NewRat(micros, 1_000_000), 6) }
 
-// decimal has so many digits behind the point at most, and no zeros at its end.
+// decimal formats a number with at most the given decimals, without trailing zeros.
 func decimal(r *big.Rat, digits int) string {
 	return strings.TrimSuffix(strings.TrimRight(r.FloatString(digits), "0"), ".")
 }
 
-// cell is text that a spreadsheet takes for text: what tenants choose must not
-// become a formula where an operator opens the file.
+// cell returns text that a spreadsheet treats as text: names that users choose must not
+// become formulas when an operator opens the file.
 func cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s

@@ -13,9 +13,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// focus are the columns of FOCUS 1.2 (focus.finops.org) that apply: there are no
+// focus are the applicable columns of FOCUS 1.2 (focus.finops.org): Basalt has no
 // regions, zones and capacity reservations, prices are in the currency of the invoice,
-// and use does not keep the labels that a resource had.
+// and usage does not contain the labels of a resource.
 var focus = []struct {
 	name  string
 	value func(r focusRow) string
@@ -76,14 +76,15 @@ var focus = []struct {
 }
 
 // WriteFOCUS writes documents as CSV with the columns of FOCUS. The sum of BilledCost
-// of an InvoiceId is the total of the invoice, or of the credit note, which is negative.
+// of an InvoiceId is the total of the invoice, or of the credit note, which is
+// negative.
 func WriteFOCUS(w io.Writer, all ...FOCUSDocument) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(focus))
 	for i, c := range focus {
 		record[i] = c.name
 	}
-	_ = out.Write(record) // Flush tells
+	_ = out.Write(record) // Flush reports errors
 	for _, d := range all {
 		for _, r := range focusRows(&d) {
 			for i, c := range focus {
@@ -98,7 +99,7 @@ func WriteFOCUS(w io.Writer, all ...FOCUSDocument) error {
 	return out.Error()
 }
 
-// service in the words of FOCUS.
+// service is a service in the terms of FOCUS.
 type service struct{ name, category, subcategory string }
 
 var services = map[api.Meter]service{
@@ -111,7 +112,7 @@ var services = map[api.Meter]service{
 	"":                {"Billing", "Other", "Other (Other)"},
 }
 
-// serviceOf a meter: those that are not listed are of GPUs.
+// serviceOf returns the service of a meter: meters that are not listed belong to GPUs.
 func serviceOf(m api.Meter) service {
 	if s, ok := services[m]; ok {
 		return s
@@ -119,7 +120,8 @@ func serviceOf(m api.Meter) service {
 	return service{"GPUs", "Compute", "Virtual Machines"}
 }
 
-// subAccount is what a cost is of within who pays: a project, or of a reseller a customer.
+// subAccount is what costs belong to within the paying organization: a project, or a
+// customer of a reseller.
 type subAccount struct{ id, name, kind string }
 
 func (r focusRow) subAccount() subAccount {
@@ -178,7 +180,7 @@ func (r focusRow) description() string {
 	return r.line.Name
 }
 
-// sku is what was used or bought, whatever it costs.
+// sku returns the SKU: what was used or bought, regardless of its price.
 func (r focusRow) sku() string {
 	switch {
 	case !r.priced():
@@ -200,7 +202,7 @@ func (r focusRow) skuPrice() string {
 	return r.sku() + ":" + price(r.listPrice) + " " + r.doc.Currency + "/" + r.unit.name
 }
 
-// skuDetails are what a price is of, and its tier.
+// skuDetails returns the attributes of a price, and its tier.
 func (r focusRow) skuDetails() string {
 	w, out := r.line.Where, map[string]string{}
 	for k, v := range map[string]string{"x_Flavor": w.Flavor, "x_Model": w.Model, "x_Pool": w.Pool, "x_StorageClass": w.StorageClass, "x_Tier": w.Tier} {
@@ -223,7 +225,8 @@ func (r focusRow) skuDetails() string {
 
 func (r focusRow) seller() string { return cell(cmp.Or(r.doc.Seller, "Basalt")) }
 
-// price in the currency, with more digits than an amount: it may be of a byte.
+// price formats a price in the currency, with more digits than an amount, since it may
+// be per byte.
 func price(p *big.Rat) string {
 	if p == nil {
 		return ""

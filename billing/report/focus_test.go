@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// rich is a price book with everything that a line can be of.
+// rich returns a price book that results in all kinds of lines.
 func rich() api.PriceBookSpec {
 	s := pricebook.Default()
 	s.Seller = api.Party{Name: "Quarry GmbH"}
@@ -26,7 +26,7 @@ func rich() api.PriceBookSpec {
 
 const gibHours = 3600 << 30
 
-// someUse of an organization.
+// someUse returns random usage of an organization.
 func someUse(r *rand.Rand, n int) (all []api.Use) {
 	for i := range n {
 		m := api.Meters()[r.IntN(len(api.Meters()))]
@@ -34,7 +34,7 @@ func someUse(r *rand.Rand, n int) (all []api.Use) {
 		if r.IntN(2) == 0 {
 			u.Attributes = api.PriceSelector{Model: "NVIDIA H100", Pool: "big", Tier: "premium"}
 		}
-		if r.IntN(4) == 0 { // a reseller's
+		if r.IntN(4) == 0 { // of a reseller's customer
 			u.Customer, u.CustomerName = "org-shop", "shop"
 		}
 		all = append(all, u)
@@ -43,7 +43,8 @@ func someUse(r *rand.Rand, n int) (all []api.Use) {
 	return all
 }
 
-// documents are an invoice, what came late of it on the next one, a credit note, and a month that is open.
+// someDocuments returns an invoice, a later one with late lines of it, a credit note,
+// and an open month.
 func someDocuments(t *testing.T, r *rand.Rand) []FOCUSDocument {
 	t.Helper()
 	spec, all := rich(), someUse(r, 28)
@@ -81,21 +82,22 @@ func microsOf(t *testing.T, s string) int64 {
 	t.Helper()
 	n, ok := new(big.Rat).SetString(s)
 	if !ok || !n.Mul(n, big.NewRat(1_000_000, 1)).IsInt() {
-		t.Fatalf("%q is not an amount", s)
+		t.Fatalf("amount %q is not a whole number of micros", s)
 	}
 	return n.Num().Int64()
 }
 
-// Whatever was used and bought, an export keeps the rules of FOCUS, its BilledCost is
-// the total of each document to the micro, and what is paid for commitments is in full
-// in the EffectiveCost of what they pay for.
+// TestFOCUSIsValid checks, for random usage and purchases, that an export satisfies the
+// rules of FOCUS, that its BilledCost is the total of each document to the micro, and
+// that the costs of commitments are fully contained in the EffectiveCost of what they
+// pay for.
 func TestFOCUSIsValid(t *testing.T) {
 	for seed := range uint64(60) {
 		docs := someDocuments(t, rand.New(rand.NewPCG(seed, 1)))
 		table := readFOCUS(t, written(t, docs))
 		broken, tried := table.broken()
 		if len(broken) > 0 || tried < 300 {
-			t.Fatalf("seed %d: %d rules tried, broken:\n%s", seed, tried, strings.Join(broken, "\n"))
+			t.Fatalf("seed %d: %d rules tried, want at least 300 and none broken:\n%s", seed, tried, strings.Join(broken, "\n"))
 		}
 		billed := map[string]int64{}
 		var paid, amortized, billedInAll, effective int64
@@ -105,13 +107,13 @@ func TestFOCUSIsValid(t *testing.T) {
 			billedInAll, effective = billedInAll+b, effective+e
 			if row["CommitmentDiscountId"] == "" || row["ChargeClass"] != "" {
 				if row["CommitmentDiscountStatus"] != "" && row["CommitmentDiscountId"] == "" {
-					t.Fatalf("seed %d: a status without a commitment: %v", seed, row)
+					t.Fatalf("seed %d: row has a commitment's status but no commitment: %v", seed, row)
 				}
 				continue
 			}
 			wantStatus := row["ChargeCategory"] == "Usage"
 			if got := row["CommitmentDiscountStatus"]; (got == "Used" || got == "Unused") != wantStatus {
-				t.Fatalf("seed %d: CommitmentDiscountStatus is %q of %s", seed, got, row["ChargeCategory"])
+				t.Fatalf("seed %d: CommitmentDiscountStatus of %s = %q, want Used or Unused: %v", seed, row["ChargeCategory"], got, wantStatus)
 			}
 			if wantStatus {
 				amortized += e
@@ -121,11 +123,11 @@ func TestFOCUSIsValid(t *testing.T) {
 		}
 		for _, d := range docs {
 			if billed[d.Number] != d.TotalMicros {
-				t.Fatalf("seed %d: BilledCost of %q is %d, its total %d", seed, d.Number, billed[d.Number], d.TotalMicros)
+				t.Fatalf("seed %d: BilledCost of %q = %d, want its total %d", seed, d.Number, billed[d.Number], d.TotalMicros)
 			}
 		}
 		if note := docs[1].Credits[0]; billed[note.Number] != -note.TotalMicros {
-			t.Fatalf("seed %d: BilledCost of %s is %d, its total %d", seed, note.Number, billed[note.Number], note.TotalMicros)
+			t.Fatalf("seed %d: BilledCost of %s = %d, want %d", seed, note.Number, billed[note.Number], -note.TotalMicros)
 		}
 		if paid == 0 || amortized != paid || billedInAll != effective {
 			t.Fatalf("seed %d: %d paid for commitments and %d amortized, %d billed and %d effective", seed, paid, amortized, billedInAll, effective)
@@ -133,7 +135,8 @@ func TestFOCUSIsValid(t *testing.T) {
 	}
 }
 
-// The rules are tried: a wrong cell breaks the rule that is about it.
+// TestFOCUSRulesBite checks that the rules are evaluated: a wrong cell breaks the rule
+// about it.
 func TestFOCUSRulesBite(t *testing.T) {
 	for _, c := range []struct {
 		rule, column, value string
@@ -163,13 +166,13 @@ func TestFOCUSRulesBite(t *testing.T) {
 		}
 		broken, _ := table.broken()
 		if !strings.Contains(strings.Join(broken, "\n"), c.rule+":") {
-			t.Errorf("%s = %q breaks %d rules, not %s", c.column, c.value, len(broken), c.rule)
+			t.Errorf("%s = %q breaks %d rules, want %s among them", c.column, c.value, len(broken), c.rule)
 		}
 	}
 	table := readFOCUS(t, written(t, nil))
 	table.columns = table.columns[1:]
 	if broken, _ := table.broken(); len(broken) != 1 || !strings.HasPrefix(broken[0], "CostAndUsage-D-006-M: ") {
-		t.Errorf("without BilledCost: %q", broken)
+		t.Errorf("rules broken without column BilledCost = %q, want CostAndUsage-D-006-M", broken)
 	}
 }
 
@@ -201,7 +204,7 @@ func TestFOCUSUnits(t *testing.T) {
 	}
 	for _, m := range api.Meters() {
 		if _, ok := measures[m]; !ok {
-			t.Errorf("meter %s has no unit in FOCUS", m)
+			t.Errorf("meter %s has no unit in measures", m)
 		}
 	}
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// FOCUSDocument is an invoice, or what an invoice would say, and all that its rows name.
+// FOCUSDocument is an invoice, or a preview of one, and everything that its rows refer
+// to.
 type FOCUSDocument struct {
 	api.InvoicePreview
-	Number           string // of the invoice; none: it was not issued
+	Number           string // of the invoice; empty: not issued
 	Seller, Customer string // their names
-	// Prices tell what would cost what a commitment pays for.
+	// Prices are needed to determine the list costs of what a commitment pays for.
 	Prices   []api.Price
 	Projects map[api.ProjectID]string // their names
-	// Invoices are those that late lines and credits are of.
+	// Invoices are those that late lines and credits belong to.
 	Invoices map[api.InvoiceID]api.InvoiceSpec
 	// Credits are the credit notes of the period.
 	Credits []api.CreditNoteSpec
@@ -33,16 +34,16 @@ const (
 	statusUnused       = "Unused"
 )
 
-// focusRow is what one row says. Costs are in micros.
+// focusRow is one row. Costs are in micros.
 type focusRow struct {
 	doc        *FOCUSDocument
 	line       api.InvoiceLine
-	number     string // of the invoice or credit note that it is on
+	number     string // of the invoice or credit note
 	category   string
 	correction bool
 	resource   string
 	from, to   time.Time
-	// status of what a commitment pays for, and the commitment's id.
+	// status and ID of the commitment that pays for the row.
 	status, commitment                  string
 	billed, effective, contracted, list int64
 	unit                                focusUnit
@@ -50,14 +51,14 @@ type focusRow struct {
 	of, reason                          string   // of a credit
 }
 
-// used reports whether the row is of use, as opposed to what a commitment has left.
+// used reports whether the row is usage, as opposed to the unused part of a commitment.
 func (r focusRow) used() bool { return r.category == usageCategory && r.status != statusUnused }
 
-// priced reports whether it is a quantity at a price.
+// priced reports whether the row is a quantity at a price.
 func (r focusRow) priced() bool { return r.listPrice != nil }
 
-// focusRows of a document: one for each line, one for what is left of the commitments
-// to a meter, and one for each line of a credit note.
+// focusRows returns the rows of a document: one for each line, one for the unused part
+// of the commitments to a meter, and one for each line of a credit note.
 func focusRows(d *FOCUSDocument) (out []focusRow) {
 	for _, l := range d.Lines {
 		out = append(out, d.row(l))
@@ -99,7 +100,8 @@ func (d *FOCUSDocument) row(l api.InvoiceLine) focusRow {
 	return r
 }
 
-// categoryOf a line. A late line has the fields of that which it is more of.
+// categoryOf returns the category of a line. A late line has that of the line it
+// belongs to.
 func categoryOf(l api.InvoiceLine) string {
 	switch {
 	case l.Kind == api.LineUsage:
@@ -116,7 +118,7 @@ func categoryOf(l api.InvoiceLine) string {
 	return adjustmentCategory
 }
 
-// span in which a line was incurred: what it says, or the period that it is of.
+// span returns when a line was incurred: its own times, or those of its period.
 func (d *FOCUSDocument) span(l api.InvoiceLine) (from, to time.Time) {
 	from, to = d.From, d.To
 	if of, ok := d.Invoices[l.Invoice]; ok {
@@ -131,7 +133,7 @@ func (d *FOCUSDocument) span(l api.InvoiceLine) (from, to time.Time) {
 	return from, to
 }
 
-// listPrice is what a unit would cost without its commitment, beyond the tiers.
+// listPrice returns the price of a unit without its commitment, in the last tier.
 func (d *FOCUSDocument) listPrice(l api.InvoiceLine, u focusUnit) *big.Rat {
 	var best api.Price
 	for _, p := range d.Prices {
@@ -145,9 +147,9 @@ func (d *FOCUSDocument) listPrice(l api.InvoiceLine, u focusUnit) *big.Rat {
 	return u.price(best.PriceMicros, best.Per)
 }
 
-// amortized spreads what the commitments to a meter cost over what they pay for, by
-// quantity: EffectiveCost of the Used and Unused rows is together BilledCost of their
-// Purchase rows, to the micro. The first row of Unused has what is left.
+// amortized distributes the costs of the commitments to a meter over what they pay for,
+// by quantity: the EffectiveCost of the Used and Unused rows adds up to the BilledCost
+// of their Purchase rows, to the micro. The first Unused row gets the remainder.
 func amortized(d *FOCUSDocument, rows []focusRow) []focusRow {
 	type fund struct {
 		first     int // its first row
@@ -190,7 +192,8 @@ func amortized(d *FOCUSDocument, rows []focusRow) []focusRow {
 	return rows
 }
 
-// unused is what is left of a commitment, which costs nothing more.
+// unused returns the row for the unused part of a commitment, which has no further
+// costs.
 func (d *FOCUSDocument) unused(bought focusRow, left api.Quantity, effective int64) focusRow {
 	r := bought
 	r.line.Quantity, r.line.Kind = left, api.LineUsage
@@ -202,8 +205,8 @@ func (d *FOCUSDocument) unused(bought focusRow, left api.Quantity, effective int
 	return r
 }
 
-// taxed makes the list cost of taxes: what they would be without discounts. What
-// commitments pay for is in what the commitments cost.
+// taxed sets the list costs of taxes: the taxes without discounts. What commitments pay
+// for is included in their costs.
 func taxed(rows []focusRow) {
 	var net, list int64
 	for _, r := range rows {
@@ -219,7 +222,8 @@ func taxed(rows []focusRow) {
 	}
 }
 
-// credit is one line of a credit note, which takes back a part of an invoice.
+// credit returns the row of one line of a credit note, which credits a part of an
+// invoice.
 func (d *FOCUSDocument) credit(n api.CreditNoteSpec, c api.CreditLine) focusRow {
 	of := d.Invoices[n.Invoice]
 	line := api.InvoiceLine{ID: c.Line}
@@ -235,13 +239,14 @@ func (d *FOCUSDocument) credit(n api.CreditNoteSpec, c api.CreditLine) focusRow 
 		of: of.Number, reason: n.Reason, billed: -c.AmountMicros, effective: -c.AmountMicros, contracted: -c.AmountMicros, list: -c.AmountMicros}
 }
 
-// share of an amount that a part of a quantity has, rounded down.
+// share returns the part of an amount in proportion to a part of a quantity, rounded
+// down.
 func share(amount int64, part, of api.Quantity) int64 {
 	n := new(big.Int).Mul(big.NewInt(amount), part.Int())
 	return n.Quo(n, of.Int()).Int64()
 }
 
-// micros of an amount in the currency, rounded to the nearest.
+// micros converts an amount in the currency, rounded to the nearest micro.
 func micros(r *big.Rat) int64 {
 	m := new(big.Rat).Mul(r, big.NewRat(1_000_000, 1))
 	twice := new(big.Int).Add(new(big.Int).Lsh(m.Num(), 1), m.Denom())

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// focusRule is a rule of the validator of FOCUS 1.2, as testdata/focus-1.2-rules.json
-// has it: the static rules of focus_validator/rules/model-1.2.json of
-// github.com/finopsfoundation/focus_validator at 240cea2 (MIT, © 2023 FinOps Foundation).
+// focusRule is a rule of the validator of FOCUS 1.2, in the form of
+// testdata/focus-1.2-rules.json: the static rules of
+// focus_validator/rules/model-1.2.json of github.com/finopsfoundation/focus_validator
+// at 240cea2 (MIT, © 2023 FinOps Foundation).
 type focusRule struct {
 	ID, Keyword, Column, Text string
 	When                      []string
@@ -32,19 +33,19 @@ type focusCheck struct {
 	Items                                      []focusCheck
 }
 
-// notApplicable are what the rules say a provider may not support, and Basalt does not.
+// notApplicable are optional features in the rules that Basalt does not have.
 var notApplicable = []string{"AVAILABILITY_ZONE_SUPPORTED", "CAPACITY_RESERVATION_SUPPORTED", "PRICING_BILLING_CURRENCY_DIFFERENCES_SUPPORTED",
 	"REGION_SUPPORTED", "TAGGING_SUPPORTED", "VIRTUAL_CURRENCY_SUPPORTED"}
 
-// mistaken are rules whose check says the opposite of its own text and of the
-// specification; TestFOCUSIsValid holds the text.
+// mistaken are rules whose check contradicts their own text and the specification;
+// TestFOCUSIsValid checks the text.
 var mistaken = map[string]string{
 	"CommitmentDiscountStatus-C-003-C": "the text wants null where CommitmentDiscountId is null, the check wants a value",
 	"CommitmentDiscountStatus-C-004-C": "the text is of rows with a CommitmentDiscountId, the condition of those without",
 	"CommitmentDiscountStatus-C-005-M": "the specification allows Used and Unused, the check Active, Expired and Pending",
 }
 
-// focusTable is a data set that rules are tried on. An empty cell is null.
+// focusTable is a data set that rules are evaluated on. An empty cell is null.
 type focusTable struct {
 	rules   map[string]focusRule
 	columns []string
@@ -85,8 +86,9 @@ func focusRules(t *testing.T) map[string]focusRule {
 	return rules
 }
 
-// broken are the rules that do not hold, each with where. Rules are tried from those
-// that no other refers to: what a rule refers to holds where its own condition does.
+// broken returns the rules that do not hold, each with its row. Evaluation starts with
+// the rules that no other refers to; a referenced rule applies where the referring
+// rule's condition holds.
 func (f *focusTable) broken() (out []string, tried int) {
 	referred := map[string]bool{}
 	for _, r := range f.rules {
@@ -154,7 +156,7 @@ var (
 	focusStamp  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`)
 	focusNumber = regexp.MustCompile(`^-?\d+(\.\d+)?(E-?\d+)?$`)
 	isoCurrency = regexp.MustCompile(`^[A-Z]{3}$`)
-	// focusUnits is what the validator makes of the specification's Unit Format.
+	// focusUnits is the validator's pattern for the specification's Unit Format.
 	focusUnits = func() *regexp.Regexp {
 		size, one, many := `([KMGTPE]?i?[bB])`, `(Year|Month|Day|Hour|Minute|Second)`, `(Years|Months|Days|Hours|Minutes|Seconds)`
 		count := `([A-Za-z][A-Za-z0-9]*(\s+[A-Za-z][A-Za-z0-9]*)*)`
@@ -163,7 +165,7 @@ var (
 	}()
 )
 
-// holds reports whether a check does of a row.
+// holds reports whether a check succeeds for a row.
 func (f *focusTable) holds(c focusCheck, row map[string]string) bool {
 	if c.ColumnName == "" {
 		c.ColumnName = c.CheckCondition
@@ -196,15 +198,15 @@ func (f *focusTable) holds(c focusCheck, row map[string]string) bool {
 	return v == "" || wellFormed(c, v)
 }
 
-// allowed reports whether it is a list of a column's values: whether that may be null
-// as well is said by rules of their own.
+// allowed reports whether the check lists the values of a column; whether null is
+// allowed as well is in separate rules.
 func (c focusCheck) allowed() bool {
 	return !slices.ContainsFunc(c.Items, func(i focusCheck) bool {
 		return i.CheckFunction != "CheckValue" || i.Value == nil || i.ColumnName != c.Items[0].ColumnName
 	})
 }
 
-// wellFormed reports whether a value that is not null has a form.
+// wellFormed reports whether a non-null value has the required form.
 func wellFormed(c focusCheck, v string) bool {
 	switch c.CheckFunction {
 	case "TypeString", "FormatString":
@@ -238,7 +240,8 @@ func is(v string, want any) bool {
 	return v == want
 }
 
-// distinct is how many values of other there are where of has a value.
+// distinct returns the number of values of column other in rows where column of has the
+// value.
 func (f *focusTable) distinct(of, value, other string) int {
 	seen := map[string]bool{}
 	for _, row := range f.rows {
@@ -249,7 +252,7 @@ func (f *focusTable) distinct(of, value, other string) int {
 	return len(seen)
 }
 
-// product reports whether a · b is c to the micro, the last unit of an amount. (The
+// product reports whether a · b equals c to the micro, the last unit of an amount. (The
 // validator compares floating-point numbers, in which 0.1 · 3 is not 0.3.)
 func product(a, b, c string) bool {
 	x, okX := new(big.Rat).SetString(a)

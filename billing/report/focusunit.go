@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// measure is how a meter's unit is said in FOCUS: so many of it are one of a noun, by
-// the second if it is held for a time.
+// measure is the FOCUS unit of a meter: count of the meter's units are one of the noun,
+// per second for meters over time.
 type measure struct {
-	noun  string // none: bytes
+	noun  string // empty: bytes
 	count int64
 	timed bool
 }
@@ -31,7 +31,7 @@ var measures = map[api.Meter]measure{
 	api.MeterLaunch:     {"Launches", 1, false},
 }
 
-// named is a number that has a name.
+// named is a number with a name.
 type named struct {
 	name string
 	of   int64
@@ -40,17 +40,18 @@ type named struct {
 var (
 	dataSizes = []named{{"GiB", 1 << 30}, {"TiB", 1 << 40}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"PiB", 1 << 50},
 		{"GB", 1e9}, {"TB", 1e12}, {"MB", 1e6}, {"KB", 1e3}, {"PB", 1e15}, {"B", 1}}
-	// A month has 30 days, as in the prices that a new cluster has.
+	// A month has 30 days, as in the default prices.
 	timeSpans = []named{{"Hours", 3600}, {"Months", 30 * 24 * 3600}, {"Days", 24 * 3600}, {"Years", 365 * 24 * 3600}, {"Minutes", 60}, {"Seconds", 1}}
 )
 
-// focusUnit is a unit in the format of FOCUS, and how many of a meter's units one of it is.
+// focusUnit is a unit in the format of FOCUS, and how many of a meter's units it
+// contains.
 type focusUnit struct {
 	name string
 	of   *big.Rat
 }
 
-// consumedUnit is that in which use of a meter is told.
+// consumedUnit returns the unit in which usage of a meter is reported.
 func consumedUnit(m api.Meter) focusUnit {
 	x, known := measures[m]
 	switch {
@@ -65,8 +66,8 @@ func consumedUnit(m api.Meter) focusUnit {
 	return focusUnit{x.noun, big.NewRat(x.count, 1)}
 }
 
-// pricingUnit is that which per of a meter's units are, where that has a name;
-// otherwise the unit in which its use is told.
+// pricingUnit returns the unit of per units of a meter, if it has a name; otherwise the
+// unit in which its usage is reported.
 func pricingUnit(m api.Meter, per int64) focusUnit {
 	x, known := measures[m]
 	if !known || per < 1 || per%x.count != 0 {
@@ -99,7 +100,7 @@ func joined(noun, span string) string {
 	return noun + "-" + span
 }
 
-// in is a quantity of a meter's units in the unit; 0 if there is none.
+// in converts a quantity of a meter's units to the unit; 0 if there is none.
 func (u focusUnit) in(q api.Quantity) *big.Rat {
 	if u.of == nil {
 		return new(big.Rat)
@@ -107,7 +108,8 @@ func (u focusUnit) in(q api.Quantity) *big.Rat {
 	return new(big.Rat).Quo(new(big.Rat).SetInt(q.Int()), u.of)
 }
 
-// price of one unit, in the currency, where per of the meter's units cost so many micros.
+// price returns the price of one unit, in the currency, if per of the meter's units
+// cost the given micros.
 func (u focusUnit) price(micros, per int64) *big.Rat {
 	one := new(big.Rat).SetFrac(big.NewInt(micros), new(big.Int).Mul(big.NewInt(per), big.NewInt(1_000_000)))
 	return one.Mul(one, u.of)

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// RevenueSum adds up what documents have earned, in whatever order they come.
-// Documents of other sellers and periods count nothing.
+// RevenueSum adds up the revenue from documents, in any order. Documents of other
+// sellers and periods are ignored.
 type RevenueSum struct {
 	q      api.RevenueQuery
 	sums   map[revenueKey]*api.Revenue
@@ -18,7 +18,7 @@ type RevenueSum struct {
 
 type revenueKey struct{ Key, Currency string }
 
-// NewRevenueSum of a query.
+// NewRevenueSum returns an empty sum for a query.
 func NewRevenueSum(q api.RevenueQuery) (*RevenueSum, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -28,13 +28,14 @@ func NewRevenueSum(q api.RevenueQuery) (*RevenueSum, error) {
 
 func (r *RevenueSum) has(at time.Time) bool { return !at.Before(r.q.From) && at.Before(r.q.To) }
 
-// Keys of what is earned by no meter.
+// Keys of revenue without a meter.
 const (
 	revenueMinimum = "minimum"
 	revenueTax     = "tax"
 )
 
-// key of a document's line, or of a document where meter is of no interest.
+// key returns the key of a document's line, or of a document if the query does not
+// group by meter.
 func (r *RevenueSum) key(org string, at time.Time, l api.InvoiceLine) string {
 	switch {
 	case r.q.By == api.RevenueByOrganization:
@@ -49,7 +50,7 @@ func (r *RevenueSum) key(org string, at time.Time, l api.InvoiceLine) string {
 	return revenueMinimum
 }
 
-// both are the sum of a key, and the currency's.
+// both returns the sum of a key and that of its currency.
 func (r *RevenueSum) both(key, currency string) [2]*api.Revenue {
 	k := revenueKey{key, currency}
 	if r.sums[k] == nil {
@@ -61,10 +62,11 @@ func (r *RevenueSum) both(key, currency string) [2]*api.Revenue {
 	return [2]*api.Revenue{r.sums[k], r.totals[currency]}
 }
 
-// isTax returns what is no revenue of the seller's: a line with a name, and no meter.
+// isTax reports whether a line is a tax, which is not revenue: it has a name and no
+// meter.
 func isTax(l api.InvoiceLine) bool { return l.Meter == "" && l.Name != "" }
 
-// AddInvoice counts an invoice where it was issued.
+// AddInvoice adds an invoice, at the time when it was issued.
 func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	s := inv.Spec
 	if r.paidBySeller(inv.Meta.Organization) && r.has(s.IssuedAt) {
@@ -73,7 +75,7 @@ func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	if s.Seller != r.q.Seller || !r.has(s.IssuedAt) {
 		return
 	}
-	counted := map[*api.Revenue]bool{} // once in each sum that it is in
+	counted := map[*api.Revenue]bool{} // once in each sum
 	for _, l := range s.Lines {
 		for _, x := range r.both(r.key(inv.Meta.Organization, s.IssuedAt, l), s.Currency) {
 			if isTax(l) {
@@ -89,10 +91,10 @@ func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	}
 }
 
-// paidBySeller reports whether an organization's documents are what the seller pays.
+// paidBySeller reports whether the seller pays an organization's documents.
 func (r *RevenueSum) paidBySeller(org string) bool { return org != "" && org == string(r.q.Seller) }
 
-// addWholesale counts what an invoice charges the seller for its customers' use.
+// addWholesale adds what an invoice charges the seller for its customers' usage.
 func (r *RevenueSum) addWholesale(s api.InvoiceSpec) {
 	for _, l := range s.Lines {
 		if customer := l.Customer(); customer != "" {
@@ -103,12 +105,13 @@ func (r *RevenueSum) addWholesale(s api.InvoiceSpec) {
 	}
 }
 
-// WantsCreditNote reports whether a credit note counts, whose invoice is needed then.
+// WantsCreditNote reports whether a credit note is included, so that its invoice is
+// needed.
 func (r *RevenueSum) WantsCreditNote(n api.CreditNote) bool {
 	return (n.Spec.Seller == r.q.Seller || r.paidBySeller(n.Meta.Organization)) && r.has(n.Spec.IssuedAt)
 }
 
-// AddCreditNote counts one on an invoice where the note was issued.
+// AddCreditNote adds a credit note, at the time when it was issued.
 func (r *RevenueSum) AddCreditNote(n api.CreditNote, inv api.Invoice) {
 	if !r.WantsCreditNote(n) {
 		return
@@ -138,11 +141,11 @@ func (r *RevenueSum) AddCreditNote(n api.CreditNote, inv api.Invoice) {
 	}
 }
 
-// AddPayment counts what was paid to a seller where it was received. No meter
-// is paid for by itself: by meter it is in the totals only.
+// AddPayment adds a payment to a seller, at the time of its receipt. Payments are not
+// assigned to meters: if the query groups by meter, they are only in the totals.
 func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
 	s := p.Spec
-	if seller != r.q.Seller || !r.has(s.ReceivedAt) || s.Type == api.PaymentVoucher { // a voucher is no money
+	if seller != r.q.Seller || !r.has(s.ReceivedAt) || s.Type == api.PaymentVoucher { // a voucher is not a transfer of money
 		return
 	}
 	amount := s.AmountMicros
@@ -161,7 +164,8 @@ func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
 	}
 }
 
-// Page of the sums: months in their order, all else from the largest.
+// Page returns a page of the sums: months in order, everything else in descending
+// order.
 func (r *RevenueSum) Page() (api.RevenuePage, error) {
 	page := api.RevenuePage{Items: []api.Revenue{}, Totals: []api.Revenue{}}
 	after, err := api.FromPageToken[api.Revenue](r.q.Continue)
@@ -195,7 +199,7 @@ func (r *RevenueSum) compare(a, b api.Revenue) int {
 	return cmp.Or(cmp.Compare(b.NetMicros+b.TaxMicros, a.NetMicros+a.TaxMicros), byKey)
 }
 
-// revenueToken makes the last of a page its continue.
+// revenueToken returns the page token for the last item of a page.
 func revenueToken(x api.Revenue) string {
 	return api.PageToken(api.Revenue{Key: x.Key, Currency: x.Currency, NetMicros: x.NetMicros, TaxMicros: x.TaxMicros})
 }

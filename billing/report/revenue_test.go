@@ -18,7 +18,8 @@ func revenuePayment(org string, at time.Time, kind api.PaymentType, micros int64
 	return api.Payment{Meta: api.Meta{Organization: org}, Spec: api.PaymentSpec{Type: kind, Currency: "EUR", AmountMicros: micros, ReceivedAt: at}}
 }
 
-// What a reseller earns of each customer stands beside what it pays for it.
+// TestRevenueAndWholesale checks that a reseller's revenue from each customer is listed
+// with what it pays for that customer.
 func TestRevenueAndWholesale(t *testing.T) {
 	line := func(id, resource string, m api.Meter, micros int64) api.InvoiceLine {
 		return api.InvoiceLine{ID: id, Resource: resource, Meter: m, AmountMicros: micros}
@@ -40,7 +41,7 @@ func TestRevenueAndWholesale(t *testing.T) {
 		sum.AddInvoice(retail)
 		sum.AddInvoice(paid)
 		if !sum.WantsCreditNote(note) {
-			t.Error("a credit note on the reseller's own invoice does not count, want it to")
+			t.Error("WantsCreditNote for the reseller's own invoice = false, want true")
 		}
 		sum.AddCreditNote(note, paid)
 		got, err := sum.Page()
@@ -48,10 +49,10 @@ func TestRevenueAndWholesale(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, got.Items); d != "" {
-			t.Errorf("by %s: %s", by, d)
+			t.Errorf("revenue by %s: mismatch (-want +got):\n%s", by, d)
 		}
 		if d := cmp.Diff([]api.Revenue{{Currency: "EUR", NetMicros: 900, WholesaleMicros: 250, Invoices: 1}}, got.Totals); d != "" {
-			t.Errorf("by %s, total: %s", by, d)
+			t.Errorf("total of revenue by %s: mismatch (-want +got):\n%s", by, d)
 		}
 	}
 }
@@ -67,7 +68,7 @@ func TestRevenue(t *testing.T) {
 	other := revenueInvoice("inv-c", "org-3", "org-2", october, api.InvoiceLine{ID: "c1", Meter: api.MeterVCPU, AmountMicros: 7})
 	early := revenueInvoice("inv-d", "org-1", "", october.Add(-time.Second), api.InvoiceLine{ID: "d1", Meter: api.MeterVCPU, AmountMicros: 7})
 	late := revenueInvoice("inv-e", "org-1", "", december, api.InvoiceLine{ID: "e1", Meter: api.MeterVCPU, AmountMicros: 7})
-	// The invoice is October's, what is taken back of it November's.
+	// The invoice belongs to October, its credit note to November.
 	note := api.CreditNote{Meta: api.Meta{Organization: "org-1"}, Spec: api.CreditNoteSpec{Invoice: "inv-a", IssuedAt: november, Currency: "EUR",
 		Lines: []api.CreditLine{{Line: "a1", AmountMicros: 300}, {Line: "a4", AmountMicros: 57}}}}
 
@@ -84,7 +85,7 @@ func TestRevenue(t *testing.T) {
 		sum.AddPayment(revenuePayment("org-1", october.Add(2*time.Hour), api.PaymentIn, 1250), "")
 		sum.AddPayment(revenuePayment("org-1", november, api.PaymentOut, 50), "")
 		sum.AddPayment(revenuePayment("org-3", november, api.PaymentIn, 9), "org-2")
-		sum.AddPayment(revenuePayment("org-1", november, api.PaymentVoucher, 500), "") // no money
+		sum.AddPayment(revenuePayment("org-1", november, api.PaymentVoucher, 500), "") // not a transfer of money
 		got, err := sum.Page()
 		if err != nil {
 			t.Fatal(err)
@@ -112,32 +113,32 @@ func TestRevenue(t *testing.T) {
 		}},
 	} {
 		if diff := cmp.Diff(c.want, c.got.Items); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(total, c.got.Totals); diff != "" {
-			t.Errorf("%s, total: %s", name, diff)
+			t.Errorf("total of %s: mismatch (-want +got):\n%s", name, diff)
 		}
 	}
 
 	resold := page("org-2", api.RevenueByOrganization, 9, "")
 	if diff := cmp.Diff([]api.Revenue{{Key: "org-3", Currency: "EUR", NetMicros: 7, PaidMicros: 9, Invoices: 1}}, resold.Items); diff != "" {
-		t.Errorf("a reseller's: %s", diff)
+		t.Errorf("revenue of a reseller: mismatch (-want +got):\n%s", diff)
 	}
 
-	// Pages of one hold the same, in the same order.
+	// Pages of one item contain the same, in the same order.
 	var all []api.Revenue
 	for after, i := "", 0; i < 9; i++ {
 		p := page("", api.RevenueByMeter, 1, after)
 		all = append(all, p.Items...)
 		if diff := cmp.Diff(total, p.Totals); diff != "" {
-			t.Errorf("a page's total: %s", diff)
+			t.Errorf("total on a page of one: mismatch (-want +got):\n%s", diff)
 		}
 		if after = p.Continue; after == "" {
 			break
 		}
 	}
 	if diff := cmp.Diff(page("", api.RevenueByMeter, 9, "").Items, all); diff != "" {
-		t.Errorf("page by page: %s", diff)
+		t.Errorf("items of pages of one: mismatch (-want +got):\n%s", diff)
 	}
 }
 
@@ -150,7 +151,7 @@ func TestRevenueQuery(t *testing.T) {
 		_, err := NewRevenueSum(q)
 		var e *api.Error
 		if !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("query with an invalid %s: error %v, want one there", field, err)
 		}
 	}
 }
@@ -161,7 +162,7 @@ func FuzzRevenueContinue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		x, err := api.FromPageToken[api.Revenue](s)
 		if err != nil && (api.CodeOf(err) != api.CodeInvalid || x != api.Revenue{}) {
-			t.Fatalf("%v, %v", x, err)
+			t.Fatalf("page token is read as %v, error %v; want the zero value with code %s", x, err, api.CodeInvalid)
 		}
 	})
 }

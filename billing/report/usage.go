@@ -10,10 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Uses hands out use from an hour on, in the order of api.Use.Compare.
+// Uses returns usage from an hour on, in the order of api.Use.Compare.
 type Uses func(from time.Time) iter.Seq2[api.Use, error]
 
-// place of a sum: pages are in the order of places.
+// place is the sort key of a sum.
 type place struct {
 	From     time.Time
 	Meter    api.Meter
@@ -25,13 +25,13 @@ func (p place) compare(q place) int {
 	return cmp.Or(p.From.Compare(q.From), cmp.Compare(p.Meter, q.Meter), cmp.Compare(p.Project, q.Project), cmp.Compare(p.Resource, q.Resource))
 }
 
-// sum of use at a place.
+// sum is the sum of usage at a place.
 type sum struct {
 	quantity api.Quantity
-	named    api.Use // the use that names the resource
+	named    api.Use // the usage that determines the resource's name
 }
 
-// Usage is one page of sums. Errors are *api.Error, or those of uses.
+// Usage returns one page of sums. Errors are *api.Error, or those of uses.
 func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
 	after, err := api.FromPageToken[place](q.Continue)
 	if err != nil {
@@ -44,7 +44,7 @@ func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
 	if _, _, err := span(q, from); err != nil {
 		return page, err
 	}
-	var at time.Time // the beginning of the span that is summed up
+	var at time.Time // the beginning of the current span
 	sums := map[place]sum{}
 	flush := func() (full bool) {
 		for _, p := range slices.SortedFunc(maps.Keys(sums), place.compare) {
@@ -86,7 +86,7 @@ func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
 	return page, nil
 }
 
-// span is the hours that are summed up with one, within the period.
+// span returns the period that is summed together with an hour, limited to the query's.
 func span(q api.UsageQuery, hour time.Time) (from, to time.Time, err error) {
 	y, m, d := hour.UTC().Date()
 	switch q.By {

@@ -28,7 +28,7 @@ func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
 	return api.Use{Hour: hour, Project: "prj-1", Resource: resource, ResourceName: "name of " + resource, NamedAt: hour, Meter: m, Quantity: q}
 }
 
-// invoiceOf October.
+// invoiceOf returns the invoice for October.
 func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use) api.InvoicePreview {
 	t.Helper()
 	r, err := invoice.NewRating("org-1", pricebook.Always(spec), october, november)
@@ -59,8 +59,8 @@ func usesOf(all []api.Use, to time.Time) Uses {
 	}
 }
 
-// Whatever it is summed by and however long pages are: the sums are of all use,
-// in order, each once.
+// TestUsage checks, for every grouping and page size, that the sums cover all usage, in
+// order and each once.
 func TestUsage(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	begin := time.Date(2028, 2, 27, 5, 0, 0, 0, time.UTC)
@@ -86,7 +86,7 @@ func TestUsage(t *testing.T) {
 			for {
 				page, err := Usage(q, usesOf(all, end))
 				if err != nil || len(page.Items) > limit {
-					t.Fatal(len(page.Items), err)
+					t.Fatalf("page has %d items, error %v; want at most %d", len(page.Items), err, limit)
 				}
 				got = append(got, page.Items...)
 				if q.Continue = page.Continue; q.Continue == "" {
@@ -97,23 +97,23 @@ func TestUsage(t *testing.T) {
 			for _, s := range got {
 				sum = sum.Plus(s.Quantity)
 				if s.From.Before(begin) || s.To.After(end) && by != api.ByHour || !s.From.Before(s.To) {
-					t.Fatalf("%s: %+v", by, s)
+					t.Fatalf("sum by %s = %+v, want it within the period", by, s)
 				}
 			}
 			if sum != api.Units(total) || len(got) != want || whole != nil && !slices.Equal(got, whole) {
-				t.Errorf("by %s, %d on a page: %d sums of together %s, want %d of %d", by, limit, len(got), sum, want, total)
+				t.Errorf("by %s, limit %d: %d sums with a total of %s, want %d with %d", by, limit, len(got), sum, want, total)
 			}
 			whole = got
 		}
 	}
 	page, err := Usage(api.UsageQuery{From: begin, To: end, By: api.ByTotal, Limit: 9, Meter: api.MeterGPU, Resource: "ins-1"}, usesOf(all, end))
 	if err != nil || len(page.Items) != 1 || page.Items[0].Resource != "ins-1" || page.Items[0].ResourceName != "name of ins-1" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("sum for one meter and resource = %+v, error %v; want one item for ins-1", page, err)
 	}
 	for _, q := range []api.UsageQuery{{By: "week"}, {By: api.ByDay, Continue: "?"}} {
 		q.From, q.To, q.Limit = begin, end, 1
 		if _, err := Usage(q, usesOf(all, end)); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("Usage(%+v) = %v, want %s", q, err, api.CodeInvalid)
 		}
 	}
 	lost := errors.New("lost")
@@ -124,8 +124,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// FuzzContinue reads what may be a page's continue: what is taken names a place
-// that is written as the same.
+// FuzzContinue parses page tokens; an accepted token must encode to the same place.
 func FuzzContinue(f *testing.F) {
 	f.Add(api.PageToken(place{october, api.MeterGPU, "prj-1", "ins-1"}))
 	f.Add("bnVsbA")
@@ -135,7 +134,7 @@ func FuzzContinue(f *testing.F) {
 			return
 		}
 		if q, err := api.FromPageToken[place](api.PageToken(p)); err != nil || p.compare(q) != 0 {
-			t.Errorf("%+v, %+v, %v", p, q, err)
+			t.Errorf("place %+v encoded and parsed = %+v, error %v", p, q, err)
 		}
 	})
 }
@@ -151,7 +150,7 @@ func TestExports(t *testing.T) {
 		"2026-10-01T00:00:00Z,org-1,prj-1,ins-1,'=HYPERLINK(1),vcpu-seconds,5400\n" +
 		fmt.Sprintf("2026-10-01T00:00:00Z,org-1,prj-1,vol-1,name of vol-1,volume-byte-seconds,%d\n", int64(gibMonths))
 	if hours.String() != want {
-		t.Errorf("%s", hours.String())
+		t.Errorf("export by the hour = %s, want %s", hours.String(), want)
 	}
 	spec := pricebook.Default()
 	spec.Taxes = []api.Tax{{Name: "@VAT", BasisPoints: 1900}}
@@ -161,7 +160,7 @@ func TestExports(t *testing.T) {
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 	if err != nil || len(rows) != 4 || !slices.IsSorted(rows[0]) {
-		t.Fatal(rows, err)
+		t.Fatalf("FOCUS export = %q, error %v; want 4 rows and sorted columns", rows, err)
 	}
 	column := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
 	for _, c := range []struct {
@@ -174,7 +173,7 @@ func TestExports(t *testing.T) {
 		{1, "ResourceName", "'=HYPERLINK(1)"}, {3, "ChargeDescription", "'@VAT"}, {2, "ServiceCategory", "Storage"}, {1, "SubAccountId", "prj-1"}, {1, "BillingCurrency", "EUR"},
 	} {
 		if got := column(c.row, c.name); got != c.want {
-			t.Errorf("row %d, %s: %q, want %q", c.row, c.name, got, c.want)
+			t.Errorf("row %d, column %s = %q, want %q", c.row, c.name, got, c.want)
 		}
 	}
 }

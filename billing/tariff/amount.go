@@ -8,21 +8,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// errTooLarge: more micros than an int64 holds, some nine million millions of
-// the currency.
+// errTooLarge is the error for more micros than an int64 holds, some nine million
+// millions of the currency.
 var errTooLarge = errors.New("the amount is too large")
 
-// cost is quantity × price / per in micros, rounded once.
+// cost returns quantity × price / per in micros, rounded once.
 func cost(q api.Quantity, price, per int64) (int64, error) {
 	return round(new(big.Int).Mul(q.Int(), big.NewInt(price)), per)
 }
 
-// Share of an amount in basis points, rounded once.
+// Share returns the given basis points of an amount, rounded once.
 func Share(micros, basisPoints int64) (int64, error) {
 	return round(new(big.Int).Mul(big.NewInt(micros), big.NewInt(basisPoints)), whole)
 }
 
-// round n/per half away from zero; per is at least 1.
+// round returns n/per rounded half away from zero; per is at least 1.
 func round(n *big.Int, per int64) (int64, error) {
 	d := big.NewInt(per)
 	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
@@ -35,7 +35,7 @@ func round(n *big.Int, per int64) (int64, error) {
 	return q.Int64(), nil
 }
 
-// sum of amounts.
+// sum returns the sum of two amounts.
 func sum(a, b int64) (int64, error) {
 	s := a + b
 	if a > 0 && b > 0 && s < 0 || a < 0 && b < 0 && s >= 0 {
@@ -44,7 +44,7 @@ func sum(a, b int64) (int64, error) {
 	return s, nil
 }
 
-// Prorated is what a part of a whole costs, by time, rounded once.
+// Prorated returns the time-proportional part of an amount, rounded once.
 func Prorated(micros api.Quantity, held, whole time.Duration) (int64, error) {
 	return round(micros.Int().Mul(micros.Int(), big.NewInt(int64(held))), int64(whole))
 }

@@ -7,72 +7,73 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Book is what use of a period costs. Where prices have changed in it, it has
-// what held before and after: each holds in the hours that it was in force.
+// Book is the prices of a period. If prices change within it, it contains both: each
+// applies in the hours when it is in force.
 type Book struct {
 	Currency string // ISO 4217
 	Rates    []Rate
-	// Commitments are paid whether they are used or not.
+	// Commitments are charged whether they are used or not.
 	Commitments []Commitment
 	Discounts   []Discount
-	// MinimumMicros is the least that a period costs, before taxes.
+	// MinimumMicros is the minimum charge of a period, before taxes.
 	MinimumMicros int64
 	Taxes         []Tax
 }
 
 // Force is when a part of a book is in force: in the hours from From on and before
-// Until. Zero: always, for ever.
+// Until. Zero times are unbounded.
 type Force struct{ From, Until time.Time }
 
 // Has reports whether it is in force in an hour.
 func (f Force) Has(hour time.Time) bool { return within(hour, f.From, f.Until) }
 
-// Rate of a meter from a moment on, until the meter's next one of the same begins.
+// Rate is the price of a meter from a time on, until the meter's next one for the same
+// usage.
 type Rate struct {
 	Meter api.Meter
-	Where api.PriceSelector // what it is the rate of
-	From  time.Time         // at a full hour; zero: always
+	Where api.PriceSelector // the usage that it applies to
+	From  time.Time         // a full hour; zero: unbounded
 	Force Force
 	Per   int64  // how many of the meter's units a price buys
-	Unit  string // what Per units are called: "GPU hour"
-	Tiers []Tier // at least one; the last has no end
-	Epoch int    // of the taxes on it
+	Unit  string // the name of Per units: "GPU hour"
+	Tiers []Tier // at least one; the last is unbounded
+	Epoch int    // selects its taxes
 }
 
-// Tier of a rate: it ends when so much was used in the period.
+// Tier is a tier of a rate: it ends when the quantity was used in the period.
 type Tier struct {
-	UpTo        int64 // in Per units; 0: no end
+	UpTo        int64 // in Per units; 0: unbounded
 	PriceMicros int64 // of Per units
 }
 
-// Commitment to use so much of a meter in a part of a period: that much costs
-// the commitment's price, used or not.
+// Commitment is a commitment to a quantity of a meter in a part of a period: the
+// quantity is charged at the commitment's price, used or not.
 type Commitment struct {
 	Meter       api.Meter
 	Quantity    api.Quantity // in the meter's unit
 	Per         int64
 	PriceMicros int64     // of Per units
-	FeeMicros   int64     // of all
-	From, Until time.Time // what it covers was used in hours that begin between
-	Epoch       int       // of the taxes on it
+	FeeMicros   int64     // of the whole quantity
+	From, Until time.Time // covers usage in hours that begin in between
+	Epoch       int       // selects its taxes
 }
 
-// Discount on what meters cost in the hours between.
+// Discount reduces the costs of meters in a range of hours.
 type Discount struct {
-	Meters      []api.Meter // none: all
-	BasisPoints int64       // hundredths of a per cent: 10,000 is free
-	From, Until time.Time   // full hours; zero: always, for ever
+	Meters      []api.Meter // empty: all
+	BasisPoints int64       // hundredths of a percent: 10,000 is free
+	From, Until time.Time   // full hours; zero: unbounded
 	Force       Force
 }
 
-// Tax on all that an epoch costs: taxes change where another epoch begins.
+// Tax is a tax on all costs of an epoch: taxes change where another epoch begins.
 type Tax struct {
 	Name        string
 	BasisPoints int64
 	Epoch       int
 }
 
-// Limits of a book: what is beyond is a mistake in typing.
+// Limits of a book: values beyond them are typing errors.
 const (
 	whole       = 10_000 // basis points
 	maxRates    = 1000
@@ -81,7 +82,7 @@ const (
 	maxTaxShare = whole                 // no tax doubles a price
 )
 
-// Validate returns what is wrong with it: an *api.Error (invalid), or nil.
+// Validate returns an *api.Error (invalid) if the book is not valid.
 func (b Book) Validate() error {
 	if len(b.Currency) != 3 {
 		return api.Errorf(api.CodeInvalid, "currency %q is not a three-letter code", b.Currency).At("currency")
@@ -161,14 +162,14 @@ func fullHour(t time.Time) bool { return t.IsZero() || t.Equal(t.Truncate(time.H
 
 func interval(from, until time.Time) bool { return until.IsZero() || from.Before(until) }
 
-// within reports whether a moment is in an interval whose ends may be open.
+// within reports whether a time is in an interval whose ends may be unbounded.
 func within(t, from, until time.Time) bool {
 	return !t.Before(from) && (until.IsZero() || t.Before(until))
 }
 
-// rateAt is the index of the rate of a meter's use at that hour: of those that
-// match it the most specific one, and of several of that the last to begin. -1:
-// there is none.
+// rateAt returns the index of the rate for usage of a meter in an hour: the most
+// specific one that matches, and of several such the one that began last; -1 if there
+// is none.
 func (b Book) rateAt(m api.Meter, used api.PriceSelector, hour time.Time) int {
 	best := -1
 	for i, r := range b.Rates {
@@ -186,17 +187,17 @@ func (b Book) rateAt(m api.Meter, used api.PriceSelector, hour time.Time) int {
 	return best
 }
 
-// Meters reports whether the book has any rate of a meter.
+// Meters reports whether the book has any rate for a meter.
 func (b Book) Meters(m api.Meter) bool {
 	return slices.ContainsFunc(b.Rates, func(r Rate) bool { return r.Meter == m })
 }
 
-// Priced reports whether the book has a rate for such use at an hour.
+// Priced reports whether the book has a rate for such usage in an hour.
 func (b Book) Priced(m api.Meter, used api.PriceSelector, hour time.Time) bool {
 	return b.rateAt(m, used, hour) >= 0
 }
 
-// discountAt is the index of the largest discount at that hour; -1: none.
+// discountAt returns the index of the largest discount in an hour; -1 if there is none.
 func (b Book) discountAt(m api.Meter, hour time.Time) int {
 	best := -1
 	for i, d := range b.Discounts {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Fork is a rater that goes on from what was added to r, which stays as it is.
+// Fork returns a rater that continues from the usage added to r, which does not change.
 func (r *Rater) Fork() *Rater {
 	f := &Rater{book: r.book, Piece: r.Piece, last: r.last, begun: r.begun,
 		meters: make(map[api.Meter]*counter, len(r.meters)), charges: make(map[Key]*charge, len(r.charges))}
@@ -30,5 +30,5 @@ func (r *Rater) Fork() *Rater {
 	return f
 }
 
-// Charges there are so far.
+// Charges returns the number of charges so far.
 func (r *Rater) Charges() int { return len(r.charges) }

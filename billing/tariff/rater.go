@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Committed is the tier of what a commitment pays for.
+// Committed is the tier of usage that a commitment pays for.
 const Committed = -1
 
-// Key of a charge.
+// Key identifies a charge.
 type Key struct {
 	Project  string
 	Resource string
@@ -25,36 +25,35 @@ func (k Key) compare(l Key) int {
 		cmp.Compare(k.Rate, l.Rate), cmp.Compare(k.Tier, l.Tier), cmp.Compare(k.Discount, l.Discount))
 }
 
-// Piece of an hour's use that belongs to one charge.
+// Piece is a part of an hour's usage that belongs to one charge.
 type Piece struct {
 	Key
 	Hour     time.Time
 	Quantity api.Quantity
 }
 
-// Rater makes charges of one organization's use in one period.
+// Rater computes the charges for one organization's usage in one period.
 type Rater struct {
 	book Book
-	// Piece is told every piece, if it is not nil: that is how a charge says
-	// what it is made of.
+	// Piece, if not nil, is called with every piece, so that a charge can be explained.
 	Piece func(Piece)
 
 	last    api.Use
 	begun   bool
 	meters  map[api.Meter]*counter
-	counter *counter // of the last use's meter: its rows follow each other
+	counter *counter // of the last usage's meter, whose items are adjacent
 	charges map[Key]*charge
 }
 
-// counter of a meter's use in the period.
+// counter counts a meter's usage in the period.
 type counter struct {
 	covers []cover
-	used   map[api.PriceSelector]api.Quantity // beyond them, by what rates are of: their tiers count it
+	used   map[api.PriceSelector]api.Quantity // beyond the commitments, by the selector of the rate: its tiers count it
 	current
-	charges map[owner]*charge // the last of each resource
+	charges map[owner]*charge // the last one of each resource
 }
 
-// cover is what a commitment still pays for.
+// cover is the rest of a commitment that is not used yet.
 type cover struct {
 	force Force
 	left  api.Quantity
@@ -68,14 +67,14 @@ type charge struct {
 	first, last time.Time
 }
 
-// current is what holds for a meter in an hour: it is looked up once.
+// current caches what applies to a meter in an hour.
 type current struct {
 	hour           time.Time
 	attributes     api.PriceSelector
 	rate, discount int
 }
 
-// NewRater by a book, which must be valid.
+// NewRater returns a rater for a book, which must be valid.
 func NewRater(book Book) *Rater {
 	r := &Rater{book: book, meters: map[api.Meter]*counter{}, charges: map[Key]*charge{}}
 	for _, c := range book.Commitments {
@@ -94,9 +93,9 @@ func (r *Rater) meter(m api.Meter) *counter {
 	return n
 }
 
-// Add use, in the order of hours, meters, projects and resources, each once.
-// Errors are *api.Error: CodeState when a meter has no rate in that hour,
-// CodeInvalid for use that cannot be.
+// Add adds usage, in the order of hours, meters, projects and resources, each item
+// once. Errors are *api.Error: CodeState if a meter has no rate in that hour,
+// CodeInvalid for invalid usage.
 func (r *Rater) Add(u api.Use) error {
 	if u.Quantity < 0 || u.Meter == "" || !fullHour(u.Hour) {
 		return api.Errorf(api.CodeInvalid, "invalid usage: meter %s, resource %s, hour %s: quantity %d (want >= 0, hour-aligned)", u.Meter, u.Resource, u.Hour, u.Quantity)
@@ -121,7 +120,7 @@ func (r *Rater) Add(u api.Use) error {
 	return nil
 }
 
-// ofWhat returns what use was of, where that is known.
+// ofWhat describes the attributes of usage, if there are any.
 func ofWhat(a api.PriceSelector) string {
 	if a == (api.PriceSelector{}) {
 		return ""
@@ -129,7 +128,7 @@ func ofWhat(a api.PriceSelector) string {
 	return " of " + a.String()
 }
 
-// split the use among what is committed and the tiers.
+// split divides the usage among the commitments and the tiers.
 func (r *Rater) split(u api.Use, n *counter) {
 	left := api.Units(u.Quantity)
 	project, resource := u.Charged()
@@ -173,7 +172,7 @@ func least(a, b api.Quantity) api.Quantity {
 func (r *Rater) charge(n *counter, k Key, hour time.Time, q api.Quantity) {
 	o := owner{k.Project, k.Resource}
 	c := n.charges[o]
-	if c == nil || c.key != k { // the price has changed, or the tier
+	if c == nil || c.key != k { // the price or the tier has changed
 		if c = r.charges[k]; c == nil {
 			c = &charge{key: k, first: hour}
 			r.charges[k] = c

@@ -8,41 +8,42 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Charge for what one resource used of one meter at one price.
+// Charge is the charge for one resource's usage of one meter at one price.
 type Charge struct {
 	Key
 	Quantity     api.Quantity // in the meter's unit
 	Per          int64
-	PriceMicros  int64 // of Per units; 0 of what is committed
+	PriceMicros  int64 // of Per units; 0 for committed usage
 	AmountMicros int64
-	// OffMicros is the discount on it, not negative.
+	// OffMicros is the discount, not negative.
 	OffMicros   int64
-	First, Last time.Time // hours in which it was used
+	First, Last time.Time // hours of the first and the last usage
 }
 
-// Fee is what a commitment costs.
+// Fee is the charge for a commitment.
 type Fee struct{ Commitment }
 
-// Levy is what a tax comes to.
+// Levy is the amount of a tax.
 type Levy struct {
 	Tax
 	AmountMicros int64
 }
 
-// Statement is what a period costs.
+// Statement is the costs of a period.
 type Statement struct {
 	Currency string
 	From, To time.Time
 	Charges  []Charge // in the order of their keys
 	Fees     []Fee
-	// TopUpMicros is what is missing to the minimum.
+	// TopUpMicros is the difference to the minimum charge.
 	TopUpMicros    int64
 	SubtotalMicros int64
 	Levies         []Levy
 	TotalMicros    int64
 }
 
-// Statement of all that was added. Errors are *api.Error: CodeTooLarge.
+// Statement returns the statement of all added usage. Errors are *api.Error:
+// CodeTooLarge.
 func (r *Rater) Statement(from, to time.Time) (Statement, error) {
 	st := Statement{Currency: r.book.Currency, From: from.UTC(), To: to.UTC()}
 	var t total
@@ -108,7 +109,7 @@ func (r *Rater) priced(k Key, c charge) (Charge, error) {
 	return out, err
 }
 
-// total of amounts, and the first error.
+// total is a sum of amounts, and the first error.
 type total struct {
 	micros int64
 	err    error

@@ -113,7 +113,7 @@ top-up 0, subtotal 280, total 280`,
 		},
 	} {
 		if got := statement(t, c.book, c.use...).text(); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+			t.Errorf("%s: statement:\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 			err = errors.Join(err, r.Add(u))
 		}
 		if api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %s", name, err, c.code)
 		}
 	}
 	r := NewRater(Book{Currency: "EUR", Rates: []Rate{flat(m, maxMicros, 1)}})
@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, err := r.Statement(may, june); api.CodeOf(err) != api.CodeTooLarge {
-		t.Errorf("%+v, %v", st, err)
+		t.Errorf("statement that overflows = %+v, error %v; want %s", st, err, api.CodeTooLarge)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestValidate(t *testing.T) {
 		b.Rates = slices.Clone(ok.Rates)
 		change(&b)
 		if err := b.Validate(); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Validate of a book with %s: %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 	if err := ok.Validate(); err != nil {
@@ -180,8 +180,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Whatever is used: every unit is in exactly one charge, each amount is what
-// rationals say, the pieces make the charges, and the total is their sum.
+// TestEveryUnitIsChargedOnce checks, for random usage, that every unit is in exactly
+// one charge, that amounts match rational arithmetic, that the pieces add up to the
+// charges, and that the total is their sum.
 func TestEveryUnitIsChargedOnce(t *testing.T) {
 	meters := []api.Meter{api.MeterVCPU, api.MeterGPU}
 	for seed := range uint64(300) {
@@ -216,34 +217,34 @@ func TestEveryUnitIsChargedOnce(t *testing.T) {
 		var subtotal int64
 		for _, c := range st.Charges {
 			if pieces[c.Key] != c.Quantity {
-				t.Fatalf("seed %d: the pieces of %+v make %s", seed, c, pieces[c.Key])
+				t.Fatalf("seed %d: pieces of %+v add up to %s", seed, c, pieces[c.Key])
 			}
 			used[string(c.Meter)+c.Resource].Sub(used[string(c.Meter)+c.Resource], c.Quantity.Int())
 			exact := new(big.Rat).SetFrac(new(big.Int).Mul(c.Quantity.Int(), big.NewInt(c.PriceMicros)), big.NewInt(c.Per))
 			off := new(big.Rat).Sub(exact, new(big.Rat).SetInt64(c.AmountMicros))
 			if off.Abs(off).Cmp(big.NewRat(1, 2)) > 0 {
-				t.Fatalf("seed %d: %+v is %s off", seed, c, off)
+				t.Fatalf("seed %d: amount of %+v is off by %s, want at most half a micro", seed, c, off)
 			}
 			subtotal += c.AmountMicros - c.OffMicros
 		}
 		for k, left := range used {
 			if left.Sign() != 0 {
-				t.Fatalf("seed %d: %s of %s are in no charge, or in two", seed, left, k)
+				t.Fatalf("seed %d: %s units of %s are in no charge, or in two", seed, left, k)
 			}
 		}
 		for _, f := range st.Fees {
 			subtotal += f.FeeMicros
 		}
 		if subtotal += st.TopUpMicros; subtotal != st.SubtotalMicros || subtotal < b.MinimumMicros {
-			t.Fatalf("seed %d: the parts make %d, the statement says %d", seed, subtotal, st.SubtotalMicros)
+			t.Fatalf("seed %d: sum of the parts = %d, want the subtotal %d", seed, subtotal, st.SubtotalMicros)
 		}
 		tiersAreFilled(t, b, st)
 	}
 }
 
-// tiersAreFilled: no tier has more than fits, and none begins before the one
-// below it is full. A change of rates in mid-period moves the ends: then only
-// what fits is looked at.
+// tiersAreFilled checks that no tier contains more than its size, and that none begins
+// before the one below is full. After a change of rates within the period only the
+// first is checked.
 func tiersAreFilled(t *testing.T, b Book, st Statement) {
 	t.Helper()
 	type tier struct{ rate, tier int }
@@ -263,7 +264,7 @@ func tiersAreFilled(t *testing.T, b Book, st Statement) {
 			}
 		}
 		if r.Tiers[k.tier].UpTo > 0 && room.Less(q) {
-			t.Fatalf("tier %d of rate %d holds %s of %s", k.tier, k.rate, q, room)
+			t.Fatalf("tier %d of rate %d contains %s, want at most %s", k.tier, k.rate, q, room)
 		}
 	}
 }
@@ -294,7 +295,7 @@ func randomBook(rng *rand.Rand, meters []api.Meter) Book {
 	return b
 }
 
-// A month of hours of a thousand instances with three meters each.
+// BenchmarkMonth rates a month of a thousand instances with three meters each.
 func BenchmarkMonth(b *testing.B) {
 	const instances, hours = 1000, 720
 	meters := []api.Meter{api.MeterGPU, api.MeterMemory, api.MeterVCPU}

@@ -1,8 +1,9 @@
-// Package answers is the one file from which a node installs itself.
+// Package answers is the answer file from which a node installs itself.
 //
-// It stands in the order a person thinks: which disk, what may be erased, the
-// node's name, its network, the cluster, who may log in, what happens at the
-// end. The text interface fills in the same Answers that the file does, so
+// Its fields are in the order of the installation: disk, what may be erased, the node's
+// name, its network, the cluster, who may sign in, and what happens at the end. The
+// text interface fills in the same Answers as the file, so both use the same checks and
+// the same plan.
 // both ways lead through the same checks and the same plan.
 //
 //	disk: {serial: S4EVNX0R123456}     # or byId: …, size: 100GiB..2TiB, or just: only
@@ -34,14 +35,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// EraseAnything is the word that allows any disk which the rule finds.
+// EraseAnything is the value of erase that allows any disk that the rule finds.
 const EraseAnything = "yes-everything-on-it"
 
-// Answers to everything the installer asks.
+// Answers is everything that the installer needs to know.
 type Answers struct {
 	Disk      Disk
 	Erase     string // the chosen disk's serial, or EraseAnything
-	Reinstall bool   // a finished Basalt node on the disk may be erased too
+	Reinstall bool   // also allows erasing a finished Basalt node
 	Hostname  string
 	Network   Network
 	NTP       []string
@@ -54,20 +55,21 @@ type Answers struct {
 	After          After
 }
 
-// Disk is a rule that has to find exactly one disk.
+// Disk is a rule that must match exactly one disk.
 type Disk struct {
 	ByID   string // name under /dev/disk/by-id
 	Serial string
 	Size   Size
-	Only   bool // the only disk that can be chosen
+	Only   bool // the only eligible disk
 }
 
-// Size is a range of bytes; Max 0 means no end.
+// Size is a range in bytes; Max 0 means no upper limit.
 type Size struct{ Min, Max uint64 }
 
-// Network of the node. The second path carries only what nodes say to each other.
+// Network is the node's network. The second path carries only traffic between nodes.
 type Network struct {
-	// Declared, with bonds, VLANs and roles; nil: the paths below.
+	// Declared is a declaration with bonds, VLANs and roles; nil: the paths below
+	// apply.
 	Declared *hostnet.Network
 	Path
 	Gateway netip.Addr
@@ -75,31 +77,31 @@ type Network struct {
 	Second  *Path
 }
 
-// Path is a card and its address.
+// Path is a network card and its address.
 type Path struct {
 	Interface string
 	MAC       string
 	DHCP      bool
-	Address   netip.Prefix // when not DHCP
+	Address   netip.Prefix // unless DHCP is used
 }
 
-// Cluster to make or to join: one of the two.
+// Cluster is the cluster to create or to join; exactly one field is set.
 type Cluster struct {
 	Init  string // name of the new cluster
 	Token string // join token
 }
 
-// Root is who may log in.
+// Root is how root may sign in.
 type Root struct {
 	Password     string
-	PasswordHash string // as in /etc/shadow
+	PasswordHash string // in the format of /etc/shadow
 	SSHKeys      []string
 }
 
-// After describes what follows a finished installation.
+// After is what happens after the installation.
 type After string
 
-// What may follow.
+// Values of After.
 const (
 	Reboot   After = "reboot"
 	PowerOff After = "poweroff"

@@ -43,10 +43,10 @@ func TestParse(t *testing.T) {
 	}
 	want.Root = a.Root // compared below
 	if d := cmp.Diff(want, a, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
-		t.Error(d)
+		t.Errorf("answers: mismatch (-want +got):\n%s", d)
 	}
 	if len(a.Root.SSHKeys) != 1 || !strings.HasPrefix(a.Root.PasswordHash, "$6$") {
-		t.Errorf("root is %+v", a.Root)
+		t.Errorf("root = %+v, want one SSH key and a password hash", a.Root)
 	}
 }
 
@@ -56,16 +56,16 @@ func TestParseSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !a.Disk.Only || !a.Network.DHCP || a.Serial != "ttyS0" || a.After != Reboot {
-		t.Errorf("defaults: %+v", a)
+		t.Errorf("answers with defaults = %+v, want the only disk, DHCP, ttyS0 and reboot", a)
 	}
 }
 
-// Every mistake of a file is reported, with its place.
+// TestMistakes checks that every mistake in a file is reported, with its position.
 func TestMistakes(t *testing.T) {
 	_, err := Parse(read(t, "mistakes.yaml"))
 	var ms strictyaml.Mistakes
 	if !errors.As(err, &ms) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("Parse = %v, want mistakes", err)
 	}
 	got := ms.Error() + "\n"
 	if *update {
@@ -74,11 +74,12 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(string(read(t, "mistakes.golden")), got); d != "" {
-		t.Error(d)
+		t.Errorf("mistakes: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// Each change of a good file is one mistake, of that field, in that line.
+// TestOneMistake checks that each change of a valid file causes one mistake, at that
+// field and line.
 func TestOneMistake(t *testing.T) {
 	good := string(read(t, "small.yaml"))
 	for _, c := range []struct {
@@ -125,7 +126,7 @@ func TestOneMistake(t *testing.T) {
 		_, err := Parse([]byte(text))
 		var ms strictyaml.Mistakes
 		if !errors.As(err, &ms) {
-			t.Errorf("%s: got %v", c.new, err)
+			t.Errorf("%s: Parse = %v, want mistakes", c.new, err)
 			continue
 		}
 		found := false
@@ -133,7 +134,7 @@ func TestOneMistake(t *testing.T) {
 			found = found || m.Field == c.field && m.Line == c.line && strings.Contains(m.Reason, c.says)
 		}
 		if !found {
-			t.Errorf("%q: want %s at line %d (%s), got\n%s", c.new, c.field, c.line, c.says, ms)
+			t.Errorf("%q: want a mistake at %s, line %d (%s), got\n%s", c.new, c.field, c.line, c.says, ms)
 		}
 	}
 }
@@ -146,14 +147,14 @@ func TestParseToken(t *testing.T) {
 	ca := strings.Repeat("ab", 32)
 	good := token(`{"v":1,"cluster":"basalt","ca":"` + ca + `","peers":["192.0.2.11:7481"],"id":"jt-1","secret":"s"}`)
 	if tok, err := ParseToken(" " + good[:20] + "\n" + good[20:] + "\n"); err != nil || tok.Cluster != "basalt" {
-		t.Errorf("%+v, %v", tok, err)
+		t.Errorf("ParseToken with white space = %+v, %v; want cluster basalt", tok, err)
 	}
 	for _, bad := range []string{
 		"", "bslt-join-", good[:len(good)-4], token(`{"v":2}`), token(`{"v":1,"ca":"` + ca + `","id":"x","secret":"s"}`),
 		token(`{"v":1,"ca":"` + ca + `","id":"x","secret":"s","peers":["nowhere"]}`), good + strings.Repeat("A", maxToken),
 	} {
 		if _, err := ParseToken(bad); err == nil {
-			t.Errorf("%q is taken", strictyaml.Clip(bad))
+			t.Errorf("ParseToken(%q) succeeded, want an error", strictyaml.Clip(bad))
 		}
 	}
 }
@@ -172,13 +173,13 @@ func FuzzAnswers(f *testing.F) {
 		var ms strictyaml.Mistakes
 		switch {
 		case err == nil && (a.Erase == "" || a.Hostname == "" || (a.Cluster.Init == "") == (a.Cluster.Token == "")):
-			t.Fatalf("incomplete answers are taken: %+v", a)
+			t.Fatalf("incomplete answers are accepted: %+v", a)
 		case err != nil && !errors.As(err, &ms):
-			t.Fatalf("not mistakes: %v", err)
+			t.Fatalf("Parse = %v, want mistakes", err)
 		}
 		for _, m := range ms {
 			if m.Line < 1 || m.Column < 1 || m.Reason == "" {
-				t.Fatalf("a mistake without a place: %+v", m)
+				t.Fatalf("mistake %+v has no position or reason", m)
 			}
 		}
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
-// Bad answer: the reason, and what to write instead. The text interface shows
-// the same two sentences that the validator prints.
+// Bad is an invalid answer: the reason, and what to write instead. The text interface
+// shows the same two sentences as the validator.
 type Bad struct{ Reason, Instead string }
 
 func (b *Bad) Error() string {
@@ -31,10 +31,10 @@ func bad(instead, reason string, args ...any) error {
 	return &Bad{fmt.Sprintf(reason, args...), instead}
 }
 
-// CheckHostname of the node; it is the node's name in the cluster too.
+// CheckHostname checks the node's host name, which is also its name in the cluster.
 func CheckHostname(s string) error { return checkName(s, "localhost") }
 
-// CheckClusterName of a new cluster.
+// CheckClusterName checks the name of a new cluster.
 func CheckClusterName(s string) error { return checkName(s) }
 
 func checkName(s string, reserved ...string) error {
@@ -56,7 +56,7 @@ var (
 	hashForm      = regexp.MustCompile(`^\$(y|gy|7|6|5|2[aby])\$[./A-Za-z0-9$=,]{10,240}$`)
 )
 
-// CheckServer is a name or an address.
+// CheckServer checks a host name or an address.
 func CheckServer(s string) error {
 	if _, err := netip.ParseAddr(s); err == nil || serverName.MatchString(s) {
 		return nil
@@ -71,7 +71,7 @@ func checkInterface(s string) error {
 	return nil
 }
 
-// CheckSerial is the serial console of the installed node.
+// CheckSerial checks the serial console of the installed node.
 func CheckSerial(s string) error {
 	if !serialName.MatchString(s) {
 		return bad("write ttyS0, ttyS0,115200 or none", "%q is no serial console", strictyaml.Clip(s))
@@ -79,8 +79,8 @@ func CheckSerial(s string) error {
 	return nil
 }
 
-// CheckSharedDir is a directory that every node mounts, or an export of an NFS server,
-// which basaltd mounts.
+// CheckSharedDir checks a directory that every node mounts, or an export of an NFS
+// server, which basaltd mounts.
 func CheckSharedDir(s string) error {
 	if strings.HasPrefix(s, nfs.Scheme) {
 		if _, err := nfs.Parse(s); err != nil {
@@ -105,7 +105,7 @@ var sizeNumber = regexp.MustCompile(`^([0-9]{1,6})(\.[0-9]{1,3})?\s*(MiB|GiB|TiB
 
 var units = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
-// ParseSize reads a range of sizes.
+// ParseSize parses a range of sizes.
 func ParseSize(s string) (Size, error) {
 	lo, hi, ok := strings.Cut(s, "..")
 	if !ok {
@@ -133,7 +133,7 @@ func ParseSize(s string) (Size, error) {
 	return z, nil
 }
 
-// ParseAddress of a card, with its prefix length.
+// ParseAddress parses the address of a card, with its prefix length.
 func ParseAddress(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return netip.Prefix{}, bad(fmt.Sprintf("write %s/%d if the network has that size", a, usualBits(a)), "%q has no prefix length", strictyaml.Clip(s))
@@ -168,7 +168,7 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// CheckGateway of a path.
+// CheckGateway checks the gateway of a path.
 func CheckGateway(p Path, g netip.Addr) error {
 	switch {
 	case !g.IsValid():
@@ -185,8 +185,8 @@ func CheckGateway(p Path, g netip.Addr) error {
 	return nil
 }
 
-// CheckSecond path: it must be another card in another network, or it could
-// not carry anything when the first fails.
+// CheckSecond checks the second path: it must use another card and another network,
+// since it could not replace the first otherwise.
 func CheckSecond(first, second Path) error {
 	switch {
 	case first.Interface != "" && first.Interface == second.Interface, first.MAC != "" && first.MAC == second.MAC:
@@ -197,10 +197,10 @@ func CheckSecond(first, second Path) error {
 	return nil
 }
 
-// MinPassword is the length below which a password is refused.
+// MinPassword is the least length of a password.
 const MinPassword = 8
 
-// CheckPassword in plain text.
+// CheckPassword checks a password in plain text.
 func CheckPassword(s string) error {
 	switch {
 	case len(s) < MinPassword:
@@ -218,7 +218,7 @@ func checkHash(s string) error {
 	return nil
 }
 
-// CheckSSHKey is one line of authorized_keys without options.
+// CheckSSHKey checks one line of authorized_keys without options.
 func CheckSSHKey(s string) error {
 	const instead = "paste the line of a .pub file: ssh-ed25519 AAAA… name"
 	parts := strings.Fields(s)
@@ -229,7 +229,7 @@ func CheckSSHKey(s string) error {
 		return bad(instead, "%q is no SSH key", strictyaml.Clip(s))
 	}
 	blob, err := base64.StdEncoding.DecodeString(parts[1])
-	// The blob begins with its type as a string (RFC 4253, section 6.6).
+	// The blob begins with the key type as a string (RFC 4253, section 6.6).
 	if err != nil || len(blob) < 4 || uint64(len(blob)) < 4+uint64(binary.BigEndian.Uint32(blob)) ||
 		string(blob[4:4+binary.BigEndian.Uint32(blob)]) != parts[0] {
 		return bad(instead, "%q is no SSH key, or only a part of one", strictyaml.Clip(s))

@@ -11,10 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
-// reader of an answer file.
+// reader reads an answer file.
 type reader struct{ strictyaml.Reader }
 
-// Parse a file. The error is Mistakes, all of them, in the file's order.
+// Parse parses an answer file. The error is Mistakes with all mistakes, in the file's
+// order.
 func Parse(data []byte) (Answers, error) {
 	a := Answers{Serial: "ttyS0", After: Reboot}
 	root, mistakes := strictyaml.Document(data, "start with disk:, erase:, hostname: …")
@@ -63,7 +64,7 @@ func (r *reader) answers(root *yaml.Node, a *Answers) {
 	}
 }
 
-// checked text: check gives the reason against it and what to write instead.
+// checked reads a text. check returns why it is invalid and what to write instead.
 func (r *reader) checked(n *yaml.Node, at string, check func(string) error) string {
 	s, ok := r.Text(n, at, "")
 	if !ok {
@@ -77,7 +78,7 @@ func (r *reader) because(n *yaml.Node, at string, err error) {
 	if err == nil {
 		return
 	}
-	if b, ok := err.(*Bad); ok { //nolint:errorlint // the checks return it bare
+	if b, ok := err.(*Bad); ok { //nolint:errorlint // the checks return it unwrapped
 		r.Wrong(n, at, b.Instead, "%s", b.Reason)
 		return
 	}
@@ -185,7 +186,7 @@ func (r *reader) network(n *yaml.Node, at string, w *Network) {
 	}
 }
 
-// declares reports whether the network is a declaration: one that has cards.
+// declares reports whether the network is a declaration: whether it has cards.
 func declares(n *yaml.Node) bool {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "cards" {

@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
-// Token is what a join token says. Its secret is no business of the installer
-// beyond handing it on.
+// Token is the content of a join token. The installer does not use its secret, and only
+// passes it on.
 type Token struct {
 	Version int       `json:"v"`
 	Cluster string    `json:"cluster"`
@@ -20,7 +20,7 @@ type Token struct {
 	Peers   []string  `json:"peers"`
 	ID      string    `json:"id"`
 	Secret  string    `json:"secret"`
-	Expires time.Time `json:"expiresAt,omitzero"` // zero: the token does not say
+	Expires time.Time `json:"expiresAt,omitzero"` // zero: unknown
 }
 
 const (
@@ -32,8 +32,8 @@ const (
 
 var fingerprint = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParseToken checks a token's form. White space from pasting over several
-// lines is forgiven.
+// ParseToken checks a token's form. White space from pasting over several lines is
+// ignored.
 func ParseToken(s string) (Token, error) {
 	var t Token
 	s = strings.Join(strings.Fields(s), "")
@@ -66,6 +66,7 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// Expired tokens are refused by the cluster; saying so early saves an
-// installation. The machine's clock may be wrong, so callers only warn.
+// Expired reports whether the token has expired. The cluster refuses an expired token;
+// detecting it early saves an installation. The machine's clock may be wrong, so
+// callers only warn.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && now.After(t.Expires) }

@@ -32,11 +32,11 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	lines := strings.Split(got, "\n")
 	if len(lines) != 24 {
-		t.Errorf("%s has %d lines", name, len(lines))
+		t.Errorf("screen %s has %d lines, want 24", name, len(lines))
 	}
 	for i, l := range lines {
 		if w := ansi.StringWidth(l); w > 79 {
-			t.Errorf("%s: line %d has %d columns", name, i+1, w)
+			t.Errorf("screen %s: line %d has %d columns, want at most 79", name, i+1, w)
 		}
 		lines[i] = strings.TrimRight(l, " ")
 	}
@@ -52,7 +52,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s:\n%s", name, d)
+		t.Errorf("screen %s: mismatch (-want +got):\n%s", name, d)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// Whatever basaltd or a network says, the screen stays whole.
+// TestHostileText checks that no text from basaltd or the network can break the screen.
 func TestHostileText(t *testing.T) {
 	s := seen(func(u *api.Setup) {
 		u.Message = "\x1b[2J\x1b]0;title\x07" + strings.Repeat("x", 5000)
@@ -104,11 +104,11 @@ func TestHostileText(t *testing.T) {
 	})
 	got := View(s, size, newLook(true))
 	if strings.ContainsAny(got, "\x1b\x07\u009b") || strings.Count(got, "\n") != 23 {
-		t.Errorf("%q", got)
+		t.Errorf("screen with hostile text = %q, want 24 lines without control characters", got)
 	}
 	for _, l := range strings.Split(got, "\n") {
 		if ansi.StringWidth(l) > 79 {
-			t.Errorf("%d columns: %q", ansi.StringWidth(l), l)
+			t.Errorf("line has %d columns, want at most 79: %q", ansi.StringWidth(l), l)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestKeys(t *testing.T) {
 	golden(t, "member", p.m.View())
 	p.types("rn" + "y" + "px" + "y")
 	if f.rebooted+f.halted != 0 {
-		t.Fatal("it goes down without having been told to")
+		t.Fatalf("%d reboots and %d power-offs without a confirmation, want none", f.rebooted, f.halted)
 	}
 	p.types("l")
 	golden(t, "log", p.m.View())
@@ -167,17 +167,17 @@ func TestKeys(t *testing.T) {
 	f.err = errors.New("no systemd")
 	p.types("ry")
 	if !strings.Contains(p.m.View(), "That failed: no systemd") {
-		t.Error(p.m.View())
+		t.Errorf("screen after a failed restart lacks the error:\n%s", p.m.View())
 	}
 	f.err = nil
 	p.types("x" + "py")
 	if f.rebooted != 1 || f.halted != 1 || !strings.Contains(p.m.View(), "Going down") {
-		t.Errorf("%d, %d", f.rebooted, f.halted)
+		t.Errorf("%d reboots and %d power-offs, want one of each and \"Going down\" on the screen", f.rebooted, f.halted)
 	}
 }
 
-// A node in order is looked at seldom, and its screen stays as it is until
-// something changes.
+// TestAScreenOnWhichNothingChanges checks that a healthy node is polled rarely, and
+// that its screen stays the same until something changes.
 func TestAScreenOnWhichNothingChanges(t *testing.T) {
 	f := &fake{seen: seen(nil)}
 	p := stand(f)
@@ -187,7 +187,7 @@ func TestAScreenOnWhichNothingChanges(t *testing.T) {
 	f.seen.At, f.seen.Up = f.seen.At.Truncate(time.Minute).Add(59*time.Second), f.seen.Up.Truncate(time.Minute)+59*time.Second
 	p.do(p.m.watch)
 	if now := p.m.View(); now != was {
-		t.Errorf("it is drawn anew:\n%s", cmp.Diff(was, now))
+		t.Errorf("screen changed although the node did not (-want +got):\n%s", cmp.Diff(was, now))
 	}
 	f.seen = seen(func(u *api.Setup) { u.Alive-- })
 	p.do(p.m.watch)
@@ -196,15 +196,15 @@ func TestAScreenOnWhichNothingChanges(t *testing.T) {
 	f.seen = Seen{At: f.seen.At}
 	p.do(p.m.watch)
 	if d := cmp.Diff([]time.Duration{later, soon, soon, soon}, waits); d != "" {
-		t.Error(d)
+		t.Errorf("intervals: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// A real basaltd's answers over a real socket; and none, and nonsense.
+// TestAsk checks responses over a real socket: a valid one, none, and invalid ones.
 func TestAsk(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "api.sock")
 	if _, err := ask(context.Background(), socket); err == nil {
-		t.Error("nobody is there, but there is an answer")
+		t.Error("ask without a server succeeded, want an error")
 	}
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -222,24 +222,24 @@ func TestAsk(t *testing.T) {
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Close()
 	if s, err := ask(context.Background(), socket); err != nil || s.Node != "node1" || !s.Quorum {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("ask = %+v, %v; want node1 with a quorum", s, err)
 	}
 	for _, bad := range []string{"", "null", "[]", "{", `{"state":7}`, "{}"} {
 		answer = bad
 		if _, err := ask(context.Background(), socket); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("ask accepts response %q, want an error", bad)
 		}
 	}
 	status = 500
 	if _, err := ask(context.Background(), socket); err == nil {
-		t.Error("500 is taken")
+		t.Error("ask accepts status 500, want an error")
 	}
 }
 
 func TestLookNeverFails(t *testing.T) {
 	s := Node{Socket: filepath.Join(t.TempDir(), "none")}.Look(context.Background())
 	if s.Setup != nil || s.Err == "" || s.At.IsZero() {
-		t.Errorf("%+v", s)
+		t.Errorf("Look without a server = %+v, want an error and a time", s)
 	}
 }
 
@@ -252,7 +252,7 @@ func FuzzParse(f *testing.F) {
 		}
 		got := View(Seen{Setup: s, At: time.Unix(0, 0)}, size, newLook(true))
 		if strings.Count(got, "\n") != 23 || strings.ContainsRune(got, 0x1b) {
-			t.Fatalf("%q", got)
+			t.Fatalf("screen = %q, want 24 lines without escape sequences", got)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Node that the screen is of.
+// Node is the node that the screen shows.
 type Node struct {
 	Socket  string // basaltd's
 	Version string
@@ -25,16 +25,16 @@ type Node struct {
 
 const maxAnswer = 64 << 10
 
-// Look at the node. It never fails: what it could not find out is in Seen.
+// Look observes the node. It never fails: Seen contains what is unknown and why.
 func (n Node) Look(ctx context.Context) Seen {
 	s := Seen{At: time.Now(), Version: n.Version, Addresses: addresses(), Up: uptime()}
-	s.Host, _ = os.Hostname() // empty shows as nothing
+	s.Host, _ = os.Hostname() // empty is shown as nothing
 	_, err := os.Stat(OperatorKey)
 	s.Key = err == nil
 	setup, err := ask(ctx, n.Socket)
 	var wrapped *url.Error
 	switch {
-	case errors.As(err, &wrapped): // without the made-up URL
+	case errors.As(err, &wrapped): // without the placeholder URL
 		s.Err = wrapped.Err.Error()
 	case err != nil:
 		s.Err = err.Error()
@@ -44,7 +44,7 @@ func (n Node) Look(ctx context.Context) Seen {
 	return s
 }
 
-// ask basaltd what the node is.
+// ask requests the node's setup from basaltd.
 func ask(ctx context.Context, socket string) (*api.Setup, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -70,7 +70,7 @@ func ask(ctx context.Context, socket string) (*api.Setup, error) {
 	return parse(resp.StatusCode, data)
 }
 
-// parse basaltd's answer.
+// parse parses basaltd's response.
 func parse(status int, data []byte) (*api.Setup, error) {
 	if status != http.StatusOK {
 		return nil, fmt.Errorf("it answers %d", status)
@@ -85,8 +85,8 @@ func parse(status int, data []byte) (*api.Setup, error) {
 	return &s, nil
 }
 
-// addresses of this machine that others reach, without those of virtual
-// machines' networks.
+// addresses returns the addresses of this machine that others can reach, without those
+// of guest networks.
 func addresses() (all []string) {
 	cards, err := net.Interfaces()
 	if err != nil {
@@ -96,7 +96,7 @@ func addresses() (all []string) {
 		if c.Flags&net.FlagLoopback != 0 || c.Flags&net.FlagUp == 0 || strings.HasPrefix(c.Name, "virbr") || strings.HasPrefix(c.Name, "vnet") || strings.HasPrefix(c.Name, "tap") {
 			continue
 		}
-		list, _ := c.Addrs() // none while it goes away
+		list, _ := c.Addrs() // none if the card was just removed
 		for _, a := range list {
 			ip, _, err := net.ParseCIDR(a.String())
 			if err == nil && !ip.IsLinkLocalUnicast() && len(all) < 4 {
@@ -107,13 +107,13 @@ func addresses() (all []string) {
 	return all
 }
 
-// uptime of this machine; 0 when the kernel does not say.
+// uptime returns the uptime of this machine; 0 if it is unknown.
 func uptime() time.Duration {
 	data, err := os.ReadFile("/proc/uptime")
 	if err != nil {
 		return 0
 	}
 	first, _, _ := strings.Cut(string(data), " ")
-	seconds, _ := strconv.ParseFloat(first, 64) // 0 is unknown
+	seconds, _ := strconv.ParseFloat(first, 64) // 0 means unknown
 	return time.Duration(seconds * float64(time.Second))
 }

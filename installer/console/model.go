@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Machine is what the keys act on.
+// Machine is what the screen observes and the keys control.
 type Machine interface {
 	Look(ctx context.Context) Seen
 	Log(lines int) string
@@ -18,14 +18,13 @@ type Machine interface {
 	PowerOff() error
 }
 
-// How often the screen looks again: while somebody may wait for a change, and
-// when all is in order.
+// Polling intervals: while a change may be expected, and when everything is in order.
 const (
 	soon  = 2 * time.Second
 	later = 10 * time.Second
 )
 
-// again is when to look again after this was seen.
+// again returns the polling interval after this observation.
 func again(s Seen) time.Duration {
 	if u := s.Setup; u != nil && u.State == api.SetupMember && u.Quorum && u.Alive >= u.Members {
 		return later
@@ -40,10 +39,10 @@ const (
 	rebooting
 	poweringOff
 	logging
-	going // it restarts or switches off
+	going // restarting or shutting down
 )
 
-// Model of the screen.
+// Model is the model of the screen.
 //
 //	watching ─r─► asked to restart ─y─► going
 //	    │ └──p─► asked to switch off ─y─► going
@@ -56,10 +55,10 @@ type Model struct {
 	mode    mode
 	log     string
 	err     string
-	tick    func(time.Duration, tea.Msg) tea.Cmd // nil: no clock
+	tick    func(time.Duration, tea.Msg) tea.Cmd // nil: no timer
 }
 
-// New model. plain: only ASCII.
+// New returns a model. plain restricts it to ASCII.
 func New(m Machine, plain bool) *Model {
 	return &Model{machine: m, look: newLook(plain), size: Size{80, 24}, tick: func(d time.Duration, msg tea.Msg) tea.Cmd {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
@@ -74,12 +73,12 @@ type (
 	againMsg struct{}
 )
 
-// Init looks for the first time.
+// Init starts the first observation.
 func (m *Model) Init() tea.Cmd { return m.watch }
 
 func (m *Model) watch() tea.Msg { return seenMsg(m.machine.Look(context.Background())) }
 
-// Update the model.
+// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -126,7 +125,7 @@ func (m *Model) key(key string) tea.Cmd {
 	case was == poweringOff && key == "y":
 		return func() tea.Msg { return wentMsg{m.machine.PowerOff()} }
 	case was != watching:
-		return nil // any other key goes back
+		return nil // any other key returns
 	case key == "r":
 		m.mode = rebooting
 	case key == "p":
@@ -138,7 +137,7 @@ func (m *Model) key(key string) tea.Cmd {
 	return nil
 }
 
-// View of the screen.
+// View returns the screen.
 func (m *Model) View() string {
 	at := clock(m.seen)
 	ask := func(what string) string {

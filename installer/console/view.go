@@ -1,7 +1,6 @@
-// Package console is the first screen of an installed node: what the node is,
-// where it is reached, and what to do next. It looks every few seconds, and
-// what it cannot find out it says instead of failing: whoever stands before
-// the machine has nothing else.
+// Package console is the status screen of an installed node: its state, how to reach
+// it, and what to do next. It is updated every few seconds, and shows what is unknown
+// instead of failing, since people in front of the machine have nothing else.
 package console
 
 import (
@@ -15,13 +14,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Seen is everything the screen shows.
+// Seen is everything that the screen shows.
 type Seen struct {
 	Setup     *api.Setup // nil: basaltd does not answer
-	Err       string     // why not
+	Err       string     // why basaltd does not answer
 	Host      string
 	Addresses []string // of this machine, with prefix lengths
-	Key       bool     // the operator's key is on this node
+	Key       bool     // whether the operator's key is on this node
 	Up        time.Duration
 	At        time.Time
 	Version   string // of this program
@@ -30,7 +29,7 @@ type Seen struct {
 // Size of the screen.
 type Size struct{ Width, Height int }
 
-// OperatorKey is where the node that made the cluster has it.
+// OperatorKey is the path of the operator's key on the node that created the cluster.
 const OperatorKey = "/var/lib/basalt/operator.key"
 
 const banner = ` _                   _ _
@@ -55,7 +54,7 @@ func newLook(plain bool) look {
 	return l
 }
 
-// View of the node: a pure function of what was seen.
+// View returns the screen; it is a pure function of the observation.
 func View(s Seen, size Size, l look) string {
 	var b []string
 	for _, line := range strings.Split(banner, "\n") {
@@ -65,10 +64,10 @@ func View(s Seen, size Size, l look) string {
 	return frame(b, size, l, "Alt-F2 log in   l log   r restart   p switch off", clock(s))
 }
 
-// clock has no seconds: a screen on which nothing has changed is not drawn.
+// clock has no seconds, so that an unchanged screen is not redrawn.
 func clock(s Seen) string { return s.At.UTC().Format("15:04 UTC") }
 
-// lines of the node's state, and what to do next.
+// lines returns the node's state, and what to do next.
 func lines(s Seen, l look, width int) (b []string) {
 	row := func(label, value string) {
 		if value != "" {
@@ -96,7 +95,7 @@ func lines(s Seen, l look, width int) (b []string) {
 	return b
 }
 
-// frame fills the screen: nothing of what was shown before stays.
+// frame fills the whole screen, so that no earlier content remains.
 func frame(body []string, size Size, l look, keys, right string) string {
 	room := size.Height - 3
 	if len(body) > room {
@@ -113,7 +112,7 @@ func frame(body []string, size Size, l look, keys, right string) string {
 		ansi.Truncate(" "+keys+strings.Repeat(" ", gap)+right, size.Width-1, "~")
 }
 
-// state of the node in a word, and why.
+// state returns the node's state in a word, and its reason.
 func state(s Seen, l look) string {
 	switch {
 	case s.Setup == nil && s.Up < 2*time.Minute:
@@ -154,7 +153,8 @@ func members(u api.Setup, l look) string {
 	return text
 }
 
-// urls of the API, the node's own addresses standing for "everywhere".
+// urls returns the URLs of the API, with the node's own addresses in place of
+// wildcards.
 func urls(s Seen) (all []string) {
 	if s.Setup == nil {
 		return nil
@@ -168,7 +168,7 @@ func urls(s Seen) (all []string) {
 	return all[:min(len(all), 3)]
 }
 
-// next is what to do now, in sentences.
+// next returns instructions in sentences.
 func next(s Seen) []string {
 	if s.Setup == nil {
 		if s.Up < 2*time.Minute {
@@ -218,7 +218,7 @@ func member(s Seen) []string {
 	return append(lines, more, "What runs here:       basalt node list; basalt instance list")
 }
 
-// clean text of others for the screen.
+// clean removes control characters from untrusted text.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -243,7 +243,7 @@ func since(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
-// Text of the node's state without a screen around it.
+// Text returns the node's state without a screen around it.
 func Text(s Seen) string {
 	return strings.Join(lines(s, newLook(true), 100), "\n")
 }

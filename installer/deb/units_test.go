@@ -13,15 +13,15 @@ import (
 
 const units = "basalt/root/usr/lib/systemd/system"
 
-// programs of the packages, which need not be on the machine that checks.
+// programs matches programs of the packages, which may be missing on the test machine.
 var programs = regexp.MustCompile(`(=-?)/usr/(bin|lib/basalt)/[a-z-]+`)
 
-// systemd has nothing to say against the units, and orders what stops when the node
-// goes down: guests first, then what they need.
+// TestUnits checks that systemd accepts the units, and that a shutdown stops guests
+// first, then what they need.
 func TestUnits(t *testing.T) {
 	files, err := filepath.Glob(units + "/*.service")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d units, %v", len(files), err)
+		t.Fatalf("found %d units, error %v; want some", len(files), err)
 	}
 	dir := t.TempDir()
 	var copies []string
@@ -40,7 +40,7 @@ func TestUnits(t *testing.T) {
 	}
 	systemd, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("host: no systemd-analyze")
+		t.Skip("systemd-analyze is not installed")
 	}
 	out, err := exec.Command(systemd, append([]string{"verify", "--man=no", "--recursive-errors=no"}, copies...)...).CombinedOutput()
 	if err != nil || len(out) > 0 {
@@ -48,7 +48,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// values of a setting in a unit, in the order of its lines.
+// values returns the values of a setting in a unit, in the order of its lines.
 func values(t *testing.T, unit, setting string) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(units, unit))
@@ -68,19 +68,20 @@ func TestGuestsStopFirst(t *testing.T) {
 	after := values(t, unit, "After")
 	for _, needed := range []string{"basaltd.service", "basalt-fence.service", "basalt-gpud.service", "libvirtd.service", "virtlogd.service", "virt-guest-shutdown.target", "libvirt-guests.service", "network.target", "remote-fs.target"} {
 		if !slices.Contains(after, needed) {
-			t.Errorf("%s is not after %s: at a shutdown that may stop before the guests do", unit, needed)
+			t.Errorf("%s is not ordered after %s, so that a shutdown may stop that before the guests", unit, needed)
 		}
 	}
 	if !slices.Contains(values(t, unit, "Wants"), "virt-guest-shutdown.target") {
-		t.Error("nobody starts virt-guest-shutdown.target: machines are not ordered against the unit then")
+		t.Error("virt-guest-shutdown.target is not in Wants, so that guests are not ordered against the unit")
 	}
 	if stop, post := values(t, unit, "ExecStop"), values(t, unit, "ExecStopPost"); len(stop) == 0 || !slices.Equal(stop, post) {
-		t.Errorf("ExecStop is %q and ExecStopPost %q, want the same: one goes on where the other was killed", stop, post)
+		t.Errorf("ExecStop = %q and ExecStopPost = %q, want the same, so that one continues where the other was killed", stop, post)
 	}
 }
 
-// When memory is short: what ends machines last, then what serves all of them, and
-// everything of Basalt after guests (0) and the workers of virtual GPUs (above 0).
+// TestOOMOrder checks the order when memory is exhausted: what fences machines is
+// killed last, before it what serves all of them, and everything of Basalt after guests
+// (0) and the workers of virtual GPUs (above 0).
 func TestOOMOrder(t *testing.T) {
 	last := -1001
 	for _, unit := range []string{"basalt-fence.service", "basalt-guests.service", "basaltd.service", "basalt-gpud.service"} {

@@ -1,4 +1,4 @@
-// Package deb_test tries what the packages hold.
+// Package deb_test tests the content of the packages.
 package deb_test
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// root is a file system with its own dpkg database, in which small packages
-// stand for Basalt's: their basalt says what basaltd would.
+// root is a file system with its own dpkg database, in which small packages replace
+// Basalt's: their basalt command answers in place of basaltd.
 type root struct {
 	dir, state, script string
 }
@@ -56,8 +56,8 @@ func (r *root) run(t *testing.T, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// pack makes the packages of a release. state is of how basalt answers; pre is
-// what the preinst does; empty: there is none.
+// pack builds the packages of a release. state determines how basalt answers; pre is
+// the content of the preinst; empty: none.
 func (r *root) pack(t *testing.T, version, state, pre string) (files []string) {
 	t.Helper()
 	for _, name := range []string{"basalt", "basalt-guest-tools"} {
@@ -119,12 +119,13 @@ func (r *root) outcome(t *testing.T, id string) (o outcome) {
 	patience.Until(t, time.Minute, "there is an outcome of "+id, func() bool {
 		raw, err := os.ReadFile(filepath.Join(r.state, "outcome.json"))
 		_, job := os.Stat(filepath.Join(r.state, "job"))
-		return err == nil && json.Unmarshal(raw, &o) == nil && o.ID == id && os.IsNotExist(job) // it ends with that
+		return err == nil && json.Unmarshal(raw, &o) == nil && o.ID == id && os.IsNotExist(job) // the job is removed with it
 	})
 	return o
 }
 
-// release is what is there of each package, and whether dpkg thinks so too.
+// release returns the installed state of each package according to the file system and
+// dpkg.
 func (r *root) release(t *testing.T) string {
 	t.Helper()
 	out, _ := r.run(t, "dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n")
@@ -143,7 +144,7 @@ func TestUpgradeScript(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, pre, version string // of the new release
 		result, message     string
-		want                string // version that is there in the end
+		want                string // installed version in the end
 	}{
 		"works":               {"Member", "", "2.0", "Done", "version 2.0", "2.0"},
 		"does not answer":     {"Damaged", "", "2.0", "RolledBack", "does not say that this node is a member", "1.0"},
@@ -160,29 +161,29 @@ func TestUpgradeScript(t *testing.T) {
 			r.start(t, "upg-1-0", c.version, files...)
 			o := r.outcome(t, "upg-1-0")
 			if o.Result != c.result || !strings.Contains(o.Message, c.message) {
-				t.Errorf("the outcome is %+v, want %s: %s", o, c.result, c.message)
+				t.Errorf("outcome = %+v, want %s: %s", o, c.result, c.message)
 			}
 			if got := r.release(t); got != whole(c.want) {
-				t.Errorf("there is\n%s\nwant\n%s", got, whole(c.want))
+				t.Errorf("installed packages:\n%s\nwant\n%s", got, whole(c.want))
 			}
 			if raw, err := os.ReadFile(filepath.Join(r.dir, "etc/default/basalt")); err != nil || string(raw) != "mine\n" {
-				t.Errorf("the operator's configuration is %q, %v", raw, err)
+				t.Errorf("operator's configuration = %q, %v; want it unchanged", raw, err)
 			}
 			if raw, err := os.ReadFile(filepath.Join(r.dir, "var/lib/dpkg/info/basalt.conffiles")); err != nil || string(raw) != "/etc/default/basalt\n" {
-				t.Errorf("dpkg has the configuration files %q, %v", raw, err)
+				t.Errorf("configuration files according to dpkg = %q, %v", raw, err)
 			}
 			if to, err := os.Readlink(filepath.Join(r.dir, "etc/masked")); err != nil || to != "/dev/null" {
-				t.Errorf("a link is %q, %v", to, err)
+				t.Errorf("masked link leads to %q, %v; want /dev/null", to, err)
 			}
-			r.start(t, "upg-1-0", c.version, files...) // again: nothing happens
+			r.start(t, "upg-1-0", c.version, files...) // repeated: no effect
 			if _, err := os.Stat(filepath.Join(r.state, "job")); err == nil {
-				t.Error("the same installation is begun again")
+				t.Error("the finished installation was begun again, want no job")
 			}
 		})
 	}
 }
 
-// The machine is switched off between the steps, or in the middle of dpkg.
+// TestUpgradeScriptCutOff checks a power failure between the steps, or during dpkg.
 func TestUpgradeScriptCutOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, step string
@@ -228,10 +229,10 @@ func TestUpgradeScriptCutOff(t *testing.T) {
 				t.Fatalf("run: %v\n%s", err, out)
 			}
 			if o := r.outcome(t, "upg-1-0"); o.Result != c.result {
-				t.Errorf("the outcome is %+v, want %s", o, c.result)
+				t.Errorf("outcome = %+v, want %s", o, c.result)
 			}
 			if got := r.release(t); got != whole(c.want) {
-				t.Errorf("there is\n%s\nwant\n%s", got, whole(c.want))
+				t.Errorf("installed packages:\n%s\nwant\n%s", got, whole(c.want))
 			}
 		})
 	}

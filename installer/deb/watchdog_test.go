@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// computer has watchdogs, and modprobe brings more.
+// computer has watchdogs; modprobe adds more.
 type computer struct {
 	root    string
-	drivers map[string]string // what modprobe brings: driver → identity
+	drivers map[string]string // added by modprobe: driver → identity
 }
 
 func (c computer) watchdog(t *testing.T, name, identity, state string) {
@@ -29,8 +29,8 @@ func (c computer) watchdog(t *testing.T, name, identity, state string) {
 	}
 }
 
-// choose runs the script with a modprobe that makes watchdog9 for a driver that is there,
-// and returns what it chose and which drivers it asked for.
+// choose runs the script with a modprobe that creates watchdog9 for a known driver, and
+// returns the chosen device and the requested drivers.
 func (c computer) choose(t *testing.T) (device, asked string) {
 	t.Helper()
 	bin := filepath.Join(c.root, "bin")
@@ -55,7 +55,7 @@ func (c computer) choose(t *testing.T) (device, asked string) {
 	cmd := exec.Command("sh", "basalt/root/usr/lib/basalt/watchdog", link)
 	cmd.Env = append(os.Environ(), "BASALT_ROOT="+c.root, "PATH="+bin+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("run the script: %v\n%s", err, out)
 	}
 	to, err := os.Readlink(link)
 	if err != nil {
@@ -94,20 +94,21 @@ func TestWatchdogIsTheMachinesOwn(t *testing.T) {
 				}
 			}
 			if got, asked := m.choose(t); got != c.want || asked != c.asked {
-				t.Errorf("got %s after asking for %q, want %s and %q", got, asked, c.want, c.asked)
+				t.Errorf("chose %s after requesting drivers %q, want %s and %q", got, asked, c.want, c.asked)
 			}
 		})
 	}
 }
 
-// A better one that comes later is left alone until the next boot: the one that is fed
-// would reset the machine.
+// TestWatchdogStaysTheSame checks that a better watchdog that appears later is ignored
+// until the next boot, since the active one would reset the machine if it were no
+// longer fed.
 func TestWatchdogStaysTheSame(t *testing.T) {
 	m := computer{t.TempDir(), nil}
 	m.watchdog(t, "watchdog0", "Software Watchdog", "inactive")
 	for range 2 {
 		if got, _ := m.choose(t); got != "watchdog0" {
-			t.Fatalf("got %s, want watchdog0", got)
+			t.Fatalf("chose %s, want watchdog0", got)
 		}
 		m.watchdog(t, "watchdog1", "iTCO_wdt", "inactive")
 	}

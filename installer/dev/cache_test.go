@@ -1,4 +1,4 @@
-// Package dev tests the scripts beside it.
+// Package dev tests the scripts in this folder.
 package dev
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// caching is a cache and a folder that it fills. make is what makes a file "out"
-// in "$1"; each run of it adds a line to the file runs.
+// caching is a cache and a folder that it fills. The command creates a file "out" in
+// "$1"; each run of it appends a line to the file runs.
 type caching struct {
 	t    *testing.T
 	root string
@@ -35,7 +35,7 @@ func newCaching(t *testing.T) *caching {
 
 func (c *caching) path(name string) string { return filepath.Join(c.root, name) }
 
-// command fills DIR with "out", which holds text.
+// command returns a command that fills DIR with "out", which contains text.
 func (c *caching) command(key, dir, text string, before ...string) *exec.Cmd {
 	script := "echo made >>" + c.path("runs") + "; " + strings.Join(append(before, ""), "; ") + `echo ` + text + ` >"$1/out"`
 	cmd := exec.Command("./cache.sh", "thing", key, c.path(dir), "out", "--", "sh", "-euc", script, "make")
@@ -43,7 +43,7 @@ func (c *caching) command(key, dir, text string, before ...string) *exec.Cmd {
 	return cmd
 }
 
-// get runs the command and returns what DIR/out holds then.
+// get runs the command and returns the content of DIR/out afterwards.
 func (c *caching) get(key, dir, text string) string {
 	c.t.Helper()
 	if out, err := c.command(key, dir, text).CombinedOutput(); err != nil {
@@ -61,10 +61,10 @@ func (c *caching) read(name string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// made counts the runs of the command.
+// made returns how often the command ran.
 func (c *caching) made() int { return strings.Count(c.read("runs"), "made") }
 
-// entries of the cache and what else lies there or in the folders.
+// entries returns the keys in the cache, and other files in it or in the folders.
 func (c *caching) entries() (keys, other []string) {
 	c.t.Helper()
 	for _, pattern := range []string{"cache/thing/*", "cache/thing/.new*", "*/.made*"} {
@@ -95,11 +95,11 @@ func TestCacheMakesOnce(t *testing.T) {
 		{"k1", "two", "third", "first", 2},
 	} {
 		if got := c.get(step.key, step.dir, step.text); got != step.want || c.made() != step.made {
-			t.Errorf("%+v: out holds %q after %d runs", step, got, c.made())
+			t.Errorf("%+v: out = %q after %d runs", step, got, c.made())
 		}
 	}
 	if _, other := c.entries(); len(other) > 0 {
-		t.Errorf("left: %q", other)
+		t.Errorf("left-over files: %q, want none", other)
 	}
 }
 
@@ -109,28 +109,28 @@ func TestCacheAnew(t *testing.T) {
 	cmd := c.command("k", "one", "new")
 	cmd.Args = append([]string{cmd.Args[0], "--anew"}, cmd.Args[1:]...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("cache.sh --anew: %v\n%s", err, out)
 	}
 	if got := c.read("one/out"); got != "new" {
-		t.Errorf("out holds %q", got)
+		t.Errorf("out = %q, want new", got)
 	}
 	if got := c.get("k", "two", "newer"); got != "new" {
-		t.Errorf("the entry holds %q", got)
+		t.Errorf("content of the entry = %q, want new", got)
 	}
 }
 
-// TestCacheKeepsTwo entries, those used last.
+// TestCacheKeepsTwo checks that the two most recently used entries are kept.
 func TestCacheKeepsTwo(t *testing.T) {
 	c := newCaching(t)
 	for _, key := range []string{"a", "b", "a", "c"} {
 		c.get(key, "one", key)
 	}
 	if keys, _ := c.entries(); strings.Join(keys, " ") != "a c" {
-		t.Errorf("the cache has %q, want a and c", keys)
+		t.Errorf("entries of the cache = %q, want a and c", keys)
 	}
 }
 
-// TestCacheAtOnce: several clones of one tree build at the same time.
+// TestCacheAtOnce checks several clones of one tree that build concurrently.
 func TestCacheAtOnce(t *testing.T) {
 	c := newCaching(t)
 	var wg sync.WaitGroup
@@ -144,16 +144,16 @@ func TestCacheAtOnce(t *testing.T) {
 	wg.Wait()
 	for _, dir := range []string{"one", "two", "three"} {
 		if got := c.read(dir + "/out"); got != "same" {
-			t.Errorf("%s/out holds %q", dir, got)
+			t.Errorf("%s/out = %q, want same", dir, got)
 		}
 	}
 	if c.made() != 1 {
-		t.Errorf("made %d times", c.made())
+		t.Errorf("the command ran %d times, want 1", c.made())
 	}
 }
 
-// TestCacheKilled: a build that was killed counts for nothing, holds no lock, and
-// the next one clears up after it.
+// TestCacheKilled checks that a killed build leaves no entry and no lock, and that the
+// next one removes its files.
 func TestCacheKilled(t *testing.T) {
 	c := newCaching(t)
 	fifo := c.path("fifo")
@@ -170,33 +170,33 @@ func TestCacheKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("the killed build succeeded")
+		t.Fatal("the killed build succeeded, want an error")
 	}
 	if keys, other := c.entries(); len(keys) > 0 || len(other) == 0 || c.read("one/out") != "" {
-		t.Fatalf("after the kill the cache has %q, out holds %q, and there is %q", keys, c.read("one/out"), other)
+		t.Fatalf("after the kill the cache has entries %q, out is %q, and other files are %q; want only other files", keys, c.read("one/out"), other)
 	}
 	if got := c.get("k", "one", "whole"); got != "whole" {
-		t.Errorf("out holds %q", got)
+		t.Errorf("out = %q, want whole", got)
 	}
 	if _, other := c.entries(); len(other) > 0 {
-		t.Errorf("left: %q", other)
+		t.Errorf("left-over files: %q, want none", other)
 	}
 }
 
-// TestCacheFailure: what failed is neither kept nor put anywhere.
+// TestCacheFailure checks that a failed build is neither stored nor delivered.
 func TestCacheFailure(t *testing.T) {
 	c := newCaching(t)
-	for _, before := range []string{"exit 3", "exit 0"} { // 0: it has made nothing
+	for _, before := range []string{"exit 3", "exit 0"} { // 0: it has created nothing
 		if out, err := c.command("k", "one", "x", before).CombinedOutput(); err == nil {
-			t.Errorf("%s: succeeded: %s", before, out)
+			t.Errorf("build with %s succeeded, want an error: %s", before, out)
 		}
 	}
 	if keys, other := c.entries(); len(keys)+len(other) > 0 || c.read("one/out") != "" {
-		t.Errorf("the cache has %q; left: %q", keys, other)
+		t.Errorf("the cache has entries %q and files %q, want none", keys, other)
 	}
 }
 
-// TestCacheDamaged: an entry that lost its end, or bytes in it, is made again.
+// TestCacheDamaged checks that a truncated or modified entry is built again.
 func TestCacheDamaged(t *testing.T) {
 	c := newCaching(t)
 	c.get("k", "one", "first")
@@ -212,15 +212,15 @@ func TestCacheDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.get("k", "one", "again"); got != "again" || c.made() != i+2 {
-			t.Errorf("damage %d: out holds %q after %d runs", i, got, c.made())
+			t.Errorf("damage %d: out = %q after %d runs, want again after %d", i, got, c.made(), i+2)
 		}
 	}
 }
 
-// TestCacheTree: a tree that belongs to several users comes back as it was.
+// TestCacheTree checks that a tree with several owners is restored unchanged.
 func TestCacheTree(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("host: only root makes files of other users")
+		t.Skip("creating files of other users needs root")
 	}
 	c := newCaching(t)
 	const make = `cd "$1"; mkdir -m 2750 tree; echo x >tree/file; ln tree/file tree/same; ln -s file tree/link; mkfifo tree/fifo
@@ -230,7 +230,7 @@ func TestCacheTree(t *testing.T) {
 		out, err := exec.Command("sh", "-euc", `cd "$1"; find . -mindepth 1 | sort | while read -r f; do stat -c '%n %F %a %u:%g %h %t:%T' "$f"; readlink "$f" || true; done
 			stat -c %Y file; getcap file 2>/dev/null || true; getfattr -d file 2>/dev/null || true`, "list", dir).CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("list %s: %v\n%s", dir, err, out)
 		}
 		return string(out)
 	}
@@ -238,11 +238,11 @@ func TestCacheTree(t *testing.T) {
 		cmd := exec.Command("./cache.sh", "tree", "k", c.path(dir), "tree", "--", "sh", "-euc", make, "make")
 		cmd.Env = append(os.Environ(), "BASALT_CACHE="+c.path("cache"))
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("fill %s from the cache: %v\n%s", dir, err, out)
 		}
 	}
 	one, two := list(c.path("one/tree")), list(c.path("two/tree"))
 	if one != two || !strings.Contains(one, "1234:56") {
-		t.Errorf("made:\n%s\nout of the cache:\n%s", one, two)
+		t.Errorf("tree out of the cache:\n%s\nwant as built, with owner 1234:56:\n%s", two, one)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
-// The planted mistakes fit the code as it is: one that does not can be planted no
-// more, and proves nothing.
+// TestPlantedPatchesApply checks that the planted mistakes apply to the current code:
+// one that does not would no longer prove anything.
 func TestPlantedPatchesApply(t *testing.T) {
 	patches, err := filepath.Glob("planted/*.patch")
 	if err != nil || len(patches) == 0 {
-		t.Fatalf("planted/*.patch: %d files, %v", len(patches), err)
+		t.Fatalf("found %d files planted/*.patch, error %v; want some", len(patches), err)
 	}
 	for _, p := range patches {
 		cmd := exec.Command("git", "apply", "--check", "installer/dev/"+p)
 		cmd.Dir = tree.Top()
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", p, err, out)
+			t.Errorf("apply %s: %v: %s", p, err, out)
 		}
 	}
 }

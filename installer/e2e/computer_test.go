@@ -1,6 +1,6 @@
-// Package e2e installs the medium that "make iso" makes, on computers that QEMU
-// emulates, and looks at the node that comes out of it. Nothing here knows the
-// installer's code: it reads the serial line and asks the API.
+// Package e2e installs the medium that "make iso" builds on computers emulated by QEMU,
+// and checks the resulting node. It is independent of the installer's code: it reads
+// the serial line and calls the API.
 package e2e
 
 import (
@@ -27,19 +27,19 @@ import (
 
 const hint = "run make iso"
 
-// limit for one boot or one installation: minutes are usual without KVM,
-// on two processors that others use too.
+// limit is the limit of one boot or one installation: without KVM it takes minutes, on
+// two processors that are also used by others.
 const limit = 15 * time.Minute
 
-// processor is the best that QEMU emulates, without what is slow when it is emulated
+// processor is the best that QEMU emulates, without features that are slow in emulation
 // (hypervisor, slowEmulated).
 const processor = "max,erms=off,fsrm=off,la57=off"
 
 // memorySize of a computer, in bytes.
 const memorySize = 2 << 30
 
-// prepared takes turns with every other test that boots machines, and returns
-// the path of the medium.
+// prepared waits for its turn among all tests that boot machines, and returns the path
+// of the medium.
 func prepared(t *testing.T) (iso string) {
 	t.Helper()
 	iso = medium(t)
@@ -47,11 +47,11 @@ func prepared(t *testing.T) (iso string) {
 	return iso
 }
 
-// medium is the path of what make iso makes.
+// medium returns the path of the medium that make iso builds.
 func medium(t *testing.T) (iso string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("needs what make iso makes")
+		t.Skip("needs the medium that make iso builds; skipped in short mode")
 	}
 	iso = filepath.Join(outputs(t), "basalt.iso")
 	if _, err := os.Stat(iso); err != nil {
@@ -60,7 +60,7 @@ func medium(t *testing.T) (iso string) {
 	return iso
 }
 
-// outputs is the folder of everything built.
+// outputs returns the folder of all build outputs.
 func outputs(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("BASALT_BUILD")
@@ -74,22 +74,23 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// computer is one whose disk outlives its power, and fits into another kind.
+// computer is an emulated computer whose disk survives power cuts, and can be moved to
+// another kind of computer.
 type computer struct {
 	name   string // of the node that it becomes
 	serial string // of its disk
 	uefi   bool   // else BIOS
 	nvme   bool   // else virtio
-	alone  bool   // without a network, and a screen that the BIOS writes to
+	alone  bool   // without a network, and with a screen that the BIOS writes to
 
 	dir              string
-	key, public      string // of root: file of the private one, and the public one
-	apiPort, sshPort uint16 // of this machine; they lead to the node
-	gatewayPort      uint16 // the same, to its SSH gateway
+	key, public      string // of root: path of the private key, and the public key
+	apiPort, sshPort uint16 // of this machine, forwarded to the node
+	gatewayPort      uint16 // likewise, to its SSH gateway
 	starts           int    // so far
 }
 
-// newComputer has an empty disk.
+// newComputer returns a computer with an empty disk.
 func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
 	c := &computer{name: name, serial: serial, dir: t.TempDir()}
@@ -101,7 +102,7 @@ func newComputer(t *testing.T, name, serial string) *computer {
 		t.Fatal(err)
 	}
 	c.public = strings.TrimSpace(string(public))
-	// Raw: what QEMU has written is on it even when QEMU is killed.
+	// The raw format ensures that writes are kept even if QEMU is killed.
 	run(t, "truncate", "-s", "24G", c.disk())
 	run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
 	return c
@@ -116,7 +117,7 @@ func (c *computer) firmware() string {
 	return "BIOS"
 }
 
-// powerOn starts the computer with these media in it: discs (.iso) or sticks.
+// powerOn starts the computer with media: discs (.iso) or sticks.
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
@@ -124,7 +125,7 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-device", "virtio-rng-pci"}
 	if c.alone {
-		args = append(args, "-machine", "q35,graphics=off") // the BIOS speaks on the serial line too
+		args = append(args, "-machine", "q35,graphics=off") // the BIOS also writes to the serial line
 	} else {
 		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222", c.apiPort, c.sshPort, c.gatewayPort),
 			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
@@ -153,13 +154,13 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	socket := filepath.Join(c.dir, name+".qmp")
 	args = append(args, "-qmp", "unix:"+socket+",server=on,wait=off")
 	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // whatever becomes of the test
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // QEMU ends with the test process
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.keys = stdin
-	// Also in a file, for whoever wants to watch.
+	// The serial line is also written to a file, for watching.
 	log, err := os.Create(filepath.Join(c.dir, name+"-serial.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -177,10 +178,10 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Cleanup(func() {
 		p.cut()
 		if t.Failed() {
-			t.Logf("the serial line's end:\n%s", p.tail(1500))
+			t.Logf("the serial line ends with:\n%s", p.tail(1500))
 		}
 	})
-	// While it is on, if it is.
+	// This needs a computer that is still on.
 	failed.Keep(t, func(f failed.Folder) {
 		f.Files(log.Name())
 		if p.isOff() {
@@ -193,11 +194,11 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	return p
 }
 
-// stamped writes lines with the seconds since the power came on.
+// stamped prefixes lines with the seconds since power-on.
 type stamped struct {
 	to    io.Writer
 	began time.Time
-	inner bool // of a line
+	inner bool // within a line
 }
 
 func (s *stamped) Write(b []byte) (int, error) {
@@ -213,20 +214,20 @@ func (s *stamped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// power is a computer between power on and power off.
+// power is a computer between power-on and power-off.
 type power struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	keys io.Writer
 	done chan struct{} // closed when it is off
-	err  error         // of QEMU, once done
+	err  error         // of QEMU, valid once done is closed
 
 	mu   sync.Mutex
-	line []byte        // everything on the serial line
+	line []byte        // everything from the serial line
 	more chan struct{} // closed and replaced when there is more
 }
 
-// Write takes what the serial line says.
+// Write appends output of the serial line.
 func (p *power) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,8 +243,8 @@ func (p *power) tail(n int) string {
 	return string(p.line[max(0, len(p.line)-n):])
 }
 
-// spent returns the processor time that QEMU has taken so far, or in all: it says what
-// a boot costs when others use the machine, too.
+// spent returns the CPU time that QEMU has used so far, or in total: the cost of a boot
+// when others use the machine, too.
 func (p *power) spent() time.Duration {
 	if p.isOff() {
 		return (p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()).Round(time.Second)
@@ -252,7 +253,8 @@ func (p *power) spent() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The 14th and 15th field of proc_pid_stat(5); the second, a name, may have blanks.
+	// The 14th and 15th field of proc_pid_stat(5); the second, a name, may contain
+	// blanks.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks int
 	for _, f := range fields[11:13] {
@@ -275,11 +277,11 @@ func (p *power) isOff() bool {
 	}
 }
 
-// panicked is what a kernel says that goes no further.
+// panicked is printed by a kernel that has panicked.
 const panicked = "Kernel panic - not syncing"
 
-// see waits until the serial line has said one of the texts and returns it. After a
-// panic of the kernel nothing is to be waited for.
+// see waits until the serial line contains one of the texts and returns it. It fails at
+// once after a kernel panic.
 func (p *power) see(texts ...string) string {
 	p.t.Helper()
 	ctx, cancel := patience.Context(context.Background(), limit)
@@ -310,7 +312,7 @@ func (p *power) see(texts ...string) string {
 	}
 }
 
-// saw whether the serial line has said it so far.
+// saw reports whether the serial line has contained the text so far.
 func (p *power) saw(text string) bool { return strings.Contains(p.tail(1<<30), text) }
 
 func (p *power) press(keys string) {
@@ -320,13 +322,13 @@ func (p *power) press(keys string) {
 	}
 }
 
-// cut is a power cut.
+// cut simulates a power cut.
 func (p *power) cut() {
-	_ = p.cmd.Process.Kill() // gone already is as good
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.done
 }
 
-// off waits until the computer has switched itself off.
+// off waits until the computer has shut down by itself.
 func (p *power) off() {
 	p.t.Helper()
 	ctx, cancel := patience.Context(context.Background(), limit)
@@ -337,11 +339,12 @@ func (p *power) off() {
 			p.t.Fatalf("QEMU: %v", p.err)
 		}
 	case <-ctx.Done():
-		p.t.Fatal("the computer did not switch itself off")
+		p.t.Fatalf("the computer did not shut down within %v", limit)
 	}
 }
 
-// poll asks every half second until there is no error; the last one is told.
+// poll calls try every half second until it succeeds; on failure it reports the last
+// error.
 func (p *power) poll(what string, try func(context.Context) error) {
 	p.t.Helper()
 	ctx, cancel := patience.Context(context.Background(), limit)
@@ -365,7 +368,7 @@ func (p *power) poll(what string, try func(context.Context) error) {
 	}
 }
 
-// ovmf is a file of UEFI for QEMU: CODE or VARS.
+// ovmf returns the path of a UEFI file for QEMU: CODE or VARS.
 func ovmf(t *testing.T, which string) string {
 	t.Helper()
 	path := "/usr/share/OVMF/OVMF_" + which + "_4M.fd"

@@ -19,12 +19,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// What a computer that is on, and does not go on, says of itself: its screen, its
-// processors' registers, and its kernel's log as it lies in memory, since a quiet
-// kernel says none of it on the serial line.
+// Diagnosis of a computer that is on but makes no progress: its screen, its processors'
+// registers, and its kernel's log in memory, since a quiet kernel writes none of it to
+// the serial line.
 
-// explain keeps all of it in the folder of a test's failure and logs the end, and
-// with it the computer ends.
+// explain stores all of it in the folder of a test's failure, logs the end, and ends
+// the computer.
 func explain(t *testing.T, f failed.Folder, socket, name string) {
 	memory := strings.TrimSuffix(socket, ".qmp") + ".memory"
 	defer os.Remove(memory)
@@ -39,7 +39,8 @@ func explain(t *testing.T, f failed.Folder, socket, name string) {
 	t.Logf("the kernel's log in memory ends with:\n%s\nprocessors:\n%s", log[max(0, len(log)-1500):], pointers(answers))
 }
 
-// command is one of QEMU's monitor, with the names and values of its arguments.
+// command returns a command for QEMU's monitor, with the names and values of its
+// arguments.
 func command(name string, arguments ...string) string {
 	c := struct {
 		Execute   string            `json:"execute"`
@@ -55,8 +56,8 @@ func command(name string, arguments ...string) string {
 	return string(data)
 }
 
-// monitor gives QEMU, at its QMP socket, commands of which the last ends it, and
-// returns what it answered.
+// monitor sends commands to QEMU's QMP socket, of which the last ends QEMU, and returns
+// the responses.
 func monitor(socket string, commands ...string) (string, error) {
 	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
@@ -73,8 +74,8 @@ func monitor(socket string, commands ...string) (string, error) {
 	return strings.ReplaceAll(string(answers), `\r\n`, "\n"), err
 }
 
-// pointers are the lines of "info registers" with the instruction pointers: of a
-// processor that waits, and one that loops.
+// pointers returns the lines of "info registers" with the instruction pointers, which
+// show whether a processor waits or loops.
 func pointers(registers string) string {
 	var lines []string
 	for line := range strings.Lines(registers) {
@@ -85,11 +86,12 @@ func pointers(registers string) string {
 	return strings.Join(lines, "\n")
 }
 
-// longestLog is the size of a kernel's log, and more: 256 KiB for two processors.
+// longestLog exceeds the size of a kernel's log: 256 KiB for two processors.
 const longestLog = 512 << 10
 
-// kernelLog finds Linux's log in a computer's memory. Its messages lie one behind the
-// other from "Linux version", with a few bytes between them, and the next is the command line.
+// kernelLog finds Linux's log in a computer's memory. Its messages follow each other
+// from "Linux version" on, with a few bytes in between, and the next is the command
+// line.
 func kernelLog(memory string) string {
 	data, err := mapped(memory)
 	if err != nil {
@@ -109,7 +111,8 @@ func kernelLog(memory string) string {
 	}
 }
 
-// mapped is a file's content, which is as large as a computer's memory.
+// mapped returns a file's content, memory-mapped since it is as large as a computer's
+// memory.
 func mapped(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -119,9 +122,9 @@ func mapped(path string) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, memorySize, syscall.PROT_READ, syscall.MAP_SHARED)
 }
 
-// printable returns the runs of text in data, a line each.
+// printable returns the runs of text in data, one per line.
 func printable(data []byte) string {
-	const shortest = 6 // less is chance
+	const shortest = 6 // shorter ones are random
 	runs := bytes.FieldsFunc(data, func(r rune) bool { return r < ' ' || r > '~' })
 	runs = slices.DeleteFunc(runs, func(r []byte) bool { return len(r) < shortest })
 	return string(bytes.Join(runs, []byte("\n")))

@@ -10,18 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
-// What is said: the start of each line of the installer, and while it copies.
+// Output of the installer: the prefix of each line, and while it copies.
 const (
 	said    = "basalt-installer: "
 	copying = "Copy the system"
-	noFile  = "error: file" // of the loader, which does not find one
+	noFile  = "error: file" // of the loader, if a file is missing
 )
 
-// middle of the copying. It is told twice a second at most.
+// middle are outputs during copying, which are at most half a second apart.
 var middle = []string{copying + ": 30 %", copying + ": 40 %", copying + ": 50 %", copying + ": 60 %"}
 
-// Everything an installation without questions needs. %s: disk's serial,
-// node's name, SSH key.
+// The answers of an unattended installation. %s: disk's serial, node's name, SSH key.
 const answersStatic = `disk: {serial: %[1]s}
 erase: %[1]s
 hostname: %[2]s
@@ -36,7 +35,7 @@ console: {serial: ttyS0}
 after: poweroff
 `
 
-// The same by DHCP: QEMU's server gives the same address.
+// The same with DHCP: QEMU's server assigns the same address.
 const answersDHCP = `disk: {only: true}
 erase: yes-everything-on-it
 hostname: %[2]s
@@ -47,11 +46,11 @@ console: {serial: ttyS0}
 after: poweroff
 `
 
-// TestInstall puts the medium into an empty computer with UEFI and an NVMe disk,
-// with the answers on a stick and an address by DHCP: the installation goes
-// through, and the disk as a power cut in the middle would leave it does not start.
-// The installed one starts a node, whose daemons restart. A BIOS starts the same
-// medium and the same disk.
+// TestInstall installs the medium on an empty computer with UEFI and an NVMe disk, with
+// the answers on a stick and an address by DHCP. A copy of the disk from the middle of
+// the installation, as after a power cut, must not start. The installed disk starts a
+// node, whose daemons can be restarted. A BIOS starts the same medium and the same
+// disk.
 func TestInstall(t *testing.T) {
 	t.Parallel() // TestPackages needs no turn
 	iso := prepared(t)
@@ -70,7 +69,7 @@ func TestInstall(t *testing.T) {
 	c.loads(t, iso)
 }
 
-// TestPowerCuts is the long form, the life of one disk in computers of both kinds:
+// TestPowerCuts is the long test: the life of one disk in computers of both kinds:
 //
 //	BIOS, virtio disk, answers on a disc:      the power goes off while the system is copied
 //	either:                                    the half-installed disk does not start
@@ -96,14 +95,14 @@ func TestPowerCuts(t *testing.T) {
 	c.uefi, c.nvme = true, true
 	p = c.serves(t)
 	if now := c.ssh(t, identity); now != node {
-		t.Errorf("the node was %s and is %s after a power cut", node, now)
+		t.Errorf("identity of the node after a power cut = %s, want %s", now, node)
 	}
 	c.restartsAlone(t, p)
 }
 
-// loads starts the medium, whose menu starts the disk, whose menu starts a kernel
-// that says what it does, until that has its root file system: what comes then does
-// not depend on the firmware.
+// loads starts the medium, whose menu starts the disk, whose menu starts a kernel with
+// verbose output, until it has mounted its root file system: the rest does not depend
+// on the firmware.
 func (c *computer) loads(t *testing.T, iso string) {
 	t.Helper()
 	began := time.Now()
@@ -117,7 +116,7 @@ func (c *computer) loads(t *testing.T, iso string) {
 	t.Logf("%s: from power on to the disk's root: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 }
 
-// copied is another computer with what this one's disk holds at this moment.
+// copied returns another computer with a copy of the current disk.
 func (c *computer) copied(t *testing.T) *computer {
 	t.Helper()
 	other := newComputer(t, c.name, c.serial)
@@ -125,8 +124,8 @@ func (c *computer) copied(t *testing.T) *computer {
 	return other
 }
 
-// neverStarts: a half-installed disk says so to a BIOS, which goes on to the
-// next device, and has no loader for UEFI.
+// neverStarts checks that a half-installed disk prints a message on a BIOS, which
+// continues with the next device, and has no loader for UEFI.
 func (c *computer) neverStarts(t *testing.T) {
 	t.Helper()
 	other := *c
@@ -141,13 +140,13 @@ func (c *computer) neverStarts(t *testing.T) {
 			p.see(words)
 		}
 		if p.saw("GRUB") || p.saw("Linux version") {
-			t.Errorf("a half-installed disk starts (UEFI: %v)", other.uefi)
+			t.Errorf("a half-installed disk starts (UEFI: %v), want it not to", other.uefi)
 		}
 		p.cut()
 	}
 }
 
-// install starts the medium as a person with a serial line would.
+// install starts the medium as a person at a serial line would.
 func (c *computer) install(t *testing.T, iso, answers string) *power {
 	t.Helper()
 	began := time.Now()
@@ -155,7 +154,7 @@ func (c *computer) install(t *testing.T, iso, answers string) *power {
 	p.see("Install Basalt (serial console")
 	p.press("s")
 	if words := p.see(said, noFile); words != said {
-		t.Fatalf("the loader says %q: the medium lacks what its menu names", words)
+		t.Fatalf("the loader prints %q, want %q: the medium lacks files that its menu names", words, said)
 	}
 	t.Logf("%s: from power on to the installer: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	return p
@@ -166,7 +165,7 @@ func (p *power) complete() {
 	p.t.Helper()
 	began := time.Now()
 	if p.see(said+"complete", said+"FAILED") != said+"complete" {
-		p.t.Fatal("the installation has failed")
+		p.t.Fatal("the installation printed FAILED, want complete")
 	}
 	p.off()
 	p.t.Logf("installed and off after %v, %v of processors", time.Since(began).Round(time.Second), p.spent())
@@ -174,7 +173,7 @@ func (p *power) complete() {
 
 func (c *computer) answers(form string) string { return fmt.Sprintf(form, c.serial, c.name, c.public) }
 
-// answersISO and answersFAT make the second medium, as a disc and as a stick.
+// answersISO and answersFAT create the second medium, as a disc and as a stick.
 func answersISO(t *testing.T, text string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "answers.iso")

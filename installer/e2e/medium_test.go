@@ -18,8 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/iso9660"
 )
 
-// TestMedium looks into the medium: both makers' microcode stands where the kernel looks
-// for it, and the packages are what the key that a node gets has signed.
+// TestMedium inspects the medium: both vendors' microcode is where the kernel looks for
+// it, and the packages are signed with the key that nodes trust.
 func TestMedium(t *testing.T) {
 	t.Parallel()
 	iso := medium(t)
@@ -56,12 +56,12 @@ func TestMedium(t *testing.T) {
 		}
 		deb, err := fs.ReadFile(disc, p.Path)
 		if got := fmt.Sprintf("%x", sha256.Sum256(deb)); err != nil || got != p.SHA256 || int64(len(deb)) != p.SizeBytes {
-			t.Errorf("%s has %d bytes and the sum %s (%v), want %+v", p.Path, len(deb), got, err, p)
+			t.Errorf("%s has %d bytes and sum %s (%v), want %+v", p.Path, len(deb), got, err, p)
 		}
 	}
 }
 
-// microcode is in the archives that stand before the compressed one.
+// microcode checks the archives before the compressed one.
 func microcode(t *testing.T, disc fs.FS, wanted bool) {
 	t.Helper()
 	initrd, err := fs.ReadFile(disc, "live/initrd.img")
@@ -72,12 +72,12 @@ func microcode(t *testing.T, disc fs.FS, wanted bool) {
 	for _, maker := range []string{"GenuineIntel", "AuthenticAMD"} {
 		name := "kernel/x86/microcode/" + maker + ".bin"
 		if slices.Contains(names, name) != wanted {
-			t.Errorf("the initramfs begins with %q; has to have %s: %v", names, name, wanted)
+			t.Errorf("the initramfs begins with %q; contains %s = %v, want %v", names, name, !wanted, wanted)
 		}
 	}
 }
 
-// early lists the files of the archives that are not compressed (cpio's format newc).
+// early lists the files of the uncompressed archives (cpio's format newc).
 func early(b []byte) (names []string) {
 	field := func(at int) int {
 		n, err := strconv.ParseUint(string(b[at:at+8]), 16, 31)
@@ -102,7 +102,7 @@ func early(b []byte) (names []string) {
 	}
 }
 
-// nodesKey is what an installed node trusts.
+// nodesKey returns the key that an installed node trusts.
 func nodesKey(t *testing.T, disc fs.FS) []byte {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "filesystem.squashfs")
@@ -120,7 +120,7 @@ func nodesKey(t *testing.T, disc fs.FS) []byte {
 	}
 	key, err := exec.Command("unsquashfs", "-cat", image, "etc/apt/keyrings/basalt.gpg").Output()
 	if err != nil {
-		t.Fatalf("the medium's system has no key of releases: %v", err)
+		t.Fatalf("read the key of releases in the medium's system: %v", err)
 	}
 	return key
 }

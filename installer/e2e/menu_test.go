@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMenu: every file that an entry of the medium's menu names is on the medium,
-// also for the entries that no other test chooses.
+// TestMenu checks that all files named in the medium's menu are on the medium,
+// including those of entries that no other test uses.
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	iso := medium(t)
@@ -35,6 +35,6 @@ func TestMenu(t *testing.T) {
 		}
 	}
 	if entries != 2 || len(named) != 2*entries {
-		t.Errorf("the menu starts %d kernels and names %d files, not two and four:\n%s", entries, len(named), text)
+		t.Errorf("the menu starts %d kernels and names %d files, want two and four:\n%s", entries, len(named), text)
 	}
 }

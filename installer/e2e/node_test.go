@@ -19,7 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// serves starts the installed disk and waits for the node's login on the serial
+// serves starts the installed disk and waits for the node's login prompt on the serial
 // line, its SSH, its API and its network.
 func (c *computer) serves(t *testing.T) *power {
 	t.Helper()
@@ -32,8 +32,8 @@ func (c *computer) serves(t *testing.T) *power {
 	p.poll("the SSH gateway to instances", c.gateway)
 	t.Logf("%s: and to the API: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	p.poll("its network: OVN on the kernel's datapath", c.networked(c.ssh(t, "cat /var/lib/basalt/operator.key")))
-	// What the node said before a power cut stands until it says something else:
-	// the switch itself is asked.
+	// The node's status from before a power cut is kept until it reports again, so the
+	// switch itself is checked.
 	p.poll("its switch, in the kernel", func(ctx context.Context) error {
 		out, err := c.try(ctx, "ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=20 get bridge br-int datapath_type")
 		if err == nil && !strings.Contains(out, "system") {
@@ -43,30 +43,30 @@ func (c *computer) serves(t *testing.T) *power {
 	})
 	t.Logf("%s: and to its network: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
-		t.Errorf("units that failed:\n%s", failed)
+		t.Errorf("failed units, want none:\n%s", failed)
 	}
 	if c.ssh(t, "hostname") != c.name {
-		t.Error("the node has another name than the answers said")
+		t.Errorf("the node's host name is not %s as in the answers", c.name)
 	}
 	c.bounded(t)
 	return p
 }
 
-// bounded: basaltd has the control group in which it makes those of vGPUs, with
-// all controllers, and processes of its own in another.
+// bounded checks that basaltd has the control group in which it creates those of vGPUs,
+// with all controllers, and that its own processes are in another.
 func (c *computer) bounded(t *testing.T) {
 	t.Helper()
 	const unit = "/sys/fs/cgroup/system.slice/basaltd.service/"
 	if have := c.ssh(t, "cat "+unit+"basalt-vgpu/cgroup.subtree_control"); have != "cpu memory pids" {
-		t.Errorf("vGPUs' groups have the controllers %q, want cpu, memory and pids", have)
+		t.Errorf("controllers of the vGPUs' groups = %q, want cpu memory pids", have)
 	}
 	if c.ssh(t, "cat "+unit+"basaltd/cgroup.procs") == "" {
-		t.Error("basaltd's own group has no process")
+		t.Error("basaltd's own control group has no process, want some")
 	}
 }
 
-// networked asks the API as the operator whether networks work on the node. A
-// command line on the node itself would cost an emulated computer seconds.
+// networked checks with the API, as the operator, whether networks work on the node. A
+// command on the node itself would take seconds on an emulated computer.
 func (c *computer) networked(key string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		body, err := c.get(ctx, "/v1/nodes/"+c.name, key)
@@ -77,16 +77,16 @@ func (c *computer) networked(key string) func(context.Context) error {
 	}
 }
 
-// identity of a node, for as long as it lives.
+// identity prints the identity of a node, which never changes.
 const identity = "cat /etc/machine-id; sha256sum </var/lib/basalt/cluster/ca.pem"
 
-// healthy asks the node's API whether it is there.
+// healthy checks that the node's API answers.
 func (c *computer) healthy(ctx context.Context) error {
 	_, err := c.get(ctx, "/v1/healthz", "")
 	return err
 }
 
-// gateway asks the port of the SSH gateway for what an SSH server says first.
+// gateway checks that an SSH server answers at the port of the SSH gateway.
 func (c *computer) gateway(ctx context.Context) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.gatewayPort))
@@ -103,13 +103,13 @@ func (c *computer) gateway(ctx context.Context) error {
 	return err
 }
 
-// apiClient keeps its connections: a handshake costs an emulated computer's processor more
-// than what is asked. The certificate is of the cluster's own authority, which nobody
-// here knows.
+// apiClient keeps its connections: a handshake costs an emulated computer more CPU time
+// than the requests. The certificate is signed by the cluster's own CA, which is
+// unknown here.
 var apiClient = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}}
 
-// get what the node's API has there, with a key or without. The API has to have
-// a certificate of the node's name.
+// get sends a GET request to the node's API, with a key or without. The API must have a
+// certificate for the node's name.
 func (c *computer) get(ctx context.Context, path, key string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", c.apiPort, path), nil)
 	if err != nil {
@@ -140,8 +140,8 @@ func (c *computer) try(ctx context.Context, command string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// sshArgs runs a command on the node. One connection serves them all: each costs
-// an emulated computer seconds.
+// sshArgs returns the command line that runs a command on the node. All use one
+// connection, since each costs an emulated computer seconds.
 func (c *computer) sshArgs(command string) []string {
 	return []string{"ssh", "-q", "-p", fmt.Sprint(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
@@ -159,11 +159,11 @@ func (c *computer) ssh(t *testing.T, command string) string {
 	return out
 }
 
-// A machine that does nothing and belongs to nobody.
+// bystander is an idle virtual machine that belongs to no instance.
 const bystander = `<domain type="qemu"><name>bystander</name><memory unit="MiB">32</memory><os><type arch="x86_64" machine="q35">hvm</type></os></domain>`
 
-// restartsAlone: every daemon comes back, by itself too, and the QEMU that was
-// there is still the same process.
+// restartsAlone checks that every daemon can be restarted, and restarts by itself,
+// while a running QEMU process is not affected.
 func (c *computer) restartsAlone(t *testing.T, p *power) {
 	t.Helper()
 	const qemu = "pgrep -f guest=bystander"
@@ -183,7 +183,7 @@ func (c *computer) restartsAlone(t *testing.T, p *power) {
 	p.poll("the API after a kill", c.healthy)
 	c.bounded(t)
 	if after := c.ssh(t, qemu); after != before {
-		t.Errorf("the machine's process was %s and is %s", before, after)
+		t.Errorf("process of the virtual machine after the restarts = %s, want %s", after, before)
 	}
 	p.poll("every daemon", func(ctx context.Context) error {
 		out, err := c.try(ctx, "systemctl is-active basaltd basalt-gpud basalt-fence")

@@ -1,11 +1,12 @@
 package install
 
-// unfinished is what a BIOS runs from a disk on which an installation has not
-// ended: it says so and hands back to the BIOS, which tries the next device.
-// Without it the BIOS would run zeros: the partition table's protective MBR
-// looks startable. The boot loader takes its place at the end.
+// unfinished returns what a BIOS runs from a disk with an unfinished installation: it
+// prints a message and returns to the BIOS, which tries the next device. Without it the
+// BIOS would run zeros, since the partition table's protective MBR looks bootable. The
+// boot loader replaces it at the end.
 //
-// 16-bit code, loaded at 0x7c00; at most 440 bytes, for the table follows.
+// It is 16-bit code, loaded at 0x7c00, of at most 440 bytes, since the partition table
+// follows.
 func unfinished() string {
 	code := []byte{
 		0x31, 0xc0, // xor  ax, ax

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Ports of a node: the API, what nodes say to each other, and the SSH gateway to
+// Ports of a node: the API, the traffic between nodes, and the SSH gateway to
 // instances.
 const (
 	APIPort  = "7480"
@@ -21,10 +21,10 @@ const (
 	SSHPort  = "2222"
 )
 
-// NoTimerCheck is a word of the kernel's command line (kernel-parameters.txt).
+// NoTimerCheck is a parameter of the kernel's command line (kernel-parameters.txt).
 const NoTimerCheck = "no_timer_check"
 
-// GuestTools is where the basalt-guest-tools package puts them.
+// GuestTools is where the basalt-guest-tools package installs them.
 const GuestTools = "/usr/share/basalt/guest-tools"
 
 func fstab(j Job) string {
@@ -37,7 +37,8 @@ func hosts(name string) string {
 	return "127.0.0.1 localhost\n127.0.1.1 " + name + "\n\n::1 localhost ip6-localhost ip6-loopback\nff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n"
 }
 
-// declaration of the node's network: the answers' own, or that of its one or two cards.
+// declaration returns the node's network: the answers' own declaration, or one for its
+// one or two cards.
 func declaration(j Job) *hostnet.Network {
 	w := j.Answers.Network
 	if w.Declared != nil {
@@ -50,7 +51,8 @@ func declaration(j Job) *hostnet.Network {
 	return n
 }
 
-// networkFiles are what is in force from the first start on, and what a person changes.
+// networkFiles returns the files that configure the network from the first start on,
+// and the declaration that people edit.
 func networkFiles(j Job) []Action {
 	n := declaration(j)
 	text, dir := string(hostnet.Format(n)), strings.TrimPrefix(trial.System.Confirmed, "/")
@@ -65,7 +67,7 @@ func networkFiles(j Job) []Action {
 	return acts
 }
 
-// basaltd's configuration: the names of its flags.
+// basaltd returns basaltd's configuration, whose keys are the names of its flags.
 func basaltd(j Job) string {
 	peers := []string{net.JoinHostPort(j.Main.Address.Addr().String(), PeerPort)}
 	if j.Second != nil {
@@ -79,8 +81,8 @@ func basaltd(j Job) string {
 		"guest-tools": GuestTools,
 		"network":     "ovn",
 		"ssh-listen":  "0.0.0.0:" + SSHPort,
-		// The node's journal, which is not in the cluster's tables; an operator adds a
-		// place with other administrators.
+		// The node's journal is separate from the cluster's tables; an operator may add
+		// a place with other administrators.
 		"audit-anchor": []string{"syslog:"},
 	}
 	if j.Answers.AllowEmulation {
@@ -109,8 +111,8 @@ func marshal(v any) string {
 	return string(out)
 }
 
-// kernelArgs: the screen first, then all serial ports that there are, each with a login,
-// and the chosen one last, so that boot messages and the login of last resort are there.
+// kernelArgs lists the screen first, then all existing serial ports, each with a login,
+// and the chosen one last, so that it has the boot messages and the emergency login.
 func kernelArgs(j Job) string {
 	args := "console=tty0"
 	if j.Answers.Serial != "" {

@@ -1,5 +1,6 @@
 // Package captcha verifies the tokens of captchas. hCaptcha, Turnstile and reCAPTCHA
-// verify alike: one POST of a form with secret and response, whose answer says success.
+// use the same protocol: one POST of a form with secret and response, answered with
+// success.
 package captcha
 
 import (
@@ -18,23 +19,23 @@ import (
 
 const (
 	maxAnswer = 16 << 10 // bytes
-	maxToken  = 8 << 10  // bytes: those of reCAPTCHA have about 2 KiB
+	maxToken  = 8 << 10  // bytes: tokens of reCAPTCHA have about 2 KiB
 	patience  = 10 * time.Second
 )
 
-// ErrNotSolved is of a token that the provider does not vouch for.
+// ErrNotSolved is the error for a token that the provider does not confirm.
 var ErrNotSolved = errors.New("the captcha was not solved")
 
-// Verifier asks a provider.
+// Verifier verifies tokens with their provider.
 type Verifier struct{ client *http.Client }
 
-// New verifier that reaches only what the policy allows.
+// New returns a verifier that reaches only addresses allowed by the policy.
 func New(p outbound.Policy) *Verifier {
 	return &Verifier{outbound.NewClient(outbound.Options{Policy: p, MaxBody: maxAnswer, Connect: patience, Header: patience, Silence: patience, Total: patience})}
 }
 
-// Verify asks whether a token was given to somebody who solved a captcha: nil if so,
-// ErrNotSolved if not, and any other error if the provider did not say.
+// Verify checks whether a token belongs to a solved captcha. It returns nil if so,
+// ErrNotSolved if not, and any other error if the provider gave no usable response.
 func (v *Verifier) Verify(ctx context.Context, at, secret, token string) error {
 	if token == "" || len(token) > maxToken {
 		return ErrNotSolved
@@ -60,11 +61,10 @@ func (v *Verifier) Verify(ctx context.Context, at, secret, token string) error {
 	return answer(raw)
 }
 
-// ours are the errors of an answer that are the fault of the settings: nobody could
-// solve that captcha.
+// ours are the error codes caused by wrong settings: nobody could solve that captcha.
 var ours = map[string]bool{"missing-input-secret": true, "invalid-input-secret": true, "sitekey-secret-mismatch": true, "bad-request": true, "internal-error": true}
 
-// answer reads what the provider says; only success true is success.
+// answer parses the provider's response; nothing except success true counts as success.
 func answer(raw []byte) error {
 	var a struct {
 		Success *bool    `json:"success"`

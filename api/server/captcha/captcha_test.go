@@ -15,8 +15,8 @@ import (
 
 var here = outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-// Only a provider that says success is one: whatever else it does is a failure, which
-// is told apart from a captcha that was not solved.
+// TestVerify checks that only a provider's success is accepted, and that other
+// responses are distinguished from an unsolved captcha.
 func TestVerify(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -43,19 +43,19 @@ func TestVerify(t *testing.T) {
 		err := New(here).Verify(t.Context(), s.URL, "geheim", "token")
 		s.Close()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: Verify = %v, want %q", name, err, c.want)
 		}
 		if got.Get("secret") != "geheim" || got.Get("response") != "token" {
-			t.Errorf("%s: the provider got %v", name, got)
+			t.Errorf("%s: the provider received %v, want the secret and the token", name, got)
 		}
 	}
 	for _, token := range []string{"", strings.Repeat("x", maxToken+1)} {
 		if err := New(here).Verify(t.Context(), "http://127.0.0.1:1", "geheim", token); !errors.Is(err, ErrNotSolved) {
-			t.Errorf("a token of %d bytes: %v", len(token), err)
+			t.Errorf("Verify of a token of %d bytes = %v, want %v", len(token), err, ErrNotSolved)
 		}
 	}
 	if err := New(here).Verify(t.Context(), "http://127.0.0.1:1", "geheim", "token"); err == nil || errors.Is(err, ErrNotSolved) || strings.Contains(err.Error(), "geheim") {
-		t.Errorf("a provider that is away: %v", err)
+		t.Errorf("Verify with an unreachable provider = %v, want an error other than %v", err, ErrNotSolved)
 	}
 }
 
@@ -65,7 +65,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if answer(raw) == nil && !strings.Contains(strings.ToLower(string(raw)), "true") {
-			t.Errorf("%q is success", raw)
+			t.Errorf("answer(%q) is a success, want an error", raw)
 		}
 	})
 }

@@ -1,6 +1,6 @@
-// Package oidc asks OpenID Connect providers who somebody is: authorization
-// code with PKCE and a nonce. What a provider says is checked by go-oidc:
-// signature, issuer, audience, time.
+// Package oidc authenticates users with OpenID Connect providers: authorization code
+// with PKCE and a nonce. go-oidc verifies the ID token: signature, issuer, audience,
+// time.
 package oidc
 
 import (
@@ -23,19 +23,19 @@ import (
 const (
 	askTime   = 10 * time.Second
 	maxAnswer = 1 << 20
-	// keep is how long a provider's own description is believed.
+	// keep is how long a provider's metadata is cached.
 	keep = time.Hour
-	// maxKept providers.
+	// maxKept limits the cached providers.
 	maxKept = 64
 )
 
-// Client of one provider.
+// Client is a client of one provider.
 type Client struct {
 	Issuer, ID, Secret, Redirect string
 	Scopes                       []string
 }
 
-// Claims of an ID token that was checked.
+// Claims are the claims of a verified ID token.
 type Claims struct {
 	Subject       string
 	Email         string
@@ -44,7 +44,7 @@ type Claims struct {
 	All           map[string]any
 }
 
-// Asker remembers providers' descriptions and keys.
+// Asker caches the metadata and keys of providers.
 type Asker struct {
 	now  func() time.Time
 	http *http.Client
@@ -58,8 +58,8 @@ type known struct {
 	until    time.Time
 }
 
-// New asker with a clock. What a provider's description leads to, the provider
-// chooses: urls says which addresses may be reached.
+// New returns an asker. The provider chooses the addresses in its metadata, so urls
+// defines which may be reached.
 func New(now func() time.Time, urls outbound.Policy, log *slog.Logger) *Asker {
 	return &Asker{now: now, known: map[string]known{}, http: outbound.NewClient(outbound.Options{
 		Policy: urls, MaxBody: maxAnswer, Connect: askTime, Header: askTime, Silence: askTime, Total: askTime, Keep: true, Log: log})}
@@ -72,7 +72,7 @@ func (a *Asker) provider(ctx context.Context, issuer string) (*coreos.Provider, 
 	if ok && a.now().Before(k.until) {
 		return k.provider, nil
 	}
-	// Its keys are fetched with this context later on too.
+	// Its keys are fetched with this context later, too.
 	p, err := coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), a.http), issuer)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (c Client) config(p *coreos.Provider) oauth2.Config {
 		Scopes: append([]string{coreos.ScopeOpenID, "email"}, c.Scopes...)}
 }
 
-// URL that the browser is sent to.
+// URL returns the URL to which the browser is sent.
 func (a *Asker) URL(ctx context.Context, c Client, state, nonce, verifier string) (string, error) {
 	p, err := a.provider(ctx, c.Issuer)
 	if err != nil {
@@ -101,10 +101,10 @@ func (a *Asker) URL(ctx context.Context, c Client, state, nonce, verifier string
 	return conf.AuthCodeURL(state, coreos.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
-// Verifier of a new login, for PKCE.
+// Verifier returns a new PKCE verifier.
 func Verifier() string { return oauth2.GenerateVerifier() }
 
-// Redeem a code for what the provider says of whom it was given to.
+// Redeem exchanges a code for the claims about the user it was issued to.
 func (a *Asker) Redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
 	var out Claims
 	p, err := a.provider(ctx, c.Issuer)

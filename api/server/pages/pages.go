@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Lister answers a page of objects.
+// Lister returns a page of objects.
 type Lister interface {
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// most objects on a page.
+// most is the limit of a page.
 const most = 1000
 
 // Each calls f with each object that a query selects, until f returns false.
@@ -35,7 +35,7 @@ func Each(ctx context.Context, from Lister, q api.ListQuery, f func(api.Object) 
 	}
 }
 
-// All decodes the objects that a query selects, and that are not being deleted.
+// All returns the decoded objects that a query selects and that are not being deleted.
 func All[T any](ctx context.Context, from Lister, q api.ListQuery) ([]T, error) {
 	var out []T
 	var broken error

@@ -10,28 +10,28 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// maxAnswerBytes is the longest answer of a browser that is looked at: without
-// attestation one has less than 4 KiB.
+// maxAnswerBytes limits the size of a browser's response: without attestation it has
+// less than 4 KiB.
 const maxAnswerBytes = 32 << 10
 
-// ErrCounter is returned for an authenticator that counts fewer signatures than it
-// did: there may be a copy of it (section 6.1.1).
+// ErrCounter is returned if an authenticator's signature counter is lower than before:
+// the authenticator may have been cloned (section 6.1.1).
 var ErrCounter = errors.New("the authenticator's signature counter went back")
 
-// Key is what is kept of a passkey to check its answers.
+// Key is what is stored of a passkey to verify its responses.
 type Key struct {
-	ID        []byte // as the authenticator calls it
+	ID        []byte // the credential ID
 	PublicKey []byte // COSE_Key
-	Flags     byte   // of the authenticator data, when last used
+	Flags     byte   // of the authenticator data, at the last use
 	SignCount uint32
 }
 
-// Synced reports whether the authenticator keeps copies elsewhere.
+// Synced reports whether the passkey is backed up elsewhere.
 func (k Key) Synced() bool { return protocol.AuthenticatorFlags(k.Flags).HasBackupState() }
 
 // Owner is a user with passkeys.
 type Owner struct {
-	ID   string // becomes the user handle
+	ID   string // used as the user handle
 	Name string
 	Keys []Key
 }
@@ -55,14 +55,15 @@ func (o Owner) WebAuthnCredentials() []webauthn.Credential {
 	return out
 }
 
-// Challenge is what the browser's call takes, and what the check of its answer needs.
+// Challenge is the argument of the browser's call, and the session that is needed to
+// verify the response.
 type Challenge struct {
 	Options map[string]any
 	Session json.RawMessage
 }
 
-// party is the site with what is asked of authenticators: that they find the passkey
-// by themselves, and verify their user.
+// party returns the site with its requirements for authenticators: discoverable
+// credentials and user verification.
 func (s Site) party(product string) (*webauthn.WebAuthn, error) {
 	resident := true
 	return webauthn.New(&webauthn.Config{RPID: s.Name, RPDisplayName: product, RPOrigins: []string{s.Origin}, AttestationPreference: protocol.PreferNoAttestation,
@@ -82,8 +83,8 @@ func challenge(options any, session *webauthn.SessionData) (c Challenge, err err
 	return c, err
 }
 
-// BeginRegistration asks for a new passkey of a user, on an authenticator that has
-// none of the user's yet.
+// BeginRegistration returns a challenge for a new passkey of a user, on an
+// authenticator that has none of the user's yet.
 func (s Site) BeginRegistration(product string, o Owner) (Challenge, error) {
 	party, err := s.party(product)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s Site) BeginRegistration(product string, o Owner) (Challenge, error) {
 	return challenge(options.Response, session)
 }
 
-// FinishRegistration returns the key of the passkey that an authenticator has made.
+// FinishRegistration returns the key of the passkey that an authenticator has created.
 func (s Site) FinishRegistration(o Owner, session json.RawMessage, answer map[string]any) (Key, error) {
 	party, begun, text, err := s.finish(session, answer)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s Site) FinishRegistration(o Owner, session json.RawMessage, answer map[st
 	return keyOf(made), nil
 }
 
-// BeginLogin asks for any passkey of the site.
+// BeginLogin returns a challenge for any passkey of the site.
 func (s Site) BeginLogin() (Challenge, error) {
 	party, err := s.party(s.Name)
 	if err != nil {
@@ -127,13 +128,13 @@ func (s Site) BeginLogin() (Challenge, error) {
 	return challenge(options.Response, session)
 }
 
-// Assertion is an answer that was read and not checked.
+// Assertion is a parsed response that is not verified yet.
 type Assertion struct {
-	User   string // that it claims to be
+	User   string // the user that it claims to be
 	parsed *protocol.ParsedCredentialAssertionData
 }
 
-// ParseAssertion reads whose passkey has answered.
+// ParseAssertion parses a response.
 func ParseAssertion(answer map[string]any) (Assertion, error) {
 	text, err := answerText(answer)
 	if err != nil {
@@ -146,8 +147,8 @@ func ParseAssertion(answer map[string]any) (Assertion, error) {
 	return Assertion{User: string(parsed.Response.UserHandle), parsed: parsed}, nil
 }
 
-// FinishLogin returns the key that has answered as it is to be kept, or why the answer
-// is none to this challenge by one of the user's keys.
+// FinishLogin returns the used key as it is to be stored, or an error if the response
+// is not a valid one to this challenge by one of the user's keys.
 func (s Site) FinishLogin(o Owner, session json.RawMessage, a Assertion) (Key, error) {
 	party, begun, err := s.begun(session)
 	if err != nil {
@@ -182,7 +183,7 @@ func (s Site) finish(session json.RawMessage, answer map[string]any) (*webauthn.
 	return party, begun, text, err
 }
 
-// begun is a challenge of this site and no other.
+// begun parses the session of a challenge, which must be of this site.
 func (s Site) begun(session json.RawMessage) (*webauthn.WebAuthn, webauthn.SessionData, error) {
 	var begun webauthn.SessionData
 	if err := json.Unmarshal(session, &begun); err != nil {
@@ -203,7 +204,7 @@ func answerText(answer map[string]any) ([]byte, error) {
 	return text, err
 }
 
-// detailed adds what the library says to programmers only; it is for the log.
+// detailed adds the library's developer information, for the log.
 func detailed(err error) error {
 	var e *protocol.Error
 	if errors.As(err, &e) && e.DevInfo != "" {

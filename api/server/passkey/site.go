@@ -1,6 +1,6 @@
-// Package passkey makes challenges of Web Authentication Level 3 and checks the
-// answers of authenticators: https://www.w3.org/TR/webauthn-3/. It is pure: what is
-// kept, until when a challenge is good and that it is good once is its caller's.
+// Package passkey creates challenges of Web Authentication Level 3 and verifies the
+// responses of authenticators: https://www.w3.org/TR/webauthn-3/. It is stateless: the
+// caller stores keys, and ensures that a challenge expires and is used once.
 package passkey
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 )
 
-// Site is the portal as browsers know it: passkeys are made for its name (the relying
-// party's id, section 5.4.2), and answer pages of its origin only.
+// Site identifies the portal for browsers: passkeys are created for its name (the
+// relying party ID, section 5.4.2), and work only on pages of its origin.
 type Site struct {
 	Name   string // e.g. cloud.example.com
 	Origin string // e.g. https://cloud.example.com:8443
 }
 
-// SiteOf returns the site of the portal's address. Browsers make no passkeys for IP
+// SiteOf returns the site of the portal's URL. Browsers create no passkeys for IP
 // addresses, and none without TLS except for localhost.
 func SiteOf(portal string) (Site, error) {
 	if portal == "" {

@@ -1,11 +1,11 @@
-// Package password keeps passwords as argon2id hashes (RFC 9106) in the PHC
-// string format:
+// Package password stores passwords as argon2id hashes (RFC 9106) in the PHC string
+// format:
 //
 //	$argon2id$v=19$m=65536,t=3,p=1$SALT$HASH
 //
-// The string names its parameters, so that they can be raised: Stale says that
-// a hash has others than today's. Each derivation takes its memory for a while;
-// only a few run at a time.
+// The string contains its parameters, so that they can be raised: Stale reports whether
+// a hash has other parameters than the current ones. Since each derivation takes much
+// memory, only a few run at a time.
 package password
 
 import (
@@ -23,62 +23,64 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Cost of a derivation.
+// Cost is the cost of a derivation.
 type Cost struct {
 	MemoryKiB, Passes uint32
 	Lanes             uint8
 }
 
-// Standard is RFC 9106's choice where memory is short (section 4), with one
-// lane: a login takes one processor.
+// Standard is the recommendation of RFC 9106 for limited memory (section 4), with one
+// lane, so that a login occupies one CPU.
 var Standard = Cost{MemoryKiB: 64 << 10, Passes: 3, Lanes: 1}
 
 const (
 	saltBytes = 16
 	hashBytes = 32
-	// What a stored string may ask for: ours, with room for later ones.
+	// Limits of the parameters in a stored string: the current ones, with room for
+	// higher ones.
 	maxMemoryKiB, maxPasses, maxLanes = 1 << 20, 64, 16
 	maxText                           = 256
-	// atOnce derivations run, one of them of those that wait behind the others;
-	// waiting ones beyond are refused.
+	// atOnce limits the derivations that run at a time, at most one of them with a
+	// Behind context. waiting and waitingBehind limit those that wait; more are
+	// refused.
 	atOnce, waiting, waitingBehind = 2, 64, 16
 )
 
 // Hasher derives hashes, a few at a time.
 type Hasher struct {
 	cost    Cost
-	turn    chan struct{} // who runs
-	behind  chan struct{} // who runs or has the next turn of those that wait behind
+	turn    chan struct{} // held by running derivations
+	behind  chan struct{} // held by the Behind derivation that runs or is next
 	queue   atomic.Int64
-	late    atomic.Int64 // those behind that run or wait
+	late    atomic.Int64 // Behind derivations that run or wait
 	derived atomic.Int64
 	dummy   string
 }
 
-// New hasher of a cost.
+// New returns a hasher with a cost.
 func New(c Cost) *Hasher {
 	return &Hasher{cost: c, turn: make(chan struct{}, atOnce), behind: make(chan struct{}, 1), dummy: encode(c, make([]byte, saltBytes), make([]byte, hashBytes))}
 }
 
 type behindKey struct{}
 
-// Behind makes derivations with the context wait behind all others: one runs at a
-// time, and however many want to, the others have the rest of the turns.
+// Behind returns a context whose derivations have a lower priority: only one of them
+// runs at a time, and all other capacity is left to the others.
 func Behind(ctx context.Context) context.Context { return context.WithValue(ctx, behindKey{}, true) }
 
-// Derived is how many derivations there were.
+// Derived returns the number of derivations so far.
 func (h *Hasher) Derived() int64 { return h.derived.Load() }
 
-// Hash a new password.
+// Hash returns the hash of a new password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltBytes)
-	_, _ = rand.Read(salt) // never fails
+	_, _ = rand.Read(salt) // never returns an error
 	sum, err := h.derive(ctx, h.cost, salt, password)
 	return encode(h.cost, salt, sum), err
 }
 
-// Check reports whether the password is the hash's. An empty hash is nobody's:
-// it takes as long to say no.
+// Check reports whether the password matches the hash. An empty hash matches none,
+// after the same work.
 func (h *Hasher) Check(ctx context.Context, hash, password string) (bool, error) {
 	nobody := hash == ""
 	if nobody {
@@ -92,7 +94,7 @@ func (h *Hasher) Check(ctx context.Context, hash, password string) (bool, error)
 	return err == nil && subtle.ConstantTimeCompare(sum, want) == 1 && !nobody, err
 }
 
-// Stale reports whether a hash was made with other parameters than today's.
+// Stale reports whether a hash was made with other parameters than the current ones.
 func (h *Hasher) Stale(hash string) bool {
 	c, _, _, err := parse(hash)
 	return err != nil || c != h.cost
@@ -134,7 +136,7 @@ func encode(c Cost, salt, sum []byte) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Passes, c.Lanes, b64(salt), b64(sum))
 }
 
-// parse reads exactly what encode writes.
+// parse accepts exactly what encode writes.
 func parse(s string) (c Cost, salt, sum []byte, err error) {
 	parts := strings.Split(s, "$")
 	if len(s) > maxText || len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

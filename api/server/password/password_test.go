@@ -16,33 +16,33 @@ func TestHashAndCheck(t *testing.T) {
 	h := New(quick)
 	hash, err := h.Hash(t.Context(), "correct horse")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
-		t.Fatal(hash, err)
+		t.Fatalf("Hash = %q, %v; want the prefix with the parameters", hash, err)
 	}
 	if again, _ := h.Hash(t.Context(), "correct horse"); again == hash {
-		t.Error("no salt")
+		t.Error("two hashes of the same password are equal, want different salts")
 	}
 	for password, want := range map[string]bool{"correct horse": true, "correct horse ": false, "": false} {
 		if ok, err := h.Check(t.Context(), hash, password); ok != want || err != nil {
-			t.Errorf("%q: %v, %v", password, ok, err)
+			t.Errorf("Check(%q) = %v, %v; want %v", password, ok, err, want)
 		}
 	}
-	// Nobody's hash takes a derivation of the same cost, and is never right.
+	// An empty hash takes a derivation of the same cost, and never matches.
 	before := h.Derived()
 	if ok, err := h.Check(t.Context(), "", "x"); ok || err != nil || h.Derived() != before+1 {
-		t.Errorf("nobody: %v, %v after %d", ok, err, h.Derived()-before)
+		t.Errorf("Check with an empty hash = %v, %v after %d derivations; want false after one", ok, err, h.Derived()-before)
 	}
 	if c, _, _, err := parse(h.dummy); err != nil || c != quick {
-		t.Errorf("nobody's hash costs %+v, %v", c, err)
+		t.Errorf("cost of the dummy hash = %+v, %v; want %+v", c, err, quick)
 	}
 	if h.Stale(hash) || !New(Cost{128, 1, 1}).Stale(hash) || !h.Stale("") {
-		t.Error("what is stale")
+		t.Error("Stale is wrong: want true for other parameters and for an empty hash only")
 	}
 	if ok, err := New(Cost{128, 2, 2}).Check(t.Context(), hash, "correct horse"); !ok || err != nil {
-		t.Errorf("after the cost was raised: %v, %v", ok, err)
+		t.Errorf("Check of an old hash after the cost was raised = %v, %v; want true", ok, err)
 	}
 }
 
-// Memory has a limit: two at a time, and not any number waiting.
+// TestOnlySoManyAtOnce checks the limits of running and waiting derivations.
 func TestOnlySoManyAtOnce(t *testing.T) {
 	h := New(quick)
 	for range atOnce {
@@ -59,16 +59,16 @@ func TestOnlySoManyAtOnce(t *testing.T) {
 	for h.queue.Load() < waiting {
 	}
 	if _, err := h.Hash(ctx, "x"); api.CodeOf(err) != api.CodeRateLimited {
-		t.Errorf("one more: %v", err)
+		t.Errorf("Hash beyond the limit: %v, want %s", err, api.CodeRateLimited)
 	}
 	cancel()
 	for range waiting {
 		if err := <-answers; err == nil {
-			t.Error("it got a turn")
+			t.Error("a waiting derivation succeeded, want an error when its context ends")
 		}
 	}
 	if h.Derived() != 0 {
-		t.Errorf("%d derivations", h.Derived())
+		t.Errorf("%d derivations ran, want none", h.Derived())
 	}
 }
 
@@ -82,7 +82,7 @@ func TestParseRefuses(t *testing.T) {
 		"cut": good[:len(good)-1], "long": good + strings.Repeat("A", 300),
 	} {
 		if _, _, _, err := parse(bad); err == nil {
-			t.Errorf("%s: %q is taken", name, bad)
+			t.Errorf("parse of a hash with %s (%q) succeeded, want an error", name, bad)
 		}
 	}
 }
@@ -93,12 +93,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		c, salt, sum, err := parse(s)
 		if err == nil && (encode(c, salt, sum) != s || c.MemoryKiB > maxMemoryKiB || c.Passes > maxPasses || c.Lanes > maxLanes) {
-			t.Errorf("%q gives %+v", s, c)
+			t.Errorf("parse(%q) = %+v, want only what encode writes, within the limits", s, c)
 		}
 	})
 }
 
-// What a login costs the server.
+// BenchmarkStandard measures the cost of a login.
 func BenchmarkStandard(b *testing.B) {
 	h := New(Standard)
 	for b.Loop() {
@@ -108,24 +108,24 @@ func BenchmarkStandard(b *testing.B) {
 	}
 }
 
-// Those that wait behind the others leave them half of the turns, and of the
-// waiting places all.
+// TestBehind checks that Behind derivations leave half of the running places, and all
+// waiting places, to the others.
 func TestBehind(t *testing.T) {
 	h := New(quick)
-	h.turn <- struct{}{} // one derivation runs for long
+	h.turn <- struct{}{} // a derivation runs for a long time
 	behind, cancel := context.WithCancel(Behind(t.Context()))
 	defer cancel()
-	h.behind <- struct{}{} // and one of those behind
+	h.behind <- struct{}{} // a Behind derivation is running, too
 	errs := make(chan error, waitingBehind)
 	for range waitingBehind {
 		go func() { _, err := h.Hash(behind, "x"); errs <- err }()
 	}
 	patience.Until(t, time.Minute, "they wait", func() bool { return h.late.Load() == waitingBehind })
 	if _, err := h.Hash(behind, "x"); api.CodeOf(err) != api.CodeRateLimited {
-		t.Errorf("one more behind: %v, want %s", err, api.CodeRateLimited)
+		t.Errorf("Behind derivation beyond the limit: %v, want %s", err, api.CodeRateLimited)
 	}
 	if _, err := h.Hash(t.Context(), "x"); err != nil {
-		t.Errorf("an ordinary one: %v", err)
+		t.Errorf("ordinary derivation: %v", err)
 	}
 	<-h.behind
 	for range waitingBehind {
@@ -134,6 +134,6 @@ func TestBehind(t *testing.T) {
 		}
 	}
 	if n := h.Derived(); n != waitingBehind+1 || h.late.Load() != 0 {
-		t.Errorf("%d derivations, %d wait", n, h.late.Load())
+		t.Errorf("%d derivations ran and %d Behind ones wait, want %d and 0", n, h.late.Load(), waitingBehind+1)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Apps pretends an app gateway, whose links name their holder.
+// Apps is a fake app gateway, whose links contain their holder.
 type Apps struct{}
 
 // Domain implements server.AppGateway.

@@ -18,16 +18,16 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
-// Server is a server whose test fails when an operation answers with a status that
+// Server is a server that makes its test fail if an operation returns a status that
 // openapi.yaml does not declare for it.
 type Server struct {
 	*server.Server
 
 	mu         sync.Mutex        // guards undeclared
-	undeclared map[string]string // operation and status, and what was answered
+	undeclared map[string]string // operation and status, and the response
 }
 
-// declaring returns s with that check, which t makes when it ends.
+// declaring returns s with that check, which is reported when t ends.
 func declaring(t testing.TB, s *server.Server) *Server {
 	t.Helper()
 	d := &Server{Server: s, undeclared: map[string]string{}}
@@ -38,7 +38,7 @@ func declaring(t testing.TB, s *server.Server) *Server {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, what := range slices.Sorted(maps.Keys(d.undeclared)) {
-			t.Errorf("%s, which openapi.yaml does not declare: %s", what, d.undeclared[what])
+			t.Errorf("%s: openapi.yaml does not declare this status, response: %s", what, d.undeclared[what])
 		}
 	})
 	return d
@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := &noted{ResponseWriter: w, status: http.StatusOK}
-	defer func() { // streams that break off panic
+	defer func() { // interrupted streams panic
 		if slices.Contains(o.statuses, n.status) {
 			return
 		}
@@ -63,15 +63,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Server.ServeHTTP(n, r)
 }
 
-// operation of openapi.yaml: the parts of its path, in which a parameter is empty,
-// and the statuses that it declares.
+// operation is an operation of openapi.yaml: the elements of its path, in which
+// parameters are empty, and the statuses that it declares.
 type operation struct {
 	name, method string
 	path         []string
 	statuses     []int
 }
 
-// declared are all operations, those without parameters first.
+// declared returns all operations, those without parameters first.
 var declared = sync.OnceValues(func() ([]operation, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -100,7 +100,7 @@ var declared = sync.OnceValues(func() ([]operation, error) {
 	return all, nil
 })
 
-// operationOf is what a request asks for; nil: no operation.
+// operationOf returns the operation of a request, or nil.
 func operationOf(r *http.Request) *operation {
 	all, _ := declared()
 	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
@@ -112,7 +112,7 @@ func operationOf(r *http.Request) *operation {
 	return nil
 }
 
-// noted is an answer whose status is noted, and the beginning of its text.
+// noted records the status of a response and the beginning of its body.
 type noted struct {
 	http.ResponseWriter
 	status int
@@ -140,7 +140,7 @@ func (n *noted) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// Hijack implements http.Hijacker, for what becomes a websocket.
+// Hijack implements http.Hijacker, for websockets.
 func (n *noted) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	n.begun, n.status = true, http.StatusSwitchingProtocols
 	return http.NewResponseController(n.ResponseWriter).Hijack()

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Shelf is offers of a pretended cluster: half a GPU, and with a flavor an instance
-// without one before it.
+// Shelf is the offers of a fake cluster: half a GPU, and if a flavor is given, before
+// it an instance without a GPU.
 type Shelf struct{}
 
 // Offers implements server.Offers.

@@ -35,7 +35,7 @@ func (p *Packages) Put(_ context.Context, sum string, content io.Reader, size in
 	return nil
 }
 
-// Size of a package; 0: it was not sent.
+// Size returns the size of a package; 0 if it was not uploaded.
 func (p *Packages) Size(sum string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package servertest runs the API server over a memory store and a pretended
-// node, for tests of what speaks to it.
+// Package servertest runs the API server over a memory store and a fake node, for tests
+// of its clients.
 package servertest
 
 import (
@@ -61,7 +61,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	return e
 }
 
-// Key stores an API key and answers its token.
+// Key stores an API key and returns its token.
 func (e *Env) Key(t testing.TB, m api.Meta, role api.Role) string {
 	t.Helper()
 	cmd, token := auth.NewAPIKey(m, api.APIKeySpec{Role: role})
@@ -69,7 +69,7 @@ func (e *Env) Key(t testing.TB, m api.Meta, role api.Role) string {
 	return token
 }
 
-// Apply writes to the store past the API.
+// Apply writes to the store directly, without the API.
 func (e *Env) Apply(t testing.TB, cmds ...api.Command) []api.Object {
 	t.Helper()
 	out, err := e.Store.Apply(context.Background(), api.Batch{At: time.Now(), Commands: cmds})
@@ -79,8 +79,8 @@ func (e *Env) Apply(t testing.TB, cmds ...api.Command) []api.Object {
 	return out
 }
 
-// Node is a pretended node: it keeps images, echoes on consoles, and, once
-// Play runs, does what instances ask for.
+// Node is a fake node: it stores images, echoes on consoles and, while Play runs,
+// carries out what instances request.
 type Node struct {
 	store *memstore.Store
 
@@ -95,8 +95,8 @@ func (n *Node) ConsoleLog(_ context.Context, id api.InstanceID, tail int64) ([]b
 	return log[max(0, int64(len(log))-tail):], nil
 }
 
-// Samples implements server.Runtime: a processor that works ever harder, with a
-// gap, on a clock that stands.
+// Samples implements server.Runtime: the CPU use grows, with a gap, and the time is
+// fixed.
 func (n *Node) Samples(_ context.Context, _ api.Kind, _ string, q api.SampleQuery) (api.Samples, error) {
 	if q.Step%(5*time.Second) != 0 {
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "a step is a multiple of 5 seconds").At("step")
@@ -113,7 +113,7 @@ func (n *Node) GPUTenants(context.Context, api.GPUID) ([]api.GPUTenant, error) {
 	return []api.GPUTenant{{Instance: "ins-000000000001", SharePercent: 50, VramLimitBytes: 4 << 30, VramResidentBytes: 1 << 30, GpuPercent: 12.5}}, nil
 }
 
-// HangUp ends all consoles, as when instances stop.
+// HangUp closes all consoles, as when instances stop.
 func (n *Node) HangUp() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +123,7 @@ func (n *Node) HangUp() {
 	n.consoles = nil
 }
 
-// Console echoes.
+// Console returns a connection that echoes.
 func (n *Node) Console(context.Context, api.InstanceID) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	n.mu.Lock()
@@ -158,13 +158,13 @@ func (n *Node) Exec(_ context.Context, _ api.InstanceID, req api.ExecRequest) (a
 	return api.ExecResult{Stdout: append(fmt.Appendf(nil, "%q\n", req.Argv), req.Stdin...)}, nil
 }
 
-// Leaks is one volume.
+// Leaks returns one volume.
 func (n *Node) Leaks(context.Context, api.NodeID) ([]api.Leak, error) {
 	return []api.Leak{{Kind: string(api.KindVolume), ID: "vol-left", What: "in pool local"}}, nil
 }
 
-// PutImage keeps the bytes and reports the image ready, or failed when its
-// checksum is wrong.
+// PutImage stores the bytes and reports the image ready, or failed if its checksum does
+// not match.
 func (n *Node) PutImage(ctx context.Context, id api.ImageID, r io.Reader, _ int64) error {
 	data, err := io.ReadAll(io.LimitReader(r, 64<<20))
 	if err != nil {
@@ -189,7 +189,7 @@ func (n *Node) PutImage(ctx context.Context, id api.ImageID, r io.Reader, _ int6
 		SizeBytes: int64(len(data)), VirtualBytes: 1 << 30, Sha256: sum})
 }
 
-// Image is the bytes that were put.
+// Image returns the bytes that were stored.
 func (n *Node) Image(id string) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -202,7 +202,7 @@ func (n *Node) report(ctx context.Context, kind api.Kind, id string, status any)
 	return err
 }
 
-// Play makes instances run, stop and go, and fetches images, until ctx ends.
+// Play starts, stops and deletes instances, and imports images, until ctx ends.
 func (n *Node) Play(ctx context.Context) error {
 	events, err := n.store.Watch(ctx, 0)
 	if err != nil {
@@ -256,7 +256,7 @@ func (n *Node) play(ctx context.Context, o api.Object) error {
 	return nil
 }
 
-// Bill is a billing with one line.
+// Bill is a billing with one invoice line.
 type Bill struct{}
 
 // InvoicePreview implements server.Billing.
@@ -357,7 +357,7 @@ func (Bill) Uninvoiced(context.Context, api.OrganizationID, time.Time) (api.Unin
 // Currency implements server.Billing.
 func (Bill) Currency(context.Context, api.OrganizationID) (string, error) { return "EUR", nil }
 
-// Sum is the SHA-256 of data in hex.
+// Sum returns the SHA-256 of data in hexadecimal.
 func Sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
-// Shells pretends guests that know a few commands: cat, exit N, kill, flood, whoami,
-// fail, and a login shell that echoes lines and sizes until one is exit.
+// Shells fakes guests with a few commands: cat, exit N, kill, flood, whoami, fail, and
+// a login shell that echoes lines and sizes until a line is exit.
 type Shells struct{}
 
 // OpenShell implements server.Shells.
@@ -91,7 +91,7 @@ func (s *shell) login(run api.ShellStart) int64 {
 		line, err := lines.ReadString('\n')
 		line = strings.TrimRight(line, "\r\n")
 		if code, ok := strings.CutPrefix(line, "exit"); ok || err != nil {
-			n, _ := strconv.ParseInt(strings.TrimSpace(code), 10, 64) // none: 0
+			n, _ := strconv.ParseInt(strings.TrimSpace(code), 10, 64) // empty: 0
 			return n
 		}
 		fmt.Fprintf(s.out, "> %s\r\n", line)

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// Till is a payment provider of which every page can be opened and none is paid.
+// Till is a payment provider whose pages can all be opened and are never paid.
 type Till struct{ Store *memstore.Store }
 
 // Begin implements server.Payments.
@@ -26,7 +26,7 @@ func (t *Till) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 	return api.Decode[api.Checkout](out[0])
 }
 
-// Event implements server.Payments: of whoever signs with "good".
+// Event implements server.Payments; it accepts the signature "good".
 func (t *Till) Event(_ context.Context, header http.Header, _ []byte) error {
 	if header.Get("Stripe-Signature") != "good" {
 		return api.Errorf(api.CodeInvalid, "the event is not signed by the payment provider")

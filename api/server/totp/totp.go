@@ -1,5 +1,5 @@
-// Package totp is time-based one-time passwords (RFC 6238): six digits of
-// HMAC-SHA-1 over the half-minute, as authenticators know them.
+// Package totp implements time-based one-time passwords (RFC 6238): six digits of
+// HMAC-SHA-1 over the 30-second step, as authenticators support them.
 package totp
 
 import (
@@ -19,25 +19,25 @@ const (
 	period      = 30 // seconds
 	digits      = 6
 	secretBytes = 20 // RFC 4226, section 4: as long as the hash
-	skew        = 1  // steps that a clock may be off, either way
+	skew        = 1  // steps that a clock may be off in either direction
 )
 
 var text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// NewSecret draws one, in the base32 that authenticators take.
+// NewSecret returns a random secret, in the base32 that authenticators accept.
 func NewSecret() string {
 	raw := make([]byte, secretBytes)
-	_, _ = rand.Read(raw) // never fails
+	_, _ = rand.Read(raw) // never returns an error
 	return text.EncodeToString(raw)
 }
 
-// URI of a secret for an authenticator, as its QR code says it.
+// URI returns a secret's URI for an authenticator, which a QR code contains.
 func URI(issuer, account, secret string) string {
 	q := url.Values{"secret": {secret}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {fmt.Sprint(digits)}, "period": {fmt.Sprint(period)}}
 	return "otpauth://totp/" + url.PathEscape(issuer+":"+account) + "?" + q.Encode()
 }
 
-// ErrSecret is what a secret is refused with that NewSecret has not made.
+// ErrSecret is the error for a secret that NewSecret did not make.
 var ErrSecret = errors.New("this is no TOTP secret")
 
 func decode(secret string) ([]byte, error) {
@@ -48,7 +48,7 @@ func decode(secret string) ([]byte, error) {
 	return raw, nil
 }
 
-// Code of a secret at a time.
+// Code returns the code of a secret at a time.
 func Code(secret string, at time.Time) (string, error) {
 	raw, err := decode(secret)
 	if err != nil {
@@ -57,8 +57,8 @@ func Code(secret string, at time.Time) (string, error) {
 	return code(raw, at.Unix()/period, digits), nil
 }
 
-// Check reports whether code is the secret's at a time, or one step around it,
-// and of which step. Steps up to last were used: a code is good once.
+// Check reports whether code is valid for the secret at a time, or one step around it,
+// and returns its step. Steps up to last were used: a code is valid once.
 func Check(secret, given string, at time.Time, last int64) (step int64, ok bool, err error) {
 	raw, err := decode(secret)
 	if err != nil || !IsCode(given) {
@@ -83,7 +83,7 @@ func IsCode(s string) bool {
 	return len(s) == digits
 }
 
-// code is HOTP (RFC 4226, section 5.3) of a step.
+// code computes HOTP (RFC 4226, section 5.3) for a step.
 func code(secret []byte, step int64, digits int) string {
 	mac := hmac.New(sha1.New, secret)
 	_ = binary.Write(mac, binary.BigEndian, step)

@@ -1,5 +1,5 @@
-// Command pack makes the WHMCS module's zip, to be unpacked over an
-// installation of WHMCS. The same files give the same bytes.
+// Command pack creates the WHMCS module's zip file, to be unpacked over an installation
+// of WHMCS. The same files give the same bytes.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// pack writes DIR/modules, in the order of names, as of one moment.
+// pack writes DIR/modules, in the order of names, with a fixed time.
 func pack(dir, out string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestPackIsTheSameEachTime(t *testing.T) {
 		raws = append(raws, raw)
 	}
 	if !bytes.Equal(raws[0], raws[1]) {
-		t.Error("two zips differ")
+		t.Error("two zips of the same files differ, want the same bytes")
 	}
 	r, err := zip.OpenReader(filepath.Join(dir, "a.zip"))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestPackIsTheSameEachTime(t *testing.T) {
 	}
 	for _, want := range []string{"basalt.php", "whmcs.json", "logo.png", "lib/Client.php", "lang/english.php", "lang/german.php", "templates/clientarea.tpl"} {
 		if !slices.Contains(names, "modules/servers/basalt/"+want) {
-			t.Errorf("%s is not in it: %v", want, names)
+			t.Errorf("zip does not contain %s: %v", want, names)
 		}
 	}
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
-// Read the answer file. A source that was not named and is not there gives
-// fs.ErrNotExist. dir is where its medium is mounted for a moment.
+// Read reads the answer file. If the source was not named and does not exist, the error
+// is fs.ErrNotExist. dir is a temporary mount point for its medium.
 func Read(ctx context.Context, s Source, dir string) ([]byte, error) {
 	if s.URL != "" {
 		return fetch(ctx, s)
 	}
 	wait := 2 * time.Second
 	if s.Named {
-		wait = 30 * time.Second // a USB stick takes its time
+		wait = 30 * time.Second // USB sticks need time to appear
 	}
 	if err := await(ctx, s.Device, wait); err != nil {
 		if s.Named {
@@ -64,7 +64,7 @@ func await(ctx context.Context, device string, most time.Duration) error {
 	}
 }
 
-// readMedium mounts the device, reads the file, and unmounts it.
+// readMedium mounts the device, reads the file, and unmounts the device.
 func readMedium(ctx context.Context, s Source, dir string) (_ []byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func readMedium(ctx context.Context, s Source, dir string) (_ []byte, err error)
 	return readIn(dir, s.Path)
 }
 
-// readIn a directory; links cannot lead out of it.
+// readIn reads a file in a directory; links cannot lead out of it.
 func readIn(dir, name string) (_ []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -91,7 +91,8 @@ func readIn(dir, name string) (_ []byte, err error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// fetch by HTTP, five times: the network has only just come up.
+// fetch fetches the file by HTTP, with five attempts, since the network has only just
+// come up.
 func fetch(ctx context.Context, s Source) ([]byte, error) {
 	client := &http.Client{Timeout: 30 * time.Second}
 	var last error

@@ -1,5 +1,5 @@
-// Package source finds the answer file of an installation without questions:
-// named on the kernel's command line, or on a medium with a known label.
+// Package source finds the answer file of an unattended installation: named on the
+// kernel's command line, or on a medium with a known label.
 //
 //	basalt.answers=LABEL:/path        a file on the medium with that label
 //	basalt.answers=/dev/sdb1:/path    a file on that device
@@ -7,7 +7,7 @@
 //	basalt.network=dhcp               on the first card that gets an address
 //	basalt.network=CARD,ADDRESS/PREFIX[,GATEWAY[,DNS]]
 //
-// Without basalt.answers, a medium with the label BASALT-ANS is looked for.
+// Without basalt.answers, a medium with the label BASALT-ANS is used.
 package source
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// What is looked for when the command line names nothing.
+// Defaults if the command line names no file.
 const (
 	Label = "BASALT-ANS"
 	File  = "answers.yaml"
 )
 
-// Source of an answer file: a file on a device, or a URL.
+// Source is the location of an answer file: a file on a device, or a URL.
 type Source struct {
-	Named  bool // on the command line: it has to be there
+	Named  bool // on the command line: it must exist
 	Device string
 	Path   string
 	URL    string
@@ -57,7 +57,7 @@ var (
 	cardForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
 )
 
-// FromCommandLine of the kernel.
+// FromCommandLine returns the source named on the kernel's command line.
 func FromCommandLine(cmdline string) (Source, error) {
 	s := Source{Device: "/dev/disk/by-label/" + Label, Path: File}
 	network := ""
@@ -93,7 +93,7 @@ func (s *Source) parse(value string) error {
 		s.Device, s.Path, s.URL = "", "", u.String()
 		return nil
 	}
-	// The last colon: names under /dev may have some themselves.
+	// The last colon separates the path, since names under /dev may contain colons.
 	i := strings.LastIndex(value, ":")
 	if i < 0 {
 		return wrong(answersForm, "basalt.answers=%q names no file", value)

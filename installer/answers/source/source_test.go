@@ -25,7 +25,7 @@ func TestFromCommandLine(t *testing.T) {
 		"basalt.answers=https://h/a basalt.network=e0,1.2.3.4/24,1.2.3.1,9.9.9.9": "https://h/a",
 	} {
 		if s, err := FromCommandLine(line); err != nil || s.String() != want {
-			t.Errorf("%s: %s, %v", line, s, err)
+			t.Errorf("FromCommandLine(%s) = %s, %v; want %s", line, s, err, want)
 		}
 	}
 	for line, says := range map[string]string{
@@ -41,7 +41,7 @@ func TestFromCommandLine(t *testing.T) {
 		"basalt.answers=http://h/a basalt.network=e0,1.2.3.4/24,x": "no address",
 	} {
 		if _, err := FromCommandLine(line); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("FromCommandLine(%s) = %v, want an error with %q", line, err, says)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func FuzzFromCommandLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		s, err := FromCommandLine(line)
 		if err == nil && s.URL == "" && (!strings.HasPrefix(s.Device, "/dev/") || strings.Contains(s.Device, "/../") || strings.HasPrefix(s.Path, "/") || s.Path == "") {
-			t.Fatalf("%+v", s)
+			t.Fatalf("source = %+v, want a path that stays below /dev", s)
 		}
 	})
 }
@@ -69,7 +69,7 @@ func TestFetch(t *testing.T) {
 	}))
 	defer srv.Close()
 	if data, err := Read(context.Background(), Source{URL: srv.URL + "/a"}, ""); err != nil || string(data) != "disk: only\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("Read by HTTP = %q, %v; want the file", data, err)
 	}
 	if _, err := Read(context.Background(), Source{URL: srv.URL + "/large"}, ""); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Error(err)
@@ -95,9 +95,9 @@ func TestLinksStayInTheMedium(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := readIn(dir, "answers.yaml"); err != nil || string(data) != "x" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("readIn = %q, %v; want x", data, err)
 	}
 	if _, err := readIn(dir, "link"); err == nil {
-		t.Error("a link leads out of the medium")
+		t.Error("readIn follows a link out of the medium, want an error")
 	}
 }

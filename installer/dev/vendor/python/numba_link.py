@@ -18,8 +18,8 @@ constants[1, 16](out)
 np.testing.assert_array_equal(out, TABLE)
 
 
-# A grid that synchronizes needs libcudadevrt. A card runs it; a soft GPU, which
-# cannot launch such grids (attribute 95), says what is missing.
+# A grid that synchronizes needs libcudadevrt. A real GPU runs it; a soft GPU, which
+# cannot launch such grids (attribute 95), reports what is missing.
 def waves(x):
     grid = cuda.cg.this_grid()
     i = cuda.grid(1)

@@ -53,7 +53,7 @@ items = np.array([(5, int(arrays[0])), (300, int(arrays[1]))], dtype=item)
 module.get_function("fill")(cuda.In(items), block=(32, 1, 1), grid=(2, 1))
 assert (cuda.from_device(arrays[1], 300, np.float32) == 1).all()
 
-# Linked by the driver, and loaded from machine code and PTX.
+# Linked by the driver, and loaded from machine code and from PTX.
 linked = DynamicSourceModule(SOURCE, cuda_libdir="/usr/lib/x86_64-linux-gnu")
 assert linked.get_function("count")
 ptx = compile(SOURCE, target="ptx", no_extern_c=False)

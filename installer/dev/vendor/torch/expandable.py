@@ -1,4 +1,4 @@
-# PyTorch's expandable segments: memory that grows where it lies, by CUDA's virtual memory
+# PyTorch's expandable segments: memory that grows in place, with CUDA's virtual memory
 # management. Run with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.
 import torch
 

@@ -133,7 +133,7 @@ def loader(d):
     return torch.cat([batch.cuda(non_blocking=True).sum(1) for (batch,) in batches])
 
 
-# What to compute on a device. d puts a tensor there.
+# The operations to compute on a device. d moves a tensor to it.
 OPERATIONS = {
     "ones": lambda d: torch.ones(4, device=d(A).device),
     "add": lambda d: d(A) + d(B),
@@ -187,8 +187,8 @@ OPERATIONS = {
 }
 
 
-# How far results may be from the CPU's, relatively and absolutely: sums have another
-# order, and a training goes on from them.
+# The relative and absolute tolerances compared with the CPU's results: sums are
+# computed in another order, and a training continues from them.
 TOLERANCE = {
     "products": (1e-4, 1e-4),
     "products, half": (1e-2, 1e-1),
