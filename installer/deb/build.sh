@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes Debian packages of what "make build" has built: build/deb/*.deb. The
-# same tree gives the same bytes.
+# Creates Debian packages from the outputs of "make build": build/deb/*.deb. The same
+# tree gives the same bytes.
 #
-# A package is a folder here: control, maintainer scripts, root/ with what goes
-# onto the machine as it is. Programs and the guest's files are added below.
+# Each folder here is a package: control, maintainer scripts, and in root/ the files
+# that are installed unchanged. Programs and the guest's files are added below.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,7 @@ export SOURCE_DATE_EPOCH
 mkdir -p "$out"
 BASALT_BUILD=$build VERSION=$version "$top/gpu/guest/package/build.sh"
 
-# What they are made from: nothing to do the second time.
+# The inputs: if they are unchanged, there is nothing to do.
 stamp=$out/.inputs
 want=$({
 	echo "$version $SOURCE_DATE_EPOCH"
@@ -51,7 +51,7 @@ add_programs() { # ROOT NAME…
 	done
 }
 
-# The newest glibc that a program here asks for.
+# The newest glibc version that a program here needs.
 glibc() { objdump -T "$@" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1; }
 
 pack() { # PACKAGE, its files in $work/PACKAGE
@@ -72,17 +72,16 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 	(cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | sort -z | xargs -0 md5sum) >"$work/md5sums"
 	mv "$work/md5sums" "$root/DEBIAN/"
 	find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
-	# xz takes ten times the processor, for a tenth less; dpkg of Debian 12 and newer
-	# has zstd.
+	# xz takes ten times the CPU time, and saves a tenth; dpkg of Debian 12 and newer
+	# supports zstd.
 	dpkg-deb --root-owner-group -Zzstd -z6 --build "$root" "$work/debs/${name}_${version}_amd64.deb" >/dev/null
 }
 
 mkdir -p "$work"/{debs,basalt,basalt-guest-tools,basalt-installer}
 add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console basalt-ptx
 add_programs "$work/basalt-installer" basalt-installer
-# Basalt starts Open vSwitch and OVN itself. The links are the package's own
-# files: they are there before the other packages' scripts start anything, and
-# go with it.
+# Basalt starts Open vSwitch and OVN itself. The links are files of the package: they
+# exist before the other packages' scripts start anything, and are removed with it.
 mkdir -p "$work/basalt/etc/systemd/system"
 for unit in ovs{db-server,-vswitchd,-record-hostname} openvswitch-switch ovn-{central,northd,ovsdb-server-nb,ovsdb-server-sb,host,controller}; do
 	ln -s /dev/null "$work/basalt/etc/systemd/system/$unit.service"
@@ -94,7 +93,7 @@ tar -C "$disc" --strip-components=1 -xJf "$build"/guest/packages/*.tar.xz
 cp "$build"/guest/packages/*.* "$disc/packages/"
 for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; done
 
-# All of this version or none.
+# All packages of this version or none.
 rm -f "$out"/*.deb
 mv "$work"/debs/*.deb "$out/"
 echo "$want" >"$stamp"

@@ -40,7 +40,7 @@ func TestUnits(t *testing.T) {
 	}
 	systemd, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not installed")
+		t.Skip("host: systemd-analyze is not installed")
 	}
 	out, err := exec.Command(systemd, append([]string{"verify", "--man=no", "--recursive-errors=no"}, copies...)...).CombinedOutput()
 	if err != nil || len(out) > 0 {

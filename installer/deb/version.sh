@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Prints the version of this tree, as programs report it and packages have it.
-# v1.2.3 is 1.2.3; five commits later 1.2.3+5.gabcdef; without any tag
-# 0~TIME.abcdef, older than every release. Changes that are not committed make
-# it +dirty.
+# Prints the version of this tree, as used by programs and packages. v1.2.3 is 1.2.3;
+# five commits later it is 1.2.3+5.gabcdef; without any tag it is 0~TIME.abcdef, older
+# than every release. Uncommitted changes append +dirty.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export TZ=UTC LC_ALL=C

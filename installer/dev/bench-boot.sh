@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# How long an installed node takes from power on to the first answer of its
-# API, beside the login prompt of the same boot. Every boot is the first one
-# after the installation: it makes the node's keys and its cluster. Prints
-# samples as "go test -bench" does; called by installer/dev/bench.sh.
+# Measures how long an installed node takes from power-on to the first response of its
+# API, compared with the login prompt of the same boot. Every boot is the first one
+# after the installation: it generates the node's keys and its cluster. Prints samples
+# in the format of "go test -bench"; called by installer/dev/bench.sh.
 #
-# BOOTS is how many boots. The installation itself, without questions and
-# unmeasured, takes minutes without KVM; its disk stays in build/bench/ until
-# the medium is another.
+# BOOTS is the number of boots. The unattended installation, which is not measured,
+# takes minutes without KVM; its disk is kept in build/bench/ until the medium changes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${BASALT_BUILD:-$PWD/build}
@@ -48,11 +47,11 @@ now() { date +%s%N; }
 sample() { # sample NAME FROM TO, in nanoseconds
 	awk -v n="$1" -v t=$(($3 - $2)) 'BEGIN { printf "Benchmark%s\t1\t%.3f s\n", n, t / 1e9 }'
 }
-# /dev/kvm may be there and not work: QEMU that is still there after a while
+# /dev/kvm may exist but not work: a QEMU process that is still running after a while
 # has set up its processors.
 accel=tcg,thread=multi,tb-size=256
 if timeout 3 qemu-system-x86_64 -nodefaults -no-user-config -display none -machine q35 -accel kvm -cpu max -m 64 -S >/dev/null 2>&1; [ $? = 124 ]; then accel=kvm; fi
-# power_on ARGUMENTS…: the computer, with its serial line in files
+# power_on ARGUMENTS…: starts the computer, with its serial line in files.
 power_on() {
 	: >"$work/serial"
 	qemu-system-x86_64 -nodefaults -no-user-config -no-reboot -display none -device VGA -machine q35 -accel "$accel" \
@@ -66,7 +65,7 @@ power_on() {
 mkfifo "$work/keys"
 exec 8<>"$work/keys"
 
-# One VM at a time on this machine, as the tests do it.
+# One VM at a time on this machine, as in the tests.
 exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
 flock 7
 flock 9

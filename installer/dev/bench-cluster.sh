@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How long a cluster of three real nodes on this machine is without answer when
-# its leader's basaltd is killed, and how long a movable instance is away when
-# its node loses power. Prints samples as "go test -bench" does; called by
+# Measures how long a cluster of three real nodes on this machine does not answer after
+# its leader's basaltd was killed, and how long a movable instance is down after its
+# node has lost power. Prints samples in the format of "go test -bench"; called by
 # installer/dev/bench.sh.
 #
-# LEADERS and NODES are how often each is done. The election's timeout is
-# basaltd's own default. The guest is a boot sector that halts.
+# LEADERS and NODES are the number of repetitions of each. The election timeout is
+# basaltd's default. The guest is a boot sector that halts.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 leaders=${LEADERS:-20} deaths=${NODES:-5}
@@ -41,7 +41,7 @@ sample() { # sample NAME FROM TO, in nanoseconds
 }
 now() { date +%s%N; }
 
-# on N COMMAND…: the CLI on node N, as its operator
+# on N COMMAND…: runs the CLI on node N, as its operator.
 key=''
 on() {
 	local n=$1
@@ -55,7 +55,7 @@ place() { on "$1" instance list | awk '$1 == "idle" { for (f = 2; f <= NF; f++) 
 runs() { on "$1" instance list | grep -E '^idle +Running ' >/dev/null; }
 elsewhere() { runs "$1" && [ "$(place "$1")" != "$2" ]; }
 other() { echo $(($1 % 3 + 1)); } # another node
-# wrote N NAME: a write through node N is acknowledged
+# wrote N NAME: whether a write through node N is acknowledged.
 wrote() {
 	local code
 	code=$(curl -ks -o /dev/null -w '%{http_code}' --max-time 30 -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -H "Idempotency-Key: $2" \
@@ -63,7 +63,7 @@ wrote() {
 		"https://10.$SUBNET.1.$1:7480/v1/flavors") || return 1
 	[ "$code" = 201 ]
 }
-write() { # write N NAME: until it is acknowledged
+write() { # until it is acknowledged
 	local deadline=$((SECONDS + 60))
 	until wrote "$1" "$2"; do
 		[ $SECONDS -lt $deadline ] || fail "no write through node $1 for a minute"
@@ -84,20 +84,20 @@ for round in $(seq "$leaders"); do
 	write "$o" "alive-$round"
 	sample ClusterWrite "$began" "$(now)"
 	began=$(now)
-	# In the node's own processes.
+	# This runs in the node's own processes.
 	$nodes exec "$l" sh -c 'kill -9 $(pidof basaltd)'
 	write "$o" "after-$round"
 	sample LeaderKilled "$began" "$(now)"
 	wait_for 60 "node $l again" ready "$o"
 done
 
-# One VM at a time on this machine, as the tests do it. What the nodes start must not hold the
-# lock when they are gone.
+# One VM at a time on this machine, as in the tests. Processes of the nodes must not
+# hold the lock when the nodes are gone.
 exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
 flock 7
 flock 9
 
-# A boot sector: cli, hlt, and again.
+# A boot sector: cli, hlt, repeat.
 {
 	printf '\xfa\xf4\xeb\xfc'
 	head -c 506 /dev/zero
@@ -118,8 +118,8 @@ for round in $(seq "$deaths"); do
 		sleep 0.2
 	done
 	sample NodeDead "$began" "$(now)"
-	# TTL, watchdog and guard (appliance/cluster/lease): before that nobody can
-	# know that the node is dead.
+	# TTL, watchdog and guard time (appliance/cluster/lease): before that, it is not
+	# certain that the node is dead.
 	printf 'BenchmarkNodeDeadCertain\t1\t25 s\n'
 	$nodes start "$v" 7>&- 9>&-
 	wait_for 180 "node $v again" ready "$o"

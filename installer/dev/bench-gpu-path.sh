@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The path between a program and a GPU, over a null GPU on this machine: samples
-# of gpu/guest/bench with their baselines, round by round, as one table. Called
-# by "make bench-gpu-path". ROUNDS is how many; default 7. Goals are printed
-# beside what was measured and decide nothing. VM=1: a second table, with the
-# program in a VM under software emulation.
+# Measures the path between a program and a GPU, over a null GPU on this machine:
+# samples of gpu/guest/bench with their baselines, round by round, as one table. Called
+# by "make bench-gpu-path". ROUNDS is the number of rounds; default 7. Goals are printed
+# next to the measured values and do not affect the result. VM=1 adds a second table,
+# with the program in a VM under software emulation.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -21,7 +21,7 @@ go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-wor
 start_gpud path-gpud.log --null-gpu name=null0,vram=4GiB
 
 samples=$out/path-samples.txt
-printf 'BenchmarkAccelerator/null_GPU\t1\t1 cards\n' >"$samples" # what the table's first line says
+printf 'BenchmarkAccelerator/null_GPU\t1\t1 cards\n' >"$samples" # shown in the table's first line
 for round in $(seq "$rounds"); do
 	echo "bench-gpu-path: round $round of $rounds"
 	"$build/bin/benchreport" busy >>"$samples"

@@ -1,5 +1,5 @@
-# A basalt-gpud of a benchmark's own. Sourced by bench*.sh, which have set build and
-# out. It ends with the script.
+# A separate basalt-gpud for a benchmark. Sourced by bench*.sh, which must have set
+# build and out. It ends with the script.
 sockets=$(mktemp -d)
 gpud=''
 stop() {

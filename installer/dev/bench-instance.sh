@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How long an instance takes from "create" to running and to the login prompt
-# on its serial console, beside plain QEMU with the same image, processor,
-# memory and accelerator, without libvirt, cloud-init and vGPU. Prints samples
-# as "go test -bench" does; called by installer/dev/bench.sh.
+# Measures how long an instance takes from "create" to running and to the login prompt
+# on its serial console, compared with plain QEMU with the same image, processor, memory
+# and accelerator, without libvirt, cloud-init and vGPU. Prints samples in the format of
+# "go test -bench"; called by installer/dev/bench.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -25,7 +25,7 @@ stop() {
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
-	exec 7>&- 9>&- # or libvirtd would be thought to be needed
+	exec 7>&- 9>&- # otherwise libvirtd would be considered in use
 	installer/dev/libvirtd.sh stop >/dev/null || true
 	[ "$code" = 0 ] || tail -n 20 "$data"/*.log >&2 || true
 	rm -rf "$data" "$run"
@@ -53,7 +53,7 @@ sample() { # sample NAME FROM TO, in nanoseconds
 }
 now() { date +%s%N; }
 
-# One VM at a time on this machine, as the tests do it.
+# One VM at a time on this machine, as in the tests.
 exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
 flock 7
 flock 9
@@ -79,7 +79,7 @@ wait_for "$limit" "the instance's login prompt" said_login "$data/node/instances
 sample InstanceLogin "$began" "$(now)"
 basalt instance delete bench --project demo --wait --timeout 60s >/dev/null 2>>"$data/cli.log"
 
-accelerator=$(basalt node list | grep -oE 'tcg|kvm' | head -n 1) # what the node found to work
+accelerator=$(basalt node list | grep -oE 'tcg|kvm' | head -n 1) # the accelerator that works on the node
 processor=max
 [ "$accelerator" = tcg ] || processor=host
 printf 'BenchmarkAccelerator/%s\t1\t1 boots\n' "$accelerator"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The soft GPU beside the same algorithms in C (-O3 -march=native, OpenMP) on the
-# same processors, round by round, as one table (gpu/guest/bench/soft). Called by
-# "make bench-soft". ROUNDS is how many; default 7. ENGINE is how the soft GPU runs
-# kernels: automatic (default), interpreted or compiled. A wrong result fails. Goals
-# are printed beside what was measured and decide nothing.
+# Compares the soft GPU with the same algorithms in C (-O3 -march=native, OpenMP) on the
+# same processors, round by round, as one table (gpu/guest/bench/soft). Called by "make
+# bench-soft". ROUNDS is the number of rounds; default 7. ENGINE is how the soft GPU
+# executes kernels: automatic (default), interpreted or compiled. A wrong result is a
+# failure. Goals are printed next to the measured values and do not affect the result.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -23,8 +23,8 @@ go test -c -o "$out/soft.test" ./gpu/soft
 start_gpud soft-gpud.log --no-nvidia --soft-gpu "vram=2GiB,engine=$engine"
 
 samples=$out/soft-samples.txt
-printf 'BenchmarkAccelerator/soft_GPU,_engine_%s\t1\t1 cards\n' "$engine" >"$samples" # what the table's first line says
-# Threads of OpenMP that wait must not take processors from the soft GPU.
+printf 'BenchmarkAccelerator/soft_GPU,_engine_%s\t1\t1 cards\n' "$engine" >"$samples" # shown in the table's first line
+# Waiting OpenMP threads must not occupy processors that the soft GPU needs.
 export OMP_WAIT_POLICY=passive
 for round in $(seq "$rounds"); do
 	echo "bench-soft: round $round of $rounds"

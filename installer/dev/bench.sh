@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The benchmarks, each several times with its baseline between, as one table.
-# Called by "make bench". BENCH=quick takes three short rounds instead of seven
-# and boots once instead of three times; the leader dies 10 times instead of 30,
-# a node twice instead of 5 times. The samples stay in build/bench/. The medium
-# (make iso) must be there.
+# Runs the benchmarks, each several times alternating with its baseline, and prints one
+# table. Called by "make bench". BENCH=quick takes three short rounds instead of seven
+# and boots once instead of three times; the leader is killed 10 times instead of 30, a
+# node twice instead of 5 times. The samples are kept in build/bench/. The medium (make
+# iso) must exist.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -33,7 +33,7 @@ start_gpud gpud.log --soft-gpu vram=8GiB
 
 samples=$out/samples.txt
 : >"$samples"
-# take NAME COMMAND…: its samples; what it says besides is shown if it fails
+# take NAME COMMAND…: collects its samples; other output is shown if it fails.
 take() {
 	local name=$1
 	shift
@@ -43,7 +43,7 @@ take() {
 go_bench() { # go_bench NAME PACKAGE PATTERN [TIME]
 	(cd "$2" && "$out/$1.test" -test.run '^$' -test.bench "$3" -test.benchtime "${4:-$time}")
 }
-storage() { # in a guest: three rounds of its own; -test.v says why it cannot
+storage() { # in a guest: three rounds of its own; -test.v prints why it cannot run
 	installer/guest/build.sh && installer/dev/libvirtd.sh start &&
 		(cd appliance/test/e2e/node && "$out/e2e.test" -test.v -test.run '^$' -test.bench '^BenchmarkStorage$' -test.benchtime 1x) || return
 	installer/dev/libvirtd.sh stop
@@ -54,7 +54,7 @@ for round in $(seq "$rounds"); do
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$build/obj/guest/bench" 1
 	take soft go_bench soft gpu/soft '^Benchmark(Kernels|Waits|NoWaits|Launch|HandOver)'
 	take store go_bench store appliance/controlplane/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
-	take store go_bench store appliance/controlplane/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
+	take store go_bench store appliance/controlplane/store '^BenchmarkClusterCommit$' 1s # starting a thousand clients takes time
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
 	take portal go_bench ui ui '^BenchmarkPortal$' 1x # in Chromium
 done

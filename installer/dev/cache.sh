@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Keeps what takes minutes to make outside the tree, by a hash of what it is made
-# from: a fresh clone on the same machine does not make it again.
+# Stores build outputs that take minutes outside the tree, by a hash of their inputs, so
+# that a fresh clone on the same machine does not build them again.
 #
 #   cache.sh [--anew] KIND KEY DIR NAME… -- COMMAND…
 #
-# puts the files or trees NAME into DIR. With an entry KEY of this KIND they come
-# out of the cache; otherwise COMMAND makes them in an empty folder, which is its
-# last argument, and they are kept. --anew makes them in any case.
+# puts the files or trees NAME into DIR. If the cache has an entry KEY of this KIND,
+# they are taken from it; otherwise COMMAND builds them in an empty folder, which is its
+# last argument, and they are stored. --anew always builds them.
 #
-# Two that want the same at once make it once. A NAME appears in DIR whole, in
-# the order of the arguments, and an entry in the cache likewise: whoever is
-# killed leaves nothing that counts. Owners, capabilities and extended attributes
-# stay as they are. Of each kind the two entries used last are kept.
+# Concurrent calls for the same entry build it once. A NAME appears in DIR atomically,
+# in the order of the arguments, and so does an entry in the cache: a killed run leaves
+# nothing that is used. Owners, capabilities and extended attributes are kept. The two
+# most recently used entries of each kind are kept.
 #
 #   cache.sh dir      the cache's directory: remove it to clear it
 set -euo pipefail
@@ -21,7 +21,7 @@ kept=2 # entries of each kind
 die() { printf 'cache: %s\n' "$*" >&2; exit 1; }
 
 cache=${BASALT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/basalt}
-# A machine where nothing can be written there has one in what it builds.
+# If that is not writable on this machine, the cache is in the build folder.
 mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=${BASALT_BUILD:?no directory for the cache: set BASALT_CACHE}/cache
 [ "${1:-}" != dir ] || { echo "$cache"; exit; }
 
@@ -39,14 +39,14 @@ entry=$cache/$kind/$key.tar.zst
 mkdir -p "$cache/$kind" "$dir"
 exec 9>"$cache/$kind/lock"
 flock 9
-# What a killed run left: nobody else of this kind is at work.
+# Remove what a killed run left; no other run of this kind is active.
 rm -rf --one-file-system "$dir/.made-$kind".?????? "$cache/$kind"/.new-??????
 made=$(mktemp -d "$dir/.made-$kind.XXXXXX")
 chmod 755 "$made"
 trap 'rm -rf --one-file-system "$made"' EXIT
 
 attributes=(--numeric-owner --xattrs --xattrs-include='*')
-# unpack copies the entry; its checksum tells a damaged one, which goes.
+# unpack copies the entry; an entry whose checksum is wrong is removed.
 unpack() {
 	[ -f "$entry" ] || return 1
 	if zstd -dcq <"$entry" | tar -xpf - "${attributes[@]}" -C "$made"; then
@@ -59,8 +59,8 @@ unpack() {
 	return 1
 }
 
-# keep the new entry: flushed before it has its name, so that a power cut leaves
-# no empty one. What cannot be kept is made another time.
+# Store the new entry: it is flushed before it gets its name, so that a power cut leaves
+# no incomplete one. If it cannot be stored, it is built again next time.
 keep() {
 	local new
 	new=$(mktemp "$cache/$kind/.new-XXXXXX") || return
@@ -70,12 +70,12 @@ keep() {
 		rm -f "$new"
 		printf 'cache: %s is not kept\n' "$kind" >&2
 	fi
-	# The newest first, by their last use.
+	# The most recently used first.
 	(cd "$cache/$kind" && ls -t -- *.tar.zst 2>/dev/null | tail -n +$((kept + 1)) | xargs -r rm -f --)
 }
 
 if [ -n "$anew" ] || ! unpack; then
-	"$@" "$made" 9>&- # nothing that it leaves running holds the lock
+	"$@" "$made" 9>&- # processes that it leaves behind must not hold the lock
 	for name in "${names[@]}"; do
 		[ -e "$made/$name" ] || die "$kind: $1 has not made $name"
 	done

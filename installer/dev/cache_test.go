@@ -220,7 +220,7 @@ func TestCacheDamaged(t *testing.T) {
 // TestCacheTree checks that a tree with several owners is restored unchanged.
 func TestCacheTree(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("creating files of other users needs root")
+		t.Skip("host: creating files of other users needs root")
 	}
 	c := newCaching(t)
 	const make = `cd "$1"; mkdir -m 2750 tree; echo x >tree/file; ln tree/file tree/same; ln -s file tree/link; mkfifo tree/fifo

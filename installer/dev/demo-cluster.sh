@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# A cluster of three on this machine, shown: it is made, a node dies, its GPU
-# instance runs on elsewhere, the node comes back, instances move while they
-# run. Called by "make demo-cluster". ONCE=1 ends by itself and exits 0 only if
-# all of it was right; otherwise the cluster runs until Ctrl-C. What explains a
-# failure is kept in build/failed/demo-cluster.
+# Demonstrates a cluster of three nodes on this machine: the cluster is created, a node
+# fails, its GPU instance is restarted elsewhere, the node comes back, instances are
+# live-migrated. Called by "make demo-cluster". ONCE=1 ends by itself and exits 0 only
+# if everything succeeded; otherwise the cluster runs until Ctrl-C. Diagnostics of a
+# failure are kept in build/failed/demo-cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 build=${BASALT_BUILD:-$root/build}
 cluster=demo3
 export DIR=${DIR:-/var/tmp/basalt-demo-cluster} BASALT_BIN=$build/bin BASALT_TOOLS=$build/guest
-# A laptop that runs three nodes and their VMs is no quiet server.
+# A laptop with three nodes and their VMs needs longer time limits than a server.
 export ELECTION=${ELECTION:-2s}
-# Each node has OVN; NETWORK=none leaves it out.
+# Each node has OVN; NETWORK=none disables it.
 export NETWORK=${NETWORK:-ovn}
 nodes="installer/dev/nodes.sh $cluster"
 
@@ -34,8 +34,8 @@ step_done() {
 }
 right() { printf '  %s✓ %s%s\n' "$green" "$*" "$off"; }
 
-# keep what explains a failure, before the nodes are gone. A node that hangs is
-# no reason to hang.
+# keep saves diagnostics of a failure before the nodes are stopped. A node that hangs
+# must not block it.
 kept=$build/failed/demo-cluster
 keep() {
 	rm -rf "$kept"
@@ -75,20 +75,20 @@ fail() {
 	exit 1
 }
 
-# on N COMMAND…: the CLI on node N, as its operator
+# on N COMMAND…: runs the CLI on node N, as its operator.
 key=''
 on() {
 	local n=$1
 	shift
 	$nodes exec "$n" env BASALT_TOKEN="$key" BASALT_PROJECT=demo "$BASALT_BIN/basalt" "$@"
 }
-# the same, shown as a person would type it
+# The same, printed in the form that a person would type.
 show() {
 	printf '  %sn%s$ basalt %s%s\n' "$dim" "$1" "${*:2}" "$off"
 	on "$@" 2>&1 | sed -u 's/^/  /' || fail "basalt ${*:2}: exit code $?"
 }
-# Seconds as this machine gave them: of those in which something waited for a
-# processor a quarter counts, as in appliance/test/kit/patience.
+# Seconds of CPU time available on this machine: seconds in which a process waited for a
+# processor count as a quarter, as in appliance/test/kit/patience.
 given() {
 	local waited
 	waited=$(sed -n 's/^some .*total=//p' /proc/pressure/cpu 2>/dev/null) || true
@@ -103,16 +103,16 @@ wait_for() { # wait_for SECONDS WHAT COMMAND…
 		sleep 0.3
 	done
 }
-# What may take 300 s takes up to four times as long while everything waits for
-# a processor (given): the command line's own limit is by the clock.
+# A limit of 300 s may take up to four times as long while processes wait for a
+# processor (given), whereas the command line's own limit uses the clock.
 patient=1200s
-# where an instance is, as a node's name
+# The name of the node that an instance is on.
 place() { on "$1" instance list | awk -v i="$2" '$1 == i { for (f = 2; f <= NF; f++) if ($f ~ /^n[1-9]$/) print $f }'; }
 phase() { on "$1" instance list | awk -v i="$2" '$1 == i { print $2 }'; }
 state() { on "$1" node list | awk -v n="$2" '$1 == n { print $2 }'; }
 is() { [ "$("${@:2}")" = "$1" ]; }
-# One look: between two, an instance that still counts as running on the dead
-# node would be given to another.
+# A single query: between two, an instance that still counts as running on the dead node
+# could be assigned to another.
 runs_elsewhere() { on "$1" instance list | awk -v i="$2" -v n="$3" '$1 == i { for (f = 2; f <= NF; f++) if ($f ~ /^n[1-9]$/ && $f != n && $2 == "Running") ok = 1 } END { exit !ok }'; }
 
 stop() {
@@ -120,7 +120,7 @@ stop() {
 	trap - EXIT
 	trap '' INT TERM PIPE
 	set +e
-	# 130 and 143: somebody has ended it.
+	# 130 and 143 mean that a person has stopped it.
 	if [ $code != 0 ] && [ $code != 130 ] && [ $code != 143 ] && [ -d "$DIR" ]; then
 		printf '%sdemo-cluster: ended with exit code %d in the step "%s"%s\n' "$red" "$code" "$step_name" "$off" >&2
 		keep 2>/dev/null
@@ -182,7 +182,7 @@ for n in 1 2 3; do
 	wait_for 60 "n$n's disk" on 1 disk get n$n-disk
 	on 1 disk use n$n-disk ceph >/dev/null
 done
-# With what is used: a manager that has just begun knows of no pool.
+# With the used space, since a manager that has just started does not know the pools.
 wait_for 300 "storage" sh -c "$nodes exec 1 env BASALT_TOKEN=$key $BASALT_BIN/basalt ceph list | grep -E 'Ready +(OK|Warning) .* 3 of 3 up +[0-9]'"
 show 1 disk list
 show 1 ceph status
@@ -254,7 +254,7 @@ if [ "$NETWORK" != none ]; then
 	[ "$(place "$o" web)" != "$here" ] || peer=disk
 	there=$(place "$o" $peer)
 	step "gpu talks to $peer, by name, from $here to $there"
-	# No -q: grep would not read to the end, and pipefail take that for a failure.
+	# Without -q: grep would not read to the end, and pipefail would report a failure.
 	tools() { on "$o" instance get "$1" -o json | grep '"guestTools": *"[^"]' >/dev/null; }
 	for i in gpu $peer; do
 		wait_for 600 "$i's guest tools" tools $i

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# The main job on this machine, shown: a one-node cluster, an instance with a
-# virtual GPU, two CUDA programs inside it, what they cost. Called by
-# "make demo". ONCE=1 stops everything at the end and exits 0 only if all of
-# it was right; otherwise the node runs until Ctrl-C. NETWORK=none leaves the
-# network out.
+# Demonstrates the main use on this machine: a one-node cluster, an instance with a
+# virtual GPU, two CUDA programs inside it, and their costs. Called by "make demo".
+# ONCE=1 stops everything at the end and exits 0 only if everything succeeded; otherwise
+# the node runs until Ctrl-C. NETWORK=none disables the network.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 build=${BASALT_BUILD:-$root/build}
-data=$build/demo          # the node's state: a second run finds it again
+data=$build/demo          # the node's state, reused by a second run
 run=/run/basalt-demo      # sockets: short paths
 listen=127.0.0.1:${PORT:-7480}
 NETWORK=${NETWORK:-ovn}
@@ -36,7 +35,7 @@ step_done() {
 	printf '  %s%s: %d.%03d s%s\n' "$dim" "$step_name" $((ms / 1000)) $((ms % 1000)) "$off"
 	step_name=''
 }
-# show a command as a user would type it, then run it
+# Prints a command in the form that a user would type, then runs it.
 show() {
 	printf '  %s$ %s%s\n' "$dim" "$*" "$off"
 	"$@" 2>&1 | sed 's/^/  /'
@@ -53,7 +52,7 @@ gpud_pid='' basaltd_pid='' libvirtd_was=''
 stop() {
 	local code=$?
 	trap - EXIT
-	trap '' INT TERM PIPE # nothing stops the stopping, not even a reader that has gone
+	trap '' INT TERM PIPE # nothing may interrupt the clean-up, not even a reader that has closed its pipe
 	set +e
 	step_done
 	printf '%s▸ stopping%s\n' "$bold" "$off"
@@ -142,7 +141,7 @@ fi
 show basalt image list
 
 step "instance demo: 1 vCPU, 1 GiB RAM, a root volume, one vGPU with 1 GiB VRAM"
-basalt instance delete demo --project demo --wait >/dev/null 2>&1 || true # of a run that was killed
+basalt instance delete demo --project demo --wait >/dev/null 2>&1 || true # left by a run that was killed
 show basalt instance create demo --project demo --flavor demo --image debian --vram 1GiB --gpu-pool default --gpu-share 50 --wait --timeout 300s
 step "booting, guest tools in"
 wait_for 300 "the guest tools" sh -c 'basalt instance get demo --project demo -o json | grep -q "\"guestTools\": *\"[^\"]"'
@@ -167,7 +166,7 @@ wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | 
 printf '  %s$ basalt usage-record list --project demo   (of the GPU)%s\n' "$dim" "$off"
 basalt usage-record list --project demo | grep -E 'METER|gpu-|vram-' | sed 's/^/  /'
 BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
-# What the reserved share covers is not charged again as use.
+# GPU time within the reserved share is not charged again.
 BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep 'gpu-share-seconds' >/dev/null || fail "the invoice has no line for the reserved share of a GPU"
 step_done
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every Go fuzz target for FUZZTIME each, then the guest library's.
+# Runs every Go fuzz target for FUZZTIME each, then those of the guest library.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every generator and fails when the tree does not hold its output.
+# Runs every generator and fails if the tree differs from its output.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$BASALT_BUILD/tools:$PATH"

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Sees to it that a libvirtd answers at qemu:///system. Idempotent.
+# Ensures that a libvirtd answers at qemu:///system. Idempotent.
 #
 # Usage: libvirtd.sh [start|stop [--force]|status]
 #
-# One that answers already is used as it is. Under systemd the distribution's
-# own service is started. Elsewhere (containers, chroots) libvirtd is started
-# directly, with settings for machines that have no cgroups or security modules
-# to offer; they lie under build/libvirt (BASALT_BUILD names another build
-# folder) and are put over /etc/libvirt/qemu.conf in a mount namespace of
-# libvirtd's own, so that the operator's file stays as it is. stop ends only
-# what this script started, and only when nobody's machines need it (--force:
-# even so; they run on).
+# A running libvirtd is used as it is. Under systemd the distribution's own service is
+# started. Elsewhere (containers, chroots) libvirtd is started directly, with settings
+# for machines without cgroups or security modules; they are stored under build/libvirt
+# (BASALT_BUILD names another build folder) and mounted over /etc/libvirt/qemu.conf in a
+# mount namespace of libvirtd's own, so that the operator's file does not change. stop
+# ends only what this script started, and only if no virtual machines need it (--force:
+# in any case; they keep running).
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,7 +23,7 @@ say() { printf 'libvirtd: %s\n' "$*"; }
 die() { printf 'libvirtd: %s\n' "$*" >&2; exit 1; }
 answers() { timeout 10 virsh -q -c qemu:///system version >/dev/null 2>&1; }
 
-# The process that we started, if it still runs.
+# The process that this script started, if it is still running.
 ours() {
 	local pid
 	pid=$(cat "$pidfile" 2>/dev/null) || return 1
@@ -43,12 +42,12 @@ settings() {
 	CONF
 }
 
-# Where no mount namespace can be made: the settings go into qemu.conf itself,
-# but only while that is as the package brought it.
+# If no mount namespace can be created, the settings are written to qemu.conf itself,
+# but only if that is unchanged since the package installed it.
 edit_conf() {
 	grep -qF "$mark" "$conf" 2>/dev/null && return
 	local had
-	# The package that it belongs to has another name in each release.
+	# The package that contains it has a different name in each release.
 	had=$({ dpkg-query -W -f='${Conffiles}\n' 'libvirt-daemon*' 2>/dev/null || true; } | awk -v f="$conf" '$1 == f { print $2 }')
 	[ -z "$had" ] || [ "$(md5sum "$conf" | cut -d' ' -f1)" = "$had" ] ||
 		die "$conf has been changed by hand, and this machine allows no mount namespace: start libvirtd yourself"
@@ -90,7 +89,7 @@ direct() {
 		log_outputs = "3:file:$state/libvirtd.log"
 	CONF
 	local daemon=(libvirtd --daemon --pid-file "$pidfile" --config "$state/libvirtd.conf")
-	# slave: mounts made later outside are seen inside, not the other way.
+	# slave: mounts made later outside are visible inside, but not the other way round.
 	if unshare --mount --propagation slave true 2>/dev/null; then
 		setsid unshare --mount --propagation slave sh -c '
 			mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$state/qemu.conf" "$conf" "${daemon[@]}" 9>&- </dev/null >>"$state/libvirtd.out" 2>&1
@@ -100,7 +99,7 @@ direct() {
 	fi
 }
 
-# Domains that run, or a test that has them and holds the lock for it.
+# Domains that are running, or a test that has some and holds the lock for it.
 busy() {
 	[ -n "$(timeout 10 virsh -q -c qemu:///system list --name 2>/dev/null)" ] ||
 		{ [ -e "$vmlock" ] && ! flock -n "$vmlock" true; }

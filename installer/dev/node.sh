@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Node.js for the portal: the machine's own where it is new enough, else
-# Debian's (13 has 20.19), else one from npm's packages under build/tools
-# (Debian 12 has 18).
+# Provides Node.js for the portal: the machine's own if it is recent enough, else
+# Debian's (13 has 20.19), else one from npm's packages under build/tools (Debian 12 has
+# 18).
 #
 # Usage: node.sh          install what is missing
 #        node.sh path     print where node is; nothing is installed

@@ -16,21 +16,21 @@
 #   nodes.sh CLUSTER pid N               its first process, as seen from outside
 #   nodes.sh CLUSTER down                everything off and away
 #
-# CLUSTER is a short name. State lies in DIR (environment; default
-# /var/tmp/basalt-nodes-CLUSTER): nN/data is the node's /var/lib/basalt, nN/log
-# its logs, shared what all nodes have as /var/lib/basalt-shared. A node's
-# addresses are 10.SUBNET.1.N and 10.SUBNET.2.N (SUBNET: 77), this machine's end
-# is .254; 10.SUBNET.3.N is for tunnels. nN/args holds further flags of its
-# basaltd, one a line.
+# CLUSTER is a short name. State is stored in DIR (environment; default
+# /var/tmp/basalt-nodes-CLUSTER): nN/data is the node's /var/lib/basalt, nN/log its
+# logs, shared is the /var/lib/basalt-shared of all nodes. A node's addresses are
+# 10.SUBNET.1.N and 10.SUBNET.2.N (SUBNET: 77), this machine's end is .254;
+# 10.SUBNET.3.N is for tunnels. nN/args contains further flags of its basaltd, one per
+# line.
 #
-# NETWORK=ovn gives the nodes networks for instances, with Open vSwitch's
-# userspace datapath: this machine's kernel needs no module for it.
+# NETWORK=ovn gives the nodes networks for instances, with Open vSwitch's userspace
+# datapath, which needs no kernel module on this machine.
 #
-# ACCELERATOR names a file with the answer to how guests run here, as basaltd keeps
-# it (appliance/test/kit/accelerator): a node that has none boots a guest to find out.
+# ACCELERATOR names a file with how guests run on this machine, in the format of basaltd
+# (appliance/test/kit/accelerator); without it, a node boots a guest to find out.
 #
-# A stand-in for the hardware's watchdog runs outside each node: when
-# basalt-fence stops feeding it, it pulls the plug.
+# A replacement for the hardware watchdog runs outside each node: when basalt-fence
+# stops feeding it, it kills the node.
 set -euo pipefail
 
 cluster=${1:?CLUSTER} verb=${2:?VERB}
@@ -46,7 +46,7 @@ die() { printf 'nodes: %s\n' "$*" >&2; exit 1; }
 
 ns() { printf '%s-n%s' "$cluster" "$1"; }
 alive() { [ -s "$dir/n$1/pid" ] && kill -0 "$(cat "$dir/n$1/pid")" 2>/dev/null; }
-everybody() { # process ids of a node, its first one first
+everybody() { # process IDs of a node, its first one first
 	local first todo next pid
 	first=$(cat "$dir/n$1/pid")
 	todo=$first
@@ -93,17 +93,18 @@ start() {
 	touch "$home/args"
 	[ -e "$home/libvirt/etc/libvirtd.conf" ] || cp -r /etc/libvirt/. "$home/libvirt/etc/"
 	settings "$home"
-	rm -f "$home/watchdog" "$home/ready" "$home/pid" # of its last life
+	rm -f "$home/watchdog" "$home/ready" "$home/pid" # of its last run
 	mkfifo "$home/watchdog"
 	setsid "$0" "$cluster" watchdog "$n" </dev/null >>"$home/log/watchdog.log" 2>&1 &
-	# In a session of its own, without our standard streams: it outlives us.
+	# In a session of its own, without this script's standard streams, since it outlives
+	# the script.
 	setsid ip netns exec "$(ns "$n")" unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL \
 		"$0" "$cluster" init "$n" </dev/null >"$home/log/node.log" 2>&1 &
 	until_there "$home/ready" || die "node $n does not start; see $home/log/node.log"
 }
 
-# until_there waits for a file with something in it: a minute, as a machine that
-# is busy takes seconds for what is done at once on another.
+# until_there waits for a non-empty file, up to a minute, since a busy machine takes
+# seconds for what is immediate on another.
 until_there() {
 	local i
 	for i in $(seq 1200); do
@@ -130,11 +131,11 @@ settings() {
 	CONF
 }
 
-# Control groups of the node's own, in which basaltd makes those of vGPUs: "ip
-# netns exec" has mounted a new /sys over the machine's. With version 1 only they
-# are there, the node's own processes stay where they were. Version 2 has one
-# group for both (gpu/gpud/cgroup), in which autogroups do not count: it gets the
-# weight of ten processes.
+# Separate control groups for the node, in which basaltd creates those of vGPUs: "ip
+# netns exec" has mounted a new /sys over the machine's. With version 1 there are only
+# those, and the node's own processes stay where they were. Version 2 has one group for
+# both (gpu/gpud/cgroup), in which autogroups have no effect, so it gets the weight of
+# ten processes.
 groups() {
 	local at=/sys/fs/cgroup name=basalt-$1 c
 	mount -t cgroup2 cgroup2 $at
@@ -155,7 +156,7 @@ groups() {
 	done
 }
 
-# remove_groups removes what groups made, when the node's processes have gone.
+# remove_groups removes what groups created, once the node's processes have ended.
 remove_groups() {
 	local at
 	for at in $(findmnt -nlo TARGET -t cgroup,cgroup2); do
@@ -177,7 +178,7 @@ init() {
 	mount --bind "$home/libvirt/log" /var/log/libvirt
 	mount --bind "$dir/shared" /var/lib/basalt-shared
 	mount --bind "$home/data" /var/lib/basalt
-	# What a kernel gives a machine that starts: another boot id. The answer holds for
+	# Like a booting kernel, generate a new boot ID. The accelerator's file applies to
 	# that boot.
 	cat /proc/sys/kernel/random/uuid >/run/boot_id
 	[ -z "${ACCELERATOR:-}" ] || sed "s/$(cat /proc/sys/kernel/random/boot_id)/$(cat /run/boot_id)/" "$ACCELERATOR" >/var/lib/basalt/accelerator.json
@@ -195,7 +196,7 @@ init() {
 	wait
 }
 
-# keep a daemon running as systemd would: their units have RestartSec=1.
+# Keep a daemon running as systemd would: their units have RestartSec=1.
 keep() {
 	local name=$1
 	shift
@@ -205,17 +206,17 @@ keep() {
 	done
 }
 
-# first runs a daemon that comes before guests when there are too few processors,
-# as the units of an installed node do it: basalt-fence has real-time scheduling,
-# and basaltd is in another slice than the guests. Without, the guests of three
-# nodes on two processors kept leases from being renewed for ten seconds, and
-# what ran was killed. Its own session is its own autogroup (sched(7)); where there
-# are no autogroups, niceness counts.
+# first runs a daemon with priority over guests when processors are scarce, as the units
+# of an installed node do: basalt-fence has real-time scheduling, and basaltd is in
+# another slice than the guests. Without it, the guests of three nodes on two processors
+# delayed the renewal of leases for ten seconds, and running instances were killed. A
+# session of its own is an autogroup of its own (sched(7)); without autogroups, niceness
+# applies.
 first() {
 	setsid sh -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -10 "$@"' sh "$@"
 }
 
-# The hardware's watchdog: armed by the first byte, disarmed by a V.
+# The hardware watchdog: armed by the first byte, disarmed by a V.
 watchdog() {
 	local n=$1 byte armed='' home=$dir/n$1 pid
 	exec 3<>"$home/watchdog"
@@ -251,7 +252,7 @@ unplug() {
 	remove_groups "$(ns "$n")"
 }
 
-drop() { # drop N RULE…: on every packet that comes in
+drop() { # on every incoming packet
 	local n=$1 dev
 	shift
 	ip netns exec "$(ns "$n")" nft add table netdev basalt
@@ -276,7 +277,7 @@ down() {
 	done
 	rm -rf "/dev/shm/basalt-nodes-$cluster"
 	for path in a b c; do ip link del "$cluster-$path" 2>/dev/null || true; done
-	for i in $(seq 100); do # watchdogs see that their node has gone
+	for i in $(seq 100); do # the watchdogs notice that their node has ended
 		pgrep -f "nodes.sh $cluster watchdog" >/dev/null || break
 		pkill -f "nodes.sh $cluster watchdog" || true
 		sleep 0.1
@@ -284,8 +285,8 @@ down() {
 	rm -rf "$dir"
 }
 
-# osd gives a node an empty disk: a loop device over a sparse file. The file
-# lies in memory, because an OSD waits for its disk at every write.
+# osd gives a node an empty disk: a loop device over a sparse file. The file is in
+# memory, because an OSD waits for its disk on every write.
 osd() {
 	local home=$dir/n$1 shm=/dev/shm/basalt-nodes-$cluster
 	mkdir -p "$home" "$shm/n$1"

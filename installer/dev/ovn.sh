@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ends Open vSwitch and OVN of a node that is no installed one (a demo, a test).
+# Stops Open vSwitch and OVN of a node that is not an installed one (a demo, a test).
 # They outlive its basaltd, which must have ended.
 #
 # Usage: ovn.sh stop RUN     RUN is what basaltd had as --run
@@ -9,7 +9,7 @@ set -euo pipefail
 run=$2
 vsctl() { ovs-vsctl --db="unix:$run/ovs/db.sock" --timeout=10 -- "$@"; }
 
-# The process that a pid file tells of, if it is still that one.
+# The process in a PID file, if it is still the same one.
 of() {
 	local pid
 	pid=$(sed -n '2s/ .*//p' "$run/daemons/$1.pid" 2>/dev/null) || return 1
@@ -27,8 +27,8 @@ end() {
 }
 
 [ -d "$run/daemons" ] || exit 0
-# Who would make a bridge again goes first; bridges' devices stay unless the
-# switch takes them away.
+# Processes that would create a bridge again are stopped first; the devices of bridges
+# are kept unless the switch removes them.
 end ovn-controller
 if of ovs-db >/dev/null; then
 	for bridge in $(vsctl list-br); do vsctl --if-exists del-br "$bridge" || true; done

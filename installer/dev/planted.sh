@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Plants mistakes in copies of the tree, one at a time, and looks whether the
-# tests that are named in each patch catch it: those of installer/dev/planted,
-# or the ones that are named. Called by "make planted"; docs/tests.md has the
-# list. A patch says by which test it is caught, and what that says then. The
-# tree must be committed, and built: make test prepares it. What the tests said
-# is in build/planted.
+# Plants mistakes in copies of the tree, one at a time, and checks that the tests named
+# in each patch catch it: all of installer/dev/planted, or the given ones. Called by
+# "make planted"; docs/tests.md has the list. A patch names the test that catches it,
+# and the expected text of the failure. The tree must be committed and built: make test
+# prepares it. The output of the tests is in build/planted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -23,7 +22,7 @@ for patch in "$root"/installer/dev/planted/*.patch; do
 	git worktree add --quiet --detach "$work/tree"
 	git -C "$work/tree" apply "$patch" || { echo "planted: $name no longer fits the tree" >&2; exit 1; }
 	began=$SECONDS built=$build
-	# What is built is built anew where the mistake is in it.
+	# Build outputs that contain the mistake are built again.
 	case $package in
 	ui) ln -s "$root/ui/node_modules" "$work/tree/ui/" && cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && PATH="$(dirname "$(../installer/dev/node.sh path)"):$PATH" node scripts/build.mjs >/dev/null) ;;
 	installer/e2e) built=$work/tree/build && make --no-print-directory -C "$work/tree" iso >"$logs/$name.log" 2>&1 ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing Basalt needs on Debian 12 or 13, and says
-# so. Idempotent: a second run finds everything in place and takes no time.
+# Installs what building and testing Basalt needs on Debian 12 or 13, and reports it.
+# Idempotent: a second run finds everything installed and takes no time.
 #
 # Usage: setup.sh [packages]
 set -euo pipefail
@@ -29,18 +29,18 @@ base="gcc ccache libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebs
 	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2 attr runc
 	rpm musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	chromium chromium-headless-shell python3-aiosmtpd php-cli php-curl php-mbstring php-xml phpunit smarty4"
-# GCC's offloading to nvptx, for the tests of gpu/guest/offload. Where it is
-# installed, -fopenmp and -fopenacc compile for it too (-foffload=disable).
+# GCC's offloading to nvptx, for the tests of gpu/guest/offload. If it is installed,
+# -fopenmp and -fopenacc compile for it too (-foffload=disable).
 case "$VERSION_ID" in
 12) base="$base gcc-12-offload-nvptx" ;;
 13) base="$base gcc-14-offload-nvptx" ;;
 esac
-# QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, and for a process it
-# wants memory for every page of an address window, so there these come from its backports
-# suite.
+# QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, and needs memory
+# for every page of a process's address window, so it is installed from the backports
+# suite there.
 virt="qemu-system-x86 qemu-user qemu-utils qemu-block-extra qemu-guest-agent libvirt-daemon-system libvirt-clients libvirt-dev"
 
-# One question for all: dpkg-query reads its whole database each time.
+# One query for all packages: dpkg-query reads its whole database each time.
 missing() {
 	local have
 	have=$(dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\n' "$@" 2>/dev/null | awk '$1 == "ii" { print $2 }' || true)
@@ -69,7 +69,7 @@ packages() {
 	want_base=$(missing $base)
 	want_virt=$(missing $virt)
 	if [ "$VERSION_ID" = 12 ] && [ -z "$want_virt" ]; then
-		# Installed, but perhaps from the wrong suite.
+		# Installed, but possibly from the wrong suite.
 		for p in qemu-system-x86 qemu-user; do
 			dpkg --compare-versions "$(dpkg-query -W -f '${Version}' "$p")" ge 1:8 || want_virt=$virt
 		done
@@ -80,7 +80,7 @@ packages() {
 	if [ -n "$want_base" ]; then
 		say "installing $want_base"
 		case " $want_base " in
-		*" openssh-server "*) # for tests, which start their own: Debian's unit starts none then
+		*" openssh-server "*) # for tests, which start their own; Debian's unit is not started then
 			as_root mkdir -p /etc/ssh
 			as_root touch /etc/ssh/sshd_not_to_be_run ;;
 		esac
@@ -96,8 +96,8 @@ packages() {
 	fi
 }
 
-# A module of its own, so that ./... does not walk into what is built: an image
-# in the making has a /proc.
+# A module of its own, so that ./... does not descend into build outputs: an image that
+# is being built contains a /proc.
 out=${BASALT_BUILD:-$PWD/build}
 mkdir -p "$out"
 [ -e "$out/go.mod" ] || echo "module build // not of basalt: see installer/dev/setup.sh" >"$out/go.mod"

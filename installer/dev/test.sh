@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every test: what make prepares for them, lint, the portal's components, the
+# Runs every test: make's preparations for them, lint, the portal's components, the
 # guest library's own, then all of Go's, on real libvirt and QEMU
-# (appliance/test/testrun). Called by "make check", "make test" and "make
-# test-long"; LAYER is check, test or long.
+# (appliance/test/testrun). Called by "make check", "make test" and "make test-long";
+# LAYER is check, test or long.
 #
 #   RUN=NAME        only tests and stories of that name (a regexp)
 #   CHANGED=1       only what the change since the branch left its upstream can
@@ -16,7 +16,7 @@ rm -f "$out"/*.log "$out"/stages.txt
 stages=$out/stages.txt
 [ -z "${SETUP_TOOK:-}" ] || echo "$SETUP_TOOK set-up and build" >"$stages"
 
-# stage NAME COMMAND…: its output is shown at once; how long it took is noted.
+# stage NAME COMMAND…: shows its output at once, and records how long it took.
 stage() {
 	local name=$1 from=$SECONDS
 	shift
@@ -30,11 +30,11 @@ choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}")
 targets=$("$BASALT_BUILD/bin/testrun" -prepare "${choice[@]}")
 
 all=; [ -n "${RUN:-}${CHANGED:-}" ] || all=1
-# Alone: it rewrites files that others compile.
+# Runs alone, since it rewrites files that others compile.
 [ -z "$all" ] || stage generated make generated
 
-# The images are mostly downloads and one thread's work: beside them there is
-# room for what only computes.
+# The images are mostly downloads and single-threaded work, so CPU-bound stages run at
+# the same time.
 [ "${LAYER:-test}" != check ] || targets=
 prepare() { [ -z "$targets" ] || make $targets; }
 stage images prepare >"$out/images.log" 2>&1 &
@@ -42,7 +42,7 @@ images=$!
 portal=
 trap 'kill $images $portal 2>/dev/null || true; [[ $targets != *libvirtd* ]] || installer/dev/libvirtd.sh stop' EXIT
 if [ -n "$all" ]; then
-	# Beside lint: the portal's tools compute on one processor most of the time.
+	# In parallel with lint: the portal's tools use one processor most of the time.
 	stage portal make ui-check >"$out/portal.log" 2>&1 &
 	portal=$!
 	stage lint make lint

@@ -287,7 +287,7 @@ func (p *power) see(texts ...string) string {
 	ctx, cancel := patience.Context(context.Background(), limit)
 	defer cancel()
 	for {
-		off := p.isOff() // all that it said is there when it is
+		off := p.isOff() // all of its output was received by then
 		p.mu.Lock()
 		for _, s := range texts {
 			if bytes.Contains(p.line, []byte(s)) {

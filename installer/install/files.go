@@ -137,7 +137,7 @@ func serial(s string) string {
 	return s
 }
 
-// grubSerial are GRUB's commands for a serial console that it can drive.
+// grubSerial returns GRUB's commands for a serial console that it supports.
 func grubSerial(s string) string {
 	port, speed, _ := strings.Cut(serial(s), ",")
 	unit, ok := strings.CutPrefix(port, "ttyS")
@@ -147,7 +147,7 @@ func grubSerial(s string) string {
 	return "serial --unit=" + unit + " --speed=" + speed + "\n"
 }
 
-// grubConfig starts /vmlinuz: Debian keeps that link on the newest kernel.
+// grubConfig starts /vmlinuz, a link that Debian keeps pointing to the newest kernel.
 func grubConfig(j Job) string {
 	var b strings.Builder
 	if s := grubSerial(j.Answers.Serial); s != "" {
@@ -162,8 +162,8 @@ func grubConfig(j Job) string {
 	return b.String()
 }
 
-// grubDefaults say the same to update-grub, which writes grub.cfg anew when a
-// kernel package comes.
+// grubDefaults returns the same settings for update-grub, which regenerates grub.cfg
+// after an upgrade of the kernel.
 func grubDefaults(j Job) string {
 	s := "GRUB_DISTRIBUTOR=Basalt\nGRUB_TIMEOUT=3\nGRUB_DISABLE_OS_PROBER=true\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet loglevel=3\"\n" +
 		"GRUB_CMDLINE_LINUX=\"" + kernelArgs(j) + "\"\n"

@@ -37,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Error(d)
+		t.Errorf("plan: mismatch (-want +got):\n%s", d)
 	}
 }
 
@@ -79,7 +79,7 @@ func small() Job {
 	}
 }
 
-// script of a plan: what a person reads, then every file.
+// script prints a plan as people read it, followed by the content of every file.
 func script(steps []Step) string {
 	var b strings.Builder
 	var files []Write
@@ -103,19 +103,19 @@ func TestPlan(t *testing.T) {
 	golden(t, "small.golden", script(Plan(small())))
 }
 
-// The promises about a power cut, read off the plan.
+// TestOrder checks the order that makes an installation safe against power cuts.
 func TestOrder(t *testing.T) {
 	j := full()
 	at := map[string]int{}
 	var commands []string
 	for _, s := range Plan(j) {
 		if s.Again == "" || hints[s.ID] == "" && s.ID != "check" {
-			t.Errorf("step %s does not say why it may be done again, or what to do when it fails", s.ID)
+			t.Errorf("step %s lacks the reason why it can be repeated, or a hint for its failure", s.ID)
 		}
 		for _, a := range s.Actions {
 			commands = append(commands, a.String())
 			if strings.Contains(a.String(), "correct horse") || strings.Contains(a.String(), "bslt-join") {
-				t.Errorf("%s shows a secret", a)
+				t.Errorf("action %s contains a secret, want it hidden", a)
 			}
 		}
 	}
@@ -127,14 +127,14 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	if at["unpack"] > at["etc/basalt/installed"] || at["etc/basalt/installed"] > at["grub-install"] || at["grub-install"] > at[machine.PartitionRoot] || at["dd if=/dev/zero"] > at["unpack"] {
-		t.Errorf("the order is %v", at)
+		t.Errorf("order of the actions = %v, want the boot loader last and then the partition's name", at)
 	}
-	// The boot loader looks for the id that only the last write gives.
+	// The boot loader looks for the ID that only the last write sets.
 	if at[j.IDs.RootPart] != at[machine.PartitionRoot] {
-		t.Error("name and id are not one write")
+		t.Errorf("the root partition's ID is set at %d and its name at %d, want a single write", at[j.IDs.RootPart], at[machine.PartitionRoot])
 	}
 	if !strings.Contains(grubConfig(j), "root=PARTUUID="+j.IDs.RootPart) {
-		t.Error("the boot loader does not wait for completeness")
+		t.Errorf("the boot loader does not look for root partition %s, which marks a complete installation", j.IDs.RootPart)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestNewIDs(t *testing.T) {
 	ids := NewIDs(random)
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	if !uuid.MatchString(ids.RootFS) || !uuid.MatchString(ids.RootPart) || ids.RootFS == ids.RootPart || !regexp.MustCompile(`^[0-9A-F]{8}$`).MatchString(ids.ESP) {
-		t.Errorf("%+v", ids)
+		t.Errorf("NewIDs = %+v, want two different UUIDs of version 4 and a volume ID", ids)
 	}
 }
 
@@ -179,13 +179,13 @@ func TestPick(t *testing.T) {
 		d, err := Pick(c.disks, answers.Answers{Disk: c.disk, Erase: c.erase, Reinstall: c.re})
 		if c.reason == "" {
 			if err != nil || d.Path != c.want {
-				t.Errorf("%s: %s, %v", name, d.Path, err)
+				t.Errorf("%s: Pick = %s, %v; want %s", name, d.Path, err, c.want)
 			}
 			continue
 		}
 		var known *api.Error
 		if !errors.As(err, &known) || !strings.Contains(known.Message, c.reason) || known.Hint == "" {
-			t.Errorf("%s: want %q and a hint, got %v", name, c.reason, err)
+			t.Errorf("%s: Pick = %v, want an error with %q and a hint", name, err, c.reason)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestPick(t *testing.T) {
 func TestMountsBelow(t *testing.T) {
 	info := "1 0 8:1 / / rw - ext4 x y\n2 1 8:2 / /target rw - ext4 x y\n3 2 8:3 / /target/boot\\040efi rw - vfat x y\n4 1 8:4 / /target2 rw - ext4 x y\nbroken\n"
 	if got := fmt.Sprintf("%q", mountsBelow(info, "/target")); got != `["/target/boot efi" "/target"]` {
-		t.Error(got)
+		t.Errorf("mountsBelow = %s, want the inner mount first", got)
 	}
 }
 
@@ -203,12 +203,13 @@ func TestPercent(t *testing.T) {
 		fmt.Fprint(&p, s)
 	}
 	if p.value.Load() != 37 {
-		t.Error(p.value.Load())
+		t.Errorf("percent = %d, want 37", p.value.Load())
 	}
 }
 
-// The whole plan against a directory as target: disk commands are recorded,
-// files are real, and the image is a real squashfs where the tools are here.
+// TestRunOnDirectory runs the whole plan with a directory as target: disk commands are
+// recorded, files are real, and the image is a real squashfs if its tools are
+// installed.
 func TestRunOnDirectory(t *testing.T) {
 	j := full()
 	j.Target = t.TempDir()
@@ -229,7 +230,7 @@ func TestRunOnDirectory(t *testing.T) {
 	_, noTools := exec.LookPath("mksquashfs")
 	if noTools == nil {
 		if out, err := exec.Command("mksquashfs", image, j.Source, "-no-progress").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("mksquashfs: %v: %s", err, out)
 		}
 	} else if err := os.WriteFile(j.Source, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -251,41 +252,42 @@ func TestRunOnDirectory(t *testing.T) {
 			return nil
 		},
 	}
-	for range 2 { // a second run goes through as the first did
+	for range 2 { // a second run succeeds like the first
 		if err := e.Run(context.Background(), Plan(j)); err != nil {
-			t.Fatalf("%v\n%s", err, log.String())
+			t.Fatalf("run the plan: %v\n%s", err, log.String())
 		}
 		if noTools != nil {
 			break // CopyFS does not overwrite
 		}
 	}
 	if !last.Done {
-		t.Errorf("the last progress is %+v", last)
+		t.Errorf("last progress = %+v, want it done", last)
 	}
 	for name, want := range map[string]string{"etc/hostname": "node1\n", "etc/basalt/setup.yaml": setup(j.Answers.Cluster), "root/.ssh/authorized_keys": "ssh-ed25519 AAAA me\n"} {
 		if got, err := os.ReadFile(filepath.Join(j.Target, name)); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("%s = %q, %v; want %q", name, got, err, want)
 		}
 	}
 	for name, want := range map[string]os.FileMode{"etc/basalt/setup.yaml": 0o600, "root/.ssh": 0o700, "root/.ssh/authorized_keys": 0o600} {
 		if s, err := os.Stat(filepath.Join(j.Target, name)); err != nil || s.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v", name, s, err)
+			t.Errorf("mode of %s = %v, %v; want %v", name, s, err, want)
 		}
 	}
 	for _, gone := range []string{"etc/ssh/ssh_host_rsa_key", "etc/systemd/network/80-live.network"} {
 		if _, err := os.Stat(filepath.Join(j.Target, gone)); err == nil {
-			t.Errorf("%s is still there", gone)
+			t.Errorf("%s exists, want it removed", gone)
 		}
 	}
 	if to, err := os.Readlink(filepath.Join(j.Target, "vmlinuz")); err != nil || to != "boot/vmlinuz-6.12" {
-		t.Errorf("vmlinuz is %q, %v", to, err)
+		t.Errorf("vmlinuz links to %q, %v; want boot/vmlinuz-6.12", to, err)
 	}
 	if inputs["chroot"] != "root:correct horse\n" || strings.Contains(log.String(), "correct horse") {
-		t.Errorf("the password is %q, or in the log", inputs["chroot"])
+		t.Errorf("password passed to chpasswd = %q, or it is in the log", inputs["chroot"])
 	}
 }
 
-// Whatever action fails, the error says what to do and no later one runs.
+// TestFailureSaysWhatToDo checks that the error of any failed action has a hint, and
+// that no later action runs.
 func TestFailureSaysWhatToDo(t *testing.T) {
 	j := small()
 	j.Target = t.TempDir()
@@ -310,7 +312,7 @@ func TestFailureSaysWhatToDo(t *testing.T) {
 		err := e.Run(context.Background(), steps)
 		var known *api.Error
 		if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(known.Message, "Input/output error") || ran[len(ran)-1] != broken {
-			t.Errorf("%s: %v after %v", broken, err, ran)
+			t.Errorf("failed %s: error %v after %v; want a hint and no later action", broken, err, ran)
 		}
 	}
 }
@@ -334,16 +336,16 @@ func TestRecheckRefusesAnotherDisk(t *testing.T) {
 	} {
 		e := &Executor{Target: Target, Disks: func(context.Context, string) ([]machine.Disk, error) { return now, nil }}
 		if err := e.recheck(context.Background(), want); err == nil {
-			t.Errorf("%s: would be erased", name)
+			t.Errorf("%s: recheck succeeded, want an error so that nothing is erased", name)
 		}
 	}
 }
 
-// The partition commands themselves, on an image file.
+// TestPartitionAnImageFile runs the partition commands on an image file.
 func TestPartitionAnImageFile(t *testing.T) {
 	for _, tool := range []string{"sgdisk", "wipefs"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("host: no %s", tool)
+			t.Skipf("host: %s is not installed", tool)
 		}
 	}
 	j := full()
@@ -371,7 +373,7 @@ func TestPartitionAnImageFile(t *testing.T) {
 				}
 				var out strings.Builder
 				if err := Exec(context.Background(), r.Argv, r.Input, &out); err != nil {
-					t.Fatalf("%s: %v %s", r, err, out.String())
+					t.Fatalf("%s: %v: %s", r, err, out.String())
 				}
 			}
 		}
@@ -379,7 +381,7 @@ func TestPartitionAnImageFile(t *testing.T) {
 	names := func() string {
 		out, err := exec.Command("sgdisk", "--print", j.Disk.Path).CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("sgdisk --print: %v: %s", err, out)
 		}
 		return string(out)
 	}
@@ -387,15 +389,15 @@ func TestPartitionAnImageFile(t *testing.T) {
 		do("erase")
 		do("partition")
 		if mbr := make([]byte, 512); readAt(t, j.Disk.Path, mbr) && (!strings.HasPrefix(string(mbr), unfinished()) || mbr[510] != 0x55 || mbr[450] != 0xee) {
-			t.Errorf("the first sector is %q", mbr)
+			t.Errorf("first sector = %q, want the code for an unfinished installation", mbr)
 		}
 		if got := names(); !strings.Contains(got, machine.PartitionUnfinished) || strings.Contains(got, machine.PartitionRoot+"\n") || !strings.Contains(got, "EF02  "+machine.PartitionBIOS) {
-			t.Errorf("before the end:\n%s", got)
+			t.Errorf("partition names before the end:\n%s", got)
 		}
 		do("complete")
 		out, err := exec.Command("sgdisk", "--info=3", j.Disk.Path).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), strings.ToUpper(j.IDs.RootPart)) || !strings.Contains(names(), machine.PartitionRoot) {
-			t.Errorf("at the end:\n%s\n%s", out, names())
+			t.Errorf("partitions at the end:\n%s\n%s", out, names())
 		}
 	}
 }
@@ -413,16 +415,16 @@ func readAt(t *testing.T, path string, b []byte) bool {
 	return true
 }
 
-// The code is right where the CPU finds it: jumps and the message's address.
+// TestUnfinishedCode checks the jumps in the boot code and the address of its message.
 func TestUnfinishedCode(t *testing.T) {
 	code := unfinished()
 	message := strings.Index(code, "\r\nBasalt")
 	if len(code) > 440 || int(code[6])|int(code[7])<<8 != 0x7c00+message || code[len(code)-1] != 0 {
-		t.Errorf("%d bytes, the message is at %#x", len(code), message)
+		t.Errorf("boot code has %d bytes and its message at %#x, want at most 440 and the address that it loads", len(code), message)
 	}
 	next, end := strings.IndexByte(code, 0xac), strings.Index(code, "\xcd\x18")
 	jz, jmp := strings.IndexByte(code, 0x74), strings.Index(code, "\xeb\xf2")
 	if jz+2+int(code[jz+1]) != end || jmp+2+int(int8(code[jmp+1])) != next {
-		t.Errorf("jz leads to %d, not %d; jmp to %d, not %d", jz+2+int(code[jz+1]), end, jmp+2+int(int8(code[jmp+1])), next)
+		t.Errorf("jz leads to %d, want %d; jmp leads to %d, want %d", jz+2+int(code[jz+1]), end, jmp+2+int(int8(code[jmp+1])), next)
 	}
 }

@@ -14,31 +14,33 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// loop device on a part of a file, gone with the test.
+// loop returns a loop device on a part of a file, which is removed at the end of the
+// test.
 func loop(t *testing.T, file, offset, size string) string {
 	t.Helper()
 	out, err := exec.Command("losetup", "--find", "--show", "--offset", offset, "--sizelimit", size, file).CombinedOutput()
 	if err != nil {
-		t.Skipf("host: no loop device: %s", out)
+		t.Skipf("host: loop devices are not available: %s", out)
 	}
 	dev := strings.TrimSpace(string(out))
 	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", dev).Run() })
 	return dev
 }
 
-// The real executor with the real tools on loop devices, stopped in every step,
-// and once more from the start. Only what this machine's kernel may lack is
-// left out: FAT, boot loaders, udev, other users' passwords.
+// TestInterruptedInEveryStep runs the real executor with the real tools on loop
+// devices, interrupts it in every step, and runs it again from the start. Only what
+// this machine's kernel may lack is left out: FAT, boot loaders, udev, other users'
+// passwords.
 func TestInterruptedInEveryStep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes many file systems")
+		t.Skip("creates many file systems; skipped in short mode")
 	}
 	if os.Getuid() != 0 {
 		t.Skip("host: loop devices need root")
 	}
 	for _, tool := range []string{"sgdisk", "wipefs", "mkfs.ext4", "mkfs.vfat", "mksquashfs", "unsquashfs", "losetup"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("host: no %s", tool)
+			t.Skipf("host: %s is not installed", tool)
 		}
 	}
 	dir := t.TempDir()
@@ -52,7 +54,7 @@ func TestInterruptedInEveryStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A kernel that reads partition tables would make these by itself.
+	// A kernel that reads partition tables would create these itself.
 	for n, at := range map[int][2]string{2: {"2MiB", "512MiB"}, 3: {"514MiB", "1532MiB"}} {
 		if err := os.Symlink(loop(t, j.Disk.Path, at[0], at[1]), j.Disk.Partition(n)); err != nil {
 			t.Fatal(err)
@@ -67,7 +69,7 @@ func TestInterruptedInEveryStep(t *testing.T) {
 		}
 	}
 	if out, err := exec.Command("mksquashfs", image, j.Source, "-no-progress").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("mksquashfs: %v: %s", err, out)
 	}
 
 	absent := []string{"udevadm", "grub-install", "chroot"}
@@ -82,25 +84,25 @@ func TestInterruptedInEveryStep(t *testing.T) {
 					return ctx.Err()
 				}
 				if argv[0] == "dd" && strings.HasPrefix(argv[1], "if=") {
-					argv = append(argv, "conv=fsync,notrunc") // a file would be cut off
+					argv = append(argv, "conv=fsync,notrunc") // a regular file would be truncated
 				}
 				return Exec(ctx, argv, input, out)
 			},
 		}
 		err := e.Run(ctx, Plan(j))
 		if err != nil && ctx.Err() == nil {
-			t.Fatalf("%v\n%s", err, log.String())
+			t.Fatalf("run the plan: %v\n%s", err, log.String())
 		}
 		return err
 	}
 	names := func() string {
 		out, err := exec.Command("sgdisk", "--print", j.Disk.Path).CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("sgdisk --print: %v: %s", err, out)
 		}
 		return string(out)
 	}
-	// Stopped at the first command of its kind; a new installation each time.
+	// Interrupted at the first command of each kind, with a new installation each time.
 	for _, at := range []string{"wipefs", "dd", "sgdisk --new", "mkfs.vfat", "mkfs.ext4", "mount", "unsquashfs -f", "chroot", "grub-install", "sgdisk --partition"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		err := install(ctx, func(argv []string) {
@@ -110,28 +112,28 @@ func TestInterruptedInEveryStep(t *testing.T) {
 		})
 		cancel()
 		if err == nil {
-			t.Fatalf("stopped at %s, but it went through", at)
+			t.Fatalf("installation interrupted at %s succeeded, want an error", at)
 		}
 		if at != "wipefs" && at != "dd" && strings.Contains(names(), machine.PartitionRoot) {
-			t.Errorf("stopped at %s, the disk says that it is complete:\n%s", at, names())
+			t.Errorf("disk interrupted at %s is marked complete:\n%s", at, names())
 		}
 	}
 	if err := install(context.Background(), func([]string) {}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(names(), machine.PartitionRoot) {
-		t.Errorf("complete, the disk says\n%s", names())
+		t.Errorf("disk after a complete installation is not marked complete:\n%s", names())
 	}
 	if info, err := os.ReadFile("/proc/self/mountinfo"); err != nil || len(mountsBelow(string(info), j.Target)) != 0 {
-		t.Errorf("left mounted: %v, %v", mountsBelow(string(info), j.Target), err)
+		t.Errorf("mounts left = %v, error %v; want none", mountsBelow(string(info), j.Target), err)
 	}
-	// What a node's boot would find.
+	// What a node finds when it boots.
 	if out, err := exec.Command("mount", "-t", "ext4", "-o", "ro", j.Disk.Partition(3), j.Target).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("mount the root file system: %v: %s", err, out)
 	}
 	for name, want := range map[string]string{"etc/hostname": "node1\n", "vmlinuz": "kernel", "initrd.img": "initrd", "etc/basalt/setup.yaml": setup(j.Answers.Cluster)} {
 		if got, err := os.ReadFile(filepath.Join(j.Target, name)); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("%s = %q, %v; want %q", name, got, err, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// release what is mounted on the target and below, the last mounted first.
+// release unmounts everything on the target and below, in reverse order of mounting.
 func release(target string) error {
 	info, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -20,7 +20,7 @@ func release(target string) error {
 	for _, m := range mountsBelow(string(info), target) {
 		err := unix.Unmount(m, 0)
 		for try := 0; errors.Is(err, unix.EBUSY) && try < 20; try++ {
-			time.Sleep(100 * time.Millisecond) // udev or blkid has it open for a moment
+			time.Sleep(100 * time.Millisecond) // udev or blkid may have it open for a moment
 			err = unix.Unmount(m, 0)
 		}
 		if err != nil {
@@ -30,7 +30,8 @@ func release(target string) error {
 	return nil
 }
 
-// mountsBelow target, as mountinfo has them (proc(5)), the last mounted first.
+// mountsBelow returns the mounts on target and below in mountinfo (proc(5)), the last
+// mounted first.
 func mountsBelow(mountinfo, target string) (found []string) {
 	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for _, line := range strings.Split(mountinfo, "\n") {
@@ -46,8 +47,8 @@ func mountsBelow(mountinfo, target string) (found []string) {
 	return found
 }
 
-// await device files: udev makes them a moment after the kernel has read the
-// partition table.
+// await waits for device files, which udev creates shortly after the kernel has read
+// the partition table.
 func await(ctx context.Context, paths []string, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// Pick the one disk that the answers name and allow to be erased.
+// Pick returns the one disk that the answers name and allow to be erased.
 func Pick(disks []machine.Disk, a answers.Answers) (machine.Disk, error) {
 	named := a.Disk.Serial != "" || a.Disk.ByID != ""
 	var found []machine.Disk
@@ -51,7 +51,7 @@ func matches(d machine.Disk, rule answers.Disk) bool {
 	return d.SizeBytes >= rule.Size.Min && (rule.Size.Max == 0 || d.SizeBytes <= rule.Size.Max)
 }
 
-// overview of disks in one line.
+// overview lists disks in one line.
 func overview(disks []machine.Disk) string {
 	if len(disks) == 0 {
 		return "no disk that its kernel knows"
@@ -70,7 +70,7 @@ func overview(disks []machine.Disk) string {
 	return strings.Join(all, ", ")
 }
 
-// PickNIC that a path names.
+// PickNIC returns the network card that a path names.
 func PickNIC(nics []machine.NIC, p answers.Path, field string) (machine.NIC, error) {
 	var all []string
 	for _, n := range nics {

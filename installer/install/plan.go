@@ -12,16 +12,17 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// BootEntry is the node's name in the firmware's list of what to start.
+// BootEntry is the name of the node's entry in the firmware's boot list.
 const BootEntry = "basalt"
 
-// Where the live system keeps the image, and where the disk is mounted.
+// Where the live system has the image, and where the disk is mounted.
 const (
 	Source = machine.LiveMedium + "/live/filesystem.squashfs"
 	Target = "/target"
 )
 
-// Request to install: what was asked for, and what of this machine it means.
+// Request is a requested installation: the answers, and the parts of this machine that
+// they refer to.
 type Request struct {
 	Answers answers.Answers
 	Disk    machine.Disk
@@ -29,33 +30,33 @@ type Request struct {
 	Second  *network.Up
 }
 
-// Job is everything that a plan follows from.
+// Job is everything that determines a plan.
 type Job struct {
 	Request
-	Source      string // the image
+	Source      string // path of the image
 	SourceBytes uint64 // unpacked; 0: unknown
 	Target      string
 	IDs         IDs
 	Version     string
 	Now         time.Time
-	// NoTimerCheck is set where the medium's kernel needed that word to start
-	// (installer/iso/grub.cfg): the node's needs it as well.
+	// NoTimerCheck is set if the medium's kernel needed that parameter to start
+	// (installer/iso/grub.cfg); the node's kernel then needs it as well.
 	NoTimerCheck bool
-	// NVRAM is whether the firmware takes boot entries: UEFI, with variables that can
-	// be written.
+	// NVRAM reports whether the firmware supports boot entries: UEFI with writable
+	// variables.
 	NVRAM bool
-	// SerialPorts are those that the computer has, such as ttyS0.
+	// SerialPorts are the computer's serial ports, such as ttyS0.
 	SerialPorts []string
 }
 
-// IDs of this installation's disk, random.
+// IDs are the random IDs of this installation's disk.
 type IDs struct {
 	RootFS   string // UUID of the root file system
-	RootPart string // UUID of the root partition, once complete
-	ESP      string // volume id, 8 hex digits
+	RootPart string // UUID of the root partition, set when the installation is complete
+	ESP      string // volume ID, 8 hex digits
 }
 
-// NewIDs from 36 random bytes.
+// NewIDs returns IDs made from 36 random bytes.
 func NewIDs(random [36]byte) IDs {
 	uuid := func(b []byte) string {
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4 (RFC 9562)
@@ -64,7 +65,7 @@ func NewIDs(random [36]byte) IDs {
 	return IDs{uuid(random[:16]), uuid(random[16:32]), strings.ToUpper(fmt.Sprintf("%x", random[32:]))}
 }
 
-// Plan the installation. Pure.
+// Plan returns the steps of the installation. It is pure.
 func Plan(j Job) []Step {
 	d := j.Disk.Path
 	esp, root := j.Disk.Partition(2), j.Disk.Partition(3)
@@ -74,7 +75,7 @@ func Plan(j Job) []Step {
 		{"erase", "Erase " + d, "what is erased stays erased", []Action{
 			Run{Argv: []string{"sgdisk", "--zap-all", d}, MayFail: "a damaged table is erased below"},
 			Run{Argv: []string{"wipefs", "--all", "--force", "--quiet", d}},
-			// An old boot loader would start into what is no longer there.
+			// An old boot loader would start a system that no longer exists.
 			Run{Argv: []string{"dd", "if=/dev/zero", "of=" + d, "bs=1M", "count=4", "conv=fsync", "status=none"}},
 		}},
 		{"partition", "Make partitions", "the table is written anew", []Action{
@@ -115,9 +116,9 @@ func Plan(j Job) []Step {
 	}
 }
 
-// nvram has the firmware start the node by an entry of its own, before other disks and
-// the network. The removable path stays: it starts the node where the entry is lost, or
-// the disk is put into another computer.
+// nvram adds a boot entry for the node to the firmware, before other disks and the
+// network. The loader at the removable path is kept: it starts the node if the entry is
+// lost, or if the disk is moved to another computer.
 func nvram(j Job) []Action {
 	if !j.NVRAM {
 		return nil
@@ -143,7 +144,7 @@ func configure(j Job) []Action {
 		acts = append(acts, Write{"etc/systemd/timesyncd.conf.d/basalt.conf", 0o644, "[Time]\nNTP=" + strings.Join(a.NTP, " ") + "\n"})
 	}
 	acts = append(acts,
-		// Every node makes its own at its first start.
+		// Every node generates its own at its first start.
 		Write{"etc/machine-id", 0o444, ""},
 		Remove{"var/lib/dbus/machine-id"},
 		Remove{"var/lib/systemd/random-seed"},
@@ -152,7 +153,7 @@ func configure(j Job) []Action {
 		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
 		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},
 	)
-	if path.IsAbs(a.SharedDir) { // basaltd mounts what is a server's
+	if path.IsAbs(a.SharedDir) { // basaltd mounts exports of servers
 		acts = append(acts, Mkdir{strings.TrimPrefix(a.SharedDir, "/"), 0o755})
 	}
 	if len(a.Root.SSHKeys) > 0 {

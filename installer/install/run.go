@@ -16,28 +16,28 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// Progress of the installation.
+// Progress is the progress of the installation.
 type Progress struct {
-	Step, Steps int // the step that runs, from 0
+	Step, Steps int // the current step, from 0
 	ID, Text    string
-	Fraction    float64 // of this step; negative: not known
+	Fraction    float64 // of this step; negative: unknown
 	Bytes       uint64  // written in this step
-	Total       uint64  // to be written; 0: not known
-	Done        bool    // of the whole installation
+	Total       uint64  // to be written; 0: unknown
+	Done        bool    // the whole installation is done
 }
 
-// Executor carries out a plan.
+// Executor executes a plan.
 type Executor struct {
 	Target   string
 	Log      io.Writer
-	Progress func(Progress) // called from one goroutine at a time
+	Progress func(Progress) // not called concurrently
 	Disks    func(ctx context.Context, ignoreBelow string) ([]machine.Disk, error)
-	// Command runs a program; out gets what it prints.
+	// Command runs a program and writes its output to out.
 	Command func(ctx context.Context, argv []string, input string, out io.Writer) error
 }
 
-// Run the steps in order. The error is an *api.Error that says what to do.
-// After any error, and after a power cut, the same plan may be run again.
+// Run runs the steps in order. The error is an *api.Error with a hint. After any error,
+// and after a power cut, the same plan may be run again.
 func (e *Executor) Run(ctx context.Context, steps []Step) error {
 	for i, s := range steps {
 		at := Progress{Step: i, Steps: len(steps), ID: s.ID, Text: s.Text, Fraction: -1}
@@ -94,7 +94,7 @@ func (e *Executor) act(ctx context.Context, a Action, at Progress) error {
 	return fmt.Errorf("install: no way to do %T", a)
 }
 
-// run a program; the error carries its last words.
+// run runs a program; its error contains the end of its output.
 func (e *Executor) run(ctx context.Context, argv []string, input string, also io.Writer) error {
 	var last tail
 	if err := e.Command(ctx, argv, input, io.MultiWriter(&last, also, &indent{w: e.Log})); err != nil {
@@ -106,7 +106,7 @@ func (e *Executor) run(ctx context.Context, argv []string, input string, also io
 	return nil
 }
 
-// Exec is the real Command.
+// Exec runs a command; it is the real Command.
 func Exec(ctx context.Context, argv []string, input string, out io.Writer) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), out, out
@@ -135,7 +135,7 @@ func (e *Executor) recheck(ctx context.Context, want machine.Disk) error {
 	return api.Errorf(api.CodeNotFound, "%s is gone", want.Path).WithHint("check its cable, then choose the disk again")
 }
 
-// hints at what to do when a step fails.
+// hints tell what to do when a step fails.
 var hints = map[string]string{
 	"erase":     "the disk may be write-protected or broken: see the log and dmesg, then try again or choose another disk",
 	"partition": "the disk may be in use or broken: see the log and dmesg, then try again or choose another disk",
@@ -162,7 +162,7 @@ func failure(ctx context.Context, s Step, err error) error {
 
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// tail keeps the last line that was printed, of at most 300 bytes.
+// tail keeps the last line of the output, at most 300 bytes.
 type tail struct{ buf []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -179,7 +179,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(string(last[:min(len(last), 300)]), "?")
 }
 
-// indent what programs print, in the log; bare numbers are progress.
+// indent indents the output of programs in the log, and drops bare numbers, which are
+// progress.
 type indent struct {
 	w    io.Writer
 	line []byte
@@ -201,7 +202,7 @@ func (i *indent) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// within the target: links in it cannot lead out of it.
+// within calls f with the target as root, so that links in it cannot lead out of it.
 func (e *Executor) within(f func(*os.Root) error) error {
 	r, err := os.OpenRoot(e.Target)
 	if err != nil {
@@ -252,7 +253,7 @@ func remove(r *os.Root, a Remove) error {
 		return err
 	}
 	for _, e := range entries {
-		if ok, _ := filepath.Match(filepath.Base(a.Pattern), e.Name()); ok { // patterns are ours, and good
+		if ok, _ := filepath.Match(filepath.Base(a.Pattern), e.Name()); ok { // the patterns are constants and valid
 			if err := r.RemoveAll(filepath.Join(filepath.Dir(a.Pattern), e.Name())); err != nil {
 				return err
 			}
@@ -261,8 +262,8 @@ func remove(r *os.Root, a Remove) error {
 	return nil
 }
 
-// kernel links /vmlinuz and /initrd.img, as Debian's kernel packages do, if
-// the image came without.
+// kernel creates the links /vmlinuz and /initrd.img, as Debian's kernel packages do, if
+// the image lacks them.
 func kernel(r *os.Root) error {
 	for link, prefix := range map[string]string{"vmlinuz": "vmlinuz-", "initrd.img": "initrd.img-"} {
 		if _, err := r.Stat(link); err == nil {

@@ -1,8 +1,8 @@
-// Package install puts a node onto a disk.
+// Package install installs a node on a disk.
 //
-// Plan is a pure function of a Job: the steps, in words and in actions, with
-// every file's content. Run carries them out. What an interruption leaves
-// behind follows from their order:
+// Plan is a pure function of a Job: the steps, in words and as actions, with every
+// file's content. Run executes them. Their order determines what an interruption leaves
+// behind:
 //
 //	check ─ erase ─ partition ─ format ─ mount ─ unpack ─ configure ─ boot loader ─ unmount ─ complete
 //	        └────────── the disk does not start: it has no boot loader ──────┘               │
@@ -10,11 +10,11 @@
 //	                                                                                  one write of the
 //	                                                                                  partition table
 //
-// The kernel is told to find its root by the partition's id, and the partition
-// gets that id, and its final name, in the very last write. A disk on which
-// the power went off before is no half node: it does not find a root, is shown
-// as an unfinished installation, and the same installation goes through again
-// from the start. No step needs to know how far another run got.
+// The kernel finds its root by the partition's ID, and the partition gets that ID, and
+// its final name, in the very last write. A disk on which the power failed before that
+// does not become a broken node: the kernel does not find a root, the disk is shown as
+// an unfinished installation, and the same installation can be repeated from the start.
+// No step needs to know how far an earlier run got.
 package install
 
 import (
@@ -25,59 +25,59 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// Step that a person sees, and what is done in it.
+// Step is a step of the installation, with the actions in it.
 type Step struct {
 	ID      string
 	Text    string
-	Again   string // why doing it a second time is right
+	Again   string // why repeating it is safe
 	Actions []Action
 }
 
 // Action is one of the types below.
 type Action interface{ fmt.Stringer }
 
-// Run a command. Input is its standard input and is never logged.
+// Run runs a command. Input is its standard input and is never logged.
 type Run struct {
 	Argv    []string
 	Input   string
-	MayFail string // why its failure does not matter; empty: it does
+	MayFail string // why a failure is acceptable; empty: it is not
 }
 
-// Write a file whole, under the target.
+// Write writes a whole file below the target.
 type Write struct {
 	Path string
 	Mode fs.FileMode
 	Data string
 }
 
-// Mkdir with its parents, under the target.
+// Mkdir creates a directory and its parents below the target.
 type Mkdir struct {
 	Path string
 	Mode fs.FileMode
 }
 
-// Link is a symbolic link under the target.
+// Link creates a symbolic link below the target.
 type Link struct{ Path, To string }
 
-// Remove what the pattern finds under the target.
+// Remove removes the files that match the pattern below the target.
 type Remove struct{ Pattern string }
 
-// Recheck that the disk is still the chosen one and not in use.
+// Recheck checks that the disk is still the chosen one and not in use.
 type Recheck struct{ Disk machine.Disk }
 
-// Release whatever an earlier try left mounted under the target.
+// Release unmounts whatever an earlier attempt left mounted below the target.
 type Release struct{}
 
-// Await device files.
+// Await waits for device files.
 type Await struct{ Paths []string }
 
-// Unpack the system's image into the target.
+// Unpack unpacks the system's image into the target.
 type Unpack struct {
 	Source string
 	Bytes  uint64 // unpacked; 0: unknown
 }
 
-// Kernel checks that the target has one where the boot loader looks for it.
+// Kernel checks that the target has a kernel where the boot loader looks for it.
 type Kernel struct{}
 
 func (a Run) String() string {

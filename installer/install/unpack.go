@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unpack the image, telling how far it is twice a second.
+// unpack unpacks the image, reporting its progress twice a second.
 func (e *Executor) unpack(ctx context.Context, a Unpack, at Progress) error {
 	if _, err := os.Stat(a.Source); errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the medium is gone: " + a.Source + " is not there")
 	}
 	var help bytes.Buffer
-	_ = e.Command(ctx, []string{"unsquashfs", "-help"}, "", &help) // it exits 1 after its help
+	_ = e.Command(ctx, []string{"unsquashfs", "-help"}, "", &help) // it exits with 1 after its help
 	// Small queues: the default takes 512 MiB, which a small machine may not have.
 	argv := []string{"unsquashfs", "-f", "-da", "64", "-fr", "64", "-d", e.Target}
 	if strings.Contains(help.String(), "-percentage") {
@@ -34,8 +34,8 @@ func (e *Executor) unpack(ctx context.Context, a Unpack, at Progress) error {
 		at.Bytes, at.Total = used(e.Target)-min(empty, used(e.Target)), a.Bytes
 		switch p := done.value.Load(); {
 		case p > 0:
-			// It counts files too, many of which are small: the better measure of
-			// the time that is left, so the bytes follow it.
+			// The percentage also counts files, many of which are small. It predicts
+			// the remaining time better, so the number of bytes is derived from it.
 			at.Fraction = float64(p) / 100
 			if at.Total > 0 {
 				at.Bytes = uint64(at.Fraction * float64(at.Total))
@@ -63,7 +63,7 @@ func (e *Executor) unpack(ctx context.Context, a Unpack, at Progress) error {
 	}
 }
 
-// used bytes of the file system that dir is on.
+// used returns the used bytes of the file system that contains dir.
 func used(dir string) uint64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
@@ -72,7 +72,7 @@ func used(dir string) uint64 {
 	return (s.Blocks - s.Bfree) * uint64(s.Bsize)
 }
 
-// percent is the last number that unsquashfs -percentage printed.
+// percent parses the last number that unsquashfs -percentage printed.
 type percent struct {
 	value atomic.Int64
 	line  []byte

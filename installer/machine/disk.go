@@ -1,8 +1,8 @@
-// Package machine says what this machine has: disks with what is on them and
-// why one cannot be chosen, and network cards.
+// Package machine describes this machine: its disks, what is on them and why one cannot
+// be chosen, and its network cards.
 //
-// Pure parsers work on what lsblk and /sys say; Read is the thin shell that
-// asks them.
+// Pure functions parse the output of lsblk and files of /sys; the Read functions are a
+// thin layer that reads them.
 package machine
 
 import (
@@ -13,11 +13,13 @@ import (
 	"strings"
 )
 
-// MinDiskBytes of a node's disk: the system, the store and a first image.
+// MinDiskBytes is the minimum size of a node's disk: the system, the store and a first
+// image.
 const MinDiskBytes = 16 << 30
 
-// Partition names of a node's disk. The root partition gets its final name in
-// the installation's last step, so the name tells a node from a torso.
+// Partition names of a node's disk. The root partition gets its final name in the
+// installation's last step, so the name distinguishes a node from an incomplete
+// installation.
 const (
 	PartitionBIOS       = "basalt-bios"
 	PartitionESP        = "basalt-esp"
@@ -25,10 +27,10 @@ const (
 	PartitionUnfinished = "basalt-unfinished"
 )
 
-// LiveMedium is where live-boot mounts what it started from.
+// LiveMedium is where live-boot mounts the medium.
 const LiveMedium = "/run/live/medium"
 
-// Disk that might be installed on.
+// Disk is a disk of this machine.
 type Disk struct {
 	Path      string   // /dev/sda
 	ByID      []string // names under /dev/disk/by-id
@@ -38,15 +40,15 @@ type Disk struct {
 	Transport string // nvme, sata, usb, virtio…
 	SSD       bool
 	Contents  []string // what would be erased, one line each
-	Node      bool     // a finished Basalt node is on it
-	Refusal   *Refusal // why it cannot be chosen; nil: it can
+	Node      bool     // contains a finished Basalt node
+	Refusal   *Refusal // why it cannot be chosen; nil if it can
 }
 
-// Refusal of a disk, and what to do about it.
+// Refusal is why a disk cannot be chosen, and what to do about it.
 type Refusal struct{ Reason, Hint string }
 
-// Confirm is what a person types to have the disk erased: its serial, or when
-// it has none a word that names it.
+// Confirm returns what a person types to have the disk erased: its serial, or if it has
+// none a word with its name.
 func (d Disk) Confirm() string {
 	if d.Serial != "" {
 		return d.Serial
@@ -54,7 +56,7 @@ func (d Disk) Confirm() string {
 	return "erase-" + strings.TrimPrefix(d.Path, "/dev/")
 }
 
-// Partition is the path of the disk's partition n.
+// Partition returns the path of the disk's partition n.
 func (d Disk) Partition(n int) string {
 	if last := d.Path[len(d.Path)-1]; last >= '0' && last <= '9' {
 		return fmt.Sprintf("%sp%d", d.Path, n)
@@ -62,7 +64,7 @@ func (d Disk) Partition(n int) string {
 	return fmt.Sprintf("%s%d", d.Path, n)
 }
 
-// LsblkArgs print what ParseDisks reads.
+// LsblkArgs are the arguments of lsblk for ParseDisks.
 var LsblkArgs = []string{"-J", "-b", "-o", "NAME,PATH,TYPE,SIZE,MODEL,SERIAL,TRAN,ROTA,RO,FSTYPE,LABEL,PARTLABEL,PTTYPE,MOUNTPOINTS"}
 
 type blockDevice struct {
@@ -83,9 +85,9 @@ type blockDevice struct {
 	Children    []blockDevice `json:"children"`
 }
 
-// ParseDisks of lsblk's output. byID maps a device's path to its names under
-// /dev/disk/by-id. ignoreBelow is a directory whose mounts do not make a disk
-// busy: the installer's own target, when it tries again.
+// ParseDisks parses lsblk's output. byID maps a device's path to its names under
+// /dev/disk/by-id. ignoreBelow is a directory whose mounts do not make a disk busy: the
+// installer's own target, when it retries.
 func ParseDisks(lsblk []byte, byID map[string][]string, ignoreBelow string) ([]Disk, error) {
 	var out struct {
 		Blockdevices []blockDevice `json:"blockdevices"`
@@ -119,7 +121,8 @@ func virtualDisk(name string) bool {
 	return false
 }
 
-// clean what a disk says of itself: it goes to a terminal.
+// clean removes control characters from strings that a disk reports, since they are
+// printed to a terminal.
 func clean(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -133,7 +136,7 @@ func holdsNode(b blockDevice) bool {
 	return b.PartLabel == PartitionRoot || slices.ContainsFunc(b.Children, holdsNode)
 }
 
-// contents says in words what lies on the device.
+// contents describes what is on the device.
 func contents(b blockDevice) []string {
 	var lines []string
 	if b.FSType != "" {
@@ -181,7 +184,7 @@ var kinds = map[string]string{
 	"ceph_bluestore": "Ceph OSD", "crypto_LUKS": "encrypted volume", "bcache": "bcache device", "ddf_raid_member": "RAID member", "isw_raid_member": "RAID member",
 }
 
-// refusal is the first reason that keeps the disk from being chosen.
+// refusal returns the first reason why the disk cannot be chosen.
 func refusal(b blockDevice, ignoreBelow string) *Refusal {
 	if at, ok := mounted(b, LiveMedium); ok {
 		return &Refusal{"this is the medium that the installer runs from (" + at + ")", "choose another disk"}
@@ -246,7 +249,7 @@ func busy(b blockDevice, ignoreBelow string) *Refusal {
 	return nil
 }
 
-// Bytes as a person reads them.
+// Bytes formats a size for people.
 func Bytes(n uint64) string {
 	const unit = 1024
 	if n < unit {

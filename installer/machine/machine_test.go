@@ -49,11 +49,12 @@ func TestParseDisks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Error(d)
+		t.Errorf("disks: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// A disk mounted under the installer's own target is busy for everybody else.
+// TestTargetIsBusyUnlessOurs checks that a disk mounted under the installer's own
+// target counts as busy unless that is ignored.
 func TestTargetIsBusyUnlessOurs(t *testing.T) {
 	disks, err := ParseDisks(fixture(t), nil, "")
 	if err != nil {
@@ -61,7 +62,7 @@ func TestTargetIsBusyUnlessOurs(t *testing.T) {
 	}
 	for _, d := range disks {
 		if d.Path == "/dev/nvme0n1" && d.Refusal == nil {
-			t.Error("a mounted disk can be chosen")
+			t.Error("a mounted disk can be chosen, want it refused")
 		}
 	}
 }
@@ -84,13 +85,13 @@ func TestParseNICs(t *testing.T) {
 	}
 	want := []NIC{{"eno2", "52:54:00:00:00:04", "ixgbe", true, 10000}, {"eno1", "52:54:00:00:00:03", "", false, 0}}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("network cards: mismatch (-want +got):\n%s", d)
 	}
 }
 
 func TestReadThisMachine(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/lsblk"); err != nil {
-		t.Skip("host: no lsblk")
+		t.Skip("host: lsblk is not installed")
 	}
 	disks, err := ReadDisks(context.Background(), "")
 	if err != nil {
@@ -98,7 +99,7 @@ func TestReadThisMachine(t *testing.T) {
 	}
 	for _, d := range disks {
 		if d.SizeBytes == 0 || !strings.HasPrefix(d.Path, "/dev/") {
-			t.Errorf("%+v", d)
+			t.Errorf("disk = %+v, want a size and a path below /dev", d)
 		}
 	}
 	if _, err := ReadNICs(); err != nil {
@@ -120,7 +121,7 @@ func FuzzParseDisks(f *testing.F) {
 		disks, err := ParseDisks(data, nil, "")
 		for _, d := range disks {
 			if err != nil || strings.ContainsAny(d.Model+d.Serial, "\x1b\n\r") || d.Partition(1) == "" {
-				t.Fatalf("%+v, %v", d, err)
+				t.Fatalf("disk = %+v, %v; want printable strings", d, err)
 			}
 		}
 	})

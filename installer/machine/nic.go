@@ -14,11 +14,11 @@ type NIC struct {
 	Name      string
 	MAC       string
 	Driver    string
-	Link      bool // a cable with something at its other end
+	Link      bool // connected to something
 	SpeedMbit int  // 0: unknown
 }
 
-// ParseNICs under sys, a file system like /sys.
+// ParseNICs returns the cards in sys, a file system like /sys.
 func ParseNICs(sys fs.FS) ([]NIC, error) {
 	entries, err := fs.ReadDir(sys, "class/net")
 	if err != nil {
@@ -28,7 +28,7 @@ func ParseNICs(sys fs.FS) ([]NIC, error) {
 	for _, e := range entries {
 		dir := path.Join("class/net", e.Name())
 		if line(sys, dir, "type") != "1" || !exists(sys, dir+"/device") || exists(sys, dir+"/phy80211") {
-			continue // no Ethernet, made by software, or wireless
+			continue // not Ethernet, virtual, or wireless
 		}
 		mac, err := net.ParseMAC(line(sys, dir, "address"))
 		if err != nil || len(mac) != 6 {
@@ -43,7 +43,7 @@ func ParseNICs(sys fs.FS) ([]NIC, error) {
 		}
 		nics = append(nics, n)
 	}
-	// Cards with a cable first: that is the one that a person looks for.
+	// Connected cards first, since people look for those.
 	sort.SliceStable(nics, func(i, j int) bool {
 		if nics[i].Link != nics[j].Link {
 			return nics[i].Link
@@ -53,8 +53,8 @@ func ParseNICs(sys fs.FS) ([]NIC, error) {
 	return nics, nil
 }
 
-// line of a file that says one thing; "" when it cannot be read ("carrier" of
-// a card that is down answers EINVAL).
+// line returns the content of a file with one line, or "" if it cannot be read
+// ("carrier" of a card that is down returns EINVAL).
 func line(sys fs.FS, dir, name string) string {
 	data, err := fs.ReadFile(sys, path.Join(dir, name))
 	if err != nil {
@@ -68,7 +68,7 @@ func exists(sys fs.FS, name string) bool {
 	return err == nil
 }
 
-// Speed as a person reads it.
+// Speed formats the speed for people.
 func (n NIC) Speed() string {
 	switch {
 	case !n.Link:

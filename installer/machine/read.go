@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ReadDisks of this machine. See ParseDisks for ignoreBelow.
+// ReadDisks returns the disks of this machine. See ParseDisks for ignoreBelow.
 func ReadDisks(ctx context.Context, ignoreBelow string) ([]Disk, error) {
 	out, err := exec.CommandContext(ctx, "lsblk", LsblkArgs...).Output()
 	if err != nil {
@@ -28,7 +28,7 @@ func byID(dir string) map[string][]string {
 	names := map[string][]string{}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return names // no udev: disks have no such names
+		return names // without udev, disks have no such names
 	}
 	for _, e := range entries {
 		if to, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
@@ -38,17 +38,17 @@ func byID(dir string) map[string][]string {
 	return names
 }
 
-// ReadNICs of this machine.
+// ReadNICs returns the network cards of this machine.
 func ReadNICs() ([]NIC, error) { return ParseNICs(os.DirFS("/sys")) }
 
-// LinksUp brings the cards up: one that is down shows no link.
+// LinksUp brings the cards up, since a card that is down reports no link.
 func LinksUp(ctx context.Context) {
 	nics, err := ReadNICs()
 	if err != nil {
 		return
 	}
 	for _, n := range nics {
-		// A card that cannot be brought up shows as one without a link.
+		// A card that cannot be brought up is shown as not connected.
 		_ = exec.CommandContext(ctx, "ip", "link", "set", n.Name, "up").Run()
 	}
 }

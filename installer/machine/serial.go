@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// maxSerialPorts of a computer that are told of: the kernel writes to each.
+// maxSerialPorts limits the reported ports of a computer, since the kernel writes to
+// each.
 const maxSerialPorts = 4
 
 var serialPort = regexp.MustCompile(`^ttyS([0-9]{1,2})$`)
 
-// SerialPorts are the serial ports that the computer really has, in their order: the
-// kernel makes devices for some that are not there, whose type is 0
+// SerialPorts returns the serial ports that the computer really has, in order: the
+// kernel creates devices for some that do not exist, whose type is 0
 // (include/uapi/linux/serial.h, PORT_UNKNOWN).
 func SerialPorts(root fs.FS) (ports []string) {
 	const dir = "sys/class/tty"
@@ -32,7 +33,7 @@ func SerialPorts(root fs.FS) (ports []string) {
 		}
 	}
 	number := func(port string) int {
-		n, _ := strconv.Atoi(strings.TrimPrefix(port, "ttyS")) // digits
+		n, _ := strconv.Atoi(strings.TrimPrefix(port, "ttyS")) // only digits
 		return n
 	}
 	slices.SortFunc(ports, func(a, b string) int { return number(a) - number(b) })

@@ -23,7 +23,7 @@ func TestSerialPorts(t *testing.T) {
 			root["sys/class/tty/"+port+"/type"] = &fstest.MapFile{Data: []byte(kind + "\n")}
 		}
 		if got := SerialPorts(root); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
+			t.Errorf("%s: serial ports = %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// accessPage: who may log in.
+// accessPage asks who may sign in.
 type accessPage struct {
 	form
 	password, again, key *field
@@ -117,9 +117,9 @@ func (p *accessPage) body(m *Model) string {
 	return b.String()
 }
 
-// strength of a password, roughly: how many tries its length and its kinds of
-// characters would cost whoever guesses blindly. Words in it make it weaker
-// than this says; that is why the hint asks for more of them.
+// strength estimates how many guesses a password withstands, from its length and its
+// kinds of characters. Words in it make it weaker than the estimate; that is why the
+// hint asks for more of them.
 func strength(s string) (word, hint string) {
 	kinds := map[string]int{}
 	different := map[rune]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// clusterPage names the node, and the cluster that it makes or joins.
+// clusterPage asks for the node's name, and for the cluster to create or join.
 type clusterPage struct {
 	form
 	node, what, cluster, token *field

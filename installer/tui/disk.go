@@ -11,13 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// diskPage chooses the disk and has its serial typed.
+// diskPage chooses the disk and asks for its serial as a confirmation.
 type diskPage struct {
 	disks   []machine.Disk
 	err     error
 	looking bool
 	cursor  int
-	confirm *field // of the disk under the cursor, once it is chosen
+	confirm *field // of the selected disk, once it was chosen
 	asking  bool
 	wrong   string
 }
@@ -67,7 +67,7 @@ func (p *diskPage) update(m *Model, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// found disks; the one that was chosen stays chosen when it is still there.
+// found updates the disks; the chosen one stays chosen if it still exists.
 func (p *diskPage) found(msg disksMsg) {
 	var was machine.Disk
 	if p.cursor < len(p.disks) {
@@ -185,7 +185,7 @@ func (p *diskPage) body(m *Model) string {
 	return b.String()
 }
 
-// list of disks, at most seven around the cursor.
+// list shows at most seven disks around the cursor.
 func (p *diskPage) list(m *Model, b *strings.Builder) {
 	const most = 7
 	first := max(0, min(p.cursor-most/2, len(p.disks)-most))

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/install"
 )
 
-// endPage: what to do now.
+// endPage shows what to do after the installation.
 type endPage struct{ err error }
 
 func (*endPage) name() string         { return "Installed" }

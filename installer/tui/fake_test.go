@@ -20,13 +20,13 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// fake machine: two disks that can be chosen, one that cannot, two cards.
+// fake is a machine with two disks that can be chosen, one that cannot, and two cards.
 type fake struct {
 	disks     []machine.Disk
 	nics      []machine.NIC
 	duplicate string // an address that another machine has
 	reach     []network.Check
-	fail      error // of the installation
+	fail      error // error of the installation
 	installed []install.Request
 	ended     []answers.After
 	hardware  []api.HardwareCheck
@@ -97,10 +97,10 @@ func (f *fake) Install(ctx context.Context, r install.Request, progress func(ins
 	return nil
 }
 
-// errHang makes the fake's installation wait until it is stopped.
+// errHang makes the fake's installation wait until it is canceled.
 var errHang = errors.New("hang")
 
-// person at the keyboard: sends keys, and sees the screen.
+// person simulates a user: it sends keys, and checks the screen.
 type person struct {
 	t *testing.T
 	m *Model
@@ -116,7 +116,7 @@ func sit(t *testing.T, sys System) *person {
 	return p
 }
 
-// do the command and what follows from it, one after the other.
+// do runs a command and those that follow from it, one after the other.
 func (p *person) do(cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -128,7 +128,7 @@ func (p *person) do(cmd tea.Cmd) {
 		}
 		return
 	}
-	// tea.Sequence's and tea.ExecProcess's messages are bubbletea's own.
+	// Messages of tea.Sequence and tea.ExecProcess are internal to bubbletea.
 	if msg != nil {
 		_, next := p.m.Update(msg)
 		p.do(next)
@@ -140,7 +140,7 @@ var special = map[string]tea.KeyType{
 	"<right>": tea.KeyRight, "<f1>": tea.KeyF1, "<f3>": tea.KeyF3, "<ctrl+c>": tea.KeyCtrlC, "<ctrl+u>": tea.KeyCtrlU, "<backspace>": tea.KeyBackspace,
 }
 
-// types keys: names in <>, everything else as it is.
+// types sends keys: names in <>, everything else as it is.
 func (p *person) types(keys ...string) {
 	p.t.Helper()
 	for _, k := range keys {
@@ -160,7 +160,7 @@ func (p *person) sees(words ...string) {
 	p.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(p.m.View(), w) {
-			p.t.Fatalf("%q is not on the screen:\n%s", w, p.m.View())
+			p.t.Fatalf("screen lacks %q:\n%s", w, p.m.View())
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (p *person) seesNot(words ...string) {
 	p.t.Helper()
 	for _, w := range words {
 		if strings.Contains(p.m.View(), w) {
-			p.t.Fatalf("%q is on the screen:\n%s", w, p.m.View())
+			p.t.Fatalf("screen contains %q, want it absent:\n%s", w, p.m.View())
 		}
 	}
 }

@@ -8,15 +8,15 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// field of a form: text that is typed, or one of some choices.
+// field is a field of a form: a text, or one of several choices.
 type field struct {
 	label    string
 	hint     string
 	input    textinput.Model
 	choices  []string
-	choosing bool // left and right choose one of the choices
+	choosing bool // the left and right keys select a choice
 	chosen   int
-	hidden   bool // not shown and not reached
+	hidden   bool // not shown and not focused
 }
 
 func text(label, hint string) *field {
@@ -24,7 +24,7 @@ func text(label, hint string) *field {
 	in.Prompt = ""
 	in.CharLimit = 512
 	in.Width = 50
-	in.Cursor.SetMode(cursor.CursorStatic) // blinking is traffic on a serial line
+	in.Cursor.SetMode(cursor.CursorStatic) // blinking would cause traffic on a serial line
 	return &field{label: label, hint: hint, input: in}
 }
 
@@ -40,7 +40,7 @@ func choice(label, hint string, choices ...string) *field {
 
 func (f *field) value() string { return strings.TrimSpace(f.input.Value()) }
 
-// form of fields, one below the other.
+// form is a list of fields, one below the other.
 type form struct {
 	fields []*field
 	focus  int
@@ -48,7 +48,7 @@ type form struct {
 
 func (f *form) visible(i int) bool { return i >= 0 && i < len(f.fields) && !f.fields[i].hidden }
 
-// enter puts the focus where it was, or on the first field.
+// enter restores the focus, or sets it to the first field.
 func (f *form) enter() {
 	if !f.visible(f.focus) {
 		f.focus = 0
@@ -67,7 +67,7 @@ func (f *form) set(to int) {
 	f.focus = to
 }
 
-// move the focus; false when there is no field that way.
+// move moves the focus; it returns false if there is no field in that direction.
 func (f *form) move(by int) bool {
 	for i := f.focus + by; i >= 0 && i < len(f.fields); i += by {
 		if f.visible(i) {
@@ -78,7 +78,7 @@ func (f *form) move(by int) bool {
 	return false
 }
 
-// focusOn a field, to say what is wrong with it.
+// focusOn focuses an invalid field.
 func (f *form) focusOn(want *field) {
 	for i, fl := range f.fields {
 		if fl == want {
@@ -91,7 +91,7 @@ type formEvent int
 
 const (
 	nothing   formEvent = iota
-	changed             // a value has another content
+	changed             // a value has changed
 	submitted           // Enter on the last field
 	backward            // Esc
 )

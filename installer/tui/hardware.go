@@ -11,11 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// hardwarePage shows what is not well with the computer before anything is asked.
+// hardwarePage shows problems of the computer before anything is asked.
 type hardwarePage struct {
-	checks  []api.HardwareCheck // nil: not looked yet
+	checks  []api.HardwareCheck // nil: not checked yet
 	looking bool
-	cursor  int // among those that are not well
+	cursor  int // among those with problems
 }
 
 type hardwareMsg struct{ checks []api.HardwareCheck }
@@ -34,7 +34,7 @@ func (p *hardwarePage) look(m *Model) tea.Cmd {
 	return func() tea.Msg { return hardwareMsg{m.sys.Hardware(context.Background())} }
 }
 
-// ofNodes are checks that say something once there is a cluster, not on the medium.
+// ofNodes are checks that are meaningful only in a cluster, not on the medium.
 var ofNodes = []api.HardwareCheckID{api.HardwarePathMTU, api.HardwareClock}
 
 func (p *hardwarePage) update(m *Model, msg tea.Msg) tea.Cmd {
@@ -76,10 +76,10 @@ func (p *hardwarePage) key(m *Model, key string) tea.Cmd {
 	return nil
 }
 
-// rank of a state: the worst come first.
+// rank orders states: the worst come first.
 var rank = map[api.HardwareState]int{api.HardwareFailed: -2, api.HardwareWarning: -1}
 
-// bad are the checks that did not go well, failed ones first.
+// bad returns the checks that are not OK, failed ones first.
 func (p *hardwarePage) bad() (all []api.HardwareCheck) {
 	for _, c := range p.checks {
 		if c.State != api.HardwareOK {

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// look of the screen: the sixteen colours that every console has, and
-// characters that its font has.
+// look defines the appearance of the screen: the sixteen colors that every console has,
+// and characters that its font has.
 type look struct {
 	rule, full, empty string
 	bar, title, dim   lipgloss.Style
@@ -36,10 +36,10 @@ func newLook(plain bool) look {
 	return l
 }
 
-// fit a line into the width, colours left alone.
+// fit truncates a line to the width, keeping colors.
 func fit(s string, width int) string { return ansi.Truncate(s, width, "~") }
 
-// wrap plain text at spaces; words that are too long are cut.
+// wrap wraps plain text at spaces; words that are too long are split.
 func wrap(s string, width int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(s, "\n") {
@@ -48,7 +48,7 @@ func wrap(s string, width int) []string {
 	return lines
 }
 
-// say a sentence and what to do, in a style.
+// say shows a sentence and what to do, in a style.
 func say(style lipgloss.Style, text, hint string, width int) string {
 	lines := wrap(text, width)
 	for i := range lines {
@@ -62,7 +62,7 @@ func say(style lipgloss.Style, text, hint string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// checks as lines.
+// checks shows checks as lines.
 func (l look) checks(list []network.Check, width int) string {
 	var lines []string
 	for _, c := range list {
@@ -78,7 +78,7 @@ func (l look) checks(list []network.Check, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// progressBar of a width.
+// progressBar draws a progress bar of a width.
 func (l look) progressBar(fraction float64, width int) string {
 	n := int(max(0, min(1, fraction)) * float64(width))
 	return l.good.Render(strings.Repeat(l.full, n)) + l.dim.Render(strings.Repeat(l.empty, width-n))

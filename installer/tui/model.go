@@ -1,13 +1,12 @@
-// Package tui is the installer that a person sees: pages on a screen of at
-// least 80 by 24 characters, on a graphics card's console or a serial line.
+// Package tui is the interactive installer: pages on a screen of at least 80 by 24
+// characters, on the console or a serial line.
 //
 //	welcome ─► hardware ─► disk ─► network ─► cluster ─► access ─► summary ─► progress ─► end
 //	      ◄────────◄────────◄─────────◄──────────◄──────────◄─────────◄──(failed)
 //	help, log, leave: over any page
 //
-// Update is pure: what it wants done leaves as a command that calls System and
-// comes back as a message. Going back loses no input, for every page keeps its
-// own fields.
+// Update is pure: effects are commands that call System and whose results return as
+// messages. Going back loses no input, since every page keeps its own fields.
 package tui
 
 import (
@@ -30,7 +29,7 @@ import (
 type System interface {
 	Disks(ctx context.Context) ([]machine.Disk, error)
 	NICs(ctx context.Context) ([]machine.NIC, error)
-	// Try a path at once; name is "main" or "second".
+	// Try tries a path at once; name is "main" or "second".
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
 	// Hardware checks the machine (appliance/node/hardware).
 	Hardware(ctx context.Context) []api.HardwareCheck
@@ -41,41 +40,41 @@ type System interface {
 	End(a answers.After) error
 }
 
-// page of the installer.
+// page is a page of the installer.
 type page interface {
 	name() string
-	enter(m *Model) tea.Cmd // each time it is come to
+	enter(m *Model) tea.Cmd // called whenever it is shown
 	update(m *Model, msg tea.Msg) tea.Cmd
 	body(m *Model) string
 	keys() string // the line at the bottom
 	help() string
 }
 
-// Model of the whole installer.
+// Model is the model of the whole installer.
 type Model struct {
 	sys           System
 	look          look
 	version       string
 	width, height int
 	now           func() time.Time
-	tick          func() tea.Cmd // nil: no clock
+	tick          func() tea.Cmd // nil: no timer
 
 	pages []page
 	at    int
 	over  overlay
 
 	request install.Request
-	leave   answers.After // asked for at the end
+	leave   answers.After // requested at the end
 }
 
-// Options of the screen.
+// Options are options of the screen.
 type Options struct {
 	Version string
-	Plain   bool // only ASCII: a terminal that may have no other characters
+	Plain   bool // only ASCII, for terminals that may have no other characters
 	Now     func() time.Time
 }
 
-// New model.
+// New returns a model.
 func New(sys System, o Options) *Model {
 	m := &Model{sys: sys, look: newLook(o.Plain), version: o.Version, width: minWidth, height: minHeight, now: o.Now}
 	m.request.Answers = answers.Answers{Serial: "ttyS0", After: answers.Reboot}
@@ -84,7 +83,7 @@ func New(sys System, o Options) *Model {
 	return m
 }
 
-// tickMsg comes each second while something runs.
+// tickMsg arrives every second while something is running.
 type tickMsg struct{}
 
 const (
@@ -93,14 +92,14 @@ const (
 	maxWidth  = 100
 )
 
-// Init asks for nothing: the welcome page needs nothing.
+// Init enters the welcome page.
 func (m *Model) Init() tea.Cmd { return m.pages[0].enter(m) }
 
-// Update the model.
+// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		// A serial line has no size and says 0.
+		// A serial line has no size and reports 0.
 		m.width, m.height = max(minWidth, min(msg.Width, maxWidth)), max(minHeight, msg.Height)
 		return m, nil
 	case shellMsg:
@@ -134,8 +133,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, m.pages[m.at].update(m, msg)
 }
 
-// typed text that came at once, a pasted word say. Letter by letter: as a whole
-// the word "home" would be taken for the key of that name.
+// typed handles text that arrived at once, such as a pasted word, letter by letter: as
+// a whole, the word "home" would be taken for the key of that name.
 func (m *Model) typed(text []rune) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, r := range text {
@@ -145,7 +144,7 @@ func (m *Model) typed(text []rune) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// typist is a page whose fields take every character.
+// typist is a page whose fields accept every character.
 type typist interface{ typing() bool }
 
 func (m *Model) typing() bool {
@@ -153,19 +152,19 @@ func (m *Model) typing() bool {
 	return ok && t.typing()
 }
 
-// next page.
+// next enters the next page.
 func (m *Model) next() tea.Cmd {
 	m.at = min(m.at+1, len(m.pages)-1)
 	return m.pages[m.at].enter(m)
 }
 
-// back to the page before.
+// back enters the previous page.
 func (m *Model) back() tea.Cmd {
 	m.at = max(m.at-1, 0)
 	return m.pages[m.at].enter(m)
 }
 
-// goTo a page by its name.
+// goTo enters a page by its name.
 func (m *Model) goTo(name string) tea.Cmd {
 	for i, p := range m.pages {
 		if p.name() == name {
@@ -176,15 +175,15 @@ func (m *Model) goTo(name string) tea.Cmd {
 	return nil
 }
 
-// shellMsg comes when the shell has ended.
+// shellMsg arrives when the shell has ended.
 type shellMsg struct{}
 
 func (m *Model) shell() tea.Cmd {
 	return tea.ExecProcess(m.sys.Shell(), func(error) tea.Msg { return shellMsg{} })
 }
 
-// View of the page in its frame: always the whole screen, so that nothing of a
-// page before stays on a terminal that cannot clear lines.
+// View returns the page in its frame. It always fills the whole screen, so that nothing
+// of an earlier page remains on a terminal that cannot clear lines.
 func (m *Model) View() string {
 	p := m.pages[m.at]
 	body, keys := p.body(m), p.keys()
@@ -216,7 +215,7 @@ func (m *Model) header(p page) string {
 	return m.look.bar.Render(left + strings.Repeat(" ", gap) + right)
 }
 
-// stepsLine returns where in the installation this page is.
+// stepsLine shows where in the installation this page is.
 func stepsLine(m *Model, p page) string {
 	var all []string
 	for _, q := range m.pages[1 : len(m.pages)-1] {

@@ -14,17 +14,17 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// networkPage sets the node's address and tries it at once.
+// networkPage asks for the node's address and tries it at once.
 type networkPage struct {
 	form
 	card, how, address, gateway, dns *field
 	second, secondHow, secondAddress *field
 
 	nics   []machine.NIC
-	others []machine.NIC // for the second card: without the first
+	others []machine.NIC // for the second card: all except the first
 	err    error
 	trying bool
-	tried  string // the values that the checks are of
+	tried  string // the values that were checked
 	checks []network.Check
 	wrong  error
 }
@@ -67,7 +67,8 @@ func (p *networkPage) enter(m *Model) tea.Cmd {
 	}
 }
 
-// arrange which fields there are, and which second cards: the first is none.
+// arrange updates which fields are shown, and the second cards to choose from, which
+// exclude the first.
 func (p *networkPage) arrange() {
 	was := p.others
 	p.others, p.second.choices = nil, []string{"none"}
@@ -94,12 +95,12 @@ func (p *networkPage) found(msg nicsMsg) {
 	for _, n := range p.nics {
 		p.card.choices = append(p.card.choices, line(n))
 	}
-	// The order follows the links: what was chosen is looked for by its address.
+	// The order follows the links, so the chosen card is found again by its address.
 	p.card.chosen = keep(was, p.nics, p.card.chosen, 0)
 	p.arrange()
 }
 
-// line of a card among the choices.
+// line returns a card's line among the choices.
 func line(n machine.NIC) string {
 	return fmt.Sprintf("%-8s %s  %s  %s", n.Name, n.MAC, n.Speed(), n.Driver)
 }
@@ -143,7 +144,7 @@ func (p *networkPage) update(m *Model, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// values of all fields that count: what was tried must be what is on the page.
+// values returns the values of all relevant fields, to detect changes after a check.
 func (p *networkPage) values() string {
 	var b strings.Builder
 	for _, f := range p.fields {
@@ -187,7 +188,7 @@ func (p *networkPage) submit(m *Model) tea.Cmd {
 	}
 }
 
-// read the fields; at is the one that is wrong.
+// read reads the fields; at is the invalid one.
 func (p *networkPage) read() (w answers.Network, at *field, err error) {
 	nic := p.nics[p.card.chosen]
 	w.Path = answers.Path{Interface: nic.Name, MAC: nic.MAC, DHCP: p.how.chosen == 0}
@@ -269,7 +270,7 @@ func (p *networkPage) body(m *Model) string {
 	return b.String()
 }
 
-// wrong input: what is wrong and what to write instead.
+// wrong shows what is wrong with an input and what to write instead.
 func wrong(l look, err error, width int) string {
 	var b *answers.Bad
 	if errors.As(err, &b) {

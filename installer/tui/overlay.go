@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// overlay over the page.
+// overlay is shown over the page.
 type overlay int
 
 const (
@@ -43,7 +43,7 @@ func (m *Model) overKey(key tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// end asks the machine to restart or switch off; the screen stays until it does.
+// end asks the machine to restart or shut down; the screen remains until it does.
 func (m *Model) end(a answers.After) tea.Cmd {
 	m.leave = a
 	return tea.Sequence(func() tea.Msg {
@@ -91,7 +91,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// LogFile of the installer.
+// LogFile is the log of the installer.
 const LogFile = "/run/basalt-installer/log"
 
 const everywhere = `On every page: Enter goes on, Esc goes back and keeps what you typed, Tab and the arrows move, F2 opens a shell (exit returns), F3 or Ctrl-L shows the log, Ctrl-C asks whether to leave. Nothing is written to a disk before the summary page says so.`

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// progressPage installs, and says why not when it fails.
+// progressPage installs, and shows the reason for a failure.
 type progressPage struct {
 	seen    []string // texts of the steps so far
 	now     install.Progress

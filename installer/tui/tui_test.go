@@ -21,17 +21,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// screen is the golden 80 by 24 picture of what the person sees.
+// screen compares the screen of 80 by 24 characters with a golden file.
 func (p *person) screen(name string) {
 	p.t.Helper()
 	got := p.m.View()
 	lines := strings.Split(got, "\n")
 	if len(lines) != 24 {
-		p.t.Errorf("%s has %d lines", name, len(lines))
+		p.t.Errorf("screen %s has %d lines, want 24", name, len(lines))
 	}
 	for i, l := range lines {
 		if w := ansi.StringWidth(l); w > 79 {
-			p.t.Errorf("%s: line %d has %d columns", name, i+1, w)
+			p.t.Errorf("screen %s: line %d has %d columns, want at most 79", name, i+1, w)
 		}
 		lines[i] = strings.TrimRight(l, " ")
 	}
@@ -47,7 +47,7 @@ func (p *person) screen(name string) {
 		p.t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		p.t.Errorf("%s:\n%s", name, d)
+		p.t.Errorf("screen %s: mismatch (-want +got):\n%s", name, d)
 	}
 }
 
@@ -57,7 +57,7 @@ func token() string {
 	return "bslt-join-" + base64.RawURLEncoding.EncodeToString([]byte(`{"v":1,"cluster":"basalt","ca":"`+strings.Repeat("ab", 32)+`","peers":["192.0.2.11:7481"],"id":"jt-1","secret":"s"}`))
 }
 
-// The whole way, as a person goes it.
+// TestTheWholeWay walks through the whole installation like a user.
 func TestTheWholeWay(t *testing.T) {
 	f := newFake()
 	p := sit(t, f)
@@ -88,21 +88,22 @@ func TestTheWholeWay(t *testing.T) {
 	p.screen("6-summary")
 	p.types("<enter>") // only i installs
 	if len(f.installed) != 0 {
-		t.Fatal("Enter installs")
+		t.Fatal("Enter on the summary installed, want only i to")
 	}
 	p.types("i")
 	p.screen("8-end")
 	if len(f.installed) != 1 {
-		t.Fatalf("%d installations", len(f.installed))
+		t.Fatalf("%d installations, want 1", len(f.installed))
 	}
 	r := f.installed[0]
 	if r.Disk.Serial != "S45PNA0M500001" || r.Answers.Hostname != "node1" || r.Answers.Cluster.Init != "basalt" || r.Answers.Root.Password != "correct horse" ||
 		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil {
-		t.Errorf("%+v", r)
+		t.Errorf("installation = %+v, want the values entered on the pages", r)
 	}
 }
 
-// The main card is none of the second cards, whichever it is.
+// TestTheSecondCardIsAnother checks that the main card is never offered as the second
+// one.
 func TestTheSecondCardIsAnother(t *testing.T) {
 	f := newFake()
 	f.nics = append(f.nics, machine.NIC{Name: "eno3", MAC: "52:54:00:00:00:13", Driver: "igb"})
@@ -118,23 +119,24 @@ func TestTheSecondCardIsAnother(t *testing.T) {
 		p.card.chosen = card
 		p.arrange()
 		if d := cmp.Diff(want, offered()); d != "" {
-			t.Errorf("beside %s: %s", f.nics[card].Name, d)
+			t.Errorf("second cards beside %s: mismatch (-want +got):\n%s", f.nics[card].Name, d)
 		}
 	}
 	p.second.chosen = 2 // eno2
 	p.card.chosen = 0
 	p.arrange()
 	if got := offered()[p.second.chosen]; got != "eno2" {
-		t.Errorf("with another main card the second is %s", got)
+		t.Errorf("second card after the main card changed = %s, want eno2", got)
 	}
 	p.card.chosen = 1
 	p.arrange()
 	if p.second.chosen != 0 {
-		t.Error("the main card is the second one too")
+		t.Error("the main card is also the second one, want none chosen")
 	}
 }
 
-// Without KVM the computer is installed only by who says so.
+// TestFailedHardware checks that a computer without KVM is installed only after a
+// confirmation.
 func TestFailedHardware(t *testing.T) {
 	f := newFake()
 	f.hardware[0] = api.HardwareCheck{ID: api.HardwareKVM, State: api.HardwareFailed, Found: "the processor shows no extension for virtual machines: it is off in the firmware, or there is none",
@@ -162,7 +164,7 @@ func TestFailedHardware(t *testing.T) {
 
 func (p *person) toNetwork() { p.types("<enter>", "<enter>", "<enter>", "S45PNA0M500001", "<enter>") }
 
-// toCluster by DHCP.
+// toCluster proceeds to the cluster page, using DHCP.
 func (p *person) toCluster() {
 	p.toNetwork()
 	p.types("<enter>", "<enter>", "<enter>", "<enter>")
@@ -210,18 +212,19 @@ func TestAddressInUse(t *testing.T) {
 	p.toNetwork()
 	p.types("<down>", "<right>", "<enter>", "192.0.2.11/24", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.screen("3-network-duplicate")
-	p.types("<enter>") // tries again, does not go on
+	p.types("<enter>") // repeats the check instead of continuing
 	p.sees("is in use by")
 	p.types("<up>", "<up>", "<up>", "<backspace>", "<backspace>", "<backspace>", "<backspace>", "12/24", "<down>", "<down>", "<down>", "<enter>")
 	p.sees("It works.")
 }
 
-// What was tried is what is installed: a change after the test has to be tried.
+// TestChangeAfterTheTest checks that only a tested network is installed: a change after
+// the test must be tested again.
 func TestChangeAfterTheTest(t *testing.T) {
 	p := sit(t, newFake())
 	p.toNetwork()
 	p.types("<enter>", "<enter>", "<enter>")
-	p.sees("It works, but for what is marked !!.") // DHCP is worth a warning
+	p.sees("It works, but for what is marked !!.") // DHCP causes a warning
 	p.types("<up>", "<right>")
 	p.seesNot("It works")
 }
@@ -242,7 +245,7 @@ func TestJoin(t *testing.T) {
 	p.sees("Who may log in")
 }
 
-// Going back and forth loses nothing.
+// TestBackKeepsInput checks that going back and forth loses no input.
 func TestBackKeepsInput(t *testing.T) {
 	f := newFake()
 	p := sit(t, f)
@@ -259,7 +262,8 @@ func TestBackKeepsInput(t *testing.T) {
 	p.sees("This is what will be done")
 }
 
-// A disk that goes away while the person is on another page is not erased.
+// TestDiskIsAskedForAgain checks that a disk that is removed while the user is on
+// another page is not erased.
 func TestDiskIsAskedForAgain(t *testing.T) {
 	f := newFake()
 	p := sit(t, f)
@@ -302,7 +306,7 @@ func TestStopping(t *testing.T) {
 	p.types("<esc>", "<ctrl+c>", "x")
 	p.do(listen)
 	if page.running() || page.failed == nil {
-		t.Fatal("it was not stopped")
+		t.Fatalf("installation is running = %v, error %v after it was stopped; want a failure", page.running(), page.failed)
 	}
 }
 
@@ -317,7 +321,7 @@ func TestOverlays(t *testing.T) {
 	p.sees("Nothing has been changed")
 	p.types("z", "<esc>")
 	p.sees("Which disk")
-	// In a text field ? is a character.
+	// In a text field, ? is an ordinary character.
 	p.types("<enter>", "?")
 	p.sees("> ?")
 }
@@ -328,31 +332,32 @@ func TestEnd(t *testing.T) {
 	p.types("<ctrl+c>")
 	_, cmd := p.m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("p")})
 	if cmd == nil || p.m.leave != answers.PowerOff {
-		t.Fatalf("p asks for %q", p.m.leave)
+		t.Fatalf("key p requests %q, want %q", p.m.leave, answers.PowerOff)
 	}
 }
 
 func TestStrength(t *testing.T) {
 	for s, want := range map[string]string{"short": "too short", "aaaaaaaaaaaa": "weak", "password": "weak", "password1234": "fair", "correct horse battery": "strong"} {
 		if got, _ := strength(s); got != want {
-			t.Errorf("%s is %s, want %s", s, got, want)
+			t.Errorf("strength of %s = %s, want %s", s, got, want)
 		}
 	}
 }
 
-// A serial line that says it has no size gets 80 by 24; a small window is no crash.
+// TestSizes checks that a serial line without a size gets 80 by 24, and that a small
+// window does not cause a crash.
 func TestSizes(t *testing.T) {
 	p := sit(t, newFake())
 	for _, size := range []tea.WindowSizeMsg{{}, {Width: 20, Height: 5}, {Width: 200, Height: 60}} {
 		p.m.Update(size)
 		if got := strings.Count(p.m.View(), "\n") + 1; got < 24 || size.Height > 24 && got != size.Height {
-			t.Errorf("%v has %d lines", size, got)
+			t.Errorf("screen of size %v has %d lines", size, got)
 		}
 	}
 }
 
-// Whatever keys come in whatever order, nothing panics and nothing is
-// installed without the serial having been typed.
+// FuzzKeys checks that no sequence of keys causes a panic, or an installation without
+// typing the serial.
 func FuzzKeys(f *testing.F) {
 	names := []string{"<enter>", "<esc>", "<tab>", "<up>", "<down>", "<left>", "<right>", "<f1>", "<f3>", "<ctrl+c>", "<ctrl+u>", "<backspace>", "i", "r", "x", "?", "1", ".", "/", "a"}
 	f.Add([]byte{0, 0, 0, 12, 12})
@@ -365,12 +370,12 @@ func FuzzKeys(f *testing.F) {
 			p.m.View()
 		}
 		if len(sys.installed) != 0 {
-			t.Fatal("installed without a typed confirmation")
+			t.Fatal("installed without the typed confirmation, want none")
 		}
 	})
 }
 
-// A pasted word is text, also when a key has that name.
+// TestPastedWord checks that a pasted word is text, even if a key has that name.
 func TestPastedWord(t *testing.T) {
 	p := newAccessPage()
 	m := &Model{pages: []page{p}}
@@ -379,6 +384,6 @@ func TestPastedWord(t *testing.T) {
 		m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)})
 	}
 	if got := p.password.value(); got != "down home esc" {
-		t.Errorf("typed: %q", got)
+		t.Errorf("pasted text = %q, want %q", got, "down home esc")
 	}
 }

@@ -36,7 +36,7 @@ func (*welcomePage) help() string {
 To install many nodes without questions, put an answer file on a second medium with the label BASALT-ANS, or name it on the kernel's command line: basalt.answers=...`
 }
 
-// Banner of Basalt: columns, as of the stone.
+// Banner is Basalt's banner, which shows columns like those of the stone.
 const Banner = ` _                   _ _
 | |__  __ _ ___ __ _| | |_
 | '_ \/ _` + "`" + ` (_-</ _` + "`" + ` | |  _|

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What make test-vendor runs: the samples, pycuda and numba, PyTorch. Each part is run
-# to its end whatever was found before; the summary's status is this one's.
+# Runs all parts of make test-vendor: the samples, pycuda and numba, PyTorch. Each part
+# is run to its end whatever the others found; the status is that of the summary.
 set -uo pipefail
 cd "$(dirname "$0")"
 broken=0

@@ -1,11 +1,11 @@
-# Sourced by samples.sh, python.sh and torch.sh: the root, with /proc, /dev and Basalt's
-# libraries in it, and a soft GPU whose socket lies in it. Sets dir, root
-# and, as a path in the root, basalt. Interop is on unless interop is set and
-# empty, as NVIDIA's libraries have its runtime inside (docs/vendor-interop.md): who runs
-# this has looked at the licence.
-# CAPABILITY=10.0 is the compute capability that the soft GPU says it has (9.0): by
-# it libraries choose their kernels.
-# The mounts are in a namespace of this script's own and go with it.
+# Sourced by samples.sh, python.sh and torch.sh: sets up the root, with /proc, /dev and
+# Basalt's libraries in it, and a soft GPU with its socket in the root. Sets dir, root
+# and, as a path in the root, basalt. Interop is on unless interop is set and empty,
+# since NVIDIA's libraries contain its runtime (docs/vendor-interop.md): running this
+# implies having read the license.
+# CAPABILITY=10.0 is the compute capability that the soft GPU reports (9.0 by default),
+# by which libraries choose their kernels.
+# The mounts are in a mount namespace of this script's own and end with it.
 [ -n "${BASALT_VENDOR_MOUNTS:-}" ] || BASALT_VENDOR_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 dir=$BASALT_BUILD/vendor
@@ -29,8 +29,8 @@ until [ -S "$root$basalt/gpu" ]; do
 done
 
 # inside FOLDER LIMIT COMMAND…: runs a command in the root, with Basalt's libraries
-# before all others, but for the folders of libraries that $more names (:PATH…),
-# and ends it after LIMIT seconds (status 124).
+# before all others except the library folders in $more (:PATH…), and ends it after
+# LIMIT seconds (status 124).
 more=
 inside() {
 	local folder=$1 limit=$2

@@ -1,8 +1,9 @@
-# Holds results against what known.txt says, one line for each:
+# Compares results with known.txt, one line for each:
 #   awk -v part=PART -f judge.awk known.txt RESULTS
-# RESULTS has lines of name, result, seconds and reason, between tabs. Prints
-# verdict, part, name, result, seconds, reason and what known.txt has, between tabs; the
-# verdict is passes, known or unexpected. What known.txt calls slow may also pass.
+# RESULTS has lines of name, result, seconds and reason, separated by tabs. Prints
+# verdict, part, name, result, seconds, reason and the entry in known.txt, separated by
+# tabs; the verdict is passes, known or unexpected. What known.txt lists as slow may
+# also pass.
 BEGIN { FS = OFS = "\t" }
 FNR == NR {
 	if (/^#/ || !NF) next

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs Debian's pycuda and numba on a soft GPU with Basalt's libcuda: our own
-# programs of python/ (part python), and numba's tests, one process for each of its
-# modules (part numba). What each said is in $BASALT_BUILD/vendor/log/; results.sh has
-# the rest.
+# Runs Debian's pycuda and numba on a soft GPU with Basalt's libcuda: Basalt's own
+# programs in python/ (part python), and numba's tests, one process for each of its
+# modules (part numba). The output of each is in $BASALT_BUILD/vendor/log/; see also
+# results.sh.
 #
 #   PROGRAMS=PATTERN  only those whose name matches (a shell pattern)
 #   LIMIT=SECONDS     how long a program or a module may run (300)
@@ -14,7 +14,7 @@ packages=usr/lib/python3/dist-packages
 rm -rf "$root/opt/python"
 cp -a installer/dev/vendor/python "$root/opt/python"
 
-# said LOG: a test run's count and what of it failed, or what the last line says.
+# said LOG: the number of tests and the failed ones, or the last line of the output.
 said() {
 	local failed
 	failed=$(sed -nE 's/^(FAIL|ERROR): ([^ ]+).*/\2/p' "$1" | sort -u | tr '\n' ' ')
@@ -22,7 +22,7 @@ said() {
 	[ -n "$failed" ] && echo "not right: $failed" || reason "$1" '^[A-Za-z.]*(Error|Exception)'
 }
 
-# run PART NAME COMMAND…: runs the command and notes how it ended.
+# run PART NAME COMMAND…: runs the command and records its result.
 run() {
 	local part=$1 name=$2 code=0 start=$SECONDS log=$dir/log/$1-${2//\//.}.log
 	shift 2

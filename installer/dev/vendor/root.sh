@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes a Debian 13 root in $BASALT_BUILD/vendor/root with NVIDIA's compiler and
-# samples from Debian's non-free section, pycuda, numba and PyTorch, unless it is
-# there. What is non-free is under NVIDIA's licence, which is yours to read: nothing
-# of it leaves that folder.
+# Creates a Debian 13 root in $BASALT_BUILD/vendor/root with NVIDIA's compiler and
+# samples from Debian's non-free section, pycuda, numba and PyTorch, unless it exists.
+# The non-free parts are under NVIDIA's license, which you must read: none of them
+# leaves that folder.
 set -euo pipefail
 root=$BASALT_BUILD/vendor/root
-complete=$root/.complete-3 # one more when something else goes into it
+complete=$root/.complete-3 # incremented when its content changes
 [ ! -e "$complete" ] || exit 0
-# From where this machine has its own packages.
+# The archive that this machine's own packages come from.
 mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT) $(RELEASE)' 'Identifier: Packages' 'Origin: Debian' |
 	awk '$2 == "main" && $3 !~ /security|backports/ { print $1; exit }')
 [ -n "$mirror" ] || { echo "vendor: no Debian archive in this machine's apt sources" >&2; exit 1; }
@@ -17,8 +17,8 @@ mkdir -p "$(dirname "$root")"
 free=$(df --output=avail -BG "$(dirname "$root")" | tail -n 1 | tr -dc 0-9)
 [ "$free" -ge 18 ] || { echo "vendor: $free GB are free in $(dirname "$root"), want 18 (the root is 10, what is built in it and downloaded the rest)" >&2; exit 1; }
 echo "vendor: making a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda, numba and PyTorch of contrib and non-free (10 GB, of which 4 are downloaded; some minutes) in $root" >&2
-# What packages ask for that is not to come in: Basalt's libcuda is the driver
-# library, and nvidia-cudnn would download cuDNN (torch.sh has a stand-in).
+# Dependencies that must not be installed: Basalt's libcuda is the driver library, and
+# nvidia-cudnn would download cuDNN (torch.sh has a replacement).
 package=$(mktemp -d)
 trap 'rm -rf "$package"' EXIT
 mkdir -p "$package/tree/DEBIAN"
@@ -39,7 +39,7 @@ unshare --mount --propagation private mmdebstrap --variant=minbase --components=
 	--essential-hook='chroot "$1" dpkg --install /basalt-vendor.deb >/dev/null' \
 	--include=ca-certificates,g++,make,libopenmpi-dev,nvidia-cuda-toolkit,nvidia-cuda-samples,python3-numba,python3-pycuda,python3-torch-cuda \
 	trixie "$root" "$mirror"
-# Where numba looks for libcudadevrt, and then for all else too.
+# Where numba looks for libcudadevrt, and then for everything else too.
 mkdir -p "$root/usr/local/cuda/nvvm"
 ln -s /usr/lib/nvidia-cuda-toolkit/libdevice "$root/usr/local/cuda/nvvm/libdevice"
 ln -s /usr/lib/x86_64-linux-gnu "$root/usr/local/cuda/nvvm/lib64"

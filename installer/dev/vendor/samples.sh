@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Builds NVIDIA's CUDA samples by their own Makefiles with nvcc and runs them on
-# a soft GPU, with Basalt's libcuda in place of NVIDIA's: once with Basalt's runtime
-# library (shared), once with NVIDIA's in the program (static). The next samples are
-# built while one runs. What each said is in $BASALT_BUILD/vendor/log/; results.sh has
-# the rest.
+# Builds NVIDIA's CUDA samples with their own Makefiles and nvcc and runs them on a soft
+# GPU, with Basalt's libcuda in place of NVIDIA's: once with Basalt's runtime library
+# (shared), once with NVIDIA's in the program (static). The next samples are built while
+# one runs. The output of each is in $BASALT_BUILD/vendor/log/; see also results.sh.
 #
 #   SAMPLES=PATTERN   only those whose path matches (a shell pattern)
 #   LIMIT=SECONDS     how long one may run (120): the soft GPU is a CPU
@@ -33,9 +32,9 @@ for runtime in $runtimes; do
 	mv "$tree.new" "$tree"
 done
 
-# build PATH: the sample's own program, with each runtime. Its architecture is 9.0, which
-# is what the soft GPU says it is, or the highest below that the sample names.
-# The runtimes differ when nvcc links only: what it compiled for one serves the other.
+# build PATH: builds the sample's program with each runtime. Its architecture is 9.0,
+# which the soft GPU reports, or the highest below that the sample names. The runtimes
+# only differ in linking: the objects compiled for one are used for the other.
 build() {
 	local runtime folder name arch code objects=
 	name=$(basename "$1")
@@ -53,7 +52,7 @@ build() {
 }
 export -f build inside
 
-# run RUNTIME PATH: runs what was built and notes how it ended.
+# run RUNTIME PATH: runs what was built and records its result.
 run() {
 	local name log code=0 start=$SECONDS result said='error|fail|not support|unsupported|waiv'
 	name=$(basename "$2") log=$dir/log/$1-$name.log
@@ -64,7 +63,7 @@ run() {
 	124 | 137) result=slow ;;
 	*) result=fails ;;
 	esac
-	# Some of them say that what they computed is wrong and end well.
+	# Some programs print that their result is wrong and exit with 0.
 	[ $code != 0 ] || ! grep -qaE 'FAILED|Result = FAIL' "$log" || result=fails said='FAILED|Result = FAIL'
 	if [ $result = passes ]; then note "$1" "$2" passes $((SECONDS - start)) ""; else
 		note "$1" "$2" $result $((SECONDS - start)) "$([ $result = slow ] || [ $code = 0 ] || echo "status $code: ")$(reason "$log" "$said")"

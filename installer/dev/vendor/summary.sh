@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints what make test-vendor found (results.sh), by parts, and each result that
-# known.txt does not have; all of it goes to $BASALT_BUILD/vendor/results.md too. Ends with
-# status 1 if there is such a result.
+# Prints the results of make test-vendor (results.sh) by parts, and each result that is
+# not in known.txt; everything is also written to $BASALT_BUILD/vendor/results.md. The
+# status is 1 if there is such a result.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 dir=$BASALT_BUILD/vendor

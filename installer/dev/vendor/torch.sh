@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs Debian's PyTorch on a soft GPU with Basalt's libcuda, libcudart and libcublas:
-# each operation of torch/operations.py against the CPU (results.sh). What was said is in
-# $BASALT_BUILD/vendor/log/torch.log, with the most memory that the worker had. What needs
-# cuDNN or another library of NVIDIA's is not among them: interop is off.
+# each operation in torch/operations.py is compared with the CPU (results.sh). The
+# output is in $BASALT_BUILD/vendor/log/torch.log, with the peak memory of the worker.
+# Operations that need cuDNN or another library of NVIDIA's are not included: interop is
+# off.
 #
 #   LIMIT=SECONDS  how long a tenth of it may run (120)
 set -euo pipefail
@@ -14,7 +15,7 @@ rm -rf "$root/opt/torch"
 cp -a installer/dev/vendor/torch "$root/opt/torch"
 inside /opt/torch 60 ./cudnn.sh "$basalt/lib/libcudnn.so.9" /usr/lib/x86_64-linux-gnu/libtorch_cuda.so.2.6 /usr/lib/x86_64-linux-gnu/libtorch_python.so.2.6
 
-# memory: the most kilobytes that a worker of this gpud has had, until it ends.
+# memory: the peak memory of a worker of this gpud in kilobytes, until it ends.
 memory() {
 	local most=0 now
 	while kill -0 $gpud 2>/dev/null; do

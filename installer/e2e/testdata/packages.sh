@@ -1,5 +1,5 @@
-# packages.sh BASE DEBS WORK: the life of the Debian packages on a Debian 13.
-# Run by TestPackages, in a mount namespace of its own.
+# packages.sh BASE DEBS WORK: tests the life cycle of the Debian packages on a Debian
+# 13. Run by TestPackages, in a mount namespace of its own.
 base=$1 debs=$2 work=$3
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 fail() { echo "packages: $*"; exit 1; }
@@ -20,8 +20,8 @@ for unit in basaltd basalt-gpud basalt-fence basalt-guests; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
-# Open vSwitch and OVN are started by Basalt and nobody else, also after an
-# upgrade of theirs, whose scripts unmask and enable.
+# Open vSwitch and OVN are started only by Basalt, even after an upgrade of their
+# packages, whose scripts unmask and enable them.
 own_switch="ovsdb-server ovs-vswitchd openvswitch-switch ovn-central ovn-host ovn-controller ovn-northd ovn-ovsdb-server-nb ovn-ovsdb-server-sb"
 in_root dpkg-reconfigure openvswitch-switch ovn-host ovn-central >"$work/log" 2>&1 || { cat "$work/log"; fail "their packages' scripts"; }
 for unit in $own_switch; do
@@ -38,13 +38,13 @@ for program in basaltd basalt basalt-gpud; do
 	in_root "$program" --help >/dev/null 2>&1 || fail "$program does not run on this Debian"
 done
 
-# A node's own configuration outlives an upgrade, without a question.
+# A node's own configuration survives an upgrade, without a question.
 echo 'node-name: mine' >"$root/etc/basalt/basaltd.yaml"
 install
 [ "$(cat "$root/etc/basalt/basaltd.yaml")" = 'node-name: mine' ] || fail "an upgrade changed basaltd.yaml"
 
-# An upgrade whose release does not work (nothing serves here) puts back what was
-# there: packages that it has made of the installed files.
+# An upgrade to a release that does not work (nothing serves here) restores the old
+# state with packages made from the installed files.
 version=$(in_root dpkg-query -W -f '${Version}' basalt)
 files() { in_root sh -c 'dpkg-query -L basalt basalt-guest-tools | sort -u | while read -r f; do if [ -e "$f" ]; then stat -c "%N %F %a %U %s" "$f"; fi; done' | grep -v gpud; }
 was=$(files)
@@ -58,7 +58,8 @@ in_root dpkg --verify basalt basalt-guest-tools | grep -v ' c /etc/default/basal
 grep -q '# mine' "$root/etc/default/basalt-gpud" || fail "an upgrade changed basalt-gpud's settings"
 rm -rf "$root/var/lib/basalt/upgrade"
 
-# Debian's packages come from a medium, if the key that the node has signed it.
+# Debian's packages are installed from a medium if it is signed with the key that the
+# node trusts.
 mkdir -p "$work/less/DEBIAN" "$root/etc/apt/keyrings" "$work/newer"
 printf 'Package: less\nVersion: 99999\nArchitecture: amd64\nMaintainer: T <t@localhost>\nDescription: test\n' >"$work/less/DEBIAN/control"
 dpkg-deb --root-owner-group --build "$work/less" "$work/newer/less_99999_amd64.deb" >/dev/null
@@ -94,7 +95,7 @@ for unit in $own_switch; do
 	[ "$(in_root systemctl is-enabled $unit || true)" != masked ] || fail "purge left $unit masked"
 done
 left=$(cd "$root" && find . -xdev \( -path ./proc -o -path ./tmp/debs \) -prune -o -iname '*basalt*' -print)
-# The medium's own configuration of other programs has been there before.
+# The medium's own configuration of other programs exists before.
 left=$(cd "$root" && for f in $left; do [ -e "$base/$f" ] || echo "$f"; done)
 [ -z "$left" ] || fail "purge left $left"
 ! grep -q basalt-worker "$root/etc/passwd" "$root/etc/group" || fail "purge left the user"

@@ -1,5 +1,5 @@
-// Package unattended installs from an answer file and tells what it does in
-// plain lines, which a serial console's log keeps.
+// Package unattended installs from an answer file and reports its progress in plain
+// lines, which the log of a serial console keeps.
 //
 //	read the file ─► find disk and cards ─► set up the network ─► reach the cluster ─► install
 //	nothing has been written to a disk so far ───────────────────────────────────┘
@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// System is the machine that is installed on.
+// System is the machine that is installed.
 type System interface {
 	Disks(ctx context.Context) ([]machine.Disk, error)
 	NICs(ctx context.Context) ([]machine.NIC, error)
@@ -33,10 +33,11 @@ type System interface {
 	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 }
 
-// Prefix of every line, to be found in a console's log.
+// Prefix begins every line, so that the lines can be found in a console's log.
 const Prefix = "basalt-installer: "
 
-// Run the installation that the file describes. It returns what shall follow.
+// Run runs the installation described by the file. It returns what is to happen
+// afterwards.
 func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.After, error) {
 	say := func(format string, args ...any) { fmt.Fprintf(out, Prefix+format+"\n", args...) }
 	a, err := answers.Parse(file)
@@ -56,7 +57,7 @@ func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.A
 	return a.After, nil
 }
 
-// request finds what the answers mean on this machine. It writes to no disk.
+// request resolves the answers on this machine. It does not write to any disk.
 func request(ctx context.Context, sys System, a answers.Answers, say func(string, ...any)) (r install.Request, err error) {
 	r.Answers = a
 	disks, err := sys.Disks(ctx)
@@ -83,7 +84,8 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 	return r, nil
 }
 
-// declared network: its links for management are the paths to other nodes.
+// declared sets up a declared network: its links for management are the paths to other
+// nodes.
 func declared(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
 	if _, err := sys.NICs(ctx); err != nil { // which brings them up
 		return err
@@ -103,7 +105,7 @@ func declared(ctx context.Context, sys System, r *install.Request, say func(stri
 	return nil
 }
 
-// paths of a network of one or two cards.
+// paths sets up a network of one or two cards.
 func paths(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
 	nics, err := sys.NICs(ctx)
 	if err != nil {
@@ -135,7 +137,7 @@ func paths(ctx context.Context, sys System, r *install.Request, say func(string,
 	return nil
 }
 
-// report the checks; the first failure is the error.
+// report prints the checks; it returns the first failure as an error.
 func report(checks []network.Check, field string, say func(string, ...any)) error {
 	words := map[network.Outcome]string{network.OK: "ok", network.Warning: "warning", network.Failure: "no"}
 	var failed error
@@ -152,7 +154,7 @@ func report(checks []network.Check, field string, say func(string, ...any)) erro
 	return failed
 }
 
-// progress tells each step once, and the copying in tenths.
+// progress reports each step once, and the copying in tenths.
 type progress struct {
 	id     string
 	decile int
@@ -172,7 +174,7 @@ func (l *progress) tell(p install.Progress, say func(string, ...any)) {
 	}
 }
 
-// Explain a failure in lines: what, where, and what to do.
+// Explain prints a failure in lines: what, where, and what to do.
 func Explain(err error, out io.Writer) {
 	var ms strictyaml.Mistakes
 	if errors.As(err, &ms) {

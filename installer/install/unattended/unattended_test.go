@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	var out strings.Builder
 	after, err := Run(context.Background(), f, []byte(file), &out)
 	if err != nil || after != answers.PowerOff || len(f.installed) != 1 || f.installed[0].Second == nil {
-		t.Fatalf("%s, %v, %+v", after, err, f.installed)
+		t.Fatalf("Run = %s, %v with installations %+v; want %s and one with a second card", after, err, f.installed, answers.PowerOff)
 	}
 	if *update {
 		if err := os.WriteFile("testdata/run.golden", []byte(out.String()), 0o644); err != nil {
@@ -86,11 +86,12 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), out.String()); d != "" {
-		t.Error(d)
+		t.Errorf("output: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// A declared network is installed as it stands; its links for management are the paths.
+// TestDeclaredNetwork checks that a declared network is installed unchanged, and that
+// its links for management are the paths.
 func TestDeclaredNetwork(t *testing.T) {
 	f := good()
 	text := strings.Replace(file, `network: {interface: eno1, address: dhcp, second: {mac: "52:54:00:00:00:02", address: 198.51.100.11/24}}`,
@@ -99,11 +100,12 @@ func TestDeclaredNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := f.installed[0]; r.Main.Card != "bond0" || r.Main.Address.String() != "192.0.2.11/24" || r.Second != nil || r.Answers.Network.Declared == nil {
-		t.Errorf("installed with %+v, want bond0 with 192.0.2.11/24 alone", r)
+		t.Errorf("installed with %+v, want only bond0 with 192.0.2.11/24", r)
 	}
 }
 
-// Nothing is installed when anything before it is wrong, and the lines say what.
+// TestNothingIsTouched checks that nothing is installed if anything before it fails,
+// and that the lines give the reason.
 func TestNothingIsTouched(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fake)
@@ -126,13 +128,13 @@ func TestNothingIsTouched(t *testing.T) {
 		var out strings.Builder
 		_, err := Run(context.Background(), f, []byte(c.file), &out)
 		if err == nil || len(f.installed) != 0 {
-			t.Errorf("%s: installed: %v", name, err)
+			t.Errorf("%s: error %v and %d installations, want an error and none", name, err, len(f.installed))
 			continue
 		}
 		var lines strings.Builder
 		Explain(err, &lines)
 		if !strings.Contains(lines.String(), "FAILED") || !strings.Contains(lines.String(), c.says) {
-			t.Errorf("%s: %s", name, lines.String())
+			t.Errorf("%s: lines = %s, want FAILED and %q", name, lines.String(), c.says)
 		}
 	}
 }
@@ -144,6 +146,6 @@ func TestFailedInstallation(t *testing.T) {
 	var lines strings.Builder
 	Explain(err, &lines)
 	if lines.String() != Prefix+"FAILED: could not copy the system\n"+Prefix+"  what to do: try another medium\n" {
-		t.Error(lines.String())
+		t.Errorf("lines of a failed step = %q, want the failure and what to do", lines.String())
 	}
 }

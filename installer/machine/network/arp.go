@@ -12,8 +12,8 @@ const arpBytes = 28
 
 var arpHeader = []byte{0, 1, 8, 0, 6, 4, 0} // Ethernet, IPv4, their lengths, the operation's high byte
 
-// request who has target. With from unset it is a probe (RFC 5227, section
-// 2.1.1), which no machine takes for a claim of the address.
+// request returns an ARP request for target. Without a valid from it is a probe (RFC
+// 5227, section 2.1.1), which no machine treats as a claim of the address.
 func request(mac net.HardwareAddr, from, target netip.Addr) []byte {
 	p := make([]byte, arpBytes)
 	copy(p, arpHeader)
@@ -28,8 +28,8 @@ func request(mac net.HardwareAddr, from, target netip.Addr) []byte {
 	return p
 }
 
-// owner of target that the packet speaks of: the sender of a reply, or another
-// machine that probes for or claims the same address at this moment.
+// owner returns the owner of target according to a packet: the sender of a reply, or
+// another machine that probes for or claims the same address at this moment.
 func owner(packet []byte, own net.HardwareAddr, target netip.Addr) (net.HardwareAddr, bool) {
 	if len(packet) < arpBytes || !bytes.Equal(packet[:7], arpHeader) {
 		return nil, false

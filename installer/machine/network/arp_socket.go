@@ -13,8 +13,8 @@ import (
 
 const arpNetOrder = 0x0608 // htons(ETH_P_ARP)
 
-// ask who has target on the card: its MAC, or nil when nobody answers. It asks
-// three times, as RFC 5227 does, but does not wait as long.
+// ask returns the MAC address of target on the card, or nil if nobody answers. It asks
+// three times, as in RFC 5227, but with shorter waits.
 func ask(ctx context.Context, card string, from, target netip.Addr) (net.HardwareAddr, error) {
 	if !target.Is4() {
 		return nil, errors.New("network: only IPv4 addresses are asked for by ARP")

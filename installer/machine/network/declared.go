@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 )
 
-// TryDeclared puts a declared network into use in this machine and says what works. The
+// TryDeclared applies a declared network to this machine and reports what works. The
 // links for management are returned in the order of the declaration.
 func TryDeclared(ctx context.Context, n *hostnet.Network) (ups []Up, checks []Check) {
 	fail := func(hint, text string, args ...any) ([]Up, []Check) {
@@ -53,7 +53,7 @@ func TryDeclared(ctx context.Context, n *hostnet.Network) (ups []Up, checks []Ch
 	return ups, checks
 }
 
-// addressOf a link: the first that is declared, or one that it got.
+// addressOf returns a link's first declared address, or one that it was assigned.
 func addressOf(device string, l *hostnet.Link) netip.Prefix {
 	if len(l.Static) > 0 {
 		if has(device, l.Static[0].Addr()) {

@@ -16,9 +16,9 @@ type Up struct {
 	DNS     []netip.Addr
 }
 
-// parseLease reads what systemd-networkd keeps of a DHCP lease
-// (/run/systemd/netif/leases/INDEX). Addresses are taken only when they parse:
-// they come from whoever answered first.
+// parseLease parses the file that systemd-networkd keeps of a DHCP lease
+// (/run/systemd/netif/leases/INDEX). Invalid addresses are ignored, since they come
+// from whichever server answered first.
 func parseLease(data string, up *Up) {
 	for _, line := range strings.Split(data, "\n") {
 		key, value, _ := strings.Cut(line, "=")
@@ -42,7 +42,7 @@ func addresses(list string, most int) (found []netip.Addr) {
 	return found
 }
 
-// static is the path as the answers give it.
+// static returns the path with the settings in the answers.
 func static(card, mac string, p answers.Path, gateway netip.Addr, dns []netip.Addr) Up {
 	return Up{Card: card, MAC: mac, Address: p.Address, Gateway: gateway, DNS: dns}
 }

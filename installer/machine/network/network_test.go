@@ -40,7 +40,7 @@ IPv6AcceptRA=no
 ConfigureWithoutCarrier=yes
 `
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("unit: mismatch (-want +got):\n%s", d)
 	}
 	got = Unit(Card("eno1", "52:54:00:00:00:01", answers.Path{DHCP: true}, netip.Addr{}, true), nil)
 	want = `[Match]
@@ -63,7 +63,7 @@ UseGateway=no
 UseDNS=no
 `
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("unit: mismatch (-want +got):\n%s", d)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestOwner(t *testing.T) {
 		"another kind of packet": {append([]byte{0, 6}, reply[2:]...), false},
 	} {
 		if mac, owned := owner(c.packet, own, target); owned != c.owned || owned && mac.String() != other.String() {
-			t.Errorf("%s: %v, %v", name, mac, owned)
+			t.Errorf("%s: owner = %v, %v; want %v, %v", name, mac, owned, other, c.owned)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func FuzzOwner(f *testing.F) {
 	f.Add(request(other, target, target))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		if mac, ok := owner(packet, own, target); ok && len(mac) != 6 {
-			t.Fatal(mac)
+			t.Fatalf("owner's MAC address %v has %d bytes, want 6", mac, len(mac))
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestParseLease(t *testing.T) {
 	var up Up
 	parseLease("# private\nADDRESS=192.0.2.11\nROUTER=192.0.2.1 192.0.2.2\nDNS=192.0.2.53 evil;rm 192.0.2.54\nROUTER2=x\n", &up)
 	if up.Gateway != netip.MustParseAddr("192.0.2.1") || fmt.Sprint(up.DNS) != "[192.0.2.53 192.0.2.54]" {
-		t.Errorf("%+v", up)
+		t.Errorf("parsed lease = %+v, want the first gateway and the valid DNS servers", up)
 	}
 }
 
@@ -118,15 +118,15 @@ func FuzzParseLease(f *testing.F) {
 		var up Up
 		parseLease(data, &up)
 		if len(up.DNS) > 3 {
-			t.Fatal(up)
+			t.Fatalf("parsed lease = %+v, want at most 3 DNS servers", up)
 		}
 	})
 }
 
-// Real ARP between two network namespaces.
+// TestAskRealNeighbour uses real ARP between two network namespaces.
 func TestAskRealNeighbour(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("host: needs root for network namespaces")
+		t.Skip("host: network namespaces need root")
 	}
 	ns := fmt.Sprintf("bslt-arp-%d", os.Getpid())
 	here, there := fmt.Sprintf("ba%d", os.Getpid()), fmt.Sprintf("bb%d", os.Getpid())
@@ -148,14 +148,14 @@ func TestAskRealNeighbour(t *testing.T) {
 	ip("-n", ns, "link", "set", there, "up")
 	ctx := context.Background()
 	if !await(ctx, 10*time.Second, func() bool { return carrier(here) }) {
-		t.Fatal("the link does not come up")
+		t.Fatal("the link has no carrier after 10 s, want one")
 	}
 	mac, err := ask(ctx, here, netip.Addr{}, netip.MustParseAddr("192.0.2.77"))
 	if err != nil || mac == nil {
-		t.Fatalf("an address in use is not found: %v, %v", mac, err)
+		t.Fatalf("ask for an address in use = %v, %v; want its MAC address", mac, err)
 	}
 	if mac, err := ask(ctx, here, netip.Addr{}, netip.MustParseAddr("192.0.2.78")); err != nil || mac != nil {
-		t.Fatalf("a free address is %v, %v", mac, err)
+		t.Fatalf("ask for a free address = %v, %v; want none", mac, err)
 	}
 }
 
@@ -209,11 +209,11 @@ func TestReach(t *testing.T) {
 	now := time.Now()
 	checks := Reach(context.Background(), tok, now)
 	if len(checks) != 2 || checks[0].Outcome != Warning || checks[1].Outcome != OK || Failed(checks) {
-		t.Errorf("%+v", checks)
+		t.Errorf("checks = %+v, want a warning and a success", checks)
 	}
 	tok.Expires, tok.CA = now.Add(-time.Minute), hex.EncodeToString(make([]byte, 32))
 	checks = Reach(context.Background(), tok, now)
 	if len(checks) != 4 || !Failed(checks) {
-		t.Errorf("another cluster's member is taken: %+v", checks)
+		t.Errorf("checks with a member of another cluster = %+v, want 4 with a failure", checks)
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 var errOtherCluster = errors.New("it does not show the cluster's certificate")
 
-// Reach tries the members that a join token names. One that answers with the
-// right certificate is enough.
+// Reach tries the members that a join token names. One that answers with the right
+// certificate is sufficient.
 func Reach(ctx context.Context, t answers.Token, now time.Time) []Check {
 	var checks []Check
 	if t.Expired(now) {
@@ -43,8 +43,8 @@ func Reach(ctx context.Context, t answers.Token, now time.Time) []Check {
 	return checks
 }
 
-// greet a member as one who wants to join, say nothing, and look at the
-// certificates that it shows: one must be the CA of the token.
+// greet connects to a member like a joining node, sends nothing, and checks the
+// certificates that it presents: one must be the CA of the token.
 func greet(ctx context.Context, peer, ca string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -58,7 +58,7 @@ func greet(ctx context.Context, peer, ca string) error {
 	}
 	d := tls.Dialer{Config: &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"basalt-join/1"},
-		InsecureSkipVerify: true, VerifyPeerCertificate: pinned, // the pin takes the place of names
+		InsecureSkipVerify: true, VerifyPeerCertificate: pinned, // the pinned CA replaces the check of names
 	}}
 	conn, err := d.DialContext(ctx, "tcp", peer)
 	if err != nil {

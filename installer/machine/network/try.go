@@ -16,24 +16,24 @@ import (
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// Outcome of one check.
+// Outcome is the outcome of one check.
 type Outcome int
 
-// Outcomes. A Warning does not keep anybody from going on.
+// Outcomes of a check. The installation may continue after a Warning.
 const (
 	OK Outcome = iota
 	Warning
 	Failure
 )
 
-// Check that was made, and what it found.
+// Check is a check and its result.
 type Check struct {
 	Outcome Outcome
 	Text    string
-	Hint    string // what to do, unless OK
+	Hint    string // what to do; empty for OK
 }
 
-// Worst outcome of the checks.
+// Worst returns the worst outcome of the checks.
 func Worst(checks []Check) Outcome {
 	worst := OK
 	for _, c := range checks {
@@ -52,8 +52,8 @@ const (
 	dhcpTimeout = 30 * time.Second
 )
 
-// Try puts the path into use in this machine and says what works. name is
-// "main" or "second"; trying it again replaces what was there.
+// Try applies the path to this machine and reports what works. name is "main" or
+// "second"; a repeated call replaces what it has set up.
 func Try(ctx context.Context, name, card, mac string, p answers.Path, gateway netip.Addr, dns []netip.Addr) (Up, []Check) {
 	up := static(card, mac, p, gateway, dns)
 	fail := func(checks []Check, hint, text string, args ...any) (Up, []Check) {
@@ -84,7 +84,7 @@ func Try(ctx context.Context, name, card, mac string, p answers.Path, gateway ne
 			return fail(checks, "choose a static address, or look after the network's DHCP server", "no DHCP server answered in %v", dhcpTimeout)
 		}
 		if dev, err := net.InterfaceByName(card); err == nil {
-			lease, _ := os.ReadFile("/run/systemd/netif/leases/" + strconv.Itoa(dev.Index)) // none: no gateway is known
+			lease, _ := os.ReadFile("/run/systemd/netif/leases/" + strconv.Itoa(dev.Index)) // without it, no gateway is known
 			parseLease(string(lease), &up)
 		}
 		checks = append(checks, Check{OK, "DHCP gave " + up.Address.String(), ""},
@@ -113,13 +113,13 @@ func gatewayCheck(ctx context.Context, up Up) Check {
 	case err != nil:
 		return Check{Warning, fmt.Sprintf("the gateway could not be asked: %v", err), "see the log"}
 	case mac == nil:
-		// It may come later; only the address itself cannot wait.
+		// It may become reachable later; only the address itself is required now.
 		return Check{Warning, "gateway " + up.Gateway.String() + " does not answer", "check its address, the cable and the switch's VLAN"}
 	}
 	return Check{OK, "gateway " + up.Gateway.String() + " answers", ""}
 }
 
-// dnsCheck asks for a name; that there is none is an answer too.
+// dnsCheck resolves a name; a negative answer is also a success.
 func dnsCheck(ctx context.Context, servers []netip.Addr) Check {
 	for _, s := range servers {
 		r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -136,7 +136,7 @@ func dnsCheck(ctx context.Context, servers []netip.Addr) Check {
 	return Check{Warning, "no DNS server answers", "check the addresses; the node works without, but finds no names"}
 }
 
-// apply the unit under a name; the card that had that name before loses it.
+// apply applies the unit under a name; the card that had that name before loses it.
 func apply(ctx context.Context, name, card, unit string) error {
 	if err := os.MkdirAll(runtimeDir, 0o755); err != nil {
 		return err
@@ -147,7 +147,7 @@ func apply(ctx context.Context, name, card, unit string) error {
 			return err
 		}
 		was := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), filePrefix+name+"-"), ".network")
-		// Gone or empty already is what is wanted.
+		// An error means that there was nothing to remove.
 		_ = run(ctx, "ip", "addr", "flush", "dev", was, "scope", "global")
 	}
 	if err := os.WriteFile(filepath.Join(runtimeDir, filePrefix+name+"-"+card+".network"), []byte(unit), 0o644); err != nil {
@@ -170,8 +170,8 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// await until ok or the time is over. The kernel has events for these, but a
-// look four times a second is plenty while a person waits.
+// await waits until ok returns true or the time is over. The kernel has events for
+// these conditions, but polling four times a second is enough while a person waits.
 func await(ctx context.Context, most time.Duration, ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -194,7 +194,7 @@ func carrier(card string) bool {
 	return err == nil && strings.TrimSpace(string(data)) == "1"
 }
 
-// ipv4 is the card's first address that leaves it.
+// ipv4 returns the card's first IPv4 address that is not link-local.
 func ipv4(card string) netip.Prefix {
 	for _, p := range prefixes(card) {
 		if p.Addr().Is4() && !p.Addr().IsLinkLocalUnicast() {
@@ -218,7 +218,7 @@ func prefixes(card string) (found []netip.Prefix) {
 	if err != nil {
 		return nil
 	}
-	list, _ := dev.Addrs() // none while it goes away
+	list, _ := dev.Addrs() // none if the card was just removed
 	for _, a := range list {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {
 			found = append(found, p)

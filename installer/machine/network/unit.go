@@ -1,8 +1,8 @@
-// Package network sets up the node's network at once, so that a person sees
-// whether it works while still on the page that asked for it.
+// Package network sets up the node's network at once, so that a person sees whether it
+// works while still on the page with its settings.
 //
-// What is tried in the running installer is the very file that the installed
-// node will have: package hostnet writes both.
+// The running installer uses the same file as the installed node will: package hostnet
+// writes both.
 package network
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// Card is the declaration of a path. The second one brings no default route: it carries
-// only what nodes say to each other.
+// Card returns the declaration of a path. The second one has no default route, since it
+// carries only traffic between nodes.
 func Card(name, mac string, p answers.Path, gateway netip.Addr, second bool) hostnet.Card {
 	c := hostnet.Card{MAC: mac, Link: hostnet.Link{Name: name, DHCP4: p.DHCP, NoDefaultRoute: second && p.DHCP, Roles: []hostnet.Role{hostnet.Management}}}
 	if !p.DHCP {
@@ -25,7 +25,7 @@ func Card(name, mac string, p answers.Path, gateway netip.Addr, second bool) hos
 	return c
 }
 
-// Unit is the systemd-networkd file of one card.
+// Unit returns the systemd-networkd file of one card.
 func Unit(c hostnet.Card, dns []netip.Addr) string {
 	n := &hostnet.Network{Cards: []hostnet.Card{c}, DNS: dns}
 	return hostnet.Render(n)[0].Content

@@ -10,17 +10,17 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// endLimit is the time to put the terminal in order when ctx has ended. One that
-// takes nothing (a line that is held) would keep the program for ever.
+// endLimit limits the time to restore the terminal after ctx has ended. A terminal that
+// accepts no output (a line that is held) would block the program forever.
 const endLimit = 2 * time.Second
 
-// Run a model on the whole screen until it ends itself, or ctx does (the error
-// is nil then): the caller makes ctx end with SIGTERM. bubbletea's own handler
-// of signals hears none: it wants to tell its loop, and waits for ever when that
-// has ended with ctx.
+// Run runs a model on the whole screen until it ends, or ctx does (the error is nil
+// then): the caller cancels ctx on SIGTERM. bubbletea's own signal handler is not used:
+// it sends a message to the event loop, and would block forever if that has ended with
+// ctx.
 //
-// fps is how often bubbletea wakes up to see whether it has to draw, for as long
-// as the program runs. Its own 60 times a second are felt on a slow machine.
+// fps is how often per second bubbletea checks whether it has to draw, all the time
+// while the program runs. Its default of 60 slows down a slow machine.
 func Run(ctx context.Context, m tea.Model, fps int) error {
 	stop := context.AfterFunc(ctx, func() {
 		time.AfterFunc(endLimit, func() { os.Exit(0) })

@@ -1,13 +1,13 @@
-// Package terminal is what the full-screen programs know of a terminal before
-// they draw on it.
+// Package terminal determines the properties of a terminal before the full-screen
+// programs draw on it.
 //
-// bubbletea asks the terminal for its background colour in an init function,
-// and waits five seconds for an answer that a serial line's log never gives.
-// Saying beforehand that the background is dark keeps it from asking. That
-// works because packages are initialized in the order of their import paths as
-// far as their imports allow (Go specification, "Program initialization"): this
-// one imports lipgloss and not bubbletea, and github.com/basalt-gpu comes before
-// github.com/charmbracelet. A test in basalt-console holds it.
+// bubbletea queries the terminal for its background color in an init function, and
+// waits five seconds for a response that the log of a serial line never gives. Setting
+// a dark background beforehand prevents the query. That works because packages are
+// initialized in the order of their import paths as far as their imports allow (Go
+// specification, "Program initialization"): this one imports lipgloss and not
+// bubbletea, and github.com/basalt-gpu comes before github.com/charmbracelet. A test in
+// basalt-console checks it.
 package terminal
 
 import (
@@ -18,8 +18,8 @@ import (
 
 func init() { lipgloss.SetHasDarkBackground(true) }
 
-// Plain reports whether a terminal ($TERM) may have no characters but ASCII: real
-// ones on a serial line, and whatever calls itself one.
+// Plain reports whether a terminal ($TERM) may be limited to ASCII characters: hardware
+// terminals on a serial line, and whatever has such a name.
 func Plain(term string) bool {
 	for _, known := range []string{"linux", "xterm", "screen", "tmux", "rxvt", "alacritty", "foot"} {
 		if strings.HasPrefix(term, known) {

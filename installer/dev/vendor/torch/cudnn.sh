@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes a libcudnn.so.9 for PyTorch to load: Debian's would be downloaded from
-# NVIDIA. It has the functions that the given libraries want and says that cuDNN
-# cannot be used (CUDNN_STATUS_NOT_INITIALIZED), so PyTorch is asked for nothing that
-# needs it. Runs in the root.
+# Creates a libcudnn.so.9 for PyTorch to load, since Debian's would be downloaded from
+# NVIDIA. It has the functions that the given libraries import and reports that cuDNN is
+# not usable (CUDNN_STATUS_NOT_INITIALIZED), so that PyTorch does not use it. Runs in
+# the root.
 #
 #   cudnn.sh OUTPUT LIBRARY…
 set -eu
