@@ -70,16 +70,16 @@ func DefaultBilling(old, b *OrganizationBilling, now time.Time) *OrganizationBil
 }
 
 // DaysUntilDue returns the days from the issue of an invoice until it is due.
-func (b OrganizationBilling) DaysUntilDue() int64 { return said(b.DueDays, DefaultDueDays) }
+func (b OrganizationBilling) DaysUntilDue() int64 { return settingOr(b.DueDays, DefaultDueDays) }
 
 // DaysUntilStop returns the days from the due date until nothing new can be created or
 // started. It defaults to 0 for prepaid organizations, whose due date is when their
 // credit runs out.
 func (b OrganizationBilling) DaysUntilStop() int64 {
 	if b.Mode != BillingInvoice {
-		return said(b.StopAfterDays, 0)
+		return settingOr(b.StopAfterDays, 0)
 	}
-	return said(b.StopAfterDays, DefaultStopDays)
+	return settingOr(b.StopAfterDays, DefaultStopDays)
 }
 
 // DaysUntilSuspension returns the days from the due date, or from the end of prepaid
@@ -89,18 +89,18 @@ func (b OrganizationBilling) DaysUntilSuspension() int64 {
 	if b.Mode == BillingInvoice {
 		days = defaultSuspendDays
 	}
-	return said(b.SuspendAfterDays, max(days, b.DaysUntilStop()))
+	return settingOr(b.SuspendAfterDays, max(days, b.DaysUntilStop()))
 }
 
 // WarnBelow returns the remaining prepaid credit, in millionths, below which a warning
 // is sent; 0 warns only when the credit is used up.
-func (b OrganizationBilling) WarnBelow() int64 { return said(b.WarnMicros, DefaultWarnMicros) }
+func (b OrganizationBilling) WarnBelow() int64 { return settingOr(b.WarnMicros, DefaultWarnMicros) }
 
 // Setting returns a pointer to n, which sets n explicitly even if it is 0.
 func Setting(n int64) *int64 { return &n }
 
-// said returns the setting, or otherwise if it is not set.
-func said(setting *int64, otherwise int64) int64 {
+// settingOr returns the setting, or otherwise if it is not set.
+func settingOr(setting *int64, otherwise int64) int64 {
 	if setting == nil {
 		return otherwise
 	}

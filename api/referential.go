@@ -39,7 +39,7 @@ func CheckReferences(changes []Change, strict bool, store Referral) (*Error, err
 		if c.Cascade {
 			continue
 		}
-		if refused, err := check.letGo(c); refused != nil || err != nil {
+		if refused, err := check.checkRemoved(c); refused != nil || err != nil {
 			return refused, err
 		}
 	}
@@ -47,7 +47,7 @@ func CheckReferences(changes []Change, strict bool, store Referral) (*Error, err
 		return nil, nil
 	}
 	for _, c := range changes {
-		if refused, err := check.begun(c); refused != nil || err != nil {
+		if refused, err := check.checkAdded(c); refused != nil || err != nil {
 			return refused, err
 		}
 	}
@@ -61,8 +61,8 @@ type referenceCheck struct {
 	holds   map[Target]ObjectRef // the references that changed objects now hold, with one holder each
 }
 
-// letGo checks whether an object needs what a change removes.
-func (x *referenceCheck) letGo(c Change) (*Error, error) {
+// checkRemoved checks whether an object needs what a change removes.
+func (x *referenceCheck) checkRemoved(c Change) (*Error, error) {
 	stays := Targets(c.Now)
 	for _, t := range Targets(c.Before) {
 		if slices.Contains(stays, t) {
@@ -135,8 +135,8 @@ func (x *referenceCheck) collect() {
 	}
 }
 
-// begun checks the references that a change adds.
-func (x *referenceCheck) begun(c Change) (*Error, error) {
+// checkAdded checks the references that a change adds.
+func (x *referenceCheck) checkAdded(c Change) (*Error, error) {
 	if c.Now == nil || c.Now.Meta.DeletedAt != nil {
 		return nil, nil
 	}

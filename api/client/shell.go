@@ -29,14 +29,14 @@ func (a *API) Shell(ctx context.Context, id, user string, run api.ShellStart) (*
 		return nil, err
 	}
 	s := &Shell{ws: ws, ctx: ctx, stop: context.AfterFunc(ctx, func() { _ = ws.CloseNow() })}
-	if err := s.tell(api.ShellInput{Start: &run}); err != nil {
+	if err := s.send(api.ShellInput{Start: &run}); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Shell) tell(m api.ShellInput) error {
+func (s *Shell) send(m api.ShellInput) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -57,10 +57,10 @@ func (s *Shell) Write(b []byte) (n int, err error) {
 }
 
 // CloseWrite ends standard input.
-func (s *Shell) CloseWrite() error { return s.tell(api.ShellInput{EOF: true}) }
+func (s *Shell) CloseWrite() error { return s.send(api.ShellInput{EOF: true}) }
 
 // Resize reports the terminal's size.
-func (s *Shell) Resize(to api.ShellSize) error { return s.tell(api.ShellInput{Resize: &to}) }
+func (s *Shell) Resize(to api.ShellSize) error { return s.send(api.ShellInput{Resize: &to}) }
 
 // Close ends the shell, and what runs in it.
 func (s *Shell) Close() {

@@ -202,7 +202,7 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 		if _, err := t.claim(&o, c.Claims); err != nil {
 			return o, err
 		}
-		if _, err := t.take(&o, c.Uses); err != nil {
+		if _, err := t.setUses(&o, c.Uses); err != nil {
 			return o, err
 		}
 		if quota := api.CountQuota(o.Kind); quota != "" {
@@ -217,7 +217,7 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 	if err != nil {
 		return o, err
 	}
-	took, err := t.take(&o, c.Uses)
+	took, err := t.setUses(&o, c.Uses)
 	if err != nil {
 		return o, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// note appends the audit event of a batch that has changed something.
-func (m *Store) note(n *api.AuditNote, t *txn) {
+// appendAudit appends the audit event of a batch that has changed something.
+func (m *Store) appendAudit(n *api.AuditNote, t *txn) {
 	if n == nil || len(t.events) == 0 {
 		return
 	}

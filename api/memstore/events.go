@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// tell stores the webhook events of a batch that is about to be committed, and its
+// recordEvents stores the webhook events of a batch that is about to be committed, and its
 // additions to histories.
-func (m *Store) tell(t *txn, asked string) {
+func (m *Store) recordEvents(t *txn, asked string) {
 	was := map[key]*api.Object{}
 	for _, e := range t.events {
 		k := key{e.Object.Kind, e.Object.Meta.ID}
@@ -18,7 +18,7 @@ func (m *Store) tell(t *txn, asked string) {
 			before = &o
 		}
 		m.told = append(m.told, api.EventsOf(before, e, t.raised[e.Revision], t.at)...)
-		m.chronicle(before, e, t, asked)
+		m.appendHistory(before, e, t, asked)
 		if was[k] = &e.Object; e.Type == api.EventRemove {
 			was[k] = nil
 		}

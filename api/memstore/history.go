@@ -7,16 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// chronicle appends the entry for a change to the history of its instance.
-func (m *Store) chronicle(before *api.Object, e api.Event, t *txn, asked string) {
+// appendHistory appends the entry for a change to the history of its instance.
+func (m *Store) appendHistory(before *api.Object, e api.Event, t *txn, asked string) {
 	id := api.InstanceID(e.Object.Meta.ID)
 	if e.Object.Kind == api.KindInstance && e.Type == api.EventRemove {
-		delete(m.chronicles, id)
+		delete(m.histories, id)
 		return
 	}
 	if h := api.HistoryOf(before, e, asked, t.at); h != nil {
-		all := append(m.chronicles[id], *h)
-		m.chronicles[id] = all[max(0, len(all)-api.MaxHistory):]
+		all := append(m.histories[id], *h)
+		m.histories[id] = all[max(0, len(all)-api.MaxHistory):]
 	}
 }
 
@@ -24,7 +24,7 @@ func (m *Store) chronicle(before *api.Object, e api.Event, t *txn, asked string)
 func (m *Store) History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := slices.Clone(m.chronicles[id])
+	all := slices.Clone(m.histories[id])
 	slices.Reverse(all)
 	return all, ctx.Err()
 }

@@ -30,9 +30,9 @@ func (m *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	return out, ctx.Err()
 }
 
-// take replaces o's uses with the amounts; nil leaves them unchanged. The sums are
+// setUses replaces o's uses with the amounts; nil leaves them unchanged. The sums are
 // recomputed from all objects, which is slow but simple.
-func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
+func (t *txn) setUses(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	if uses == nil || maps.Equal(uses, o.Uses) {
 		return false, nil
 	}

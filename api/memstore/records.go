@@ -30,8 +30,8 @@ func (t *txn) record(c api.Command) (o api.Object, done bool, err error) {
 	return api.Object{Kind: c.Kind, Meta: api.Meta{ID: c.ID, Organization: c.Organization, Project: c.Project}}, true, nil
 }
 
-// keep stores the records of a batch, and removes those that it expires.
-func (m *Store) keep(t *txn) {
+// applyRecords stores the records of a batch, and removes those that it expires.
+func (m *Store) applyRecords(t *txn) {
 	for _, r := range t.records {
 		if r.Spec.End.Before(m.horizon) {
 			continue

@@ -43,12 +43,12 @@ type Store struct {
 	watchers map[*watcher]struct{}
 	touches  api.Touches
 
-	chronicles map[api.InstanceID][]api.InstanceEvent // oldest first
+	histories map[api.InstanceID][]api.InstanceEvent // oldest first
 }
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, chronicles: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+	return &Store{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, histories: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply applies all commands of a batch, or none.
@@ -58,9 +58,9 @@ func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 		if b.Audit != nil {
 			asked = b.Audit.Operation
 		}
-		m.tell(t, asked)
+		m.recordEvents(t, asked)
 		m.commit(t)
-		m.note(b.Audit, t)
+		m.appendAudit(b.Audit, t)
 		if b.ID != "" {
 			m.remember(b.ID, results)
 		}
@@ -119,7 +119,7 @@ func (m *Store) commit(t *txn) {
 	for _, e := range t.events {
 		m.touches.Note(api.TouchOf(e.Object))
 	}
-	m.keep(t)
+	m.applyRecords(t)
 	for k, o := range t.changed {
 		i, known := slices.BinarySearch(m.ids[k.kind], k.id)
 		switch {

@@ -81,13 +81,13 @@ func NewClient(o Options) *http.Client {
 		if len(via) > o.Redirects {
 			err = fmt.Errorf("%w: more than %d redirects", ErrRefused, o.Redirects)
 		}
-		return o.said(to.URL, err)
+		return o.logged(to.URL, err)
 	}}
 }
 
-// said logs an error of a request to an address, without the parts of the address that
+// logged logs and returns an error of a request to an address, without the parts of the address that
 // may be secret.
-func (o Options) said(to *url.URL, err error) error {
+func (o Options) logged(to *url.URL, err error) error {
 	if err != nil {
 		o.Log.Warn("fetch of an address set by a tenant or provider failed", "scheme", to.Scheme, "host", to.Host, "error", err)
 	}
@@ -156,7 +156,7 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := checkScheme(r.URL); err != nil {
-		return nil, t.o.said(r.URL, err)
+		return nil, t.o.logged(r.URL, err)
 	}
 	ctx, end := context.WithTimeout(r.Context(), t.o.Total)
 	ctx, because := context.WithCancelCause(ctx)
@@ -167,7 +167,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !errors.Is(err, ErrRefused) {
 			err = fmt.Errorf("%w: %w", ErrFailed, err)
 		}
-		return nil, t.o.said(r.URL, err)
+		return nil, t.o.logged(r.URL, err)
 	}
 	silent := fmt.Errorf("no data received for %v", t.o.Silence)
 	resp.Body = &body{ReadCloser: resp.Body, o: t.o, from: r.URL, left: t.o.MaxBody, ctx: ctx, cancel: cancel,
@@ -207,13 +207,13 @@ func (b *body) Read(p []byte) (int, error) {
 		b.waited, b.came = 0, 0
 	}
 	if b.left -= int64(n); b.o.MaxBody > 0 && b.left < 0 {
-		return 0, b.o.said(b.from, fmt.Errorf("%w: response body is larger than %d bytes", ErrFailed, b.o.MaxBody))
+		return 0, b.o.logged(b.from, fmt.Errorf("%w: response body is larger than %d bytes", ErrFailed, b.o.MaxBody))
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		if why := context.Cause(b.ctx); why != nil {
 			err = why
 		}
-		err = b.o.said(b.from, fmt.Errorf("%w: %w", ErrFailed, err))
+		err = b.o.logged(b.from, fmt.Errorf("%w: %w", ErrFailed, err))
 	}
 	return n, err
 }

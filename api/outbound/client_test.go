@@ -164,7 +164,9 @@ func TestNoSecondAnswer(t *testing.T) {
 // TestAddressesTellNothing checks that errors do not depend on the form of a disallowed
 // address, nor on whether its port is open.
 func TestAddressesTellNothing(t *testing.T) {
-	open := serve(t, "127.0.0.2", func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
+	open := serve(t, "127.0.0.2", func(http.ResponseWriter, *http.Request) {
+		t.Error("a server that is not allowed got a request, want none")
+	})
 	port := open[strings.LastIndexByte(open, ':')+1:]
 	var log bytes.Buffer
 	o := options()
@@ -173,7 +175,7 @@ func TestAddressesTellNothing(t *testing.T) {
 		for _, p := range []string{port, "1"} {
 			_, err := get(NewClient(o), "http://"+host+":"+p+"/")
 			if out := Outward(err); !errors.Is(out, ErrRefused) || out.Error() != "the address is not allowed" {
-				t.Errorf("%s, port %s: %v", host, p, out)
+				t.Errorf("outward error for %s, port %s = %v, want %v", host, p, out, ErrRefused)
 			}
 		}
 	}
@@ -181,17 +183,17 @@ func TestAddressesTellNothing(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/", closed, strings.Replace(closed, "http", "https", 1), "http://no-such-name.invalid/"} {
 		_, err := get(NewClient(o), url)
 		if out := Outward(err); out.Error() != "the address cannot be fetched" {
-			t.Errorf("%s: %v", url, out)
+			t.Errorf("outward error for %s = %v, want %v", url, out, ErrFailed)
 		}
 	}
 	for _, exact := range []string{"127.0.0.2:" + port, "connection refused", "no-such-name.invalid"} {
 		if !strings.Contains(log.String(), exact) {
-			t.Errorf("the log has no %q: %s", exact, log.String())
+			t.Errorf("log lacks %q: %s", exact, log.String())
 		}
 	}
 }
 
-// Webhooks and providers get the answer that redirects, and it is the end.
+// TestNoRedirects checks that without Redirects the redirect itself is the response.
 func TestNoRedirects(t *testing.T) {
 	o := options()
 	o.Redirects = 0
@@ -202,6 +204,6 @@ func TestNoRedirects(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusFound {
-		t.Errorf("%s", resp.Status)
+		t.Errorf("status = %s, want %d", resp.Status, http.StatusFound)
 	}
 }

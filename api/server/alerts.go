@@ -26,7 +26,7 @@ func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, no
 	if len(r.Params.Continue) > maxAlertToken {
 		return nil, api.Errorf(api.CodeInvalid, "is not a token from a previous page").At("continue")
 	}
-	l, err := h.alerts.look(ctx, h.opts.Now, h.whole)
+	l, err := h.alerts.evaluate(ctx, h.opts.Now, h.whole)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, no
 // Alerts returns the current alerts, for notifying operators. The caller must not
 // modify them.
 func (s *Server) Alerts(ctx context.Context) ([]api.Alert, error) {
-	l, err := s.alerts.look(ctx, s.opts.Now, (&handlers{s}).whole)
+	l, err := s.alerts.evaluate(ctx, s.opts.Now, (&handlers{s}).whole)
 	return l.found, err
 }
 
@@ -72,10 +72,10 @@ const (
 type alertBoard struct {
 	turn  chan struct{} // holds a token while an evaluation runs; guards last
 	begun atomic.Int64  // number of evaluations begun
-	last  look
+	last  evaluation
 }
 
-type look struct {
+type evaluation struct {
 	found []api.Alert // sorted, never modified
 	at    time.Time   // start of the evaluation
 	nth   int64       // value of begun at its start; 0: no evaluation yet
@@ -84,23 +84,23 @@ type look struct {
 
 // serves reports whether the result may be used for a request that arrived at now, when
 // the given number of evaluations had begun.
-func (l look) serves(now time.Time, begun int64) bool {
+func (l evaluation) serves(now time.Time, begun int64) bool {
 	age := now.Sub(l.at)
 	return l.nth > begun || l.nth > 0 && l.many && age >= 0 && age < alertsAge
 }
 
-func (b *alertBoard) look(ctx context.Context, now func() time.Time, read func(context.Context) (alerts.State, error)) (look, error) {
+func (b *alertBoard) evaluate(ctx context.Context, now func() time.Time, read func(context.Context) (alerts.State, error)) (evaluation, error) {
 	begun := b.begun.Load()
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
 	case <-ctx.Done():
-		return look{}, ctx.Err()
+		return evaluation{}, ctx.Err()
 	}
 	if b.last.serves(now(), begun) {
 		return b.last, nil
 	}
-	l := look{at: now(), nth: b.begun.Add(1)}
+	l := evaluation{at: now(), nth: b.begun.Add(1)}
 	s, err := read(ctx)
 	if err != nil {
 		return l, err

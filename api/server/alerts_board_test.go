@@ -30,7 +30,7 @@ func TestAlertsAreSharedForATime(t *testing.T) {
 		b, looks, asOf := newBoard(), atomic.Int64{}, time.Time{}
 		for i, after := range []time.Duration{0, time.Second, alertsAge - 1, alertsAge, -time.Hour, -time.Hour} {
 			at := start.Add(after)
-			l, err := b.look(t.Context(), func() time.Time { return at }, states(n, &looks))
+			l, err := b.evaluate(t.Context(), func() time.Time { return at }, states(n, &looks))
 			if err != nil || looks.Load() != want[i] {
 				t.Errorf("%d instances, after %v: %d evaluations, want %d; error %v", n, after, looks.Load(), want[i], err)
 			}
@@ -68,7 +68,7 @@ func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 		came.Add(1)
 		go func() {
 			defer came.Done()
-			if _, err := b.look(context.Background(), now, read); err != nil {
+			if _, err := b.evaluate(context.Background(), now, read); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -83,7 +83,7 @@ func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 	if n := looks.Load(); n > 51 || n < 2 {
 		t.Errorf("%d evaluations, want 2 to 51", n)
 	}
-	if !(look{nth: 2}).serves(now(), 1) || (look{nth: 2}).serves(now(), 2) {
+	if !(evaluation{nth: 2}).serves(now(), 1) || (evaluation{nth: 2}).serves(now(), 2) {
 		t.Error("serves is wrong: want true for a request from before the evaluation began, and false for a later one")
 	}
 }
@@ -93,17 +93,17 @@ func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 func TestAlertsThatCannotBeRead(t *testing.T) {
 	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
 	down := errors.New("the store is away")
-	if _, err := b.look(t.Context(), now, func(context.Context) (alerts.State, error) { return alerts.State{}, down }); !errors.Is(err, down) {
+	if _, err := b.evaluate(t.Context(), now, func(context.Context) (alerts.State, error) { return alerts.State{}, down }); !errors.Is(err, down) {
 		t.Error(err)
 	}
 	var looks atomic.Int64
-	if l, err := b.look(t.Context(), now, states(manyInstances, &looks)); err != nil || looks.Load() != 1 || l.nth == 0 {
+	if l, err := b.evaluate(t.Context(), now, states(manyInstances, &looks)); err != nil || looks.Load() != 1 || l.nth == 0 {
 		t.Errorf("evaluation after failed ones = %v, %v; want a single successful one", fmt.Sprint(l), err)
 	}
 	b.turn <- struct{}{}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.look(gone, now, states(1, &looks)); !errors.Is(err, context.Canceled) {
+	if _, err := b.evaluate(gone, now, states(1, &looks)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -24,11 +24,11 @@ type misfits []error
 // if it matches.
 func misfitsOf(v any, t reflect.Type) error {
 	var m misfits
-	m.look("", v, t)
+	m.compare("", v, t)
 	return api.Join(m...)
 }
 
-func (m *misfits) look(path string, v any, t reflect.Type) {
+func (m *misfits) compare(path string, v any, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -44,14 +44,14 @@ func (m *misfits) look(path string, v any, t reflect.Type) {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			at := strings.TrimPrefix(path+"."+name, ".")
 			if member := memberType(t, name); member != nil {
-				m.look(at, v[name], member)
+				m.compare(at, v[name], member)
 			} else if len(*m) < maxMisfits {
 				*m = append(*m, api.Errorf(api.CodeInvalid, "unknown field").At(at).WithHint("GET /openapi.yaml lists the fields"))
 			}
 		}
 	case []any:
 		for i, value := range v {
-			m.look(fmt.Sprintf("%s[%d]", path, i), value, t.Elem())
+			m.compare(fmt.Sprintf("%s[%d]", path, i), value, t.Elem())
 		}
 	}
 }

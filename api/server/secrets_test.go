@@ -267,13 +267,14 @@ func (w *world) watchShowsNoMarker() map[api.Kind]bool {
 // looksSecret matches the names of fields that contain secrets, or might.
 var looksSecret = regexp.MustCompile(`(?i)password|passphrase|passwd|secret|token|hash|credential|wrapped|private|recovery|totp|userdata|keys?$`)
 
-// Every field of the contract that looks like a secret says what it is:
-//   - writeOnly: it leaves the server nowhere;
-//   - x-shown-once: in the answer that makes it, and in no spec or status, so that
-//     no other answer has it;
-//   - x-not-secret: why it is none.
+// TestSecretsAreMarked checks that every field of the contract that looks like a secret
+// has one of the marks
+//   - writeOnly: the server never returns it;
+//   - x-shown-once: it is only in the response that creates it, and in no spec or
+//     status, so that no other response contains it;
+//   - x-not-secret: why it is not a secret.
 //
-// A number or a boolean is none.
+// Numbers and booleans are never secrets.
 func TestSecretsAreMarked(t *testing.T) {
 	doc := contract(t)
 	found := 0

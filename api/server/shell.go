@@ -199,7 +199,7 @@ func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 		s.copy(s.shell.Stdout(), func(b []byte) error { return ws.Write(ctx, websocket.MessageBinary, b) })
 	})
 	both.Go(func() {
-		s.copy(s.shell.Stderr(), func(b []byte) error { return tell(ctx, ws, api.ShellOutput{Stderr: b}) })
+		s.copy(s.shell.Stderr(), func(b []byte) error { return sendOutput(ctx, ws, api.ShellOutput{Stderr: b}) })
 	})
 	both.Wait()
 	exit, err := s.shell.Wait()
@@ -207,7 +207,7 @@ func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 	case ctx.Err() != nil: // the client has disconnected
 	case err != nil:
 		_ = ws.Close(why(s.outward(err)))
-	case tell(ctx, ws, api.ShellOutput{Exit: &exit}) == nil:
+	case sendOutput(ctx, ws, api.ShellOutput{Exit: &exit}) == nil:
 		_ = ws.Close(websocket.StatusNormalClosure, "")
 	}
 }
@@ -228,7 +228,7 @@ func (s *shellSocket) copy(from io.Reader, to func([]byte) error) {
 	}
 }
 
-func tell(ctx context.Context, ws *websocket.Conn, m api.ShellOutput) error {
+func sendOutput(ctx context.Context, ws *websocket.Conn, m api.ShellOutput) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -128,14 +128,14 @@ func unpaid(now, since time.Time, stopDays int64, terms api.OrganizationBilling,
 	case terms.DeleteAfterDays == 0 || now.Before(remove.Add(-DeleteNotice)):
 		next.State = api.BillingSuspended
 	default:
-		return doomed(now, remove, next, was)
+		return announceDeletion(now, remove, next, was)
 	}
 	return next
 }
 
-// doomed warns of the deletion, which is due at remove, but not before DeleteNotice
+// announceDeletion warns of the deletion, which is due at remove, but not before DeleteNotice
 // after the warning.
-func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatus {
+func announceDeletion(now, remove time.Time, next, was api.BillingStatus) api.BillingStatus {
 	warned := now.UTC()
 	if was.DeleteWarnedAt != nil && !was.DeleteWarnedAt.After(now) {
 		warned = *was.DeleteWarnedAt

@@ -2,19 +2,19 @@
 # Nodes of a cluster on one machine: each with its own network, processes,
 # mounts, libvirtd and Basalt daemons. For the cluster's demo and its tests.
 #
-#   nodes.sh CLUSTER net                 the cables: networks A and B, and C for tunnels
-#   nodes.sh CLUSTER disk N SIZE         node N, not on yet, has a small disk (tmpfs) for its data
-#   nodes.sh CLUSTER osd N SIZE          node N, not on yet, has a disk for Ceph (in memory)
-#   nodes.sh CLUSTER start N             switch node N (1 to 9) on
-#   nodes.sh CLUSTER kill N              pull its plug: every process of it ends
-#   nodes.sh CLUSTER freeze|thaw N       SIGSTOP, SIGCONT to every process of it
-#   nodes.sh CLUSTER cut|mend N [a|b|c]  its cables, all unless one is named
-#   nodes.sh CLUSTER deaf N FROM         it hears nothing of node FROM (one way)
-#   nodes.sh CLUSTER loss N PERCENT      of the packets that reach it get lost
-#   nodes.sh CLUSTER hear N              ends deaf and loss
-#   nodes.sh CLUSTER exec N COMMAND…     a command on it, as its root
-#   nodes.sh CLUSTER pid N               its first process, as seen from outside
-#   nodes.sh CLUSTER down                everything off and away
+#   nodes.sh CLUSTER net                 create networks A and B, and C for tunnels
+#   nodes.sh CLUSTER disk N SIZE         give node N, before its start, a small disk (tmpfs) for its data
+#   nodes.sh CLUSTER osd N SIZE          give node N, before its start, a disk for Ceph (in memory)
+#   nodes.sh CLUSTER start N             start node N (1 to 9)
+#   nodes.sh CLUSTER kill N              power failure: kill all of its processes
+#   nodes.sh CLUSTER freeze|thaw N       SIGSTOP or SIGCONT to all of its processes
+#   nodes.sh CLUSTER cut|mend N [a|b|c]  disconnect or reconnect its networks, by default all
+#   nodes.sh CLUSTER deaf N FROM         drop all packets from node FROM to it
+#   nodes.sh CLUSTER loss N PERCENT      drop this percentage of incoming packets
+#   nodes.sh CLUSTER hear N              end deaf and loss
+#   nodes.sh CLUSTER exec N COMMAND…     run a command on it, as its root
+#   nodes.sh CLUSTER pid N               print the ID of its first process, outside its namespace
+#   nodes.sh CLUSTER down                stop all nodes and remove everything
 #
 # CLUSTER is a short name. State is stored in DIR (environment; default
 # /var/tmp/basalt-nodes-CLUSTER): nN/data is the node's /var/lib/basalt, nN/log its

@@ -153,7 +153,7 @@ func grubConfig(j Job) string {
 	if s := grubSerial(j.Answers.Serial); s != "" {
 		b.WriteString(s + "terminal_input console serial\nterminal_output console serial\n")
 	}
-	// Without a video driver the kernel of a UEFI computer has no screen.
+	// Without a video driver, the kernel of a UEFI computer has no screen.
 	b.WriteString("insmod all_video\nset gfxpayload=keep\n")
 	root := "root=PARTUUID=" + j.IDs.RootPart
 	fmt.Fprintf(&b, "set default=0\nset timeout=3\nsearch --no-floppy --fs-uuid --set=root %s\n\n", j.IDs.RootFS)

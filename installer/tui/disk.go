@@ -31,9 +31,9 @@ type disksMsg struct {
 
 func (*diskPage) name() string { return "Disk" }
 
-func (p *diskPage) enter(m *Model) tea.Cmd { return p.look(m) }
+func (p *diskPage) enter(m *Model) tea.Cmd { return p.scan(m) }
 
-func (p *diskPage) look(m *Model) tea.Cmd {
+func (p *diskPage) scan(m *Model) tea.Cmd {
 	p.looking = true
 	return func() tea.Msg {
 		disks, err := m.sys.Disks(context.Background())
@@ -59,7 +59,7 @@ func (p *diskPage) update(m *Model, msg tea.Msg) tea.Cmd {
 		case "down", "j", "tab":
 			p.cursor = max(0, min(p.cursor+1, len(p.disks)-1))
 		case "r":
-			return p.look(m)
+			return p.scan(m)
 		case "enter":
 			p.choose()
 		}
@@ -146,13 +146,13 @@ func (p *diskPage) body(m *Model) string {
 	b.WriteString(m.look.title.Render("Which disk shall become the node's?") + "\n\n")
 	switch {
 	case p.err != nil:
-		b.WriteString(say(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to look again, F2 for a shell", width))
+		b.WriteString(message(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to look again, F2 for a shell", width))
 		return b.String()
 	case p.disks == nil && p.looking:
 		b.WriteString("Looking for disks ...")
 		return b.String()
 	case len(p.disks) == 0:
-		b.WriteString(say(m.look.bad, "There is no disk that the kernel knows.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
+		b.WriteString(message(m.look.bad, "There is no disk that the kernel knows.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
 		return b.String()
 	}
 	p.list(m, &b)
@@ -160,7 +160,7 @@ func (p *diskPage) body(m *Model) string {
 	b.WriteString("\n")
 	switch {
 	case d.Refusal != nil:
-		b.WriteString(say(m.look.warn, "Cannot be chosen: "+d.Refusal.Reason+".", d.Refusal.Hint, width))
+		b.WriteString(message(m.look.warn, "Cannot be chosen: "+d.Refusal.Reason+".", d.Refusal.Hint, width))
 	case len(d.Contents) == 0:
 		b.WriteString("It is empty.")
 	default:

@@ -26,10 +26,10 @@ func (p *hardwarePage) enter(m *Model) tea.Cmd {
 	if p.checks != nil {
 		return nil
 	}
-	return p.look(m)
+	return p.scan(m)
 }
 
-func (p *hardwarePage) look(m *Model) tea.Cmd {
+func (p *hardwarePage) scan(m *Model) tea.Cmd {
 	p.looking = true
 	return func() tea.Msg { return hardwareMsg{m.sys.Hardware(context.Background())} }
 }
@@ -63,7 +63,7 @@ func (p *hardwarePage) key(m *Model, key string) tea.Cmd {
 	case "down", "j", "tab":
 		p.cursor = max(0, min(p.cursor+1, len(bad)-1))
 	case "r":
-		return p.look(m)
+		return p.scan(m)
 	case "enter":
 		if !p.looking && p.failed() == 0 {
 			return m.next()

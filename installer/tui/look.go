@@ -48,8 +48,8 @@ func wrap(s string, width int) []string {
 	return lines
 }
 
-// say shows a sentence and what to do, in a style.
-func say(style lipgloss.Style, text, hint string, width int) string {
+// message shows a sentence and what to do, in a style.
+func message(style lipgloss.Style, text, hint string, width int) string {
 	lines := wrap(text, width)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])

@@ -244,10 +244,10 @@ func (p *networkPage) body(m *Model) string {
 	b.WriteString(m.look.title.Render("The node's network") + "\n\n")
 	switch {
 	case p.err != nil:
-		b.WriteString(say(m.look.bad, "The cards could not be listed: "+p.err.Error(), "Esc and Enter look again", width))
+		b.WriteString(message(m.look.bad, "The cards could not be listed: "+p.err.Error(), "Esc and Enter look again", width))
 		return b.String()
 	case p.nics != nil && len(p.nics) == 0:
-		b.WriteString(say(m.look.bad, "There is no wired network card that the kernel knows.", "a node needs one; Esc and Enter look again", width))
+		b.WriteString(message(m.look.bad, "There is no wired network card that the kernel knows.", "a node needs one; Esc and Enter look again", width))
 		return b.String()
 	}
 	b.WriteString(p.view(m.look) + "\n\n")
@@ -274,7 +274,7 @@ func (p *networkPage) body(m *Model) string {
 func wrong(l look, err error, width int) string {
 	var b *answers.Bad
 	if errors.As(err, &b) {
-		return say(l.bad, b.Reason, b.Instead, width)
+		return message(l.bad, b.Reason, b.Instead, width)
 	}
-	return say(l.bad, err.Error(), "", width)
+	return message(l.bad, err.Error(), "", width)
 }

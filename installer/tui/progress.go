@@ -133,7 +133,7 @@ func (p *progressPage) body(m *Model) string {
 		if errors.As(p.failed, &known) {
 			text, hint = known.Message, known.Hint
 		}
-		b.WriteString("\n" + say(m.look.bad, upper(text)+".", hint, width) + "\n\nr tries again; a second try starts from the beginning and is safe.")
+		b.WriteString("\n" + message(m.look.bad, upper(text)+".", hint, width) + "\n\nr tries again; a second try starts from the beginning and is safe.")
 		return b.String()
 	}
 	if p.now.Fraction >= 0 && !p.now.Done {

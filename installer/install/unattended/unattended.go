@@ -50,7 +50,7 @@ func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.A
 	}
 	say("installing %s on %s (%s, serial %s)", a.Hostname, r.Disk.Path, machine.Bytes(r.Disk.SizeBytes), r.Disk.Serial)
 	last := progress{decile: -1}
-	if err := sys.Install(ctx, r, func(p install.Progress) { last.tell(p, say) }); err != nil {
+	if err := sys.Install(ctx, r, func(p install.Progress) { last.update(p, say) }); err != nil {
 		return "", err
 	}
 	say("complete: %s will answer at https://%s", a.Hostname, net.JoinHostPort(r.Main.Address.Addr().String(), install.APIPort))
@@ -160,7 +160,7 @@ type progress struct {
 	decile int
 }
 
-func (l *progress) tell(p install.Progress, say func(string, ...any)) {
+func (l *progress) update(p install.Progress, say func(string, ...any)) {
 	if p.Done {
 		return
 	}
