@@ -1,6 +1,6 @@
 // Package whmcs_test runs the WHMCS module's tests, which are in PHP, against a
-// real basaltd. Its hypervisor is libvirt's test driver, which lives inside it:
-// no machine runs, and everything else is as on a node.
+// real basaltd. Its hypervisor is libvirt's test driver, which runs inside basaltd:
+// no virtual machine runs, and everything else is as on a node.
 package whmcs_test
 
 import (
@@ -50,13 +50,13 @@ func TestModule(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// node is a running basaltd with what a seller needs.
+// node is a running basaltd with the keys of a seller.
 type node struct {
 	daemontest.Daemon
 	reseller, viewer string // API keys
 }
 
-// fill makes what there is to sell, and who sells it.
+// fill creates the products to sell, and the seller.
 func (n *node) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
@@ -94,8 +94,8 @@ func (n *node) fill(t *testing.T) {
 	n.reseller, n.viewer = sells.Secret, looks.Secret
 }
 
-// newProxy is a way to basaltd that can lose answers: what was asked for is
-// done, and nobody hears of it. It answers its port.
+// newProxy starts a proxy to basaltd that can drop responses, so that a request takes
+// effect although the client gets no response. It returns the proxy's port.
 func newProxy(t *testing.T, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -117,7 +117,7 @@ func newProxy(t *testing.T, to string) string {
 			swallow.Add(-1)
 			proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 			panic(http.ErrAbortHandler)
-		case hang.Load() > 0: // it is done, and the other side has given up before it hears so
+		case hang.Load() > 0: // the request takes effect, and the client gives up before it gets the response
 			hang.Add(-1)
 			proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 			<-r.Context().Done()

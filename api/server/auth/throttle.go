@@ -40,13 +40,13 @@ const (
 	addressPerSec = 0.1
 )
 
-// tries are wrong passwords in a row.
+// tries counts consecutive wrong passwords.
 type tries struct {
 	count int
 	last  time.Time
 }
 
-// wait is how long after a number of wrong tries the next may come.
+// wait returns the delay before the next attempt after a number of wrong ones.
 func wait(count int) time.Duration {
 	if count < freeTries {
 		return 0
@@ -61,8 +61,8 @@ type throttle struct {
 
 func newThrottle() *throttle { return &throttle{all: map[string]tries{}} }
 
-// try counts one, before its password is looked at, or says how long to wait.
-// known is what the store remembers.
+// try counts an attempt, before its password is checked, or returns how long to wait.
+// known is the count in the store.
 func (t *throttle) try(key string, known tries, now time.Time) (count int, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,14 +82,14 @@ func (t *throttle) try(key string, known tries, now time.Time) (count int, after
 	return x.count, 0
 }
 
-// forgive forgets an account's tries.
+// forgive resets an account's count.
 func (t *throttle) forgive(key string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all[key] = tries{0, now}
 }
 
-// noted reports whether so many tries are worth a write: 10, 20, 40, …
+// noted reports whether a count is to be stored: 10, 20, 40, …
 func noted(count int) bool {
 	for n := freeTries; n <= count; n *= 2 {
 		if n == count {
@@ -99,11 +99,11 @@ func noted(count int) bool {
 	return false
 }
 
-// errSlow is for who sends too much.
+// errSlow is the error for clients that exceed a rate limit.
 var errSlow = api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
 
 // Signed counts requests whose signature is wrong (CodeInvalid), and returns err, or
-// errSlow to who has sent many.
+// errSlow if the client has sent too many.
 func (a *Authenticator) Signed(ctx context.Context, err error) error {
 	if err != nil && api.CodeOf(err) == api.CodeInvalid && !a.denied.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return errSlow
@@ -111,8 +111,8 @@ func (a *Authenticator) Signed(ctx context.Context, err error) error {
 	return err
 }
 
-// refused counts a token that was looked at and is not good, and returns why, or
-// errSlow to who has sent many.
+// refused counts an invalid token, and returns why, or errSlow if the client has sent
+// too many.
 func (a *Authenticator) refused(r *http.Request, token string, why error, now time.Time) error {
 	id, _, ok := parseToken(token)
 	if ok && !a.wrong.take(id, now) {

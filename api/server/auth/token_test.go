@@ -12,7 +12,7 @@ func FuzzToken(f *testing.F) {
 	f.Add("bslt_key-000000000000_")
 	f.Fuzz(func(t *testing.T, token string) {
 		if id, secret, ok := parseToken(token); ok && (!api.LooksLikeID(id) || len(secret) != secretBytes) {
-			t.Errorf("%q gave %q and %d bytes", token, id, len(secret))
+			t.Errorf("parseToken(%q) = ID %q and %d bytes, want a valid ID and %d bytes", token, id, len(secret), secretBytes)
 		}
 	})
 }

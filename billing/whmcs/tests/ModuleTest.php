@@ -11,9 +11,9 @@ use WHMCS\Module\Server\Basalt\Order;
 require_once __DIR__ . '/whmcs.php';
 
 /**
- * The module against a real basaltd, which billing/whmcs/whmcs_test.go starts:
- * BASALT_HOST and BASALT_PORT, a reseller's and a viewer's key, a proxy that can
- * swallow answers, a flavors gpu-small, gpu-large and gpu-huge, a public image "tiny".
+ * Tests the module against a real basaltd, which billing/whmcs/whmcs_test.go starts:
+ * BASALT_HOST and BASALT_PORT, a reseller's and a viewer's key, a proxy that can drop
+ * responses, the flavors gpu-small, gpu-large and gpu-huge, and a public image "tiny".
  */
 final class ModuleTest extends TestCase
 {
@@ -37,7 +37,7 @@ final class ModuleTest extends TestCase
         }
     }
 
-    /** What WHMCS hands to a function of a service's. */
+    /** Returns the parameters that WHMCS passes to a function for a service. */
     private static function params(int $service, array $other = []): array
     {
         return $other + [
@@ -66,7 +66,7 @@ final class ModuleTest extends TestCase
         return self::params(self::$next++);
     }
 
-    /** Services of that name, which may be none or one. */
+    /** Returns the services with that name, at most one. */
     private static function found(array $params): array
     {
         return iterator_to_array(basalt_client($params)->all('test', '/v1/services', ['name' => Order::name($params)]), false);
@@ -96,7 +96,7 @@ final class ModuleTest extends TestCase
         for ($i = 0; $i < 5; $i++) {
             $pid = pcntl_fork();
             if ($pid === 0) {
-                // Leaves as a killed process would: PHPUnit is the parent's.
+                // End like a killed process, since PHPUnit belongs to the parent.
                 posix_kill(getmypid(), basalt_CreateAccount($p) === 'success' ? SIGTERM : SIGKILL);
             }
             $children[] = $pid;
@@ -190,7 +190,7 @@ final class ModuleTest extends TestCase
         self::assertSame($before['spec']['instance'], $after['spec']['instance']);
         self::assertNotSame($before['spec']['machine']['flavor'], $after['spec']['machine']['flavor']);
         self::assertSame(2 << 30, $after['spec']['machine']['vgpu']['vramBytes']);
-        // The reseller has 64 processors in all.
+        // The reseller's limit is 64 vCPUs.
         $said = basalt_ChangePackage(['configoption2' => 'gpu-huge'] + $p);
         self::assertStringContainsString('quota', $said);
         self::assertStringContainsString('vcpus', $said);
@@ -261,7 +261,7 @@ final class ModuleTest extends TestCase
             self::assertStringContainsString('0 to 72', basalt_CreateAccount(['serveraccesshash' => "k\ncarry=$carry"] + $p));
         }
         self::assertSame(['success' => true, 'error' => ''], basalt_TestConnection($p));
-        // A page of something else than basaltd.
+        // A page from something other than basaltd.
         $other = ['serverport' => getenv('BASALT_PROXY_PORT'), 'serverhostname' => getenv('BASALT_HOST')] + $p;
         file_get_contents('http://' . getenv('BASALT_HOST') . ':' . getenv('BASALT_PROXY_PORT') . '/html?answers=1');
         self::assertStringContainsString('not as basaltd does', basalt_TestConnection($other)['error']);
@@ -294,7 +294,7 @@ final class ModuleTest extends TestCase
 
     public function testTotalsNeverFall(): void
     {
-        // An account with a volume: no machine runs here, and a volume is metered without one.
+        // An account with a volume: no machine runs here, and volumes are metered without one.
         $p = ['configoption1' => 'account'] + self::one();
         $key = $p['serveraccesshash'];
         $p['serveraccesshash'] = "$key\ncarry=0"; // also on a month's last day
@@ -318,12 +318,12 @@ final class ModuleTest extends TestCase
             if ($grew >= 2 && !$ended) {
                 self::assertSame('success', basalt_TerminateAccount($p));
                 $ended = true;
-                $grew = max($grew, 3); // it need not grow any more
+                $grew = max($grew, 3); // it need not grow further
             }
             usleep(200000);
         }
-        // The last hours of a month count in the next, whose record is no other for it: in
-        // those hours an account that has ended has used nothing that counts in this one.
+        // The last hours of a month count in the next: in those hours, an account that has
+        // ended has no usage that counts in this month.
         $late = strtotime('first day of next month 00:00') - time() < 72 * 3600;
         $carried = basalt_MetricProvider(['serveraccesshash' => "$key\ncarry=72"] + $p)->tenantUsage($tenant);
         if ($late) {
@@ -363,10 +363,10 @@ final class ModuleTest extends TestCase
         }
     }
 
-    /** Only who types the machine's name has it reinstalled, from an image that is offered, once it is stopped. */
+    /** A machine is reinstalled only after its name was typed, from an offered image, and when it is stopped. */
     public function testReinstall(): void
     {
-        $p = ['configoption5' => '0'] + self::one(); // this node has no GPU
+        $p = ['configoption5' => '0'] + self::one(); // the node has no GPU
         self::assertSame('success', basalt_CreateAccount($p));
         $id = basalt_service($p)['spec']['instance'];
         $instance = static fn (): array => basalt_client($p)->call('test', 'GET', "/v1/instances/$id");
@@ -422,7 +422,7 @@ final class ModuleTest extends TestCase
         self::assertSame([], Installation::$called, 'nothing has changed');
         Installation::tell('ClientEdit', ['userid' => $p['userid'], 'email' => $renamed['clientsdetails']['email'], 'olddata' => ['email' => $p['clientsdetails']['email']]]);
         self::assertSame($renamed['clientsdetails']['email'], basalt_service($p)['spec']['email']);
-        // The product is another now, and so are the service's configurable options.
+        // The product has changed, and so have the service's configurable options.
         Installation::$services[$p['serviceid']] = ['configoption5' => '2'] + $renamed;
         Installation::tell('ProductEdit', ['pid' => 8]);
         self::assertSame(1 << 30, basalt_service($p)['spec']['machine']['vgpu']['vramBytes'], 'another product');
@@ -441,7 +441,7 @@ final class ModuleTest extends TestCase
         self::assertCount(1, Installation::$activity);
     }
 
-    /** A line for each machine and one for the rest, which are together what all costs, and twice the same. */
+    /** There is a line for each machine and one for the rest, which add up to the total; repeating it gives the same. */
     public function testLines(): void
     {
         $costs = [['key' => 'ins-1', 'name' => 'a', 'amountMicros' => 1_014_999], ['key' => 'ins-2', 'name' => 'b', 'amountMicros' => 1_014_999],
@@ -451,7 +451,7 @@ final class ModuleTest extends TestCase
             ['description' => 'Volumes, addresses, traffic and other, 2026-10 [basalt7]', 'cents' => 1]], $lines);
         self::assertSame([['description' => 'gpu, 2026-10 [basalt7]', 'cents' => 204]], \WHMCS\Module\Server\Basalt\Lines::of('basalt7', '2026-10', 'machine', 'gpu', $costs, 8_000));
         self::assertSame([], \WHMCS\Module\Server\Basalt\Lines::of('basalt7', '2026-10', 'machine', 'gpu', [], 0));
-        // The month of this zone, read when its records are there; a zone's change of clocks is in it.
+        // The month of this time zone, read when its records are complete; it includes a change of the clocks.
         foreach ([['2026-11-01T04:59:59Z', '2026-09'], ['2026-11-01T05:00:00Z', '2026-10'], ['2026-11-30T12:00:00Z', '2026-10'], ['2027-01-15T12:00:00Z', '2026-12']] as [$now, $want]) {
             [$from, $to, $month] = \WHMCS\Module\Server\Basalt\Lines::month(strtotime($now));
             self::assertSame($want, $month, $now);
@@ -482,7 +482,7 @@ final class ModuleTest extends TestCase
         } catch (ApiError $e) {
             self::assertStringContainsString('USD', $e->getMessage());
         }
-        // The cron bills what has ended too, and only where the product says so.
+        // The cron job also bills ended services, and only if the product is set to do so.
         Installation::sold($p, 'Terminated');
         Installation::sold(self::one(), 'Active');
         Installation::$called = [];
@@ -491,7 +491,7 @@ final class ModuleTest extends TestCase
         self::assertSame([], Installation::$activity);
     }
 
-    /** Machines, what they use and what that costs, and the chart, in the client's page. */
+    /** The client's page shows machines, their usage and costs, and the chart. */
     public function testClientArea(): void
     {
         $p = ['configoption1' => 'account', 'configoption10' => 'yes'] + self::one();
@@ -530,7 +530,7 @@ final class ModuleTest extends TestCase
         self::assertStringContainsString('<title>2: 12.5</title>', $html);
     }
 
-    /** Script in every text that comes from outside is text in the page. */
+    /** Scripts in untrusted texts are shown as text in the page. */
     public function testNothingBecomesHTML(): void
     {
         $evil = '<script>alert(1)</script>"\'><img src=x onerror=1>';
@@ -541,7 +541,7 @@ final class ModuleTest extends TestCase
         self::safe(self::rendered(basalt_ClientArea($p)));
         self::safe(implode(basalt_AdminServicesTabFields($p)), true);
         self::assertStringContainsString('&lt;script&gt;', self::rendered(basalt_ClientArea($p)));
-        // Also what only basaltd could say.
+        // Also in values that only basaltd could send.
         $vars = basalt_ClientArea($p)['templateVariables'];
         $vars['basalt'] = array_map(static fn ($v) => is_array($v) ? [$evil] : $evil, $vars['basalt']);
         $vars['words'] = array_map(static fn () => $evil, $vars['words']);

@@ -7,9 +7,9 @@ use WHMCS\Module\Server\Basalt\Order;
 require_once __DIR__ . '/whmcs.php';
 
 /*
- * Calls one function of the module as WHMCS does, for tests in Go: its name is
- * the argument, its parameters are JSON on the standard input, its answer JSON
- * on the standard output. "metrics" answers the service's totals by name.
+ * Calls one function of the module like WHMCS, for tests in Go: its name is the
+ * argument, its parameters are JSON on standard input, its result JSON on standard
+ * output. "metrics" returns the service's totals by name.
  */
 $params = json_decode((string) stream_get_contents(STDIN), true, 512, JSON_THROW_ON_ERROR);
 $params['model'] = new ServiceModel();

@@ -1,9 +1,9 @@
 <?php
 
 /**
- * A stand-in for what WHMCS gives a module, with the names and signatures of its
- * public developer documentation (class docs 8.13 to 9.1). Nothing of WHMCS is
- * in it.
+ * A fake of the interfaces that WHMCS provides to modules, with the names and signatures
+ * of its public developer documentation (class docs 8.13 to 9.1). It contains no code of
+ * WHMCS.
  */
 
 declare(strict_types=1);
@@ -14,7 +14,7 @@ namespace {
 
     final class ModuleLog
     {
-        /** @var array<int,string> as WHMCS would keep it, its secrets replaced */
+        /** @var array<int,string> the log as WHMCS would store it, with secrets replaced */
         public static array $lines = [];
     }
 
@@ -165,7 +165,7 @@ namespace WHMCS\UsageBilling\Metrics {
 }
 
 namespace WHMCS\Database {
-    /** Tables in memory, with as much of the query builder as the module uses. It remembers what was written. */
+    /** Tables in memory, with the part of the query builder that the module uses. It records writes. */
     final class Capsule
     {
         /** @var array<int,array<string,mixed>> */
@@ -249,7 +249,7 @@ namespace WHMCS\Database {
 }
 
 namespace {
-    /** A service's model, as far as modules use it. */
+    /** The part of a service's model that modules use. */
     final class ServiceModel
     {
         public object $serviceProperties;
@@ -272,7 +272,7 @@ namespace {
         }
     }
 
-    /** WHMCS's own API and hooks, as far as the module uses them. */
+    /** The part of WHMCS's own API and hooks that the module uses. */
     final class Installation
     {
         /** @var array<int,array<string,mixed>> parameters of module functions by service */

@@ -1,12 +1,12 @@
 <?php
 
 /**
- * Basalt for WHMCS: GPU machines and accounts on a Basalt cluster. Each function
- * is one that WHMCS calls; docs/billing.md of Basalt tells how to set it up.
+ * Basalt for WHMCS: GPU machines and accounts on a Basalt cluster. WHMCS calls each
+ * of these functions; docs/billing.md of Basalt describes the set-up.
  *
  * A WHMCS service is basaltd's service INSTALLATION:SERVICEID. Every call may be
- * made again after a time-out: basaltd answers the same service. Machines come
- * and go in the background, and their state is shown, not waited for.
+ * repeated after a time-out: basaltd returns the same service. Machines are created
+ * and deleted in the background; their state is shown, and nothing waits for it.
  */
 
 declare(strict_types=1);
@@ -44,7 +44,7 @@ function basalt_MetaData(): array
     ];
 }
 
-/** In the order of Order::OPTIONS, which must not change: WHMCS keeps values by number. */
+/** In the order of Order::OPTIONS, which must not change, since WHMCS stores values by number. */
 function basalt_ConfigOptions(array $params = []): array
 {
     return [
@@ -65,7 +65,7 @@ function basalt_ConfigOptions(array $params = []): array
     ];
 }
 
-/** @return array<string,string> by name, with what it is */
+/** @return array<string,string> descriptions by name */
 function basalt_FlavorLoader(array $params): array
 {
     return basalt_names($params, '/v1/flavors', static function (array $o): string {
@@ -95,7 +95,7 @@ function basalt_names(array $params, string $path, callable $words, ?callable $c
     return $out;
 }
 
-/** What a call has to say to WHMCS: "success", or words. */
+/** Returns the result of a call for WHMCS: "success", or an error message. */
 function basalt_said(callable $do): string
 {
     try {
@@ -104,7 +104,7 @@ function basalt_said(callable $do): string
     } catch (ApiError $e) {
         return $e->getMessage();
     } catch (\Throwable $e) {
-        // Nothing of the inside goes to a page; the module log has it.
+        // Internal errors are not shown on a page; they are in the module log.
         if (function_exists('logModuleCall')) {
             logModuleCall('basalt', 'error', get_class($e), $e->getMessage(), '', []);
         }
@@ -136,7 +136,7 @@ function basalt_put(array $params, string $action): array
         if ($e->apiCode !== 'unreachable' || $e->status !== 0) {
             throw $e;
         }
-        return $put(); // once more: it may have been done, and is the same then
+        return $put(); // repeat it: it may have taken effect, and then returns the same
     }
 }
 
@@ -169,7 +169,7 @@ function basalt_TerminateAccount(array $params): string
     return basalt_said(static fn () => basalt_client($params)->call('TerminateAccount', 'DELETE', basalt_path($params)));
 }
 
-/** Nothing runs out in Basalt: what was renewed only has to be there. */
+/** Basalt's services do not expire: a renewed one only has to exist. */
 function basalt_Renew(array $params): string
 {
     return basalt_said(static function () use ($params): void {
@@ -179,7 +179,7 @@ function basalt_Renew(array $params): string
     });
 }
 
-/** The portal's password of the client, who has one for all services. */
+/** Sets the client's password for the portal, which is the same for all services. */
 function basalt_ChangePassword(array $params): string
 {
     return basalt_said(static fn () => basalt_client($params)->call('ChangePassword', 'PUT', basalt_path($params, '/password'), ['password' => (string) $params['password']]));
@@ -225,8 +225,9 @@ function basalt_power(array $params, string $verb, ?array $body = null): string
 }
 
 /**
- * Makes the machine's root disk anew, from an image that the client chooses. A page
- * asks first: all on the disk is lost, so the machine's name has to be typed.
+ * Replaces the machine's root disk, from an image that the client chooses. A page
+ * asks for a confirmation first: all data on the disk is lost, so the machine's name
+ * must be typed.
  */
 function basalt_reinstall(array $params): array|string
 {
@@ -264,8 +265,9 @@ function basalt_restart(array $params): string
 }
 
 /**
- * Bills the last month that is over, a line for each machine, where the product says
- * so. Again: what was billed is known by its description, and not billed twice.
+ * Bills the last complete month, with a line for each machine, if the product is set
+ * to do so. It can be repeated: billed lines are recognized by their description, and
+ * not billed twice.
  */
 function basalt_bill(array $params): string
 {
@@ -288,7 +290,7 @@ function basalt_bill(array $params): string
     });
 }
 
-/** What each resource costs in a period, on one page. */
+/** Returns the costs of each resource in a period, on one page. */
 function basalt_costs(array $params, string $organization, int $from, int $to): array
 {
     $query = ['organization' => $organization, 'from' => gmdate('Y-m-d\TH:i:s\Z', $from), 'to' => gmdate('Y-m-d\TH:i:s\Z', $to), 'by' => 'resource', 'limit' => '1000'];
@@ -320,7 +322,7 @@ function basalt_billed(int $client, string $currency, array $lines): void
     }
 }
 
-/** The client's page with the way to the console. */
+/** Returns the client's page with the link to the console. */
 function basalt_console(array $params): array|string
 {
     $page = '';
@@ -365,7 +367,7 @@ function basalt_ClientArea(array $params): array
     });
     return ['tabOverviewReplacementTemplate' => 'templates/clientarea.tpl', 'templateVariables' => [
         'words' => Lang::words(Lang::current()),
-        // A client has no use for what is between WHMCS and basaltd.
+        // Clients are not shown errors between WHMCS and basaltd.
         'problem' => $said === 'success' ? '' : Lang::text('no_answer'),
         'basalt' => View::client($service),
         'area' => $area,
@@ -409,7 +411,7 @@ function basalt_AdminServicesTabFieldsSave(array $params): void
         return;
     }
     basalt_said(static function () use ($params, $quota): void {
-        Order::quota($quota); // what cannot be read is not kept
+        Order::quota($quota); // an invalid quota is not stored
         Properties::save($params, [Properties::QUOTA => $quota]);
     });
 }
@@ -419,7 +421,7 @@ function basalt_ServiceSingleSignOn(array $params): array
     return basalt_signOn($params, static fn (Server $s): string => basalt_path($params, '/login-link'));
 }
 
-/** As the user whose e-mail address is the server's user name. */
+/** Signs in the user whose e-mail address is the server's user name. */
 function basalt_AdminSingleSignOn(array $params): array
 {
     return basalt_signOn($params, static function (Server $s): string {
@@ -441,7 +443,7 @@ function basalt_signOn(array $params, callable $path): array
     return $said === 'success' ? ['success' => true, 'redirectTo' => $to] : ['success' => false, 'errorMsg' => $said];
 }
 
-/** Disk of each service, for WHMCS's own columns; what is charged comes from the metrics. */
+/** Updates the disk usage of each service in WHMCS's own columns; charges come from the metrics. */
 function basalt_UsageUpdate(array $params): void
 {
     basalt_said(static function () use ($params): void {

@@ -1,6 +1,6 @@
 <?php
 
-/** Basalt for WHMCS: what WHMCS loads to tell of changes. */
+/** Basalt for WHMCS: the hooks that WHMCS calls after changes. */
 
 declare(strict_types=1);
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** What basaltd, or the way to it, has said: words for whoever reads them in WHMCS. */
+/** An error from basaltd, or of the connection to it, with a message for readers in WHMCS. */
 final class ApiError extends \RuntimeException
 {
     /** @param string $apiCode basaltd's own code ("quota_exceeded"), or "unreachable" */

@@ -5,9 +5,9 @@ declare(strict_types=1);
 namespace WHMCS\Module\Server\Basalt;
 
 /**
- * What a client sees of a service: its machines, what they used in this month, and
- * what that costs by the price book. Each part is there or not by itself: where
- * basaltd does not answer, a page without numbers is better than none.
+ * The part of a service that its client sees: its machines, their usage in this month,
+ * and its costs by the price book. Each part is optional: if basaltd does not answer, a
+ * page without numbers is better than none.
  */
 final class Area
 {
@@ -35,7 +35,7 @@ final class Area
             try {
                 return $read();
             } catch (ApiError) {
-                return $otherwise; // the module's log has it
+                return $otherwise; // it is in the module's log
             }
         };
         [$use, $chart] = $part(fn (): array => $this->use(), [[], $empty['chart']]);
@@ -77,7 +77,7 @@ final class Area
     }
 
     /**
-     * What was used since the month began, of days of UTC.
+     * Returns the usage since the beginning of the month, by UTC days.
      *
      * @return array{array<int,array<string,string>>,array<string,mixed>}
      */
@@ -116,7 +116,7 @@ final class Area
     }
 
     /**
-     * GPU hours by day, of all tiers; where no GPU was used, vCPU hours.
+     * Returns the GPU hours of all tiers by day; vCPU hours if no GPU was used.
      *
      * @param array<string,array<int,float>> $days by meter
      * @return array<string,mixed>
@@ -139,7 +139,7 @@ final class Area
         return Chart::of([], '');
     }
 
-    /** @return array<string,mixed> what the month costs so far, the largest first, before taxes */
+    /** @return array<string,mixed> the costs of the month so far, the largest first, before taxes */
     private function costs(): array
     {
         $page = $this->get('Costs', '/v1/costs', ['from' => gmdate('Y-m-01\T00:00:00\Z', $this->now), 'to' => gmdate('Y-m-d\TH:i:s\Z', $this->now + 1),

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** Bars by day, as numbers that the template draws as SVG: no script, nothing from elsewhere. Pure. */
+/** Bars by day, as numbers that the template draws as SVG, without scripts or external resources. Pure. */
 final class Chart
 {
     private const WIDTH = 620;

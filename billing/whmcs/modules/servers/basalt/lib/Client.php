@@ -4,14 +4,14 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** basaltd's API over HTTP. Every call is short, and in WHMCS's module log without its secrets. */
+/** Client of basaltd's API. Every call has a short time limit, and is in WHMCS's module log without its secrets. */
 final class Client
 {
     private const CONNECT_SECONDS = 4;
     private const CALL_SECONDS = 15;
     private const MOST_BYTES = 32 << 20;
 
-    /** @param array<int,string> $secrets more that the module log must not show */
+    /** @param array<int,string> $secrets further secrets that the module log must not show */
     public function __construct(private readonly Server $server, private readonly array $secrets = [])
     {
     }
@@ -39,7 +39,7 @@ final class Client
     }
 
     /**
-     * All items of a list, page by page.
+     * Returns all items of a list, page by page.
      *
      * @param array<string,string|int> $query
      * @return \Generator<int,array<string,mixed>>
@@ -58,7 +58,7 @@ final class Client
         }
     }
 
-    /** @return array{int,string,string} status, body, and what went wrong on the way */
+    /** @return array{int,string,string} status, body, and the error of the connection */
     private function exchange(string $method, string $path, ?string $body, int $seconds): array
     {
         $headers = ['Authorization: Bearer ' . $this->server->key, 'Accept: application/json'];
@@ -144,7 +144,7 @@ final class Client
             }
         }
         $secrets = array_values(array_filter($secrets, static fn (string $s): bool => $s !== ''));
-        // Also as they stand in JSON and in an address.
+        // Also in the forms that they have in JSON and in a URL.
         foreach ($secrets as $s) {
             array_push($secrets, trim((string) json_encode($s), '"'), rawurlencode($s));
         }

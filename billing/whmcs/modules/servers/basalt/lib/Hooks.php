@@ -7,8 +7,8 @@ namespace WHMCS\Module\Server\Basalt;
 use WHMCS\Database\Capsule;
 
 /**
- * What WHMCS tells of changes that lead to no module call by themselves. Each makes
- * the services' Change Package, which brings basaltd what WHMCS has now, or nothing.
+ * Hooks for changes after which WHMCS calls no module function by itself. Each runs
+ * Change Package for the affected services, which updates basaltd if necessary.
  */
 final class Hooks
 {
@@ -30,13 +30,13 @@ final class Hooks
         self::changed(['tblhosting.packageid' => (int) ($vars['pid'] ?? 0)], ['Active', 'Suspended']);
     }
 
-    /** @param array<string,mixed> $vars of ServiceEdit: also its configurable options */
+    /** @param array<string,mixed> $vars of ServiceEdit, including its configurable options */
     public static function serviceEdit(array $vars): void
     {
         self::changed(['tblhosting.id' => (int) ($vars['serviceid'] ?? 0)], ['Active', 'Suspended']);
     }
 
-    /** Bills the last month where products have a line for each machine. */
+    /** Bills the last month for products with a line for each machine. */
     public static function daily(): void
     {
         foreach (self::services(['tblproducts.configoption' . self::number('invoice') => 'machines'], ['Active', 'Suspended', 'Terminated', 'Cancelled', 'Completed']) as $id) {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** The module's own words, in the language of whoever looks; English where there is none. */
+/** The module's texts in the reader's language, or English if there is no translation. */
 final class Lang
 {
     /** @var array<string,array<string,string>> */

@@ -5,16 +5,16 @@ declare(strict_types=1);
 namespace WHMCS\Module\Server\Basalt;
 
 /**
- * One invoice line for each machine: what a month that has ended costs by Basalt's
- * price book, before taxes, which are WHMCS's. It needs no metrics: it is read when
- * the month is over, so that nothing of it is missed, also of services that have ended.
+ * One invoice line for each machine: the costs of a complete month by Basalt's price
+ * book, before taxes, which WHMCS adds. Metrics are not needed: the costs are read when
+ * the month is over, so that they are complete, also for services that have ended.
  */
 final class Lines
 {
-    /** Records come late: a month is read so long after its end. */
+    /** Records may arrive late: a month is read this many seconds after its end. */
     private const SETTLED = 6 * 3600;
 
-    /** @return array{int,int,string} the last month that is over, in WHMCS's own time zone: begin, end, name */
+    /** @return array{int,int,string} the last complete month, in WHMCS's own time zone: begin, end, name */
     public static function month(int $now): array
     {
         $zone = new \DateTimeZone(date_default_timezone_get());
@@ -24,8 +24,8 @@ final class Lines
     }
 
     /**
-     * The lines of a month, each with a description that tells it from all others: what is
-     * made again is known by it. Amounts are in hundredths, and together what all costs.
+     * Returns the lines of a month, each with a unique description, by which lines that were
+     * created before are recognized. Amounts are in hundredths, and add up to the total.
      *
      * @param array<int,array<string,mixed>> $costs of resources
      * @return array<int,array{description:string,cents:int}>

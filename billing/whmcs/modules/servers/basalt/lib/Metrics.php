@@ -11,18 +11,18 @@ use WHMCS\UsageBilling\Metrics\Units\FloatingPoint;
 use WHMCS\UsageBilling\Metrics\Usage;
 
 /**
- * What services used in this month. Each total begins with the month of WHMCS's
- * own time zone and only grows, so that WHMCS may ask as often as it likes, and
- * a poll that was missed is made up for by the next. What is used in the last
- * hours of a month (Server::$carry) counts in the next month: WHMCS keeps the
- * last total that it has read in a month, and that one then has everything.
+ * The usage of services in this month. Each total begins with the month in WHMCS's own
+ * time zone and only grows, so that WHMCS may poll it at any time, and the next poll
+ * makes up for a missed one. Usage in the last hours of a month (Server::$carry) counts
+ * in the next month: WHMCS keeps the last total that it has read in a month, which is
+ * then complete.
  */
 final class Metrics implements ProviderInterface
 {
     private const HOUR = 3600.0;
     private const GIB = 1073741824.0;
 
-    /** Metric by basaltd's meter: name, words, and how many of the meter's units one is. */
+    /** Metric by basaltd's meter: name, title, and how many of the meter's units one is. */
     public const METERS = [
         'gpu-share-seconds' => ['gpu_reserved_hours', 'GPU hours, reserved', self::HOUR * 100],
         'gpu-nanoseconds' => ['gpu_hours', 'GPU hours', self::HOUR * 1e9],
@@ -113,7 +113,7 @@ final class Metrics implements ProviderInterface
         $of = array_column($totals, 'quantity', 'meter');
         $out = [];
         foreach (array_keys(self::METERS) as $i => $meter) {
-            // Rounded down: what grows does not fall by rounding.
+            // Rounded down, so that a growing total never decreases.
             $value = floor((float) ($of[$meter] ?? 0) / self::METERS[$meter][2] * 1e6) / 1e6;
             $out[] = $this->metrics()[$i]->withUsage(
                 new Usage($value, self::moment($page['readAt']), self::moment($page['from']), self::moment($page['to'], -1))

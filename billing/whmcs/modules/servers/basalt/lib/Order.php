@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** What a WHMCS service asks of basaltd. Pure: parameters in, a service's document out. */
+/** Converts the parameters of a WHMCS service to basaltd's document of the service. Pure. */
 final class Order
 {
     /** The module's settings of a product, in WHMCS's order, which must not change: configoption1 and so on. */
     public const OPTIONS = ['type', 'flavor', 'image', 'pool', 'vram', 'share', 'disk', 'quota', 'pricebook', 'costs', 'invoice'];
 
-    /** Names by which configurable options, which a client chooses, win over the product's. */
+    /** Names of configurable options, which a client chooses and which take precedence over the product's. */
     private const CHOSEN = [
         'flavor' => ['flavor', 'size'], 'image' => ['image', 'operating system', 'os'], 'pool' => ['gpu pool', 'pool'],
         'vram' => ['vram', 'vram gib'], 'share' => ['gpu share', 'share'], 'disk' => ['disk', 'disk gib'], 'quota' => ['quota'],
@@ -18,7 +18,7 @@ final class Order
 
     private const GIB = 1 << 30;
 
-    /** Quotas as people write them: a name, and how many of basaltd's units one is. */
+    /** Quotas in the form that people write: name, and how many of basaltd's units one is. */
     private const QUOTAS = [
         'instances' => ['instances', 1], 'vcpus' => ['vcpus', 1], 'memorygib' => ['memoryBytes', self::GIB], 'vramgib' => ['vramBytes', self::GIB],
         'gpushare' => ['gpuSharePercent', 1], 'diskgib' => ['volumeBytes', self::GIB], 'floatingips' => ['floatingIPs', 1],
@@ -30,7 +30,7 @@ final class Order
         return Server::of($params)->installation . ':' . (int) ($params['serviceid'] ?? 0);
     }
 
-    /** What WHMCS knows the service by, also when it asks for use. */
+    /** Returns the service's user name in WHMCS, which also identifies it in usage queries. */
     public static function username(int $service): string
     {
         return "basalt$service";
@@ -77,7 +77,7 @@ final class Order
         $m = ['flavor' => $o['flavor'], 'image' => $o['image']];
         $vram = self::number($o['vram'], 'VRAM');
         if ($vram > 0) {
-            // Whole MiB, as basaltd takes it.
+            // Whole MiB, as basaltd requires.
             $m['vgpu'] = ['vramBytes' => ((int) round($vram * 1024)) << 20];
             $share = (int) self::number($o['share'], 'GPU share');
             if ($share > 0) {
@@ -127,7 +127,7 @@ final class Order
     private static function byName(array $fields, array $names): mixed
     {
         foreach ($fields as $name => $value) {
-            // WHMCS allows "value|what the client sees" and "name|what the client sees".
+            // WHMCS allows "value|displayed text" and "name|displayed text".
             if (in_array(strtolower(trim(explode('|', (string) $name)[0])), $names, true)) {
                 return is_string($value) ? explode('|', $value)[0] : $value;
             }
@@ -136,7 +136,7 @@ final class Order
     }
 
     /**
-     * "vcpus=8, memoryGiB=32" as basaltd has it.
+     * Converts "vcpus=8, memoryGiB=32" to basaltd's form.
      *
      * @return array<string,int>
      */
@@ -168,7 +168,7 @@ final class Order
         return (float) $text;
     }
 
-    /** One line without control characters, as basaltd takes text. */
+    /** Returns one line without control characters, as basaltd requires. */
     private static function line(string $s): string
     {
         $s = (string) preg_replace('/[\x00-\x1f\x7f]+/', ' ', html_entity_decode($s, ENT_QUOTES | ENT_HTML5));

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** What is kept with a WHMCS service, in its service properties. */
+/** Data stored with a WHMCS service, in its service properties. */
 final class Properties
 {
     public const QUOTA = 'Basalt quota';

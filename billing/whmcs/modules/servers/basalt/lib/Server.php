@@ -5,15 +5,15 @@ declare(strict_types=1);
 namespace WHMCS\Module\Server\Basalt;
 
 /**
- * Where basaltd is and what this WHMCS is called there, from the server's
- * settings. The access hash has the API key in its first line; lines after it
- * may say installation=NAME, portal=URL, ca=FILE and carry=HOURS.
+ * The address of basaltd and the name of this WHMCS there, from the server's settings.
+ * The first line of the access hash is the API key; the following lines may set
+ * installation=NAME, portal=URL, ca=FILE and carry=HOURS.
  */
 final class Server
 {
     private const DEFAULT_PORT = 7480;
 
-    /** Hours at a month's end that count in the next month: WHMCS has to collect metrics once within them. */
+    /** Hours at a month's end that count in the next month; WHMCS must collect metrics once within them. */
     private const DEFAULT_CARRY = '24';
     private const MAX_CARRY = 72;
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace WHMCS\Module\Server\Basalt;
 
-/** How a service is shown. What comes from outside is escaped where it becomes HTML: here, and in the templates. */
+/** Shows services. Untrusted text is escaped where it becomes HTML: here, and in the templates. */
 final class View
 {
     public static function html(string $s): string

@@ -1,6 +1,6 @@
 <?php
 
-/** Finds the module's classes, for basalt.php and hooks.php. */
+/** Loads the module's classes, for basalt.php and hooks.php. */
 
 declare(strict_types=1);
 
