@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds a small Debian guest image with ordinary Debian tools, without loop
-# devices or mounts of its own: build/images/debian-guest.qcow2. The release is
-# this machine's own, from this machine's own apt sources.
+# Builds a small Debian guest image with standard Debian tools, without loop devices or
+# mounts outside its own namespace: build/images/debian-guest.qcow2. It has the release
+# of this machine, from this machine's own apt sources.
 #
-# Usage: build.sh [--force]   as root. Does nothing when the image is there and
-# nothing that goes into it has changed.
+# Usage: build.sh [--force] as root. Does nothing if the image exists and none of its
+# inputs has changed.
 #
-# In the image: the ordinary kernel flavour (the vGPU needs its virtio-gpu
-# driver), cloud-init (NoCloud only), qemu-guest-agent, openssh-server,
-# systemd-resolved, which writes what DHCP and router advertisements say into
-# resolv.conf, a console on ttyS0. No password: keys come through cloud-init.
+# The image contains the standard kernel flavor (the vGPU needs its virtio-gpu driver),
+# cloud-init (NoCloud only), qemu-guest-agent, openssh-server, systemd-resolved, which
+# writes the servers from DHCP and router advertisements to resolv.conf, and a console
+# on ttyS0. It has no password: keys are set with cloud-init.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,10 +25,10 @@ die() { printf 'guest image: %s\n' "$*" >&2; exit 1; }
 . /etc/os-release
 [ "${ID:-}" = debian ] || die "this is ${PRETTY_NAME:-not Debian}"
 suite=$VERSION_CODENAME
-size_mib=2048   # of the disk; it takes what is used, and cloud-init grows it to its volume
-first_mib=1     # the partition's start: the loader lies before it
+size_mib=2048   # of the disk, which is sparse; cloud-init grows it to its volume
+first_mib=1     # the partition's start; the boot loader is before it
 
-# What the image is made from, besides the archive's state of the day.
+# The image's inputs, besides the current state of the archive.
 inputs() { cat "$here/build.sh" "$here/loader.sh" "$here"/files/* "$root/installer/iso/files/udev-trigger.conf" "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
 if [ "${1:-}" != --make ]; then
 	want=$(inputs | sha256sum | cut -d' ' -f1)
@@ -44,7 +44,7 @@ if [ "${1:-}" != --make ]; then
 	exit 0
 fi
 
-# --make DIR, called by cache.sh: the image in DIR.
+# --make DIR, called by cache.sh: builds the image in DIR.
 work=$2
 [ "$(id -u)" = 0 ] || die "run it as root (mmdebstrap unpacks a root file system)"
 for tool in mmdebstrap mke2fs sfdisk grub-mkimage qemu-img; do
@@ -66,8 +66,8 @@ packages=(
 	cloud-init cloud-guest-utils qemu-guest-agent openssh-server sudo
 	iproute2 iputils-ping netbase kmod e2fsprogs procps less vim-tiny ca-certificates bash-completion
 )
-# Documentation, translations, and drivers of devices that no virtual machine
-# has. What is left out stays out when the guest upgrades a package.
+# Leave out documentation, translations, and drivers of devices that virtual machines do
+# not have. They stay excluded when the guest upgrades a package.
 excludes=('/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' '/usr/share/lintian/*')
 for d in drivers/gpu/drm/{amd,i915,nouveau,radeon,xe,gma500,ast,mgag200,vmwgfx} drivers/net/wireless drivers/net/ethernet/{mellanox,broadcom,chelsio,qlogic,sfc,netronome,cavium} \
 	drivers/media drivers/infiniband drivers/staging drivers/isdn drivers/bluetooth drivers/mtd drivers/iio drivers/comedi \
@@ -80,8 +80,9 @@ options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-in
 
 say "unpacking Debian $suite; about a minute"
 uuid=$(cat /proc/sys/kernel/random/uuid)
-# In a mount namespace of its own: a /proc that it mounts where others see it
-# stays behind when somebody, a search through the tree, is in it at the end.
+# In a mount namespace of its own: if /proc were mounted where other processes see it,
+# it could not be unmounted while one of them (such as a search through the tree) uses
+# it.
 printf '%s\n' "$list" | unshare --mount --propagation private mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \
 	--aptopt='APT::Install-Recommends "false"' \

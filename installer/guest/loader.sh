@@ -1,8 +1,8 @@
-# The loader of the guests' images. Sourced by build.sh and small/build.sh.
+# The boot loader of the guest images. Sourced by build.sh and small/build.sh.
 
-# write_loader WORK FIRST_MIB: WORK/disk gets a partition that starts there, with
-# the root file system, and GRUB for a BIOS before it: boot.img in the code part
-# of sector 0, core.img right behind it, where its own block list expects it.
+# write_loader WORK FIRST_MIB: creates a partition with the root file system in
+# WORK/disk, starting there, and GRUB for a BIOS before it: boot.img in the code area of
+# sector 0, core.img right behind it, where its own block list expects it.
 write_loader() {
 	local work=$1 first=$2 sectors
 	sectors=$((first * 2048))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks the Debian part of the ISO: base.sh DIR. Only build.sh calls it, and
-# only when the list of packages or a file here has changed.
+# Unpacks the Debian part of the ISO: base.sh DIR. Called only by build.sh, when the
+# list of packages or a file here has changed.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,8 +8,7 @@ out=$1
 suite=trixie
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# The archive that this machine's own apt uses; on Debian 12 it is asked for
-# Debian 13.
+# The archive of this machine's own apt; on Debian 12, its Debian 13 suite is used.
 sites=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
 	awk '$3 == "main" && $2 ~ /^(bookworm|trixie)(-security)?$/ { print ($2 ~ /-security/ ? "security" : "main"), $1 }' | sort -u)
 main=$(awk '$1 == "main" { print $2; exit }' <<<"$sites")
@@ -26,16 +25,16 @@ sources() {
 	[ -z "$security" ] || printf "deb [signed-by=%s] %s %s $components\n" "$keys" "$security" "$suite-security"
 }
 
-# Documentation, translations, and drivers of things that no server has. What
-# is left out stays out when a node upgrades a package.
+# Leave out documentation, translations, and drivers of devices that servers do not
+# have. They stay excluded when a node upgrades a package.
 excludes=('/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' '/usr/share/lintian/*' '/usr/share/bug/*')
 for d in drivers/gpu/drm/{amd,i915,nouveau,radeon,xe,gma500,vmwgfx,vboxvideo} drivers/net/wireless drivers/media drivers/staging \
 	drivers/bluetooth drivers/iio drivers/comedi drivers/input/{touchscreen,joystick,tablet} drivers/nfc drivers/leds sound \
 	net/{bluetooth,wireless,mac80211,nfc,can}; do
 	excludes+=("/lib/modules/*/kernel/$d/*" "/usr/lib/modules/*/kernel/$d/*")
 done
-# Programs that nothing on a node runs: other machines' processors, Ceph's file system
-# and its object gateway, images of GRUB that are not signed here.
+# Programs that nodes never run: emulators of other architectures, Ceph's file system
+# and object gateway, GRUB images that are not signed here.
 excludes+=(/usr/bin/qemu-system-{i386,x86_64-microvm} /usr/bin/{radosgw-admin,cephfs-{data-scan,journal-tool,table-tool}} '/usr/lib/grub/*/monolithic/*')
 options=()
 for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done

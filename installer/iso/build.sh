@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Makes the installation medium: build/basalt.iso, with its SHA-256 and a list
-# of its contents beside it. As root.
+# Builds the installation medium: build/basalt.iso, with its SHA-256 and a list of its
+# contents in separate files. As root.
 #
-# Two stages. The Debian part (base.sh) lies unpacked in build/cache; it is made
-# again when packages*.txt or a file here changes, or with --fresh (for Debian's
-# newest updates). Basalt's own packages are then installed over it, which takes
-# seconds, and the whole is compressed. Both results are kept outside build/ too
+# There are two stages. The Debian part (base.sh) is kept unpacked in build/cache; it is
+# built again when packages*.txt or a file here changes, or with --fresh (for Debian's
+# newest updates). Basalt's own packages are then installed on top, which takes seconds,
+# and everything is compressed. Both results are also stored outside build/
 # (installer/dev/cache.sh): the same packages give the same medium.
 #
-# What is on the medium:
+# Content of the medium:
 #   /live/filesystem.squashfs   the root file system: the live system, and what
 #                               the installer copies to the disk
 #   /live/filesystem.size       its bytes when unpacked, for the progress bar
@@ -19,7 +19,8 @@
 #                               basalt.iso.contents of another medium, also Debian's
 #                               that are not on that one, or in another version
 #
-# BASALT_RELEASE_KEY is the file of the key that signs it; it is made if there is none.
+# BASALT_RELEASE_KEY is the path of the signing key, which is generated if it does not
+# exist.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -50,7 +51,7 @@ base=$cache/iso-$hash
 export BASALT_RELEASE_KEY=${BASALT_RELEASE_KEY:-${XDG_CONFIG_HOME:-${HOME:?no BASALT_RELEASE_KEY, and no HOME to keep it in}/.config}/basalt/release-key.asc}
 [ -z "${SINCE:-}" ] || [ -r "$SINCE" ] || die "SINCE=$SINCE: there is no such file"
 
-# --make-base DIR and --make DIR are called by cache.sh: what they make is in DIR.
+# --make-base DIR and --make DIR are called by cache.sh and create their output in DIR.
 if [ "${1:-}" = --make-base ]; then
 	say "unpacking Debian: two to three minutes, kept for the next time"
 	"$here/base.sh" "$2/iso-$hash" >"$cache/iso.log" 2>&1 || { tail -n 40 "$cache/iso.log" >&2; die "the base failed; all of its output: $cache/iso.log"; }
@@ -67,7 +68,7 @@ if [ "${1:-}" != --make ]; then
 		"$top/installer/dev/cache.sh" "${anew[@]}" iso-base "$hash" "$cache" "iso-$hash" -- "$0" --make-base
 	fi
 	"$here/repository.sh" "$BASALT_RELEASE_KEY" ''
-	# What the medium is made from.
+	# The medium's inputs.
 	want=$({
 		cat "$base/var/lib/dpkg/status" "$here/build.sh" "$here/repository.sh" "$here/grub.cfg" "$BASALT_RELEASE_KEY.pub" "${debs[@]}" ${SINCE:+"$SINCE"}
 		dpkg-query -W squashfs-tools grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools
@@ -83,13 +84,14 @@ fi
 
 say "Debian: $(du -sxm "$base" | cut -f1) MiB unpacked"
 
-# --- Basalt, over it. The kept part is only read: an overlay takes the changes.
+# --- Basalt, on top of it. The cached part is only read: an overlay contains the
+# changes.
 made=$2
 work=$made/work
 mkdir -p "$work"/{root,upper,overlay,iso/live,iso/boot/grub,debs}
 cp "${debs[@]}" "$work/debs/"
 
-# In a mount namespace of its own: nothing stays mounted, however this ends.
+# In a mount namespace of its own: nothing remains mounted, however it ends.
 export here base work
 unshare --mount --propagation private bash -euo pipefail <<'INSIDE' || die "the root file system could not be made"
 if ! mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/overlay" "$work/root" 2>/dev/null; then
@@ -102,29 +104,30 @@ mount --bind "$work/debs" "$root/tmp/debs"
 mount -t proc proc "$root/proc"
 DEBIAN_FRONTEND=noninteractive chroot "$root" sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
 install -D -m 644 "$BASALT_RELEASE_KEY.pub" "$root/etc/apt/keyrings/basalt.gpg"
-# The first screen of a node is Basalt's.
+# The first screen of a node shows Basalt's console.
 chroot "$root" systemctl -q enable basalt-console.service
 chroot "$root" systemctl -q disable getty@tty1.service
 umount "$root/proc" "$root/tmp/debs"
 rmdir "$root/tmp/debs"
 rm -f "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/lib/dpkg/*-old "$root"/var/cache/debconf/*-old
-# Caches and users are up to date: no boot makes them anew (systemd-update-done(8)).
+# Caches and users are up to date: boots do not generate them again
+# (systemd-update-done(8)).
 touch -r "$root/usr" "$root/etc/.updated" "$root/var/.updated"
 chroot "$root" dpkg-query -W -f '${Package}\t${Version}\t${Installed-Size}\n' >"$work/packages"
 du -sxB1 "$root" | cut -f1 >"$work/iso/live/filesystem.size"
 cp "$root"/boot/vmlinuz-* "$work/iso/live/vmlinuz"
 cp "$root"/boot/initrd.img-* "$work/iso/live/initrd.img"
 echo "iso: compressing"
-# Level 9 takes a sixth of level 15's time and 5 % more room.
+# Level 9 takes a sixth of the time of level 15, and 5 % more space.
 mksquashfs "$root" "$work/iso/live/filesystem.squashfs" -comp zstd -Xcompression-level 9 -b 256K -noappend -no-progress -quiet \
 	-wildcards -e 'proc/*' 'sys/*' 'run/*' 'tmp/*' 2>&1 | grep -v 'Unrecognised xattr prefix system' || true
 INSIDE
 [ -s "$work/iso/live/filesystem.squashfs" ] || die "mksquashfs made nothing"
 say "root file system: $(mib "$work/iso/live/filesystem.squashfs")"
 
-# --- what nodes that are there already take from it
-# The packages of Debian that SINCE does not have: from the archive that the base came
-# from, with its signatures.
+# --- packages for existing nodes
+# Debian's packages that SINCE does not contain: from the archive of the base, with its
+# signatures.
 if [ -n "${SINCE:-}" ]; then
 	mkdir -p "$work"/apt/{lists,archives}/partial
 	apt=(-qq -o Dir::Etc::SourceList="$base/etc/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$work/apt" -o Dir::State::Lists="$work/apt/lists"

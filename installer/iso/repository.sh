@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes a signed repository of packages, as apt reads it: repository.sh KEY DIR DEB…
+# Creates a signed package repository for apt: repository.sh KEY DIR DEB…
 #
 #   KEY            the secret key that signs (made if it is not there, mode 0600), and
 #                  KEY.pub beside it, for /etc/apt/keyrings
 #   DIR/InRelease  signed: the sum of Packages
 #   DIR/Packages   the packages' sums
 #
-# KEY stays with whoever makes media. Nodes that were installed from such a medium take
-# later ones that the same key has signed, and no others.
+# The builder of the media keeps KEY. Nodes installed from such a medium accept later
+# ones signed with the same key, and no others.
 set -euo pipefail
 key=$1 dir=$2
 shift 2

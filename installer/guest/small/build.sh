@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Builds the small guest image: build/images/small-guest.qcow2. It is for tests
-# whose guest only has to exist, to shut down or to run CUDA programs: it boots
-# in seconds without KVM, where the Debian guest (../build.sh) takes a minute.
-# No loop device, no mount.
+# Builds the small guest image: build/images/small-guest.qcow2, for tests whose guest
+# only has to exist, shut down or run CUDA programs: it boots in seconds without KVM,
+# whereas the Debian guest (../build.sh) takes a minute. It needs no loop device and no
+# mount.
 #
-# Usage: build.sh [--force]   as root, whose files the guest gets. Does nothing
-# when the image is there and nothing that goes into it has changed.
+# Usage: build.sh [--force] as root, which owns the guest's files. Does nothing if the
+# image exists and none of its inputs has changed.
 #
-# In the image: Debian's ordinary kernel with the modules of a virtual machine,
+# The image contains Debian's standard kernel with the modules of a virtual machine,
 # started by GRUB from a BIOS disk; an ext4 root with busybox, the C library and
-# qemu-guest-agent; what root/ has. It is configured by the same disc as every
-# guest: root/lib/seed has the part of cloud-init that tests need.
+# qemu-guest-agent; and the files in root/. It is configured by the same disc as every
+# guest: root/lib/seed implements the part of cloud-init that tests need.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,12 +25,12 @@ PATH=$PATH:/usr/sbin:/sbin
 . "$here/../loader.sh"
 
 size_mib=60   # of the root file system
-first_mib=1   # where it starts: the loader lies before it
+first_mib=1   # where it starts; the boot loader is before it
 uuid=6d1f1f0e-5a1e-4bd4-9d3a-2f7f0f6b6d01
-boot_modules="virtio_pci virtio_blk ext4 crc32c_generic" # of the initramfs
+boot_modules="virtio_pci virtio_blk ext4 crc32c_generic" # in the initramfs
 root_modules="evdev button virtio_console virtio_net virtio_scsi sr_mod isofs virtio_gpu"
 
-# What the image is made from: these files, and the versions of the packages.
+# The image's inputs: these files, and the versions of the packages.
 versions() { apt-cache policy linux-image-amd64 qemu-guest-agent busybox-static libc6 libglib2.0-0 | awk '/^[a-z]|Candidate/'; }
 inputs() { (cd "$here" && find . ../loader.sh -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); versions; }
 if [ "${1:-}" != --make ]; then
@@ -47,7 +47,7 @@ if [ "${1:-}" != --make ]; then
 	exit 0
 fi
 
-# --make DIR, called by cache.sh: the image in DIR.
+# --make DIR, called by cache.sh: builds the image in DIR.
 work=$2
 [ "$(id -u)" = 0 ] || die "run it as root: the guest's files belong to who makes them"
 for tool in busybox cpio depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
@@ -55,7 +55,7 @@ for tool in busybox cpio depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
 done
 began=$SECONDS
 
-# unpack PACKAGE… into $work/packages.
+# unpack PACKAGE…: unpacks packages into $work/packages.
 unpack() {
 	local p
 	for p in "$@"; do
@@ -71,10 +71,11 @@ unpack "$kernel" qemu-guest-agent
 p=$work/packages
 [ -d "$p/usr/lib/modules" ] && { mkdir -p "$p/lib"; ln -s ../usr/lib/modules "$p/lib/modules"; }
 version=$(cd "$p/lib/modules" && echo *)
-find "$p/lib/modules/$version" -name '*.ko.xz' -exec xz -d {} + # Debian 13 compresses them; busybox wants them plain
+find "$p/lib/modules/$version" -name '*.ko.xz' -exec xz -d {} + # Debian 13 compresses them; busybox needs them uncompressed
 depmod -b "$p" "$version"
 
-# copy_modules ROOT MODULE…: with what they need, under their own paths.
+# copy_modules ROOT MODULE…: copies modules with their dependencies, under the same
+# paths.
 copy_modules() {
 	local root=$1 m file to
 	shift
@@ -89,7 +90,7 @@ copy_modules() {
 	cp "$p/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
 	depmod -b "$root" "$version"
 }
-# copy_busybox ROOT: under all its names.
+# copy_busybox ROOT: installs busybox under all its names.
 copy_busybox() {
 	mkdir -p "$1/bin"
 	install -m 755 "$(command -v busybox)" "$1/bin/busybox"
@@ -116,7 +117,8 @@ install -m 755 /sbin/ldconfig "$root/usr/sbin/"
 ldd "$p/usr/sbin/qemu-ga" | grep -q 'not found' && die "qemu-ga's libraries are not installed here: run installer/dev/setup.sh"
 libraries=$(ldd "$p/usr/sbin/qemu-ga" | grep -o '/[^ ]*')
 libc=$(grep '/libc\.so\.6$' <<<"$libraries")
-# The guest tools name the parts that glibc had before 2.34, as every distribution has them.
+# The guest tools link to the libraries that glibc had before 2.34, which every
+# distribution provides.
 for lib in $libraries "${libc%/*}"/lib{pthread.so.0,dl.so.2}; do
 	mkdir -p "$root${lib%/*}"
 	cp -L "$lib" "$root$lib"
