@@ -124,7 +124,7 @@ type Event struct {
 	Object   Object    `json:"object"` // as it is after the change; for a removal, its last state
 }
 
-// EventType of a change.
+// EventType is the type of a change.
 type EventType string
 
 // Event types. Sync ends the initial snapshot of a watch from revision 0, or from a

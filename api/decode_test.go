@@ -53,7 +53,7 @@ func TestDecode(t *testing.T) {
 		t.Error("Decode of a status whose phase is a number succeeded, want an error")
 	}
 	if key, err := Decode[APIKey](Object{Kind: KindAPIKey, Meta: Meta{ID: "key-1"}, Spec: Encode(APIKeySpec{})}); err != nil || key.Meta.ID != "key-1" {
-		t.Errorf("Decode of an API key = %+v, %v", key, err)
+		t.Errorf("Decode of an API key = %+v, %v; want ID key-1", key, err)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestNetworks(t *testing.T) {
 		t.Errorf("Overlap of 10.0.0.0/16 and 10.0.7.0/24 = %q, want 10.0.7.0/24", got)
 	}
 	if got := Overlap(NetworkSpec{Cidr4: "10.0.0.0/24", Cidr6: "fd00::/64"}, NetworkSpec{Cidr4: "10.0.1.0/24", Cidr6: "fd00:0:0:1::/64"}); got != "" {
-		t.Errorf("overlap %q", got)
+		t.Errorf("Overlap of disjoint networks = %q, want none", got)
 	}
 }
 

@@ -107,7 +107,8 @@ const (
 	CephError   CephHealth = "Error"
 )
 
-// Direction of the traffic that a security rule allows, seen from the instance.
+// Direction is the direction of the traffic that a security rule allows, seen from the
+// instance.
 type Direction string
 
 // Directions.
@@ -116,7 +117,7 @@ const (
 	Egress  Direction = "egress"
 )
 
-// Protocol of a security rule or load balancer.
+// Protocol is the protocol of a security rule or load balancer.
 type Protocol string
 
 // Protocols.

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Options of a client.
+// Options are the options of a client.
 type Options struct {
 	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket", or several
 	// of these for one cluster, separated by commas: if one does not answer, the next

@@ -30,7 +30,7 @@ func Outward(err error) error {
 	return ErrFailed
 }
 
-// Options of a client. For times of 0, the constants below apply.
+// Options are the options of a client. For times of 0, the constants below apply.
 type Options struct {
 	Policy Policy
 	// Redirects is how many redirects are followed; 0: none, and the redirect itself is

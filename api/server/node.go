@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// nodeSpec validates.
+// nodeSpec validates a changed spec.
 func nodeSpec(_ context.Context, _ api.Meta, old *api.Node, s api.NodeSpec) (api.NodeSpec, error) {
 	return api.ChangeNode(old.Spec, s)
 }

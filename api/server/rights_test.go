@@ -72,7 +72,7 @@ func TestStrictJSON(t *testing.T) {
 	}
 	var in api.Instance
 	if err := decodeStrict([]byte(`{"kind":"Instance","meta":{"name":"a","labels":{"x":"y"}},"spec":{"flavor":"f","sshKeys":["k"]}}`), &in); err != nil || in.Spec.SSHKeys[0] != "k" {
-		t.Errorf("decode a valid body: %+v, %v", in, err)
+		t.Errorf("decode a valid body: %+v, %v; want the SSH key", in, err)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestListsPage(t *testing.T) {
 		for pages := 0; pages < 20; pages++ {
 			page := must(t, ret(client.Of[api.Image](member).Page(ctx, q))).v
 			if len(page.Items) > limit {
-				t.Fatalf("page with limit %d has %d items", limit, len(page.Items))
+				t.Fatalf("page with limit %d has %d items, want at most the limit", limit, len(page.Items))
 			}
 			for _, i := range page.Items {
 				if got[i.Meta.Name] {

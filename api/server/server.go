@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
-// Options of a server. Store is required; without Runtime or Billing, their operations
+// Options are the options of a server. Store is required; without Runtime or Billing, their operations
 // return CodeUnavailable.
 type Options struct {
 	Store    Store

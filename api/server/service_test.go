@@ -476,7 +476,7 @@ func TestServicesOfOthers(t *testing.T) {
 	session := must(t, ret(connect(t, s.Env, "").LoginWithLink(ctx, must(t, ret(s.sells.ServiceLoginLink(ctx, id))).v.Token))).v
 	customer := connect(t, s.Env, session.Token)
 	if o := must(t, ret(client.Of[api.Organization](customer).Get(ctx, string(mine.Spec.Organization), client.Query{}))).v; o.Spec.Parent != api.OrganizationID(s.reseller) {
-		t.Errorf("organization as its admin sees it = %+v", o)
+		t.Errorf("organization as its admin sees it = %+v, want parent %s", o, s.reseller)
 	}
 	_, err := client.Of[api.Service](customer).Get(ctx, id, client.Query{})
 	wantErr(t, err, api.CodeForbidden, "")

@@ -135,7 +135,7 @@ func TestSSHEndsWithTheRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			if ctx.Err() != nil {
-				t.Fatal("the context ended before the right did")
+				t.Fatal("the context ended before the right did, want it to last until then")
 			}
 			wanted(t, "end it", end(p, ann, key, in), "")
 			<-ctx.Done()

@@ -14,7 +14,7 @@ type Packages interface {
 	Put(ctx context.Context, sha256 string, content io.Reader, size int64) error
 }
 
-// upgradeSpec validates.
+// upgradeSpec validates a new or changed upgrade.
 func (h *handlers) upgradeSpec(_ context.Context, m api.Meta, old *api.Upgrade, s api.UpgradeSpec) (api.UpgradeSpec, error) {
 	switch {
 	case old != nil && m.Name != old.Meta.Name:

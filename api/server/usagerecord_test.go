@@ -81,20 +81,20 @@ func TestUsageRecordsOfEveryRole(t *testing.T) {
 		}
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](reseller), client.Query{Organization: "two", Limit: 3}); !slices.Equal(got, of(two)) {
-		t.Errorf("records of a customer, read by its reseller = %v", got)
+		t.Errorf("records of a customer, read by its reseller = %v, want %v", got, of(two))
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Project: "lab"}); !slices.Equal(got, inProject(1)) {
-		t.Errorf("records of a project = %v", got)
+		t.Errorf("records of a project = %v, want %v", got, inProject(1))
 	}
 	query := api.RecordQuery{Meter: api.MeterVCPU, Resource: "ins-0", From: recordsBegin.Add(6 * time.Minute), To: recordsBegin.Add(43 * time.Minute)}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Records: query}); !slices.Equal(got, []int{6, 12, 18, 24, 30, 36, 42}) {
-		t.Errorf("records selected by meter, resource and time = %v", got)
+		t.Errorf("records selected by meter, resource and time = %v, want every sixth from 6 to 42", got)
 	}
 	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Name: "use-000000000017"}); !slices.Equal(got, []int{17}) {
 		t.Errorf("record selected by its name = %v, want 17", got)
 	}
 	if r, err := client.Of[api.UsageRecord](w.op).Page(t.Context(), client.Query{Limit: 1}); err != nil || r.Items[0].Meta.Name != r.Items[0].Meta.ID || r.Items[0].Meta.CreatedAt.IsZero() {
-		t.Errorf("first record = %+v, error %v", r, err)
+		t.Errorf("first record = %+v, error %v; want its ID as name and a creation time", r, err)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestWebhooks(t *testing.T) {
 	// Admins manage the webhooks of their organization; cluster-wide ones are for
 	// operators.
 	if rec := w.call("POST", "/v1/webhooks", w.Token, `{"meta":{"name":"all"},"spec":{"url":"https://z.example"}}`); rec.Code != http.StatusCreated {
-		t.Errorf("create a cluster-wide webhook: %d %s", rec.Code, rec.Body)
+		t.Errorf("create a cluster-wide webhook: %d %s, want %d", rec.Code, rec.Body, http.StatusCreated)
 	}
 	if page := must(t, ret(client.Of[api.Webhook](admin).Page(t.Context(), client.Query{}))).v; len(page.Items) != 2 {
 		t.Errorf("an admin sees %d webhooks, want 2", len(page.Items))

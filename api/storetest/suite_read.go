@@ -144,7 +144,7 @@ func testListPages(t *tester) {
 				t.Fatal(err)
 			}
 			if len(page.Items) > limit || pages > total {
-				t.Fatalf("limit %d: page %d has %d objects", limit, pages, len(page.Items))
+				t.Fatalf("page %d with limit %d has %d objects, want at most the limit and at most %d pages", pages, limit, len(page.Items), total)
 			}
 			got = append(got, ids(page)...)
 			if page.Continue == "" {

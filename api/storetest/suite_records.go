@@ -213,7 +213,7 @@ func testRecordsPages(t *tester) {
 	}
 	again, err := api.ParseRecordPlace(page.Next.String())
 	if err != nil || again != page.Next {
-		t.Errorf("place %v parsed again = %v, error %v", page.Next, again, err)
+		t.Errorf("place %v parsed again = %v, error %v; want the same place", page.Next, again, err)
 	}
 	t.must(2, recordOf("use-", "org-1", "ins-1", api.MeterVCPU, at(0), 1)) // belongs to a page that was already read
 	q.After = page.Next

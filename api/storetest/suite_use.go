@@ -74,7 +74,7 @@ func testUse(t *tester) {
 	t.attributedUse(hour)
 	march := hour.Add(time.Hour)
 	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march.AddDate(0, -1, 0), To: march})); !slices.Equal(got, want[:4]) {
-		t.Errorf("use in February = %q", got)
+		t.Errorf("use in February = %q, want %q", got, want[:4])
 	}
 	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march})); !slices.Equal(got, want[4:]) {
 		t.Errorf("use from March on = %q, want %q", got, want[4:])
@@ -113,7 +113,7 @@ func testUsePages(t *tester) {
 			t.Errorf("use with limit %d = %v, want 30 items in order", limit, got)
 		}
 		if got = t.used(api.UseQuery{Organization: "org-1", Limit: limit, From: begin.Add(time.Hour), To: begin.Add(4 * time.Hour)}); len(got) != 15 || got[0].Quantity != 10 || got[14].Quantity != 34 {
-			t.Errorf("use of three hours with limit %d = %v", limit, got)
+			t.Errorf("use of three hours with limit %d = %v, want 15 items with quantities 10 to 34", limit, got)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func testWatchWithoutGaps(t *tester) {
 					e, ok := <-events
 					switch {
 					case !ok:
-						t.Errorf("watch %d was closed at revision %d", w, since)
+						t.Errorf("watch %d was closed at revision %d, want it open", w, since)
 						cancel()
 						return
 					case e.Type == api.EventSync:

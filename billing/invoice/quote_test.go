@@ -168,7 +168,7 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 				}
 			}
 			if q.TotalMicros != sum || q.Currency != inv.Currency {
-				t.Fatalf("seed %d: %d %% of the GPU of %+v are quoted at %d %s (%v), the invoice says %d %s (%v)", seed, percent, m, q.TotalMicros, q.Currency, q.Micros, sum, inv.Currency, by)
+				t.Fatalf("seed %d: %d %% of the GPU of %+v quoted at %d %s (%v), want the invoice's %d %s (%v)", seed, percent, m, q.TotalMicros, q.Currency, q.Micros, sum, inv.Currency, by)
 			}
 			for meter, micros := range by {
 				if q.Micros[meter] != micros {

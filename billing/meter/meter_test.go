@@ -188,7 +188,7 @@ func TestExactWhateverTheSampling(t *testing.T) {
 		}
 		exact.Sub(exact, new(big.Int).SetUint64(s.Rest[api.MeterMemory]))
 		if got := new(big.Int).Mul(l.sum(api.MeterMemory), big.NewInt(int64(time.Second))); got.Cmp(exact) != 0 {
-			t.Fatalf("seed %d: recorded %s, used %s unit-nanoseconds", seed, got, exact)
+			t.Fatalf("seed %d: recorded %s unit-nanoseconds, want the used %s", seed, got, exact)
 		}
 		for m, want := range map[api.Meter]uint64{api.MeterGPU: gpu - premium - basic, api.MeterGPUPremium: premium, api.MeterGPUBasic: basic} {
 			if got := l.sum(m).Uint64(); got != want {

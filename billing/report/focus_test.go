@@ -130,7 +130,7 @@ func TestFOCUSIsValid(t *testing.T) {
 			t.Fatalf("seed %d: BilledCost of %s = %d, want %d", seed, note.Number, billed[note.Number], -note.TotalMicros)
 		}
 		if paid == 0 || amortized != paid || billedInAll != effective {
-			t.Fatalf("seed %d: %d paid for commitments and %d amortized, %d billed and %d effective", seed, paid, amortized, billedInAll, effective)
+			t.Fatalf("seed %d: %d paid for commitments and %d amortized, %d billed and %d effective; want equal pairs above 0", seed, paid, amortized, billedInAll, effective)
 		}
 	}
 }

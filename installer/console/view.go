@@ -26,7 +26,7 @@ type Seen struct {
 	Version   string // of this program
 }
 
-// Size of the screen.
+// Size is the size of the screen.
 type Size struct{ Width, Height int }
 
 // OperatorKey is the path of the operator's key on the node that created the cluster.

@@ -170,7 +170,7 @@ func TestUpgradeScript(t *testing.T) {
 				t.Errorf("operator's configuration = %q, %v; want it unchanged", raw, err)
 			}
 			if raw, err := os.ReadFile(filepath.Join(r.dir, "var/lib/dpkg/info/basalt.conffiles")); err != nil || string(raw) != "/etc/default/basalt\n" {
-				t.Errorf("configuration files according to dpkg = %q, %v", raw, err)
+				t.Errorf("configuration files according to dpkg = %q, %v; want /etc/default/basalt", raw, err)
 			}
 			if to, err := os.Readlink(filepath.Join(r.dir, "etc/masked")); err != nil || to != "/dev/null" {
 				t.Errorf("masked link leads to %q, %v; want /dev/null", to, err)

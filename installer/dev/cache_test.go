@@ -95,7 +95,7 @@ func TestCacheMakesOnce(t *testing.T) {
 		{"k1", "two", "third", "first", 2},
 	} {
 		if got := c.get(step.key, step.dir, step.text); got != step.want || c.made() != step.made {
-			t.Errorf("%+v: out = %q after %d runs", step, got, c.made())
+			t.Errorf("%+v: out = %q after %d runs, want %q after %d", step, got, c.made(), step.want, step.made)
 		}
 	}
 	if _, other := c.entries(); len(other) > 0 {

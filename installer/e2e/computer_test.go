@@ -35,7 +35,7 @@ const limit = 15 * time.Minute
 // (hypervisor, slowEmulated).
 const processor = "max,erms=off,fsrm=off,la57=off"
 
-// memorySize of a computer, in bytes.
+// memorySize is the memory of a computer, in bytes.
 const memorySize = 2 << 30
 
 // prepared waits for its turn among all tests that boot machines, and returns the path

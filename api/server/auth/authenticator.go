@@ -28,7 +28,7 @@ type Secrets interface {
 	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
-// Options of an authenticator; all except Secrets, RequireTotp and Stale are required.
+// Options are the options of an authenticator; all except Secrets, RequireTotp and Stale are required.
 type Options struct {
 	Store   Store
 	Secrets Secrets // nil: secrets are stored unsealed
