@@ -10,7 +10,7 @@ import (
 // MaxRules limits the rules of a security group.
 const MaxRules = 128
 
-// SelfGroup, as the group of a rule, means the group that contains the rule.
+// SelfGroup is the group of a rule that means the group that contains the rule.
 const SelfGroup SecurityGroupID = "self"
 
 // ProjectSecurityGroup returns the spec of a new project's group: incoming traffic is

@@ -17,7 +17,7 @@ import (
 // unpack unpacks the image, reporting its progress twice a second.
 func (e *Executor) unpack(ctx context.Context, a Unpack, at Progress) error {
 	if _, err := os.Stat(a.Source); errors.Is(err, fs.ErrNotExist) {
-		return errors.New("the medium is gone: " + a.Source + " is not there")
+		return errors.New("the medium was removed: " + a.Source + " does not exist")
 	}
 	var help bytes.Buffer
 	_ = e.Command(ctx, []string{"unsquashfs", "-help"}, "", &help) // it exits with 1 after its help

@@ -129,7 +129,7 @@ func (h *Hasher) derive(ctx context.Context, c Cost, salt []byte, password strin
 	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Lanes, hashBytes), nil
 }
 
-var errForm = errors.New("this is no argon2id hash")
+var errForm = errors.New("not a valid argon2id hash")
 
 func encode(c Cost, salt, sum []byte) string {
 	b64 := base64.RawStdEncoding.EncodeToString

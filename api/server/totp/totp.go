@@ -38,7 +38,7 @@ func URI(issuer, account, secret string) string {
 }
 
 // ErrSecret is the error for a secret that NewSecret did not make.
-var ErrSecret = errors.New("this is no TOTP secret")
+var ErrSecret = errors.New("not a valid TOTP secret")
 
 func decode(secret string) ([]byte, error) {
 	raw, err := text.DecodeString(secret)

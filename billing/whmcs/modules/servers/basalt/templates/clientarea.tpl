@@ -1,4 +1,4 @@
-{* All values come from outside: each is escaped. *}
+{* All values are untrusted: each is escaped. *}
 <div class="panel panel-default card mb-3">
     <div class="panel-heading card-header"><h3 class="panel-title card-title m-0">{$words.title|escape:'html'}</h3></div>
     <div class="panel-body card-body">

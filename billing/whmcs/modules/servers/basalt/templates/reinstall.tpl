@@ -1,4 +1,4 @@
-{* All values come from outside: each is escaped. *}
+{* All values are untrusted: each is escaped. *}
 {if $machine}
 <form method="post" action="{$here|escape:'html'}">
 {if isset($token)}    <input type="hidden" name="token" value="{$token|escape:'html'}">
