@@ -79,7 +79,7 @@ func TestEveryKindHasAQuota(t *testing.T) {
 		checked++
 		quota := cmp.Or(api.CountQuota(api.Kind(kind)), says[kind])
 		if most, limited := api.DefaultQuota(quota); quota == "" || !limited || most < 1 {
-			t.Errorf("%s can be created by %s without a quota (%q, default %d): add the kind to counted in api/quota.go", kind, roles, quota, most)
+			t.Errorf("%s can be created by %s without a quota (%q, default %d): set Quota and Most in the kind's row in api/kinds.go", kind, roles, quota, most)
 		}
 	}
 	if checked < 15 {
