@@ -1,29 +1,29 @@
 package simulation
 
-// Planted is a fault of the product, made here by how the simulation wires it:
-// the simulation is worth something only if it finds each.
+// Planted is a product fault that the simulation reproduces through its wiring. The tests check
+// that the simulation finds each of them.
 type Planted int
 
-// What can be planted.
+// The faults that can be planted.
 const (
 	NoBug Planted = iota
-	// PlannerMovesOnSuspicion takes silence for death.
+	// PlannerMovesOnSuspicion treats a suspected node as a fenced one.
 	PlannerMovesOnSuspicion
-	// AgentIgnoresLease starts and resumes whatever the lease says.
+	// AgentIgnoresLease starts and resumes instances regardless of the lease.
 	AgentIgnoresLease
-	// FenceThatDoesNothing neither kills nor lets the watchdog run out.
+	// FenceThatDoesNothing neither kills instances nor lets the watchdog expire.
 	FenceThatDoesNothing
-	// NobodyNamesTheLeader leaves a node that does not hear the leader without
-	// one, though another member hears both.
+	// NobodyNamesTheLeader leaves a node that cannot receive from the leader without a leader
+	// hint, although another member can reach both.
 	NobodyNamesTheLeader
-	// LostStoreVotes takes what is there of a store for all of it: whatever the node
-	// has told others with what was there before.
+	// LostStoreVotes accepts the remaining files of a damaged store as complete, regardless of
+	// what the node has acknowledged to other nodes before.
 	LostStoreVotes
 	// DifferenceUnseen never compares the nodes' tables.
 	DifferenceUnseen
-	// LevelFromTheStart does what a new feature level brings from the start of the
-	// new release on, without the entry of the log that says so.
+	// LevelFromTheStart applies the behavior of a new feature level as soon as the new release
+	// starts, without the log entry that raises the level.
 	LevelFromTheStart
-	// LevelUnasked raises the level though a member does not support it.
+	// LevelUnasked raises the level although a member does not support it.
 	LevelUnasked
 )

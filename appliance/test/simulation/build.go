@@ -15,7 +15,8 @@ import (
 
 func keys[T any](m map[string]T) iter.Seq[string] { return maps.Keys(m) }
 
-// build the world of the seed, and say what will be done to it.
+// build creates the world of the seed, schedules its faults and actions, and returns their
+// descriptions.
 func (w *world) build() (names []string) {
 	r := rand.New(rand.NewPCG(w.o.Seed, 0xfa17))
 	if w.o.Nodes == 0 {
@@ -53,9 +54,9 @@ func (w *world) build() (names []string) {
 			continue
 		}
 		w.after(p.at, "planned", func() {
-			w.say("plan", "%d: %s", i, p.name)
+			w.logf("plan", "%d: %s", i, p.name)
 			w.stats.Faults++
-			p.do()
+			p.run()
 		})
 	}
 	for _, m := range w.nodes {

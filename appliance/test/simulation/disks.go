@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// disks knows what is written on every volume, by number: each run of an
-// instance writes something new. Nobody may start from something older, or from
-// nothing, who was not declared ephemeral.
+// disks tracks the content of every root volume as a generation number: each run of an instance
+// writes a new generation. An instance must not start from an older generation, nor from an
+// empty disk unless it is ephemeral.
 type disks struct {
 	w       *world
-	content map[string]int64 // path → what is on it; 0: as it was made
+	content map[string]int64 // by path: the generation; 0: as created
 	latest  map[api.InstanceID]int64
 	roots   map[api.InstanceID]api.VolumeID
 }
@@ -29,7 +29,7 @@ func (d *disks) path(m *machine, id api.InstanceID) string {
 	return running.Disks[0].Path
 }
 
-// opened: the instance begins to write, or goes on after a move.
+// opened records that the instance begins to write on m, or continues after a migration.
 func (d *disks) opened(m *machine, id api.InstanceID) {
 	path := d.path(m, id)
 	have, last := d.content[path], d.latest[id]
@@ -38,16 +38,16 @@ func (d *disks) opened(m *machine, id api.InstanceID) {
 	case have == last:
 	case have == 0 && ephemeral:
 	case have == 0:
-		d.w.broken("%s starts on %s from an empty disk %s, and was not declared ephemeral", id, m.id, path)
+		d.w.failf("%s starts on %s from the empty disk %s, and is not ephemeral", id, m.id, path)
 	default:
-		d.w.broken("%s starts on %s from an old disk %s: what was written is lost", id, m.id, path)
+		d.w.failf("%s starts on %s from disk %s of generation %d, want %d: written data is lost", id, m.id, path, have, last)
 	}
 	d.latest[id] = last + 1
 	d.content[path] = last + 1
 }
 
-// locked by another node's QEMU: the locks of QEMU on its images hold between
-// nodes (sds refuses pools where they do not).
+// locked returns the machine whose QEMU holds the lock on the root disk of the instance, or
+// nil. QEMU's image locks are effective between nodes (sds refuses pools where they are not).
 func (d *disks) locked(m *machine, id api.InstanceID) *machine {
 	defined, _, _ := m.machines.Domain(id)
 	if len(defined.Disks) == 0 || !strings.HasPrefix(defined.Disks[0].Path, "/"+api.PoolShared+"/") {
@@ -61,33 +61,35 @@ func (d *disks) locked(m *machine, id api.InstanceID) *machine {
 	return nil
 }
 
-// copied by a migration: all of it, at the moment when the source stands still.
+// copied records that a migration has copied the whole disk, at the moment when the source is
+// paused.
 func (d *disks) copied(from, to *machine, id api.InstanceID, o hypervisor.MigrateOptions) {
 	if len(o.CopyDisks) > 0 && len(o.Target.Disks) > 0 {
 		d.content[o.Target.Disks[0].Path] = d.content[d.path(from, id)]
 	}
 }
 
-func (d *disks) made(s pool, path string) {
+// created records that the pool has created a volume.
+func (d *disks) created(s pool, path string) {
 	d.content[path] = 0
-	d.w.say(s.m.name(), "makes %s", path)
+	d.w.logf(s.m.name(), "creates %s", path)
 }
 
-// deleted: what the store still has on that node must not be.
+// deleted fails the run if the store still assigns the deleted volume to this node and pool.
 func (d *disks) deleted(s pool, id api.VolumeID) {
-	d.w.say(s.m.name(), "deletes %s of pool %s", id, s.name)
+	d.w.logf(s.m.name(), "deletes %s of pool %s", id, s.name)
 	v, ok := d.w.truth.Volumes[string(id)]
 	if !ok || v.Meta.DeletedAt != nil {
 		return
 	}
 	shared := s.name == api.PoolShared
 	if shared && v.Assignment.Pool == api.PoolShared || !shared && v.Assignment.Pool != api.PoolShared && v.Assignment.Node == s.m.id {
-		d.w.broken("%s deletes volume %s, which the store still has", s.m.id, id)
+		d.w.failf("%s deletes volume %s, which the store still assigns there", s.m.id, id)
 	}
 }
 
-// use tells the pools who has what open.
-func (d *disks) use(m *machine, id api.InstanceID) {
+// markUsed tells the pools whether the root volume of the instance is open.
+func (d *disks) markUsed(m *machine, id api.InstanceID) {
 	root := d.roots[id]
 	if root == "" {
 		return

@@ -1,7 +1,7 @@
-// Package simulation runs a whole cluster in one goroutine and in virtual time: the
-// agent, the planner, the leases and every node's store are the real ones, everything
-// below them is a fake or a model. Everything that happens is drawn from one seed, so a run
-// that fails is run again exactly.
+// Package simulation runs a whole cluster in one goroutine and in virtual time. The agent, the
+// planner, the leases and the store of every node are the real code; everything below them is a
+// fake or a model. Every random choice is derived from one seed, so a failing run can be
+// repeated exactly.
 //
 //	         operator            faults (both lists are drawn before the run begins)
 //	            │                  │
@@ -18,18 +18,17 @@
 //	│           pools, gpud                                         │
 //	└───────────────────────────────────────────────────────────────┘
 //
-// A thread is code that waits in virtual time: every call of an agent across a
-// boundary (store, hypervisor, pool, gpud, another node) is a place where it is
-// interrupted, stopped for a minute, or killed. Only one thread runs at a time,
-// and the queue says which.
+// A thread is code that waits in virtual time: every call of an agent across a boundary (store,
+// hypervisor, pool, gpud, another node) is a point at which it can be interrupted, paused for
+// up to a minute, or killed. Only one thread runs at a time; the event queue determines which.
 //
-// What is modelled and not run: Raft (what is committed is so at once on most of
-// the voters; entries that few have are not modelled), the answer of a full disk,
-// basalt-fence and its watchdog, the network, QEMU. Each model says in its file what it promises, and that is no
-// more than the real thing does.
+// The following are models rather than the real code: Raft (a committed entry is at once on a
+// majority of the voters; entries that only a minority has are not modelled), the error of a
+// full disk, basalt-fence and its watchdog, the network, and QEMU. The file of each model
+// documents its guarantees, which never exceed those of the real component.
 //
-// The invariants (invariants.go) are checked after every event that changed
-// something; what must come true in the end (liveness.go) when all faults are
-// healed. Planted (bugs.go) names faults of the product that the simulation
-// must find; a test holds it to that.
+// The invariants (invariants.go) are checked after every event; the liveness conditions
+// (liveness.go) are checked after all faults have been healed. Planted (bugs.go) lists product
+// faults that the simulation must find; TestPlantedBugsAreFound and TestStoriesFindPlantedBugs
+// check that it does.
 package simulation

@@ -8,16 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// planned is one fault, or one thing that the operator does. All are drawn
-// before the run, so that one can be left out and the others stay.
+// planned is one fault or one operator action. All of them are drawn before the run begins, so
+// that leaving one out does not change the others.
 type planned struct {
 	at   time.Duration
 	name string
-	do   func()
+	run  func()
 }
 
-// trapOps are the calls at which a trap may spring: those between which an
-// agent must not be interrupted without harm.
+// trapOps lists the calls at which a trap may trigger: the points at which an interruption of
+// the agent could do harm.
 var trapOps = []struct {
 	op    string
 	after bool
@@ -27,19 +27,19 @@ var trapOps = []struct {
 	{"copy", false}, {"switch", false}, {"received", false}, {"left", false}, {"PrepareMigration", true}, {"FinishMigration", false}, {"FinishMigration", true},
 }
 
-// drawFaults of the whole run.
+// drawFaults draws the faults of the whole run.
 func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 	begin, end := 30*time.Second, w.o.Storm-time.Second
 	length := func(a, b time.Duration) time.Duration { return a + time.Duration(r.Int64N(int64(b-a))) }
 	for range 5 + r.IntN(14) {
 		at := length(begin, end)
-		i, j := r.IntN(len(w.nodes)), r.IntN(len(w.nodes)) // those there are at the beginning
+		i, j := r.IntN(len(w.nodes)), r.IntN(len(w.nodes)) // of the nodes that exist at the beginning
 		d := length(time.Second, 60*time.Second)
 		p := 0.05 + 0.4*r.Float64()
 		mask, coin, pick := r.Uint64(), r.IntN(2) == 0, r.IntN(1<<30)
 		m := w.nodes[i]
-		add := func(name string, do func()) {
-			list = append(list, planned{at, fmt.Sprintf("%s %s", m.id, name), do})
+		add := func(name string, run func()) {
+			list = append(list, planned{at, fmt.Sprintf("%s %s", m.id, name), run})
 		}
 		undo := func(f func()) { w.after(d, "fault ends", f) }
 		switch r.IntN(23) {
@@ -58,7 +58,7 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 				}
 			})
 		case 4:
-			add("stands still", func() { m.freeze(d) })
+			add("is paused", func() { m.freeze(d) })
 		case 5:
 			add("basaltd is stopped", func() {
 				if m.proc != nil {
@@ -111,7 +111,7 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 			op := trapOps[pick%len(trapOps)]
 			what := int(mask % 4)
 			add(fmt.Sprintf("trap %d at %s, after %t", what, op.op, op.after), func() {
-				for _, m := range w.nodes { // of a move nobody knows where it is
+				for _, m := range w.nodes { // a migration may involve any node, so every one gets the trap
 					if m == w.nodes[i] || moving[op.op] {
 						m.faults.traps = append(m.faults.traps, trap{op.op, op.after, func() { w.trapped(m, what, d) }})
 					}
@@ -146,8 +146,8 @@ func (w *world) trapped(m *machine, what int, d time.Duration) {
 	}
 }
 
-// endGuest of some instance of the machine: by itself, by a crash, or for want
-// of room.
+// endGuest ends a running instance of the machine: by a guest shutdown, by a crash, or because
+// its disk is full.
 func (w *world) endGuest(m *machine, pick int, crash bool) {
 	ids := sortedIDs(m.domains)
 	if len(ids) == 0 || m.pause {
@@ -167,7 +167,7 @@ func (w *world) endGuest(m *machine, pick int, crash bool) {
 	default:
 		m.machines.PowerOff(id)
 	}
-	m.look(id)
+	m.observe(id)
 }
 
 func (w *world) cutWhere(d time.Duration, which func(link) bool) {
@@ -189,10 +189,10 @@ func (w *world) cutWhere(d time.Duration, which func(link) bool) {
 	})
 }
 
-// heal everything: from now on nothing fails.
+// heal removes all faults and prevents new ones.
 func (w *world) heal() {
 	w.calm = true
-	w.say("world", "everything is healed")
+	w.logf("world", "all faults are healed")
 	w.net.heal()
 	w.acts.lostAnswers = 0
 	for _, m := range w.nodes {
@@ -215,5 +215,5 @@ func (w *world) heal() {
 	}
 }
 
-// moving are the traps in a migration.
+// moving is the set of trap operations that belong to a migration.
 var moving = map[string]bool{"copy": true, "switch": true, "received": true, "left": true, "PrepareMigration": true, "FinishMigration": true}

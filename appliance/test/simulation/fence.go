@@ -10,21 +10,21 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Of appliance/node/fence, which keeps its state machine to itself.
+// Constants of appliance/node/fence, which does not export them.
 const (
 	fenceScan  = 200 * time.Millisecond
-	fenceCalm  = time.Second // between hunts when calmAfter nobody was found
+	fenceCalm  = time.Second // between scans when none was found for calmAfter
 	calmAfter  = 15 * time.Second
 	fenceGrace = 3 * time.Second
 )
 
-// fence is basalt-fence: a process of its own that kills what is not kept when
-// there is no lease, and feeds the watchdog while it can. appliance/node/fence's
-// package comment draws it. Its state outlives it; a lease, and whom it killed,
-// only in the same boot.
+// fence models basalt-fence: a separate process that kills the instances that are not kept when
+// there is no valid lease, and feeds the watchdog as long as it can. The state machine is
+// documented in the package comment of appliance/node/fence. Its state survives a restart of
+// the process; the lease and the list of killed instances are valid only within the same boot.
 type fence struct {
 	m     *machine
-	life  int // counts its processes
+	life  int // number of the process
 	up    bool
 	armed bool
 	until lease.Instant
@@ -33,9 +33,9 @@ type fence struct {
 
 	clean  lease.Instant
 	fedAt  lease.Instant
-	next   uint64        // the turn that counts
+	next   uint64        // number of the current turn; earlier ones are ignored
 	stuck  bool          // a fault: SIGKILL does not work
-	caught lease.Instant // when somebody was found last
+	caught lease.Instant // when an instance was last killed
 	victim map[api.InstanceID]time.Time
 	killer int // the boot of the victims
 }
@@ -54,12 +54,12 @@ func (f *fence) start() {
 	f.loop()
 }
 
-// kill the process. It is started again, unless the machine is off.
+// kill ends the process. With again it is restarted after a delay, unless the machine is off.
 func (f *fence) kill(again bool) {
 	f.up = false
 	life, boot := f.life, f.m.boots
 	if again {
-		f.m.w.say(f.m.name(), "basalt-fence is killed")
+		f.m.w.logf(f.m.name(), "basalt-fence is killed")
 		f.m.w.after(f.m.w.between(time.Second, 3*time.Second), "start fence", func() {
 			if f.m.up && f.m.boots == boot && f.life == life && !f.up {
 				f.start()
@@ -68,7 +68,7 @@ func (f *fence) kill(again bool) {
 	}
 }
 
-// set the lease; false: nobody hears it.
+// set sets the lease and reports whether the process received it.
 func (f *fence) set(until lease.Instant) bool {
 	if !f.up || f.m.pause {
 		return false
@@ -82,7 +82,7 @@ func (f *fence) set(until lease.Instant) bool {
 	return true
 }
 
-// killed reports whether it has ended a run that began at since.
+// killed reports whether basalt-fence has killed a run of the instance that began before since.
 func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
 	if !f.up || f.m.pause {
 		return false, errors.New("basalt-fence does not answer")
@@ -90,12 +90,12 @@ func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
 	return f.victim[id].After(since), nil
 }
 
-// covers reports whether it has heard of a lease that holds so long.
+// covers reports whether the lease is valid for longer than margin.
 func (f *fence) covers(margin time.Duration) bool {
 	return f.up && f.armed && f.boot == f.m.boots && f.m.clock().Add(margin) < f.until
 }
 
-// loop is its next turn, and those after it.
+// loop runs the next turn now and schedules those after it.
 func (f *fence) loop() {
 	f.next++
 	f.turn(f.next)
@@ -131,7 +131,7 @@ func (f *fence) turn(n uint64) {
 	})
 }
 
-// hunt kills what is not kept.
+// hunt kills every active instance that is not kept.
 func (f *fence) hunt(now lease.Instant) {
 	for _, id := range sortedIDs(f.m.domains) {
 		if !f.m.domains[id].Active() || slices.Contains(f.keep, id) {
@@ -140,17 +140,17 @@ func (f *fence) hunt(now lease.Instant) {
 		if f.stuck {
 			return
 		}
-		f.m.w.say(f.m.name(), "basalt-fence kills %s", id)
+		f.m.w.logf(f.m.name(), "basalt-fence kills %s", id)
 		f.m.w.stats.Kills++
-		f.m.murder(id)
+		f.m.sigkill(id)
 		f.victim[id], f.caught = f.m.wall(), now
 	}
 	f.clean = now
 }
 
-// murder is SIGKILL to a QEMU. One that has arrived and waits for its source is
-// defined here already, and nothing tells it from one that ran.
-func (m *machine) murder(id api.InstanceID) {
+// sigkill models SIGKILL to a QEMU. An incoming domain that waits for its source is already
+// defined here and cannot be distinguished from one that ran.
+func (m *machine) sigkill(id api.InstanceID) {
 	switch m.domains[id] {
 	case hypervisor.Incoming:
 		_ = m.machines.FinishMigration(forever, id)
@@ -163,10 +163,10 @@ func (m *machine) murder(id api.InstanceID) {
 		s.stop = "the machine was killed"
 	}
 	m.machines.Crash(id, "killed")
-	m.look(id)
+	m.observe(id)
 }
 
-// plug is the end of a domain with its machine.
+// plug ends a domain because its machine lost power.
 func (m *machine) plug(id api.InstanceID) {
 	switch m.domains[id] {
 	case hypervisor.Incoming:
@@ -177,5 +177,5 @@ func (m *machine) plug(id api.InstanceID) {
 		_ = m.machines.Start(forever, id)
 	}
 	m.machines.PowerOff(id)
-	m.look(id)
+	m.observe(id)
 }

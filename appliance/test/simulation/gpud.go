@@ -10,8 +10,8 @@ import (
 
 const vramBytes = 8 << 30
 
-// gpud of a machine with one card. What it has given out outlives the machine's
-// boots, backends do not.
+// gpud models basalt-gpud on a machine with one GPU. Its allocations survive a reboot of the
+// machine; its backends do not.
 type gpud struct {
 	m      *machine
 	away   bool // a fault
@@ -67,7 +67,7 @@ func (g *gpud) Ensure(ctx context.Context, v agent.VGPU) (string, error) {
 		share += s.SharePercent
 	}
 	if vram > vramBytes || share > 100 {
-		g.m.w.broken("the card of %s is given out beyond what it has: %d bytes, %d %%, to %v", g.m.id, vram, share, sortedIDs(g.slices))
+		g.m.w.failf("the GPU of %s is over-allocated: %d bytes and %d %% to %v, want at most %d bytes and 100 %%", g.m.id, vram, share, sortedIDs(g.slices), int64(vramBytes))
 	}
 	g.m.spring("Ensure", true)
 	return "/run/vgpu/" + string(v.Instance), nil
@@ -75,7 +75,7 @@ func (g *gpud) Ensure(ctx context.Context, v agent.VGPU) (string, error) {
 
 func (g *gpud) Alive(id api.InstanceID) bool { return g.alive[id] && !g.away }
 
-// Guest implements agent.VGPUs: its guests use their vGPUs.
+// Guest implements agent.VGPUs: a guest uses its vGPU as long as the backend is alive.
 func (g *gpud) Guest(id api.InstanceID) (agent.GuestGPU, error) {
 	return agent.GuestGPU{Known: true, Driver: g.alive[id], Library: g.alive[id]}, nil
 }

@@ -13,18 +13,18 @@ import (
 
 var forever = context.Background()
 
-// guest of every instance: its tools answer at once.
+// guest is the guest of every instance; its agent answers at once.
 var guest = hypfake.Guest{Exec: func(api.InstanceID, hypervisor.Exec) (hypervisor.ExecResult, error) {
 	return hypervisor.ExecResult{Stdout: []byte("1.0\n")}, nil
 }}
 
 func sortedIDs[V any](m map[api.InstanceID]V) []api.InstanceID { return slices.Sorted(maps.Keys(m)) }
 
-// look at what a domain is now, after something was done to it.
-func (m *machine) look(id api.InstanceID) {
+// observe updates the state of a domain after an operation on it.
+func (m *machine) observe(id api.InstanceID) {
 	s, err := m.machines.Status(forever, id)
 	if err != nil {
-		m.w.broken("the fake hypervisor: %v", err)
+		m.w.failf("the fake hypervisor: %v", err)
 		return
 	}
 	was, known := m.domains[id]
@@ -37,7 +37,7 @@ func (m *machine) look(id api.InstanceID) {
 	if s.State != hypervisor.Paused {
 		delete(m.loaded, id)
 	}
-	m.w.say(m.name(), "%s is %s", id, s.State)
+	m.w.logf(m.name(), "%s is %s", id, s.State)
 	_, ran := m.ran[id]
 	switch executes := m.executes(id); {
 	case executes && !ran:
@@ -47,20 +47,20 @@ func (m *machine) look(id api.InstanceID) {
 	case !executes:
 		delete(m.ran, id)
 	}
-	m.w.disks.use(m, id)
+	m.w.disks.markUsed(m, id)
 	m.w.bill.changed(id)
 }
 
-// executes: the guest has begun, and runs or may go on to.
+// executes reports whether the guest of the instance has begun and has not ended.
 func (m *machine) executes(id api.InstanceID) bool { return runs(m.domains[id]) && !m.loaded[id] }
 
-// runs: a QEMU has the disk open.
+// runs reports whether a QEMU has the disk open in state s.
 func runs(s hypervisor.State) bool {
 	return s == hypervisor.Running || s == hypervisor.Paused || s == hypervisor.Outgoing
 }
 
-// driverFaults of a machine: what fails by chance, and traps that spring at a
-// certain call.
+// driverFaults are the faults of a machine's drivers: random errors, and traps that trigger at
+// a certain call.
 type driverFaults struct {
 	errors float64
 	traps  []trap
@@ -68,11 +68,11 @@ type driverFaults struct {
 
 type trap struct {
 	op    string
-	after bool // the call has been done
-	do    func()
+	after bool // trigger after the call instead of before it
+	run   func()
 }
 
-// hyper is the hypervisor as one life of basaltd has it.
+// hyper is the hypervisor as seen by one process of basaltd.
 type hyper struct {
 	hypervisor.Driver
 	m *machine
@@ -86,7 +86,7 @@ var (
 	_ hypervisor.Migrator = hyper{}
 )
 
-// enter a call: it takes time, and may fail.
+// enter begins a call of a driver: it takes time, and may fail.
 func (m *machine) enter(ctx context.Context, op string) error {
 	w := m.w
 	m.spring(op, false)
@@ -104,37 +104,37 @@ func (m *machine) enter(ctx context.Context, op string) error {
 	return nil
 }
 
-// spring a trap. What it does happens to the very thread that fell into it, so
-// it is an event, and the thread waits for it.
+// spring triggers the trap for op, if there is one. The trap acts on the thread that triggered
+// it, so it runs as an event while the thread waits.
 func (m *machine) spring(op string, after bool) {
 	for i, t := range m.faults.traps {
 		if t.op == op && t.after == after && m.w.cur != nil {
 			m.faults.traps = slices.Delete(m.faults.traps, i, i+1)
-			m.w.after(0, "trap", t.do)
+			m.w.after(0, "trap", t.run)
 			m.w.wait(time.Microsecond)
 			return
 		}
 	}
 }
 
-// do something to a domain.
-func (h hyper) do(ctx context.Context, op string, id api.InstanceID, f func() error) error {
+// call performs an operation on a domain.
+func (h hyper) call(ctx context.Context, op string, id api.InstanceID, f func() error) error {
 	if err := h.m.enter(ctx, op); err != nil {
 		return err
 	}
 	err := f()
-	h.m.look(id)
+	h.m.observe(id)
 	h.m.spring(op, true)
 	return err
 }
 
 func (h hyper) Define(ctx context.Context, d hypervisor.Domain) error {
-	return h.do(ctx, "Define", d.ID, func() error { return h.m.machines.Define(ctx, d) })
+	return h.call(ctx, "Define", d.ID, func() error { return h.m.machines.Define(ctx, d) })
 }
 
-// Load is Start without letting the guest begin.
+// Load implements hypervisor.Driver: it is Start without letting the guest begin.
 func (h hyper) Load(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "Load", id, func() error {
+	return h.call(ctx, "Load", id, func() error {
 		if runs(h.m.domains[id]) {
 			return h.m.machines.Load(ctx, id)
 		}
@@ -150,13 +150,14 @@ func (h hyper) Load(ctx context.Context, id api.InstanceID) error {
 	})
 }
 
-// Resume lets a loaded guest begin, and makes no QEMU.
+// Resume implements hypervisor.Driver: it lets a loaded guest begin, and creates no QEMU.
 func (h hyper) Resume(ctx context.Context, id api.InstanceID) error {
 	h.leased(id)
-	return h.do(ctx, "Resume", id, func() error { return h.m.machines.Resume(ctx, id) })
+	return h.call(ctx, "Resume", id, func() error { return h.m.machines.Resume(ctx, id) })
 }
 
-// lock the disks, as QEMU does when it starts.
+// lock reports an error if another node holds the lock on the root disk, as QEMU does when it
+// starts.
 func (h hyper) lock(id api.InstanceID) error {
 	if o := h.m.w.disks.locked(h.m, id); o != nil {
 		return api.Errorf(api.CodeInUse, "failed to get the write lock: %s has the disk open", o.id)
@@ -166,7 +167,7 @@ func (h hyper) lock(id api.InstanceID) error {
 
 func (h hyper) Start(ctx context.Context, id api.InstanceID) error {
 	h.leased(id)
-	return h.do(ctx, "Start", id, func() error {
+	return h.call(ctx, "Start", id, func() error {
 		if !runs(h.m.domains[id]) {
 			if err := h.lock(id); err != nil {
 				return err
@@ -176,28 +177,28 @@ func (h hyper) Start(ctx context.Context, id api.InstanceID) error {
 	})
 }
 
-// justThawed: who was stopped between looking and acting acts on old news.
+// justThawed is how long after a pause a process may still act on what it observed before.
 const justThawed = 3 * time.Second
 
-// leased: what could run elsewhere is started under a lease only.
+// leased fails the run if a movable instance is started without a valid lease.
 func (h hyper) leased(id api.InstanceID) {
 	w := h.m.w
 	if w.movable(id) && !h.m.fence.covers(0) && w.now-h.p.thawed > justThawed && h.m.domains[id] != hypervisor.Running {
-		w.broken("%s starts %s, which could run elsewhere, without a lease", h.m.id, id)
+		w.failf("%s starts %s, which could run elsewhere, without a lease", h.m.id, id)
 	}
 }
 
 func (h hyper) Shutdown(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "Shutdown", id, func() error {
+	return h.call(ctx, "Shutdown", id, func() error {
 		if h.m.w.chance(0.1) {
-			return nil // the guest does not listen
+			return nil // the guest ignores the request
 		}
 		return h.m.machines.Shutdown(ctx, id)
 	})
 }
 
 func (h hyper) Destroy(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "Destroy", id, func() error {
+	return h.call(ctx, "Destroy", id, func() error {
 		if s := h.m.moves[id]; s != nil {
 			s.stop = "it was destroyed"
 		}
@@ -206,7 +207,7 @@ func (h hyper) Destroy(ctx context.Context, id api.InstanceID) error {
 }
 
 func (h hyper) Undefine(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "Undefine", id, func() error { return h.m.machines.Undefine(ctx, id) })
+	return h.call(ctx, "Undefine", id, func() error { return h.m.machines.Undefine(ctx, id) })
 }
 
 func (h hyper) Status(ctx context.Context, id api.InstanceID) (hypervisor.Status, error) {

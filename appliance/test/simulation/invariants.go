@@ -6,19 +6,19 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// committed takes in a change of the store.
+// committed applies a committed change of the store to the truth.
 func (w *world) committed(e api.Event) {
 	if _, _, err := w.all.Apply(e); err != nil {
-		w.broken("the store holds what cannot be read: %v", err)
+		w.failf("decode committed event: %v", err)
 	}
 	w.trackNode(e)
 	w.trackAssignment(e)
 }
 
-// rootSerial is by what an instance finds its root volume; others by their ids.
+// rootSerial is the disk serial of an instance's root volume; other volumes have their IDs.
 const rootSerial = "root"
 
-// check everything that must hold at every moment.
+// check fails the run if an invariant is violated.
 func (w *world) check() {
 	if w.err != nil {
 		return
@@ -31,7 +31,7 @@ func (w *world) check() {
 		}
 	}(w.open)
 	at := map[api.InstanceID]*machine{}
-	open := map[string]string{} // data volume → who has it open
+	open := map[string]string{} // by data volume: the instance and node that have it open
 	w.open = open
 	for _, m := range w.nodes {
 		if len(m.domains) == 0 {
@@ -44,7 +44,7 @@ func (w *world) check() {
 				continue
 			}
 			if other := at[id]; other != nil {
-				w.broken("%s runs on %s (%s) and on %s (%s)", id, other.id, other.domains[id], m.id, s)
+				w.failf("%s runs on two nodes: %s (%s) and %s (%s)", id, other.id, other.domains[id], m.id, s)
 				return
 			}
 			at[id] = m
@@ -54,7 +54,7 @@ func (w *world) check() {
 					continue
 				}
 				if open[k.Serial] != "" {
-					w.broken("%s is open in %s and in %s on %s", k.Serial, open[k.Serial], id, m.id)
+					w.failf("volume %s is open twice: in %s and in %s on %s", k.Serial, open[k.Serial], id, m.id)
 					return
 				}
 				open[k.Serial] = string(id) + " on " + string(m.id)
@@ -62,18 +62,18 @@ func (w *world) check() {
 			vcpus += int64(d.VCPUs)
 			memory += d.MemoryBytes
 			if w.isLost(m) && w.movable(id) {
-				w.broken("%s is declared lost, and %s runs there", m.id, id)
+				w.failf("node %s is declared lost, and movable instance %s still runs there", m.id, id)
 				return
 			}
 		}
 		if vcpus > m.vcpus || memory > m.memory {
-			w.broken("%s has %d vCPUs and %d MiB, and runs %d and %d", m.id, m.vcpus, m.memory>>20, vcpus, memory>>20)
+			w.failf("%s has %d vCPUs and %d MiB, and runs instances with %d vCPUs and %d MiB", m.id, m.vcpus, m.memory>>20, vcpus, memory>>20)
 		}
 	}
 }
 
-// isLost: what may run elsewhere must not run there, until it has given up what
-// is not its own.
+// isLost reports whether m is declared lost and has not yet adopted the new epoch. Movable
+// instances must not run there until it has.
 func (w *world) isLost(m *machine) bool {
 	n, ok := w.truth.Nodes[string(m.id)]
 	if !ok {
@@ -93,7 +93,7 @@ func (w *world) trackNode(e api.Event) {
 	}
 	n := w.truth.Nodes[e.Object.Meta.ID]
 	if e.Type == api.EventPut && n.Assignment.State != w.states[e.Object.Meta.ID] {
-		w.say("cluster", "%s is %s, epoch %d: %s", n.Meta.ID, n.Assignment.State, n.Assignment.Epoch, n.Assignment.Reason)
+		w.logf("cluster", "%s is %s, epoch %d: %s", n.Meta.ID, n.Assignment.State, n.Assignment.Epoch, n.Assignment.Reason)
 		if n.Assignment.State == api.NodeLost {
 			w.stats.Lost++
 		}
@@ -101,7 +101,8 @@ func (w *world) trackNode(e api.Event) {
 	}
 }
 
-// trackAssignment: what is given out is never more than there is.
+// trackAssignment logs a changed assignment and fails the run if a node's capacity is
+// over-allocated.
 func (w *world) trackAssignment(e api.Event) {
 	if e.Object.Kind != api.KindInstance {
 		return
@@ -109,7 +110,7 @@ func (w *world) trackAssignment(e api.Event) {
 	in := w.truth.Instances[e.Object.Meta.ID]
 	id := api.InstanceID(e.Object.Meta.ID)
 	if a := in.Assignment; !reflect.DeepEqual(a, w.assigned[id]) {
-		w.say("cluster", "%s: node %q epoch %d vCPUs %d moveTo %q release %t lost %t %s", id, a.Node, a.Epoch, a.Vcpus, a.MigrateTo, a.Release, a.NodeLost, a.Reason)
+		w.logf("cluster", "%s: node %q epoch %d vCPUs %d moveTo %q release %t lost %t %s", id, a.Node, a.Epoch, a.Vcpus, a.MigrateTo, a.Release, a.NodeLost, a.Reason)
 		w.assigned[id] = a
 	} else {
 		return
@@ -127,7 +128,7 @@ func (w *world) trackAssignment(e api.Event) {
 	}
 	for _, m := range w.nodes {
 		if s := given[m.id]; s.vcpus > m.vcpus || s.memory > m.memory || s.vram > vramBytes || s.share > 100 {
-			w.broken("%s is given out beyond what it has: %+v", m.id, s)
+			w.failf("%s is over-allocated: %+v", m.id, s)
 		}
 	}
 }

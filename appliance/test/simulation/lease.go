@@ -9,15 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 )
 
-// How lease.Client sends heartbeats.
+// Constants of how lease.Client sends heartbeats.
 const (
 	beatTry   = 4 * time.Second
 	beatHedge = 600 * time.Millisecond
 	beatRetry = 500 * time.Millisecond
 )
 
-// heartbeat sends one, on every way after another until one answers.
-func (p *proc) heartbeat() { p.do(p.sendBeat) }
+// heartbeat sends one heartbeat, on one path after another until one answers.
+func (p *proc) heartbeat() { p.run(p.sendBeat) }
 
 func (p *proc) sendBeat() {
 	p.beat++
@@ -41,7 +41,7 @@ func (p *proc) sendBeat() {
 		}
 		changed := p.holder.Answered(q, a)
 		if changed && !p.m.fence.set(p.holder.Until()) {
-			p.w.say(p.m.name(), "basalt-fence does not hear of the lease")
+			p.w.logf(p.m.name(), "basalt-fence does not receive the lease")
 		}
 		if a.Granted || a.Refused > 0 {
 			next(max(lease.Every-(p.w.now-began), beatRetry))
@@ -65,23 +65,24 @@ func (p *proc) sendBeat() {
 	p.later(beatTry, "no answer", func() { next(beatRetry) })
 }
 
-// guide returns who leads, as basaltd's guide does: where Raft names nobody a
-// member that can be asked does, and who was named last counts until then.
-// Whom it names wrongly grants nothing. nil: nobody was ever named.
+// guide returns the machine that this node considers the leader, as basaltd's leader hint does:
+// where Raft names none, a reachable member is asked, and the last named leader is used until
+// one answers. A wrong hint is harmless, because a node that does not lead grants no lease.
+// nil: no leader was ever named.
 func (p *proc) guide() *machine {
 	if p.w.o.Bug == NobodyNamesTheLeader {
 		return p.leader
 	}
 	for _, m := range append([]*machine{p.m}, p.w.nodes...) {
 		if m.alive() && m.proc.leader != nil && (m == p.m || p.w.net.way(p.m, m) >= 0) {
-			p.told = m.proc.leader
+			p.lastNamed = m.proc.leader
 			break
 		}
 	}
-	return p.told
+	return p.lastNamed
 }
 
-// sendTo the leader, directly or by a relay.
+// sendTo sends the heartbeat to the leader, directly or by the relay via.
 func (p *proc) sendTo(l, via *machine, h lease.Heartbeat, answered func(lease.Answer)) {
 	w := p.w
 	reply := func(a lease.Answer) {
@@ -112,12 +113,12 @@ func (p *proc) sendTo(l, via *machine, h lease.Heartbeat, answered func(lease.An
 			return
 		}
 		lp := l.proc
-		lp.do(func() { lp.answer(h, l.clock(), reply) })
+		lp.run(func() { lp.answer(h, l.clock(), reply) })
 	})
 }
 
-// answer a heartbeat, as lease.Server does: leadership is verified after it has
-// arrived.
+// answer answers a heartbeat as lease.Server does: leadership is verified after the heartbeat
+// has arrived.
 func (p *proc) answer(h lease.Heartbeat, arrived lease.Instant, reply func(lease.Answer)) {
 	if p.term == 0 {
 		reply(lease.Answer{V: 1, NotLeader: true})
@@ -135,10 +136,10 @@ func (p *proc) answer(h lease.Heartbeat, arrived lease.Instant, reply func(lease
 	})
 }
 
-// probe every other member on every path.
-func (p *proc) probe() { p.do(p.look) }
+// probe probes every other member on every path.
+func (p *proc) probe() { p.run(p.probeAll) }
 
-func (p *proc) look() {
+func (p *proc) probeAll() {
 	now := p.m.clock()
 	for _, m := range p.w.nodes {
 		if m == p.m || m.gone {
@@ -152,14 +153,14 @@ func (p *proc) look() {
 	if p.term != 0 {
 		p.book.Opinion(now, p.m.id, p.eyes.Sights(now))
 	}
-	p.later(lease.ProbeEvery, "probe", p.look)
+	p.later(lease.ProbeEvery, "probe", p.probeAll)
 }
 
 func pathName(m *machine, path int) string { return fmt.Sprintf("%s:%d", m.id, path) }
 
-// elected begins a term.
+// elected begins a term of leadership.
 func (p *proc) elected(term uint64) {
-	p.term, p.leader, p.heard = term, p.m, p.w.now
+	p.term, p.leader, p.leaderSeen = term, p.m, p.w.now
 	p.book.Elected(p.m.clock(), term, p.members())
 	p.w.spawn(p, "planner", func(t *thread) { p.plan(t, term) })
 }
@@ -178,7 +179,8 @@ func (p *proc) members() (list []lease.Member) {
 	return list
 }
 
-// health is what the planner hears of the nodes.
+// health returns the planner's view of the nodes' health, or nil while there is none for the
+// term.
 func (p *proc) health(term uint64) map[string]plan.Health {
 	verdicts := p.book.Verdicts(p.m.clock())
 	if len(verdicts) == 0 {

@@ -16,20 +16,20 @@ const (
 	calmLook    = 10 * time.Second
 	calmLimit   = 6 * time.Minute
 	keepUnknown = 2 * time.Minute
-	// sharedLimit is when volumes in the shared pool that nobody knows must be
-	// gone: they are swept when they are ten minutes old, and were seen for
-	// keepUnknown, which is a week elsewhere.
+	// sharedLimit is when unknown volumes in the shared pool must be deleted: they are swept
+	// when they are ten minutes old and have been observed for keepUnknown, which is a week in
+	// production.
 	sharedLimit = 17 * time.Minute
 )
 
-// rest heals everything and waits until all is as it was asked for.
+// rest heals all faults and waits until the cluster has converged to what was requested.
 func (w *world) rest() {
 	w.heal()
 	healed := w.now
 	quiet := 0
 	for w.err == nil {
 		w.run(w.now + calmLook)
-		wrong, slow := w.wrong()
+		wrong, slow := w.unmet()
 		if len(wrong)+len(slow) == 0 {
 			wrong = w.raft.unequal()
 		}
@@ -37,10 +37,10 @@ func (w *world) rest() {
 		case w.err != nil:
 			return
 		case len(wrong) > 0 && w.now-healed > calmLimit:
-			w.broken("%s after everything was healed: %s", (w.now - healed).Round(time.Second), strings.Join(wrong, "; "))
+			w.failf("%s after everything was healed: %s", (w.now - healed).Round(time.Second), strings.Join(wrong, "; "))
 			return
 		case len(slow) > 0 && w.now-healed > sharedLimit:
-			w.broken("%s after everything was healed: %s", (w.now - healed).Round(time.Second), strings.Join(slow, "; "))
+			w.failf("%s after everything was healed: %s", (w.now - healed).Round(time.Second), strings.Join(slow, "; "))
 			return
 		case len(wrong)+len(slow) > 0:
 			quiet = 0
@@ -48,8 +48,8 @@ func (w *world) rest() {
 			quiet++
 		}
 		if quiet == 3 {
-			for _, s := range w.bill.wrong() {
-				w.broken("%s", s)
+			for _, s := range w.bill.overcharged() {
+				w.failf("%s", s)
 			}
 			w.acknowledged()
 			return
@@ -57,34 +57,35 @@ func (w *world) rest() {
 	}
 }
 
-// acknowledged: what somebody was told is so.
+// acknowledged fails the run unless the store holds the outcome of every acknowledged request.
 func (w *world) acknowledged() {
 	whole := w.raft.other(nil)
 	if whole == nil {
-		w.broken("no node has a whole store")
+		w.failf("no node has a complete and unaltered store")
 		return
 	}
 	for _, b := range slices.Sorted(keys(w.acts.acked)) {
 		k := w.acts.acked[b]
 		_, err := whole.store.Get(k.kind, k.id)
-		if there := err == nil; there != (k.what == "made") {
-			w.broken("%s %s was said to be %s, and is not", k.kind, k.id, k.what)
+		if there := err == nil; there != (k.what == "created") {
+			w.failf("%s %s was acknowledged as %s, and is not", k.kind, k.id, k.what)
 		}
 	}
 }
 
-// wrong returns what is not as it should be, and what only takes longer.
-func (w *world) wrong() (wrong, slow []string) {
+// unmet returns the conditions that do not hold yet, and those of them that have the longer
+// limit sharedLimit.
+func (w *world) unmet() (wrong, slow []string) {
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for _, m := range w.nodes {
 		n, ok := w.truth.Nodes[string(m.id)]
 		switch s := n.Assignment.State; {
 		case m.gone && ok:
-			add("%s was removed and is there", m.id)
+			add("node %s was removed and still has a Node object", m.id)
 		case m.gone:
 		case n.Spec.Drain && (s == api.NodeDrained || s == api.NodeDraining && n.Assignment.Reason != ""):
 		case s != api.NodeReady || n.Spec.Drain:
-			add("%s is %q: %s", m.id, s, n.Assignment.Reason)
+			add("node %s is %q, want Ready: %s", m.id, s, n.Assignment.Reason)
 		}
 	}
 	for _, id := range slices.Sorted(keys(w.truth.Migrations)) {
@@ -113,7 +114,7 @@ func (w *world) wrong() (wrong, slow []string) {
 	}
 	for _, v := range volumes {
 		if _, ok := w.truth.Volumes[string(v.ID)]; !ok {
-			slow = append(slow, fmt.Sprintf("%s lies in the shared pool and is nobody's", v.ID))
+			slow = append(slow, fmt.Sprintf("volume %s is left in the shared pool and has no object", v.ID))
 		}
 	}
 	return wrong, slow
@@ -128,7 +129,7 @@ func (w *world) wrongInstance(in api.Instance) string {
 	id := api.InstanceID(in.Meta.ID)
 	a, st := in.Assignment, in.Status
 	if in.Meta.DeletedAt != nil {
-		return fmt.Sprintf("still being deleted: node %q, %s %s", a.Node, st.Phase, st.Step)
+		return fmt.Sprintf("is still being deleted: node %q, %s %s", a.Node, st.Phase, st.Step)
 	}
 	if a.Node == "" {
 		if m := w.room(in); m != "" {
@@ -150,15 +151,15 @@ func (w *world) wrongInstance(in api.Instance) string {
 	}
 	switch {
 	case a.NodeLost:
-		return "its node is back, and it waits for it: " + a.Reason
+		return "is still marked NodeLost although its node is back: " + a.Reason
 	case a.Release, a.MigrateTo != "":
-		return fmt.Sprintf("still on its way: release %t, to %q; %s %s", a.Release, a.MigrateTo, st.Phase, st.Step)
+		return fmt.Sprintf("is still being moved: release %t, to %q; %s %s", a.Release, a.MigrateTo, st.Phase, st.Step)
 	case in.Spec.Power == api.PowerStopped && st.Phase == api.InstanceStopped && !state.Active():
 		return ""
 	case in.Spec.Power == api.PowerStopped:
 		return fmt.Sprintf("should be stopped, and is %s %s, %s", st.Phase, st.Step, state)
 	case ended && !w.ended[id]:
-		return fmt.Sprintf("says that it ended by itself, and did not: %s %s", st.Phase, st.LastError)
+		return fmt.Sprintf("is reported as ended, but its guest has not ended: %s %s", st.Phase, st.LastError)
 	case ended:
 		return ""
 	case st.Phase != api.InstanceRunning || state != hypervisor.Running || st.Restarts != in.Spec.Restarts:
@@ -167,7 +168,7 @@ func (w *world) wrongInstance(in api.Instance) string {
 	return ""
 }
 
-// room returns where an instance without a node would fit.
+// room returns the node on which an instance without a node would fit, or "".
 func (w *world) room(in api.Instance) string {
 	f := w.truth.Flavors[string(in.Spec.Flavor)].Spec
 	root := w.truth.Volumes[string(w.disks.roots[api.InstanceID(in.Meta.ID)])]
@@ -198,7 +199,8 @@ func (w *world) room(in api.Instance) string {
 	return ""
 }
 
-// workers is the memory that placement keeps for a vGPU's workers (decision 33).
+// workers returns the memory in bytes that placement reserves for a vGPU's workers (decision
+// 33).
 func workers(vgpu bool) int64 {
 	if vgpu {
 		return 512 << 20
@@ -206,7 +208,7 @@ func workers(vgpu bool) int64 {
 	return 0
 }
 
-// reaches reports whether the machine has every data volume of the instance.
+// reaches reports whether every data volume of the instance is accessible on the machine.
 func (w *world) reaches(m *machine, in api.Instance) bool {
 	for _, v := range w.truth.Volumes {
 		if v.Spec.Root || v.Meta.DeletedAt != nil || string(v.Status.Attached) != in.Meta.ID && (v.Status.Attached != "" || string(v.Spec.Instance) != in.Meta.ID) {
@@ -225,7 +227,8 @@ func (w *world) reaches(m *machine, in api.Instance) bool {
 	return true
 }
 
-// orphans are what lies on a machine and is nobody's there.
+// orphans describes what is left on a machine that belongs to no instance or volume assigned to
+// it.
 func (w *world) orphans(m *machine) (out []string) {
 	here := func(id api.InstanceID) bool { return w.truth.Instances[string(id)].Assignment.Node == m.id }
 	for _, id := range sortedIDs(m.domains) {

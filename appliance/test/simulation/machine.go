@@ -15,17 +15,17 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// machine is one node's hardware and what survives its processes.
+// machine is the hardware of one node and the state that survives its processes.
 //
 //	off ─power─► booting ─► up ─(power cut, watchdog)─► off
 //
-// While it is paused nothing on it moves, guests included; its clock and its
-// watchdog run on, and the moment it is thawed everything goes on.
+// While it is paused, nothing on it runs, guests included. Its clock and its watchdog continue,
+// and everything resumes when the pause ends.
 type machine struct {
 	w     *world
 	id    api.NodeID
 	n     int
-	power bool // a machine that boots has it
+	power bool // set while it boots, too
 	up    bool // it has booted
 	gone  bool // removed from the cluster: it never comes back
 	pause bool
@@ -64,25 +64,25 @@ type machine struct {
 
 func (m *machine) name() string { return string(m.id) }
 
-// alive: basaltd runs and moves.
+// alive reports whether basaltd is running and not paused.
 func (m *machine) alive() bool { return m.proc != nil && !m.proc.frozen() }
 
-// bootID of its present boot.
+// bootID returns the ID of the present boot.
 func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.id, m.boots) }
 
 const firstInstant = 10 * time.Second // CLOCK_BOOTTIME when the services start
 
-// boot is the machine's own clock.
+// clock returns the machine's own clock, CLOCK_BOOTTIME.
 func (m *machine) clock() lease.Instant {
 	return lease.Instant(firstInstant + time.Duration(float64(m.w.now-m.bootAt)*m.rate))
 }
 
-// when, in virtual time, its clock shows i: not before.
+// when returns the virtual time at which the machine's clock has reached i, never earlier.
 func (m *machine) when(i lease.Instant) time.Duration {
 	return m.bootAt + time.Duration(math.Ceil(float64(time.Duration(i)-firstInstant)/m.rate)) + 1
 }
 
-// wall is what its wall clock shows.
+// wall returns the machine's wall clock.
 func (m *machine) wall() time.Time { return epoch.Add(m.w.now + m.skew) }
 
 func (w *world) addMachine(shared bool) *machine {
@@ -123,17 +123,17 @@ func (m *machine) on() {
 func (m *machine) booted() {
 	m.up, m.pause, m.watchdog = true, false, 0
 	m.bootAt, m.rate = m.w.now, 1+(m.w.rng.Float64()-0.5)*0.02
-	m.w.say(m.name(), "is up, boot %d", m.boots)
+	m.w.logf(m.name(), "is up, boot %d", m.boots)
 	m.fence.start()
 	m.startProc(m.w.between(100*time.Millisecond, 2*time.Second))
 }
 
-// off is the power cut, or the watchdog: nothing is left but the disks.
+// off ends everything on the machine but its disks, as a power cut or the watchdog does.
 func (m *machine) off(why string) {
 	if !m.power {
 		return
 	}
-	m.w.say(m.name(), "is off: %s", why)
+	m.w.logf(m.name(), "is off: %s", why)
 	m.power, m.up, m.pause, m.watchdog = false, false, false, 0
 	if m.proc != nil {
 		m.proc.die()
@@ -146,14 +146,14 @@ func (m *machine) off(why string) {
 	m.moves = map[api.InstanceID]*sending{}
 }
 
-// reset by the watchdog.
+// reset restarts the machine, as an expired watchdog does.
 func (m *machine) reset() {
 	m.w.stats.Resets++
 	m.off("the watchdog has reset it")
 	m.on()
 }
 
-// feed the watchdog.
+// feed re-arms the watchdog.
 func (m *machine) feed() {
 	m.watchdog = time.Duration(m.clock().Add(lease.Watchdog))
 	at := lease.Instant(m.watchdog)
@@ -165,18 +165,18 @@ func (m *machine) feed() {
 	})
 }
 
-// stop the whole machine for a while.
+// freeze pauses the whole machine for d.
 func (m *machine) freeze(d time.Duration) {
 	if !m.up || m.pause {
 		return
 	}
-	m.w.say(m.name(), "stands still for %s", d.Round(time.Millisecond))
+	m.w.logf(m.name(), "is paused for %s", d.Round(time.Millisecond))
 	m.pause = true
 	boot := m.boots
 	m.w.after(d, "thaw", func() {
 		if m.up && m.boots == boot && m.pause {
 			m.pause = false
-			m.w.say(m.name(), "goes on")
+			m.w.logf(m.name(), "resumes")
 			m.fence.loop()
 			if m.proc != nil {
 				m.proc.thaw()
@@ -199,8 +199,8 @@ func (m *machine) startProc(d time.Duration) {
 	})
 }
 
-// hear tells the agent what the hypervisor says.
-func (m *machine) hear() {
+// forwardEvents delivers the pending events of the hypervisor to the agent.
+func (m *machine) forwardEvents() {
 	for {
 		select {
 		case e := <-m.events:

@@ -12,15 +12,15 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// sending is a move from a machine: it takes virtual time, and every step may
-// be its last. The states are hypervisor/fake's own.
+// sending is an outgoing migration. It takes virtual time, and may be interrupted at every
+// step. The domain states are those of hypervisor/fake.
 type sending struct {
-	stop  string // why it must stop
-	final bool   // the source has let go
+	stop  string // reason to abort it, "" if none
+	final bool   // the source has ended its domain: the point of no return
 }
 
-// tunnelEnd is a stream to the target's hypervisor, held by the target's
-// basaltd: it breaks with it.
+// tunnelEnd is a stream to the target's hypervisor. It is held by the target's basaltd and
+// breaks when that process ends.
 type tunnelEnd struct {
 	net.Conn
 	to *proc
@@ -28,7 +28,8 @@ type tunnelEnd struct {
 
 func (t *tunnelEnd) Close() error { return nil }
 
-// script is what a source says on the libvirt stream of hypervisor/fake.
+// script is the sequence of orders that a source sends on the libvirt stream of
+// hypervisor/fake.
 type script struct {
 	net.Conn
 	r io.Reader
@@ -44,7 +45,7 @@ type order struct {
 	Booted bool
 }
 
-func say(orders ...order) script {
+func newScript(orders ...order) script {
 	var b bytes.Buffer
 	for _, o := range orders {
 		_ = json.NewEncoder(&b).Encode(o)
@@ -53,7 +54,7 @@ func say(orders ...order) script {
 }
 
 func (h hyper) PrepareMigration(ctx context.Context, d hypervisor.Domain) error {
-	return h.do(ctx, "PrepareMigration", d.ID, func() error {
+	return h.call(ctx, "PrepareMigration", d.ID, func() error {
 		h.p.prepared[d.ID] = true
 		return h.m.machines.PrepareMigration(ctx, d)
 	})
@@ -61,8 +62,8 @@ func (h hyper) PrepareMigration(ctx context.Context, d hypervisor.Domain) error 
 
 func (h hyper) AcceptMigration(ctx context.Context, id api.InstanceID, s hypervisor.Stream, conn net.Conn) error {
 	end := conn.(*tunnelEnd)
-	return h.do(ctx, "AcceptMigration", id, func() error {
-		err := h.m.machines.AcceptMigration(ctx, id, hypervisor.StreamMemory, say())
+	return h.call(ctx, "AcceptMigration", id, func() error {
+		err := h.m.machines.AcceptMigration(ctx, id, hypervisor.StreamMemory, newScript())
 		if err == nil && !h.p.prepared[id] {
 			err = api.Errorf(api.CodeState, "nothing is prepared")
 		}
@@ -74,18 +75,18 @@ func (h hyper) AcceptMigration(ctx context.Context, id api.InstanceID, s hypervi
 }
 
 func (h hyper) FinishMigration(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "FinishMigration", id, func() error { return h.m.machines.FinishMigration(ctx, id) })
+	return h.call(ctx, "FinishMigration", id, func() error { return h.m.machines.FinishMigration(ctx, id) })
 }
 
 func (h hyper) DiscardMigration(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "DiscardMigration", id, func() error {
+	return h.call(ctx, "DiscardMigration", id, func() error {
 		delete(h.p.prepared, id)
 		return h.m.machines.DiscardMigration(ctx, id)
 	})
 }
 
 func (h hyper) AbortMigration(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "AbortMigration", id, func() error {
+	return h.call(ctx, "AbortMigration", id, func() error {
 		s := h.m.moves[id]
 		if s == nil {
 			return h.m.machines.AbortMigration(ctx, id)
@@ -113,8 +114,8 @@ func (h hyper) MigrationStatus(ctx context.Context, id api.InstanceID) (hypervis
 
 const moveBytes = 64 << 20
 
-// Migrate as hypervisor.Migrator draws it: until the point of no return any
-// failure leaves the machine running here.
+// Migrate implements hypervisor.Migrator: until the point of no return, any failure leaves the
+// instance running on the source.
 func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (hypervisor.MigrationResult, error) {
 	none, w := hypervisor.MigrationResult{}, h.m.w
 	if err := o.Check(id); err != nil {
@@ -139,7 +140,7 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 		return none, err
 	}
 	to := conn.(*tunnelEnd).to
-	// torn says why the source cannot go on.
+	// torn returns the reason why the source cannot continue, or "".
 	torn := func(state hypervisor.State) string {
 		switch {
 		case s.stop != "":
@@ -153,7 +154,7 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 	}
 	fail := func(why string) (hypervisor.MigrationResult, error) {
 		_ = h.m.machines.AbortMigration(forever, id)
-		h.m.look(id)
+		h.m.observe(id)
 		return none, api.Errorf(api.CodeUnavailable, "%s", why)
 	}
 	length := w.between(time.Second, 15*time.Second)
@@ -168,36 +169,36 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 		}
 	}
 	h.m.machines.Strand(id)
-	h.m.look(id)
+	h.m.observe(id)
 	h.m.spring("switch", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))
 	if why := torn(hypervisor.Outgoing); why != "" {
 		return fail(why)
 	}
-	if err := to.m.machines.AcceptMigration(ctx, id, hypervisor.StreamLibvirt, say(order{Do: "receive", Spec: o.Target, Booted: true}, order{Do: "received"})); err != nil {
+	if err := to.m.machines.AcceptMigration(ctx, id, hypervisor.StreamLibvirt, newScript(order{Do: "receive", Spec: o.Target, Booted: true}, order{Do: "received"})); err != nil {
 		return fail(err.Error())
 	}
-	to.m.look(id)
+	to.m.observe(id)
 	w.disks.copied(h.m, to.m, id, o)
 	h.m.spring("received", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))
 	if why := torn(hypervisor.Outgoing); why != "" {
 		if to.m.up && w.net.way(h.m, to.m) >= 0 {
 			_ = to.m.machines.DiscardMigration(forever, id)
-			to.m.look(id)
+			to.m.observe(id)
 		}
 		return fail(why)
 	}
 	s.final = true
 	h.m.machines.Lose(id)
-	h.m.look(id)
+	h.m.observe(id)
 	h.m.spring("left", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))
 	if to.dead || to.frozen() || w.net.way(h.m, to.m) < 0 {
 		return none, api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id)
 	}
 	err = to.m.machines.FinishMigration(forever, id)
-	to.m.look(id)
+	to.m.observe(id)
 	if err != nil {
 		return none, api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet: %v", id, err)
 	}

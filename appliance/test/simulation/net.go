@@ -2,9 +2,9 @@ package simulation
 
 import "time"
 
-const paths = 2 // between each two nodes
+const paths = 2 // number of independent paths between two nodes
 
-// network carries messages: late, or not at all. A cut is of one path in one
+// network carries messages, which may be delayed or lost. A cut affects one path in one
 // direction.
 type network struct {
 	w    *world
@@ -20,7 +20,8 @@ func (n *network) open(from, to *machine, path int) bool {
 	return from == to || from.power && to.power && !n.cut[link{from.n, to.n, path}]
 }
 
-// way is a path that works there and back, as a connection needs; -1: none.
+// way returns a path that works in both directions, as a connection needs, or -1 if there is
+// none.
 func (n *network) way(a, b *machine) int {
 	for p := range paths {
 		if n.open(a, b, p) && n.open(b, a, p) {
@@ -43,12 +44,12 @@ func (n *network) reaches(a, b *machine) bool {
 func (n *network) delay() time.Duration {
 	d := n.w.between(200*time.Microsecond, 5*time.Millisecond) + n.slow
 	if n.w.chance(0.02) {
-		d += n.w.between(0, 400*time.Millisecond) // something was sent again
+		d += n.w.between(0, 400*time.Millisecond) // a retransmission
 	}
 	return d
 }
 
 func (n *network) lost() bool { return n.loss > 0 && n.w.chance(n.loss) }
 
-// heal everything.
+// heal removes all network faults.
 func (n *network) heal() { n.cut, n.loss, n.slow = map[link]bool{}, 0, 0 }

@@ -10,20 +10,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// actions are the operator's and the tenants'. Each is a thread that asks some
-// node, and asks another as long as it does not know the outcome, with the same
-// batch id.
+// actions are the actions of the operator and of the tenants. Each is a thread that sends its
+// batch to some node and, as long as the outcome is unknown, to another one, with the same
+// batch ID.
 type actions struct {
 	w           *world
 	threads     []*thread
 	lostAnswers float64
 	instances   int
 	volumes     int
-	acked       map[string]ack  // by batch id
-	removed     map[string]bool // ids that somebody has asked to delete
+	acked       map[string]ack  // by batch ID
+	removed     map[string]bool // IDs of objects whose deletion was requested
 }
 
-// ack is what must be seen later: somebody was told so.
+// ack is an acknowledged outcome, which the store must hold at the end.
 type ack struct {
 	kind api.Kind
 	id   string
@@ -40,7 +40,7 @@ func (a *actions) spawn(name string, f func()) {
 	a.threads = append(a.threads, a.w.spawn(nil, name, func(*thread) { f() }))
 }
 
-// apply a batch by any node until one knows the outcome.
+// apply sends a batch to one node after another until one knows the outcome.
 func (a *actions) apply(id string, cmds ...api.Command) error {
 	w := a.w
 	for range 60 {
@@ -58,7 +58,7 @@ func (a *actions) apply(id string, cmds ...api.Command) error {
 	return errUnavailable
 }
 
-// change a spec that it has read before.
+// change writes the spec of an object it has read before, and retries on a conflict.
 func change[T any](a *actions, id string, kind api.Kind, objects map[string]T, meta func(T) api.Meta, spec func(T) (any, bool)) {
 	for try := range 4 {
 		x, ok := objects[id]
@@ -72,7 +72,7 @@ func change[T any](a *actions, id string, kind api.Kind, objects map[string]T, m
 		err := a.apply(fmt.Sprintf("%s-%s-%d-%d", kind, id, a.w.now, try), api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Expect: meta(x).Revision,
 			Labels: meta(x).Labels, Data: api.Encode(s)})
 		if err == nil {
-			a.w.say("operator", "%s %s: %s", kind, id, api.Encode(s))
+			a.w.logf("operator", "%s %s: %s", kind, id, api.Encode(s))
 		}
 		if api.CodeOf(err) != api.CodeConflict {
 			return
@@ -98,19 +98,19 @@ func (a *actions) node(id string, f func(s *api.NodeSpec)) {
 
 var finalizers = []string{api.FinalizerAgent}
 
-// begin makes what everything else needs.
+// begin creates the objects that all other actions need.
 func (a *actions) begin() {
-	put := func(kind api.Kind, id, name string, spec any, fin []string) api.Command {
+	putSpec := func(kind api.Kind, id, name string, spec any, fin []string) api.Command {
 		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: name, Finalizers: fin, Data: api.Encode(spec)}
 	}
 	_ = a.apply("begin",
-		put(api.KindFlavor, "flv-1", "small", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 20}, nil),
-		put(api.KindFlavor, "flv-2", "large", api.FlavorSpec{Vcpus: 3, MemoryBytes: 3 << 30, RootBytes: 1 << 20}, nil),
-		put(api.KindGPUPool, "pool-1", "default", api.GPUPoolSpec{}, nil),
-		put(api.KindImage, "img-1", "debian", api.ImageSpec{Format: "raw", URL: imageURL}, finalizers))
+		putSpec(api.KindFlavor, "flv-1", "small", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 20}, nil),
+		putSpec(api.KindFlavor, "flv-2", "large", api.FlavorSpec{Vcpus: 3, MemoryBytes: 3 << 30, RootBytes: 1 << 20}, nil),
+		putSpec(api.KindGPUPool, "pool-1", "default", api.GPUPoolSpec{}, nil),
+		putSpec(api.KindImage, "img-1", "debian", api.ImageSpec{Format: "raw", URL: imageURL}, finalizers))
 }
 
-// create an instance, as the API server does: with its root volume.
+// create creates an instance together with its root volume, as the API server does.
 func (a *actions) create(s api.InstanceSpec) {
 	a.instances++
 	id := fmt.Sprintf("ins-%02d", a.instances)
@@ -120,16 +120,16 @@ func (a *actions) create(s api.InstanceSpec) {
 		api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: finalizers, Data: api.Encode(s)},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: vol, Name: id + "-root", Organization: "org-1", Project: "prj-1", Finalizers: finalizers,
 			Data: api.Encode(api.VolumeSpec{SizeBytes: 1 << 20, Image: s.Image, Instance: api.InstanceID(id), Root: true, Pool: s.StoragePool})})
-	// Who asks again after an answer that was lost hears late that it was made:
-	// it may have been deleted by then.
+	// A retry after a lost answer learns late that the instance was created; it may have been
+	// deleted by then.
 	if err == nil && !a.removed[id] {
-		a.w.say("operator", "made %s: %s", id, api.Encode(s))
-		a.acked["create-"+id] = ack{api.KindInstance, id, "made"}
+		a.w.logf("operator", "created %s: %s", id, api.Encode(s))
+		a.acked["create-"+id] = ack{api.KindInstance, id, "created"}
 	}
 }
 
 func (a *actions) remove(kind api.Kind, id string) {
-	a.w.say("operator", "deletes %s %s", kind, id)
+	a.w.logf("operator", "deletes %s %s", kind, id)
 	a.removed[id] = true
 	for b, k := range a.acked {
 		if k.id == id {
@@ -141,7 +141,7 @@ func (a *actions) remove(kind api.Kind, id string) {
 	}
 }
 
-// draw what is done in the whole run.
+// draw draws the actions of the whole run.
 func (a *actions) draw(r *rand.Rand) (list []planned) {
 	w := a.w
 	moment := func(from, to time.Duration) time.Duration { return from + time.Duration(r.Int64N(int64(to-from))) }
@@ -178,7 +178,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 	added, removed := 0, 0
 	for range 5 + r.IntN(15) {
 		at, pick, coin := moment(35*time.Second, w.o.Storm), r.IntN(1<<30), r.IntN(2) == 0
-		some := func() string { // an instance that exists then
+		some := func() string { // picks an instance that exists at that time
 			ids := slices.Sorted(keys(w.truth.Instances))
 			if len(ids) == 0 {
 				return ""
@@ -232,7 +232,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 				}
 				mig := fmt.Sprintf("mig-%d", pick)
 				if a.apply(mig, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: mig, Name: mig, Data: api.Encode(m)}) == nil {
-					w.say("operator", "asks for %s of %s to %q", mig, id, m.Target)
+					w.logf("operator", "asks for %s of %s to %q", mig, id, m.Target)
 				}
 			})
 		case 12:
@@ -255,7 +255,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 				add(at, "removes "+node+" if it is off", func() { a.force(w.machine(api.NodeID(node))) })
 			}
 		case 15, 16:
-			add(at, "makes or deletes a volume", func() { a.volume(coin, pick%3 > 0) })
+			add(at, "creates or deletes a volume", func() { a.volume(coin, pick%3 > 0) })
 		case 17, 18, 19:
 			add(at, "attaches or detaches a volume", func() { a.attach(pick, some(), coin || pick%3 > 0) })
 		}
@@ -263,7 +263,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 	return list
 }
 
-// force a dead node out: the operator is certain that it is off for good.
+// force removes a node that the operator is certain is off for good.
 func (a *actions) force(m *machine) {
 	off := 0
 	for _, o := range a.w.nodes {
@@ -278,7 +278,7 @@ func (a *actions) force(m *machine) {
 	a.remove(api.KindNode, string(m.id))
 }
 
-// attach one of the volumes to the instance, or take it off, as the API does.
+// attach attaches one of the data volumes to the instance or detaches it, as the API does.
 func (a *actions) attach(pick int, instance string, on bool) {
 	if a.volumes == 0 {
 		a.volume(true, pick%2 > 0)
@@ -293,9 +293,9 @@ func (a *actions) attach(pick int, instance string, on bool) {
 	})
 }
 
-// volume of data, which no instance has yet.
-func (a *actions) volume(make, shared bool) {
-	if !make && a.volumes > 0 {
+// volume creates a data volume that is attached to no instance, or deletes the last one.
+func (a *actions) volume(create, shared bool) {
+	if !create && a.volumes > 0 {
 		id := fmt.Sprintf("vol-data-%d", a.volumes)
 		if v, ok := a.w.truth.Volumes[id]; ok && v.Spec.Instance == "" && v.Status.Attached == "" {
 			a.remove(api.KindVolume, id)

@@ -11,12 +11,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// peers is agent.Peers and agent.Remote: calls to other nodes.
+// peers implements agent.Peers and agent.Remote: calls to other nodes.
 type peers struct{ p *proc }
 
 const callLimit = 10 * time.Second
 
-// call runs f on the other node. An answer that is lost does not undo it.
+// call runs f on the other node. A lost answer does not undo its effect.
 func (ps peers) call(ctx context.Context, to api.NodeID, f func(q *proc) error) error {
 	p, w := ps.p, ps.p.w
 	if err := ctx.Err(); err != nil {
@@ -72,7 +72,7 @@ func (ps peers) OpenTunnel(ctx context.Context, to api.NodeID, r agent.TunnelReq
 	end := &tunnelEnd{}
 	err := ps.call(ctx, to, func(q *proc) error { return q.stepper.Agent().HandleTunnel(q.ctx, ps.p.m.id, r, end) })
 	if err == nil && end.to == nil {
-		err = api.Errorf(api.CodeState, "the target does not take the stream")
+		err = api.Errorf(api.CodeState, "the target did not accept the stream")
 	}
 	return end, err
 }

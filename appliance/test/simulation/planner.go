@@ -9,25 +9,25 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 )
 
-// How appliance/controlplane/planner plans.
+// Intervals of appliance/controlplane/planner.
 const (
 	planListen = 500 * time.Millisecond
 	planTick   = 5 * time.Second
 )
 
-// plan is appliance/controlplane/planner's loop in virtual time, for one term.
+// plan runs the loop of appliance/controlplane/planner in virtual time, for one term.
 func (p *proc) plan(t *thread, term uint64) {
 	store := view{m: p.m, p: p, term: term}
 	if p.m.store == nil || !p.w.raft.apply(p.m) {
 		return
 	}
-	all, pos := p.w.raft.snapshot(p.m, plan.Kinds), p.w.raft.heard(p.m)
+	all, pos := p.w.raft.snapshot(p.m, plan.Kinds), p.w.raft.logged(p.m)
 	state := plan.StateOf(all)
 	listen, tick := p.w.now, p.w.now
 	for p.term == term {
 		due := false
-		for heard := p.w.raft.heard(p.m); pos < heard; pos++ {
-			_, changed, _ := all.Apply(p.w.raft.log[pos]) // committed looks whether it can be read
+		for logged := p.w.raft.logged(p.m); pos < logged; pos++ {
+			_, changed, _ := all.Apply(p.w.raft.log[pos]) // committed checks that it can be decoded
 			due = due || changed
 		}
 		if p.w.now >= listen {
@@ -48,7 +48,7 @@ func (p *proc) plan(t *thread, term uint64) {
 	}
 }
 
-// commit what was planned, as appliance/controlplane/planner does.
+// commit writes planned commands, as appliance/controlplane/planner does.
 func (p *proc) commit(store view, cmds []api.Command) {
 	if len(cmds) == 0 {
 		return
@@ -62,7 +62,7 @@ func (p *proc) commit(store view, cmds []api.Command) {
 	}
 	for _, g := range plan.Groups(cmds) {
 		if err := apply(g...); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-			p.w.say(p.m.name(), "planned and refused: %v", err)
+			p.w.logf(p.m.name(), "planned commands were refused: %v", err)
 			if api.CodeOf(err) == api.CodeUnavailable {
 				return
 			}

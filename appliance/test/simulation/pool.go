@@ -11,15 +11,15 @@ import (
 
 const imageURL = "https://images.example/debian"
 
-// rawImage is a disk with a boot sector and nothing else.
+// rawImage is a raw disk image with a boot sector signature and nothing else.
 var rawImage = func() []byte {
 	b := make([]byte, 4096)
 	b[510], b[511] = 0x55, 0xaa
 	return b
 }()
 
-// pool is a storage pool as one life of basaltd has it. name tells its files
-// from those of other pools.
+// pool is a storage pool as seen by one process of basaltd. name distinguishes the paths of its
+// files from those of other pools.
 type pool struct {
 	*sdsfake.Store
 	m    *machine
@@ -64,7 +64,7 @@ func (s pool) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume,
 	_, err := s.Store.Volume(ctx, v.ID)
 	made, cerr := s.path(s.Store.CreateVolume(ctx, v))
 	if err != nil && cerr == nil {
-		s.m.w.disks.made(s, made.Source.Path)
+		s.m.w.disks.created(s, made.Source.Path)
 	}
 	s.m.spring("CreateVolume", true)
 	return made, cerr
@@ -77,7 +77,7 @@ func (s pool) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 	was, _ := s.Store.Volume(ctx, v.ID)
 	made, err := s.path(s.Store.RecreateVolume(ctx, v))
 	if err == nil && was.Epoch != made.Epoch {
-		s.m.w.disks.made(s, made.Source.Path)
+		s.m.w.disks.created(s, made.Source.Path)
 	}
 	s.m.spring("RecreateVolume", true)
 	return made, err

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// proc is one life of basaltd on a machine. What it remembers goes with it.
+// proc is one process of basaltd on a machine. Its state is lost when it ends.
 type proc struct {
 	m       *machine
 	w       *world
@@ -25,41 +25,41 @@ type proc struct {
 	dead    bool
 	pause   bool // SIGSTOP
 	thawed  time.Duration
-	held    []func() // what would have happened meanwhile
+	held    []func() // events held back while it is stopped
 	threads []*thread
 
 	stepper *agent.Stepper
 	main    *thread
-	idle    uint64 // the nap from which it may be woken; 0: it works
+	idle    uint64 // the number of the nap from which it may be woken; 0: it is working
 	synced  bool
-	pos     int          // of the log, that the agent has heard
-	seen    *objects.Set // what that has led to
-	broken  bool
+	pos     int          // of the log, up to which the agent has received changes
+	seen    *objects.Set // the objects that result from them
+	broken  bool         // the watch is interrupted
 
-	leader *machine // as it thinks; nil: it knows none
-	told   *machine // of whom it heard last that it leads
-	heard  time.Duration
-	term   uint64 // that it leads in; 0: it does not
-	book   *lease.Granter
+	leader     *machine      // the leader that it believes in; nil: none known
+	lastNamed  *machine      // the machine that was last named as the leader
+	leaderSeen time.Duration // when a message from the leader last arrived
+	term       uint64        // in which it leads; 0: it does not lead
+	book       *lease.Granter
 
 	holder *lease.Holder
 	eyes   lease.Opinions
-	beat   uint64 // the heartbeat under way
+	beat   uint64 // number of the heartbeat in flight
 
-	prepared map[api.InstanceID]bool // moves to here that this process knows
+	prepared map[api.InstanceID]bool // incoming migrations that this process has prepared
 }
 
 func newProc(m *machine) *proc {
 	p := &proc{m: m, w: m.w, prepared: map[api.InstanceID]bool{}}
 	p.thawed = -time.Hour
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.w.say(m.name(), "basaltd starts")
+	p.w.logf(m.name(), "basaltd starts")
 	m.open()
 	p.book = lease.NewGranter(m.id)
 	p.holder = lease.NewHolder(p.staleSelf().Status.ObservedEpoch)
-	p.heard = p.w.now
+	p.leaderSeen = p.w.now
 	if m.refused {
-		p.ail()
+		p.runRefused()
 		return p
 	}
 	p.main = p.w.spawn(p, "agent", p.agent)
@@ -70,23 +70,23 @@ func newProc(m *machine) *proc {
 
 func (p *proc) frozen() bool { return p.pause || p.m.pause }
 
-// later makes f happen to the process: not at all when it is dead by then, and
-// when it goes on if it is stopped.
+// later runs f in the process after d: never if the process has ended by then, and on
+// resumption if it is stopped.
 func (p *proc) later(d time.Duration, name string, f func()) {
-	p.w.after(d, name, func() { p.do(f) })
+	p.w.after(d, name, func() { p.run(f) })
 }
 
-func (p *proc) do(f func()) {
+func (p *proc) run(f func()) {
 	switch {
 	case p.dead:
 	case p.frozen():
-		p.held = append(p.held, func() { p.do(f) })
+		p.held = append(p.held, func() { p.run(f) })
 	default:
 		f()
 	}
 }
 
-// die at once: kill -9, or the machine's end.
+// die ends the process at once, as SIGKILL or the end of the machine does.
 func (p *proc) die() {
 	if p.dead {
 		return
@@ -104,9 +104,9 @@ func (p *proc) die() {
 	}
 }
 
-// kill -9; its supervisor starts it again.
+// kill ends the process with SIGKILL; its supervisor starts it again.
 func (p *proc) kill() {
-	p.w.say(p.m.name(), "basaltd is killed")
+	p.w.logf(p.m.name(), "basaltd is killed")
 	p.die()
 	p.m.startProc(p.w.between(time.Second, 3*time.Second))
 }
@@ -115,30 +115,30 @@ func (p *proc) freeze(d time.Duration) {
 	if p.pause {
 		return
 	}
-	p.w.say(p.m.name(), "basaltd is stopped for %s", d.Round(time.Millisecond))
+	p.w.logf(p.m.name(), "basaltd is stopped for %s", d.Round(time.Millisecond))
 	p.pause = true
 	p.w.after(d, "continue", func() {
 		p.pause = false
 		if !p.dead && !p.frozen() {
-			p.w.say(p.m.name(), "basaltd goes on")
+			p.w.logf(p.m.name(), "basaltd resumes")
 			p.thaw()
 		}
 	})
 }
 
-// thaw lets happen what was held, in its order but not all at once.
+// thaw runs the events that were held back, in order but not all at once.
 func (p *proc) thaw() {
 	held := p.held
 	p.thawed = p.w.now
 	p.held = nil
 	for _, f := range held {
-		p.w.after(p.w.between(0, 20*time.Millisecond), "thawed", func() { p.do(f) })
+		p.w.after(p.w.between(0, 20*time.Millisecond), "thawed", func() { p.run(f) })
 	}
 }
 
-// staleSelf is this node as its own disk has it.
+// staleSelf returns this node's object as its own log has it.
 func (p *proc) staleSelf() (n api.Node) {
-	for i := p.w.raft.heard(p.m) - 1; i >= 0; i-- {
+	for i := p.w.raft.logged(p.m) - 1; i >= 0; i-- {
 		if e := p.w.raft.log[i]; e.Object.Kind == api.KindNode && e.Object.Meta.ID == string(p.m.id) {
 			n, _ = api.Decode[api.Node](e.Object)
 			return n
@@ -147,12 +147,12 @@ func (p *proc) staleSelf() (n api.Node) {
 	return n
 }
 
-// pump the log's news to who watches it here.
+// pump delivers new changes of the log to the watch of this process.
 func (p *proc) pump() {
 	if p.broken {
-		if p.w.chance(0.2) { // the watch comes back
+		if p.w.chance(0.2) { // the watch is restored
 			p.broken = false
-			if p.w.chance(0.5) { // too late to resume
+			if p.w.chance(0.5) { // too late to resume: it needs a snapshot
 				p.later(p.w.between(0, time.Second), "snapshot", func() { p.snapshot() })
 			}
 		}
@@ -161,9 +161,9 @@ func (p *proc) pump() {
 	if !p.synced {
 		return
 	}
-	for heard := p.w.raft.heard(p.m); p.pos < heard; p.pos++ {
+	for logged := p.w.raft.logged(p.m); p.pos < logged; p.pos++ {
 		if c, changed, err := p.seen.Apply(p.w.raft.log[p.pos]); err != nil {
-			p.w.broken("the log holds what cannot be read: %v", err)
+			p.w.failf("decode log entry: %v", err)
 		} else if changed {
 			p.deliver(watchcache.News{Changes: []objects.Change{c}})
 		}
@@ -180,7 +180,7 @@ func (p *proc) deliver(n watchcache.News) {
 	p.nudge()
 }
 
-// snapshot begins a watch anew, if the leader can be asked.
+// snapshot starts the watch anew and reports whether it could: that needs the leader.
 func (p *proc) snapshot() bool {
 	l := p.leader
 	r := &p.w.raft
@@ -189,7 +189,7 @@ func (p *proc) snapshot() bool {
 	}
 	p.seen = r.snapshot(p.m, agent.Kinds)
 	p.deliver(watchcache.News{Changes: p.seen.All(), All: true})
-	p.pos, p.synced = r.heard(p.m), true
+	p.pos, p.synced = r.logged(p.m), true
 	return true
 }
 
@@ -200,7 +200,7 @@ func (p *proc) machineEvent(e hypervisor.Event) {
 	}
 }
 
-// nudge the agent: there may be something to do.
+// nudge wakes the agent if it is idle, because there may be work.
 func (p *proc) nudge() {
 	if p.idle != 0 {
 		nap := p.idle
@@ -216,7 +216,7 @@ const (
 	idleLook    = time.Second
 )
 
-// agent is what agent.Run's goroutines do, one after the other.
+// agent runs the work of agent.Run's goroutines, one after the other.
 func (p *proc) agent(t *thread) {
 	p.stepper = agent.NewStepper(p.options())
 	for !p.snapshot() {
@@ -228,21 +228,21 @@ func (p *proc) agent(t *thread) {
 		switch {
 		case p.w.now >= report:
 			report = p.w.now + reportEvery
-			p.note("report", p.stepper.Report(p.ctx))
+			p.logError("report", p.stepper.Report(p.ctx))
 			continue
 		case p.w.now >= sweep:
 			sweep = p.w.now + sweepEvery
-			p.note("sweep", p.stepper.Sweep(p.ctx))
+			p.logError("sweep", p.stepper.Sweep(p.ctx))
 			continue
 		case p.w.now >= meter:
 			meter = p.w.now + meterEvery
-			p.note("meter", p.stepper.Meter(p.ctx))
+			p.logError("meter", p.stepper.Meter(p.ctx))
 			continue
 		}
 		if due := p.stepper.Due(p.m.wall()); len(due) > 0 {
 			k := due[p.w.rng.IntN(len(due))]
 			_, err := p.stepper.Reconcile(p.ctx, k)
-			p.note(k, err)
+			p.logError(k, err)
 			t.sleep(p.w.between(10*time.Microsecond, time.Millisecond))
 			continue
 		}
@@ -256,9 +256,9 @@ func (p *proc) agent(t *thread) {
 	}
 }
 
-func (p *proc) note(what string, err error) {
+func (p *proc) logError(what string, err error) {
 	if err != nil {
-		p.w.say(p.m.name(), "%s: %v", what, err)
+		p.w.logf(p.m.name(), "%s: %v", what, err)
 	}
 }
 
@@ -280,11 +280,11 @@ func (p *proc) options() agent.Options {
 	return o
 }
 
-// heldLease is agent.Lease.
+// heldLease implements agent.Lease.
 type heldLease struct{ p *proc }
 
-// leaseMargin is what must be left of the lease for something new to start, as
-// basaltd has it.
+// leaseMargin is the remaining validity that a lease must have for something new to start;
+// basaltd uses the same.
 const leaseMargin = 2 * time.Second
 
 func (l heldLease) Valid() bool {
@@ -292,7 +292,7 @@ func (l heldLease) Valid() bool {
 	return l.p.w.o.Bug == AgentIgnoresLease || l.p.holder.Valid(m.clock(), leaseMargin) && m.fence.covers(leaseMargin)
 }
 
-// keeper is agent.Fence.
+// keeper implements agent.Fence.
 type keeper struct{ p *proc }
 
 func (k keeper) Keep(ids []api.InstanceID) error {

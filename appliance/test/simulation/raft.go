@@ -8,27 +8,27 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// raft is the replicated log. It promises what Raft does and no more: one leader a
-// term, which commits only what a majority of the voters has; a leader that is cut
-// off goes on believing for a while; nobody votes for who has less than itself;
-// everybody else lags behind. What is committed each node applies to its own store
-// (replica.go).
+// raft models the replicated log. It guarantees what Raft does and no more: there is one leader
+// per term, which commits only what a majority of the voters has; a leader that is cut off
+// believes in its leadership for a while; a voter does not vote for a member whose log is
+// shorter than its own; every other member lags behind. Each node applies the committed entries
+// to its own store (replica.go).
 type raft struct {
 	w       *world
-	rng     *rand.Rand       // for stores; what else happens does not depend on it
-	entries []store.LogEntry // that were committed, in their order
-	log     []api.Event      // every change that they made, in its order
-	ends    []int            // of the changes that each entry made
+	rng     *rand.Rand       // for store events only, so that nothing else depends on it
+	entries []store.LogEntry // the committed entries, in order
+	log     []api.Event      // every change that they made, in order
+	ends    []int            // by entry: the length of log after it
 	voters  map[*machine]bool
 
-	leader *machine // in truth; nil: none
+	leader *machine // the actual leader; nil: none
 	term   uint64
-	ready  bool // its log is applied: it may answer
+	ready  bool // its log is applied, so it may answer
 	since  time.Duration
-	lost   time.Duration // since when the leader has no majority; 0: it has
-	elect  time.Duration // not before
+	lost   time.Duration // when the leader lost its majority; 0: it has one
+	elect  time.Duration // the earliest time of the next election
 
-	promised, asked, compared time.Duration // when the stores' work was done last
+	promised, asked, compared time.Duration // when the promises were kept, the level checked and the tables compared last
 }
 
 const (
@@ -52,20 +52,20 @@ func (r *raft) linked(a, b *machine) bool {
 	return a.alive() && b.alive() && a.store != nil && b.store != nil && r.w.net.way(a, b) >= 0
 }
 
-// majority reports whether most of the voters can write what m says, and m as well.
+// majority reports whether m and most of the voters can write what m replicates.
 func (r *raft) majority(m *machine) bool {
 	return m != nil && !m.full && r.most(func(v *machine) bool { return r.linked(m, v) && !v.full })
 }
 
-// elects reports whether most of the voters vote for m: those that it reaches and that
-// have no more than it has. A vote needs no space.
+// elects reports whether most of the voters vote for m: those that it reaches and whose log is
+// not longer. A vote needs no disk space.
 func (r *raft) elects(m *machine) bool {
 	return r.most(func(v *machine) bool { return r.votes(v, m) })
 }
 
 func (r *raft) votes(v, m *machine) bool { return r.linked(m, v) && v.persisted <= m.persisted }
 
-// most reports whether f is true of most of the voters.
+// most reports whether f holds for most of the voters.
 func (r *raft) most(f func(v *machine) bool) bool {
 	n := 0
 	for v := range r.voters {
@@ -76,7 +76,7 @@ func (r *raft) most(f func(v *machine) bool) bool {
 	return n > len(r.voters)/2
 }
 
-// leads reports whether m may commit now.
+// leads reports whether m may commit at present.
 func (r *raft) leads(m *machine) bool { return m != nil && r.leader == m && r.ready && r.majority(m) }
 
 func (r *raft) tick() bool {
@@ -88,7 +88,7 @@ func (r *raft) tick() bool {
 		case r.lost == 0:
 			r.lost = w.now
 		case w.now-r.lost > leaderOff || r.leader.proc == nil:
-			w.say("raft", "%s leads no more", r.leader.id)
+			w.logf("raft", "%s is no longer the leader", r.leader.id)
 			r.leader, r.ready, r.lost = nil, false, 0
 			r.elect = w.now + w.between(0, 1500*time.Millisecond)
 		}
@@ -96,17 +96,17 @@ func (r *raft) tick() bool {
 		r.election()
 	}
 	for _, m := range w.nodes {
-		r.believe(m)
+		r.updateLeader(m)
 		r.replicate(m)
 	}
 	if r.leads(r.leader) {
-		r.council()
+		r.reconcileVoters()
 	}
-	r.tend()
+	r.maintainStores()
 	return true
 }
 
-// election of a voter that has everything and most of the votes.
+// election elects a voter that has the votes of a majority, if there is one.
 func (r *raft) election() {
 	var able []*machine
 	for _, m := range r.w.nodes {
@@ -115,13 +115,13 @@ func (r *raft) election() {
 		}
 	}
 	if len(able) == 0 {
-		return // who has most may be away
+		return // the voter with the longest log may be unreachable
 	}
 	m := able[r.w.rng.IntN(len(able))]
 	r.leader, r.ready, r.lost, r.since = m, false, 0, r.w.now
 	r.term++
 	r.w.stats.Elections++
-	r.w.say("raft", "%s leads in term %d", m.id, r.term)
+	r.w.logf("raft", "%s leads in term %d", m.id, r.term)
 	term := r.term
 	for _, v := range r.w.nodes {
 		if r.voters[v] && r.votes(v, m) {
@@ -129,12 +129,12 @@ func (r *raft) election() {
 		}
 	}
 	if m.persisted < len(r.entries) {
-		r.w.broken("%s leads in term %d and its log ends at entry %d: what was acknowledged up to entry %d is lost", m.id, term, m.persisted, len(r.entries))
+		r.w.failf("%s leads in term %d, and its log ends at entry %d, want %d: acknowledged entries are lost", m.id, term, m.persisted, len(r.entries))
 	}
 	r.w.after(r.w.between(5*time.Millisecond, 150*time.Millisecond), "barrier", func() {
 		if r.leader == m && r.term == term && r.majority(m) {
 			r.ready = true
-			r.opened()
+			r.openTerm()
 			m.proc.elected(term)
 		} else if r.leader == m && r.term == term {
 			r.leader, r.elect = nil, r.w.now+r.w.between(0, time.Second)
@@ -142,16 +142,16 @@ func (r *raft) election() {
 	})
 }
 
-// believe is what a member thinks of who leads.
-func (r *raft) believe(m *machine) {
+// updateLeader updates which leader a member believes in.
+func (r *raft) updateLeader(m *machine) {
 	p := m.proc
 	if p == nil || p.frozen() {
 		return
 	}
 	l := r.leader
 	if l != nil && (l == m || l.alive() && r.w.net.way(l, m) >= 0) {
-		p.leader, p.heard = l, r.w.now
-	} else if r.w.now-p.heard > time.Second {
+		p.leader, p.leaderSeen = l, r.w.now
+	} else if r.w.now-p.leaderSeen > time.Second {
 		p.leader = nil
 	}
 	if p.term != 0 && (r.leader != m || r.term != p.term) {
@@ -159,7 +159,7 @@ func (r *raft) believe(m *machine) {
 	}
 }
 
-// replicate the log to a member, and let it hear of it.
+// replicate appends the leader's log to a member's and lets its process watch the changes.
 func (r *raft) replicate(m *machine) {
 	if r.leader != nil && r.ready && r.linked(r.leader, m) {
 		r.persist(m)
@@ -169,11 +169,11 @@ func (r *raft) replicate(m *machine) {
 	}
 }
 
-// council makes the voters follow the Node objects, one at a time, as
-// member.nextChange does: votes are given before they are taken, so while one
-// that is to vote does not answer nobody's vote goes; of those that go a lost
-// node's is the first, then a removed one's.
-func (r *raft) council() {
+// reconcileVoters makes the voters follow the Node objects, one at a time, as member.nextChange
+// does. Votes are given before they are removed, so no vote is removed while a node that is to
+// vote is unreachable. Of the votes to remove, that of a lost node comes first, then that of a
+// removed one.
+func (r *raft) reconcileVoters() {
 	wanted := func(m *machine) bool {
 		n, ok := r.w.truth.Nodes[string(m.id)]
 		return ok && n.Assignment.Voter && n.Meta.DeletedAt == nil
@@ -184,7 +184,7 @@ func (r *raft) council() {
 		}
 		if r.linked(r.leader, m) && r.persist(m) {
 			r.voters[m] = true
-			r.w.say("raft", "%s votes", m.id)
+			r.w.logf("raft", "%s is a voter", m.id)
 		}
 		return
 	}
@@ -205,11 +205,11 @@ func (r *raft) council() {
 	}
 	if next != nil {
 		delete(r.voters, next)
-		r.w.say("raft", "%s votes no more", next.id)
+		r.w.logf("raft", "%s is no longer a voter", next.id)
 	}
 }
 
-// agreed is how many voters are wanted and are.
+// agreed returns the number of voters that are wanted as voters.
 func (r *raft) agreed() (n int) {
 	for v := range r.voters {
 		if r.w.truth.Nodes[string(v.id)].Assignment.Voter {

@@ -17,31 +17,31 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Every node has a store of its own: the real one, without Raft. A follower
-// applies what it has of the log in groups, as late as it likes: when it opens its
-// store again it goes on where its tables are.
+// Every node has a store of its own: the real one, without Raft. A follower applies the entries
+// of its log in groups, with an arbitrary delay. When it opens its store again, it continues
+// from the entry that its tables have reached.
 const (
-	mostWaiting   = 32 // entries that a follower has not applied
-	snapshotAfter = 40 // entries that an empty store gets by a snapshot rather than one by one
+	mostWaiting   = 32 // the most entries that a follower may have unapplied
+	snapshotAfter = 40 // beyond this many entries an empty store may be filled by a snapshot
 
 	promiseEvery = time.Second
 	levelEvery   = 5 * time.Second
-	compareEvery = 20 * time.Second // 2 min elsewhere
+	compareEvery = 20 * time.Second // 2 min in production
 )
 
 func (m *machine) storeDir() string { return filepath.Join(m.dir("."), "store") }
 
 func (m *machine) promise() string { return filepath.Join(m.dir("cluster"), "promise") }
 
-// join makes the node a member that has told nobody anything.
+// join makes the node a new member, which has acknowledged nothing yet.
 func (m *machine) join() {
 	if err := store.NewPromise(m.promise(), string(m.id), ""); err != nil {
-		m.w.broken("the simulation's own files: %v", err)
+		m.w.failf("the simulation's own files: %v", err)
 	}
 }
 
-// open the store at the beginning of a life of basaltd. A store that is refused
-// leaves the node without one.
+// open opens the store when basaltd starts. If the store is refused as damaged, the node has
+// none.
 func (m *machine) open() {
 	o := store.Options{Dir: m.storeDir(), NodeID: string(m.id), Promise: m.promise()}
 	s, err := store.OpenReplica(o, m.release)
@@ -54,15 +54,15 @@ func (m *machine) open() {
 	case errors.As(err, &d):
 		m.refused = true
 		m.w.stats.Refused++
-		m.w.say(m.name(), "its store is refused: %s", filepath.Base(d.File))
+		m.w.logf(m.name(), "the store is refused: %s", filepath.Base(d.File))
 	case err != nil:
-		m.w.broken("%s: %v", m.id, err)
+		m.w.failf("%s: %v", m.id, err)
 	default:
 		m.refused, m.touched, m.store, m.persisted = false, false, s, int(s.Last())
 	}
 }
 
-// close the store as the end of the process does.
+// close closes the store as the end of the process does.
 func (m *machine) close() {
 	if m.store != nil {
 		m.w.raft.check(m, m.store.Close())
@@ -70,7 +70,8 @@ func (m *machine) close() {
 	}
 }
 
-// check what a store of m answered. One that finds itself damaged ends its life.
+// check handles an error of m's store and reports whether there was none. A store that finds
+// itself damaged ends its process; any other error fails the run.
 func (r *raft) check(m *machine, err error) bool {
 	var d *store.Damaged
 	switch {
@@ -83,20 +84,20 @@ func (r *raft) check(m *machine, err error) bool {
 			}
 		})
 	default:
-		r.w.broken("%s: its store cannot go on: %v", m.id, err)
+		r.w.failf("store of %s failed: %v", m.id, err)
 	}
 	return false
 }
 
-// heard is how many changes a node's log has.
-func (r *raft) heard(m *machine) int {
+// logged returns the number of changes in a node's log.
+func (r *raft) logged(m *machine) int {
 	if m.persisted == 0 {
 		return 0
 	}
 	return r.ends[m.persisted-1]
 }
 
-// persist what the leader has in a node's log, and say whether it is there.
+// persist appends the leader's log to a node's, and reports whether it succeeded.
 func (r *raft) persist(m *machine) bool {
 	if m.store == nil || m.full {
 		return false
@@ -106,7 +107,7 @@ func (r *raft) persist(m *machine) bool {
 			return false
 		}
 		m.persisted = int(m.store.Last())
-		r.w.say("raft", "%s gets a snapshot", m.id)
+		r.w.logf("raft", "%s gets a snapshot", m.id)
 	}
 	if m.persisted < len(r.entries) {
 		entries := slices.Clone(r.entries[m.persisted:])
@@ -125,7 +126,7 @@ func (r *raft) persist(m *machine) bool {
 	return true
 }
 
-// apply all that a node's log has.
+// apply applies all entries of a node's log and reports whether it succeeded.
 func (r *raft) apply(m *machine) bool {
 	if m.store == nil {
 		return false
@@ -134,7 +135,7 @@ func (r *raft) apply(m *machine) bool {
 	return r.check(m, err)
 }
 
-// add an entry on the leader, which leads: committed, and applied there.
+// add commits an entry on the leader and applies it there.
 func (r *raft) add(data []byte) (objects []api.Object, changed []api.Event, err error) {
 	l := r.leader
 	if !r.apply(l) {
@@ -170,7 +171,7 @@ func (r *raft) add(data []byte) (objects []api.Object, changed []api.Event, err 
 	return objects, changed, err
 }
 
-// commit a batch on the leader; term is the only one in which it holds, 0: any.
+// commit commits a batch on the leader. The batch is valid only in term; 0: in any.
 func (r *raft) commit(term uint64, b api.Batch) ([]api.Object, error) {
 	raw, err := r.leader.store.EncodeBatch(term, b)
 	if err != nil {
@@ -179,7 +180,7 @@ func (r *raft) commit(term uint64, b api.Batch) ([]api.Object, error) {
 	objects, changed, err := r.add(raw)
 	for _, c := range b.Commands {
 		if c.Op == api.OpRecord && err == nil {
-			r.w.bill.told(c)
+			r.w.bill.recorded(c)
 		}
 	}
 	if len(changed) == 0 {
@@ -197,9 +198,9 @@ func (r *raft) commit(term uint64, b api.Batch) ([]api.Object, error) {
 	return objects, nil
 }
 
-// opened: a term begins, with an entry of Raft's own; the first one's leader has
-// founded the cluster.
-func (r *raft) opened() {
+// openTerm begins a term with an entry of Raft's own. The first leader has founded the cluster,
+// and sets its level.
+func (r *raft) openTerm() {
 	first := len(r.entries) == 0
 	if _, _, err := r.add(nil); err != nil || !first {
 		return
@@ -207,25 +208,27 @@ func (r *raft) opened() {
 	r.level(r.leader.release)
 }
 
-// clusterID and the audit trail's key are the seed's.
+// clusterID returns the cluster's ID, which is derived from the seed. It also serves as the
+// audit log's key.
 func (r *raft) clusterID() string { return fmt.Sprintf("%016x", r.w.o.Seed) }
 
-// level gives the cluster the level. The members are those of Raft and all nodes.
+// level sets the feature level of the cluster. Its members are all nodes.
 func (r *raft) level(to int) {
 	raw, err := state.EncodeSettlement(state.Settlement{Level: to, ID: r.clusterID(), Members: memberIDs(r.w.nodes), AuditKey: []byte(r.clusterID())})
 	if err == nil {
 		_, _, err = r.add(raw)
 	}
 	if err != nil {
-		r.w.say("raft", "the level is not raised: %v", err)
+		r.w.logf("raft", "raise the feature level failed: %v", err)
 		return
 	}
 	r.w.stats.Raised++
-	r.w.say("raft", "the cluster has feature level %d", to)
+	r.w.logf("raft", "the cluster has feature level %d", to)
 }
 
-// tend is what the stores and who leads do besides: basaltd's raise and compare.
-func (r *raft) tend() {
+// maintainStores runs the periodic work on the stores: the promises of all nodes, and the
+// raising and comparing that the leader's basaltd does.
+func (r *raft) maintainStores() {
 	now := r.w.now
 	if now >= r.promised {
 		r.promised = now + promiseEvery
@@ -248,8 +251,8 @@ func (r *raft) tend() {
 	}
 }
 
-// raise the cluster's level as soon as all members support it; who does not answer
-// holds it back.
+// raise raises the cluster's level as soon as all members support it. An unreachable member
+// prevents it.
 func (r *raft) raise() {
 	level, _, err := r.leader.store.Settled()
 	if !r.check(r.leader, err) {
@@ -269,7 +272,7 @@ func (r *raft) raise() {
 	}
 }
 
-// compare the nodes' tables, as the leader's basaltd does.
+// compare compares the nodes' tables, as the leader's basaltd does.
 func (r *raft) compare() {
 	if level, _, err := r.leader.store.Settled(); err != nil || level < state.CompareLevel {
 		return
@@ -284,7 +287,7 @@ func (r *raft) compare() {
 	index, parts := uint64(len(r.entries)), map[string]state.Part{}
 	for _, m := range r.w.nodes {
 		if !r.linked(r.leader, m) || !r.persist(m) || !r.apply(m) {
-			continue // who does not answer is compared another time
+			continue // an unreachable node is compared the next time
 		}
 		p, err := m.store.Part(context.Background(), index)
 		if !r.check(m, err) {
@@ -297,18 +300,18 @@ func (r *raft) compare() {
 	for _, id := range different {
 		m := r.w.machine(api.NodeID(id))
 		if !m.altered {
-			r.w.broken("%s, whose store nobody has touched, has other tables than most nodes at entry %d: %s", id, index, r.different(m, r.other(m)))
+			r.w.failf("%s has an unaltered store, but its tables differ from those of most nodes at entry %d: %s", id, index, r.different(m, r.other(m)))
 			return
 		}
 		r.w.stats.Differing++
-		r.w.say(id, "its tables are not what most nodes have at entry %d", index)
+		r.w.logf(id, "its tables differ from those of most nodes at entry %d", index)
 		if r.check(m, m.store.Differs(parts[id])) {
 			m.proc.kill()
 		}
 	}
 }
 
-// other is a node with all of the log whose store nobody has touched.
+// other returns a node other than not that has the whole log and an unaltered store, or nil.
 func (r *raft) other(not *machine) *machine {
 	for _, m := range r.w.nodes {
 		if m != not && m.store != nil && !m.altered && m.persisted == len(r.entries) && r.apply(m) {
@@ -318,7 +321,7 @@ func (r *raft) other(not *machine) *machine {
 	return nil
 }
 
-// different are the buckets in which two nodes' tables differ.
+// different returns the names of the buckets in which two nodes' tables differ.
 func (r *raft) different(a, b *machine) string {
 	if a == nil || b == nil {
 		return ""
@@ -343,7 +346,8 @@ func (r *raft) different(a, b *machine) string {
 	return strings.Join(out, ", ")
 }
 
-// unequal says whose store has not what all must have when everything is well.
+// unequal describes the stores that differ from what every node must have once all faults are
+// healed.
 func (r *raft) unequal() (out []string) {
 	for _, m := range r.w.nodes {
 		if r.leads(r.leader) && r.linked(r.leader, m) {
@@ -360,16 +364,16 @@ func (r *raft) unequal() (out []string) {
 			out = append(out, fmt.Sprintf("the log of %s ends at entry %d of %d", m.id, m.persisted, len(r.entries)))
 		default:
 			if d := r.different(m, whole); d != "" {
-				out = append(out, fmt.Sprintf("the tables of %s and %s differ at entry %d, and nobody has seen it: %s", m.id, whole.id, len(r.entries), d))
+				out = append(out, fmt.Sprintf("the tables of %s and %s differ at entry %d, which was not detected: %s", m.id, whole.id, len(r.entries), d))
 			}
 		}
 	}
 	return out
 }
 
-// ail is the life of basaltd on a node whose store was refused: it keeps its lease,
-// by what others say of it, and waits to be told to make the store anew.
-func (p *proc) ail() {
+// runRefused runs basaltd on a node whose store was refused: it keeps its lease, by the leader
+// hints of other members, and waits for the operator to have the store rebuilt.
+func (p *proc) runRefused() {
 	p.later(p.w.between(0, time.Second), "ask for its node", p.askSelf)
 	p.later(p.w.between(5*time.Second, 20*time.Second), "rebuild", p.rebuild)
 }
@@ -385,8 +389,8 @@ func (p *proc) askSelf() {
 	p.probe()
 }
 
-// rebuild is what the operator tells it: the others take it out of Raft's members,
-// and it begins with an empty store.
+// rebuild has the store rebuilt, as the operator's command does: the other members remove the
+// node from Raft, and it restarts with an empty store.
 func (p *proc) rebuild() {
 	r := &p.w.raft
 	if l := r.leader; !r.leads(l) || p.w.net.way(p.m, l) < 0 {
@@ -395,19 +399,19 @@ func (p *proc) rebuild() {
 	}
 	if r.voters[p.m] {
 		delete(r.voters, p.m)
-		p.w.say("raft", "%s votes no more", p.m.id)
+		p.w.logf("raft", "%s is no longer a voter", p.m.id)
 	}
 	p.w.stats.Rebuilt++
-	p.w.say(p.m.name(), "its store is made anew")
+	p.w.logf(p.m.name(), "the store is rebuilt")
 	p.m.forget()
 	p.m.join()
 	p.kill()
 }
 
-// forget removes the store.
+// forget removes the store's files.
 func (m *machine) forget() {
 	m.touched, m.altered, m.persisted = false, false, 0
 	if err := os.RemoveAll(m.storeDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.w.broken("the simulation's own files: %v", err)
+		m.w.failf("the simulation's own files: %v", err)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"regexp"
 )
 
-// Shrink a failing run: it leaves out one fault or action after another as long
-// as the run still fails in the same way, and returns what was left of them.
+// Shrink reduces a failing run: it leaves out one fault or action after another as long as the
+// run still fails in the same way. It returns the last failing run and the numbers of what was
+// left out.
 func Shrink(o Options) (Result, map[int]bool) {
 	skip := map[int]bool{}
 	run := func() Result {
@@ -20,31 +21,31 @@ func Shrink(o Options) (Result, map[int]bool) {
 		o.Dir = dir
 		return Run(o)
 	}
-	worst := run()
-	first := sort(worst.Err)
-	for more := worst.Err != nil; more; {
+	failing := run()
+	first := classOf(failing.Err)
+	for more := failing.Err != nil; more; {
 		more = false
-		for i := range worst.Plan {
+		for i := range failing.Plan {
 			if skip[i] {
 				continue
 			}
 			skip[i] = true
-			if r := run(); r.Err != nil && sort(r.Err) == first {
-				worst, more = r, true
+			if r := run(); r.Err != nil && classOf(r.Err) == first {
+				failing, more = r, true
 			} else {
 				delete(skip, i)
 			}
 		}
 	}
-	return worst, skip
+	return failing, skip
 }
 
-// particulars of a failure: of whom, where, and how much; a run that is not
-// settled in the end says all that is not, and the first is what counts.
+// particulars matches the details of a failure: names, paths and numbers. Of a run that did not
+// converge, only the first condition counts.
 var particulars = regexp.MustCompile(`/[^ ]*|"[^"]*"|[a-z]+-[a-z]*-?[0-9]+|[0-9.]+[a-z]*|;.*`)
 
-// sort of a failure: what it says, without its particulars.
-func sort(err error) string {
+// classOf returns the class of a failure: its message without the particulars.
+func classOf(err error) string {
 	if err == nil {
 		return ""
 	}

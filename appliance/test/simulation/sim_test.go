@@ -24,15 +24,14 @@ var (
 	bug    = flag.Int("bug", 0, "plant this bug")
 )
 
-// TestMain collects garbage less often: the runs leave much of it, and little
-// that stays.
+// TestMain collects garbage less often: the runs produce much garbage and retain little.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(memory.Main(m))
 }
 
-// runs are those of a seed and nothing else, by the seed: several tests look at
-// the same ones.
+// runs caches the runs of a seed with default options, by seed, because several tests use the
+// same ones.
 var runs sync.Map
 
 // run returns the run of a seed.
@@ -43,8 +42,8 @@ func run(t *testing.T, s uint64) simulation.Result {
 	return first.(func() simulation.Result)()
 }
 
-// seeds to run: 100, and in the long form 5000, or what SEEDS says: how many,
-// or 5001-10000.
+// seeds returns the range of seeds to run: the first 100, 5000 in the long layer, or what SEEDS
+// gives, either a number or a range such as 5001-10000.
 func seeds(t *testing.T) (first, n uint64) {
 	if *seed > 0 {
 		return *seed, 1
@@ -62,7 +61,7 @@ func seeds(t *testing.T) (first, n uint64) {
 		a, err := strconv.ParseUint(from, 10, 32)
 		b, err2 := strconv.ParseUint(to, 10, 32)
 		if err != nil || err2 != nil || a == 0 || b < a {
-			t.Fatalf("SEEDS=%q: how many, or from-to", s)
+			t.Fatalf("SEEDS=%q: want a number or from-to", s)
 		}
 		first, n = a, b-a+1
 	}
@@ -99,8 +98,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// With volumes that are attached and taken off meanwhile: none is open in two
-// machines, whatever else happens.
+// Volumes are attached and detached during the run: none must be open in two instances at once,
+// whatever else happens.
 func TestVolumesAreOpenOnce(t *testing.T) {
 	first, n := seeds(t)
 	if n > 1 && os.Getenv("SEEDS") == "" {
@@ -114,40 +113,40 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 				r := simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Attach: true, Tail: *tail})
 				attached.Add(int64(r.Stats.Attached))
 				if r.Err != nil {
-					t.Error(r.Err)
+					t.Errorf("seed %d: %v", s, r.Err)
 				}
 			})
 		}
 	})
 	if t.Logf("opened %d times", attached.Load()); n > 1 && attached.Load() < int64(n)/4 {
-		t.Errorf("only %d times in %d seeds was a volume opened", attached.Load(), n)
+		t.Errorf("volumes were opened %d times in %d seeds, want at least %d", attached.Load(), n, int64(n)/4)
 	}
 }
 
-// A seed is the whole run: the same events, in the same order, at the same
-// times, with the same words about them.
+// A seed determines the whole run: the same events in the same order, at the same times, with
+// the same trace.
 func TestASeedReplaysExactly(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for s := uint64(1); s <= 6; s++ {
 		a, b := run(t, s), simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.Planted(*bug)})
 		if a.Hash != b.Hash || a.Stats != b.Stats {
-			t.Errorf("seed %d: %x %+v, and %x %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
+			t.Errorf("seed %d: two runs differ: hash %x, stats %+v, and hash %x, stats %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
 		}
 		if was, ok := hashes[a.Hash]; ok {
-			t.Errorf("seeds %d and %d are the same run", was, s)
+			t.Errorf("seeds %d and %d have the same hash %x, want different runs", was, s, a.Hash)
 		}
 		hashes[a.Hash] = s
 	}
 }
 
-// What the simulation is for: it finds these, each within 200 seeds.
+// The simulation must find each planted bug within 200 seeds.
 func TestPlantedBugsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searching for a seed that finds each takes half a minute")
 	}
 	for b, c := range map[simulation.Planted]struct {
 		name string
-		by   uint64 // the seed that found it, which is tried first
+		by   uint64 // the seed that found it last time, which is tried first
 	}{
 		simulation.PlannerMovesOnSuspicion: {"the planner moves on suspicion", 2},
 		simulation.AgentIgnoresLease:       {"the agent ignores its lease", 6},
@@ -166,12 +165,12 @@ func TestPlantedBugsAreFound(t *testing.T) {
 					return
 				}
 			}
-			t.Error("not found in 200 seeds")
+			t.Error("planted bug was not found in 200 seeds")
 		})
 	}
 }
 
-// The runs are worth something only if they do what they are for.
+// The runs are useful only if each kind of event happens in them often enough.
 func TestTheStormIsOne(t *testing.T) {
 	var sum simulation.Stats
 	for s := uint64(1); s <= 20; s++ {
@@ -196,7 +195,7 @@ func TestTheStormIsOne(t *testing.T) {
 		"refused stores": sum.Refused, "rebuilt stores": sum.Rebuilt, "differing tables": sum.Differing, "upgraded nodes": sum.Upgraded,
 		"raised levels": sum.Raised - 20, "full disks": sum.Full} {
 		if n < 5 {
-			t.Errorf("%d %s in 20 seeds", n, what)
+			t.Errorf("%d %s in 20 seeds, want at least 5", n, what)
 		}
 	}
 }

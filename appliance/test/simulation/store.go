@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// view is the store as one process has it: agent.Store, and what the planner
-// writes in one term.
+// view is the store as one process sees it. It implements agent.Store, and serves as the
+// planner's store in one term.
 type view struct {
 	m    *machine
 	p    *proc
@@ -18,14 +18,14 @@ type view struct {
 
 var errUnavailable = api.Errorf(api.CodeUnavailable, "this node cannot reach most of the cluster")
 
-// ask the leader something that holds there at one moment in between.
+// ask runs f on the leader at some moment during the call.
 func (v view) ask(ctx context.Context, f func() error) error {
 	w := v.m.w
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	w.wait(w.between(100*time.Microsecond, 3*time.Millisecond))
-	if v.m.store == nil { // it serves nobody
+	if v.m.store == nil { // a node without a store serves no requests
 		return errUnavailable
 	}
 	for try := 0; ; try++ {
@@ -53,7 +53,7 @@ func (v view) ask(ctx context.Context, f func() error) error {
 		if l != v.m {
 			w.wait(w.net.delay())
 		}
-		// The answer may be lost, and what was done is done.
+		// The answer may be lost; the effect of f remains.
 		if !w.net.open(l, v.m, path) || !l.alive() || w.chance(w.acts.lostAnswers) {
 			w.wait(w.between(time.Second, 3*time.Second))
 			return errUnavailable
@@ -89,7 +89,7 @@ func (v view) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err
 	return page, err
 }
 
-// snapshot is every object of the kinds that a node's tables have.
+// snapshot returns every object of the kinds from a node's tables.
 func (r *raft) snapshot(m *machine, kinds []objects.Kind) *objects.Set {
 	all := objects.NewSet(kinds...)
 	for _, k := range all.Kinds() {

@@ -13,15 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 )
 
-// story is one fault in virtual time, done to a cluster of three that is well:
-// the short relative of a story of three real nodes (appliance/test/e2e/cluster).
-// TestSeeds checks what must never happen; a story checks also what one fault
-// alone must not do, and when its end must come.
+// story is one fault in virtual time, in a healthy cluster of three nodes. It is the short
+// counterpart of a test with three real nodes (appliance/test/e2e/cluster). TestSeeds checks
+// the invariants; a story also checks what a single fault must not cause, and by when its
+// outcome must be reached.
 type story struct {
 	name string
 	run  func(w *storyCluster)
-	skew time.Duration // of the first node's wall clock; the second's is as far off the other way
-	old  bool          // all begin with the release before this one
+	skew time.Duration // of the first node's wall clock; the second's has the opposite skew
+	old  bool          // all nodes begin with the previous release
 }
 
 var stories = []story{
@@ -42,11 +42,11 @@ var stories = []story{
 // storyCluster is the cluster of a story.
 type storyCluster struct{ *world }
 
-// ends is how long a story waits for what must come.
+// ends is how long a story waits for a condition.
 const ends = 2 * time.Minute
 
-// TestStories runs each story under several seeds: they draw how long
-// everything takes, and who leads.
+// TestStories runs each story with several seeds, which determine how long everything takes and
+// which node leads.
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStoriesFindPlantedBugs checks that the stories find what they are for.
+// TestStoriesFindPlantedBugs checks that the stories find the bugs they are meant for.
 func TestStoriesFindPlantedBugs(t *testing.T) {
 	for _, c := range []struct {
 		story string
@@ -81,14 +81,14 @@ func TestStoriesFindPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("bug %d was not found", bug)
+			t.Errorf("story %s found planted bug %d in none of 10 seeds", c.story, bug)
 		})
 	}
 }
 
-// runStory returns the end of the trace, and what was wrong.
+// runStory runs a story and returns the trace and the first failure.
 func runStory(t *testing.T, s story, seed uint64, bug Planted) (trace []string, err error) {
-	dir, err := os.MkdirTemp("", "story-") // not t's: it has many stories
+	dir, err := os.MkdirTemp("", "story-") // not t.TempDir, which would keep the files of every seed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func runStory(t *testing.T, s story, seed uint64, bug Planted) (trace []string, 
 	return w.trace, w.err
 }
 
-// furnish makes three instances that can run anywhere, and waits until they do.
+// furnish creates three instances that can run anywhere, and waits until they run.
 func (w *storyCluster) furnish() {
 	w.until("the nodes are Ready", func() bool { return w.raft.leads(w.raft.leader) && len(w.inState(api.NodeReady)) == 3 })
 	w.operator(w.acts.begin)
@@ -119,7 +119,7 @@ func (w *storyCluster) furnish() {
 	}
 }
 
-// create an instance and wait until it runs.
+// create creates an instance and waits until it runs.
 func (w *storyCluster) create(s api.InstanceSpec) api.InstanceID {
 	s.Flavor, s.Image, s.Power = "flv-1", "img-1", api.PowerRunning
 	w.operator(func() { w.acts.create(s) })
@@ -130,19 +130,20 @@ func (w *storyCluster) create(s api.InstanceSpec) api.InstanceID {
 	return id
 }
 
-// operator does something and waits until it is done.
+// operator runs an operator's action and waits until it is done.
 func (w *storyCluster) operator(f func()) {
 	done := false
 	w.acts.spawn("operator", func() { f(); done = true })
 	w.until("the operator is answered", func() bool { return done })
 }
 
-// until lets time pass until ok; a story that waits for too long is broken.
+// until lets time pass until ok returns true, and fails the story if that takes longer than
+// ends.
 func (w *storyCluster) until(what string, ok func() bool) time.Duration {
 	began := w.now
 	for w.err == nil && !ok() {
 		if w.now-began > ends {
-			w.broken("%s: not within %v", what, ends)
+			w.failf("not reached within %[2]v: %[1]s", what, ends)
 		}
 		w.run(w.now + 50*time.Millisecond)
 	}
@@ -152,10 +153,10 @@ func (w *storyCluster) until(what string, ok func() bool) time.Duration {
 // pass lets time pass.
 func (w *storyCluster) pass(d time.Duration) { w.run(w.now + d) }
 
-// expect ends the story as broken unless ok.
+// expect fails the story unless ok.
 func (w *storyCluster) expect(ok bool, format string, args ...any) {
 	if !ok {
-		w.broken(format, args...)
+		w.failf(format, args...)
 	}
 }
 
@@ -168,7 +169,7 @@ func (w *storyCluster) inState(s api.NodeState) (list []string) {
 	return list
 }
 
-// at is the machine that an instance runs on; nil: none.
+// at returns the machine that an instance runs on, or nil.
 func (w *storyCluster) at(id api.InstanceID) *machine {
 	for _, m := range w.nodes {
 		if m.executes(id) {
@@ -178,10 +179,10 @@ func (w *storyCluster) at(id api.InstanceID) *machine {
 	return nil
 }
 
-// elsewhere waits until the instances run on other machines than m, as the
-// store has it too.
+// elsewhere waits until the instances run on other machines than m, according to the store as
+// well.
 func (w *storyCluster) elsewhere(m *machine, ids ...api.InstanceID) time.Duration {
-	return w.until(fmt.Sprintf("%v run elsewhere than on %s", ids, m.id), func() bool {
+	return w.until(fmt.Sprintf("%v run on other nodes than %s", ids, m.id), func() bool {
 		for _, id := range ids {
 			at := w.at(id)
 			if at == nil || at == m || w.truth.Instances[string(id)].Assignment.Node != at.id {
@@ -192,13 +193,13 @@ func (w *storyCluster) elsewhere(m *machine, ids ...api.InstanceID) time.Duratio
 	})
 }
 
-// vmRun is one run of an instance, by its machine and its beginning.
+// vmRun is one run of an instance: its machine and its start.
 type vmRun struct {
 	at    *machine
 	since time.Duration
 }
 
-// runsNow are the present runs, but for those on the machine without.
+// runsNow returns the present runs, without those on the machine without.
 func (w *storyCluster) runsNow(without *machine) map[api.InstanceID]vmRun {
 	all := map[api.InstanceID]vmRun{}
 	for _, m := range w.nodes {
@@ -211,19 +212,20 @@ func (w *storyCluster) runsNow(without *machine) map[api.InstanceID]vmRun {
 	return all
 }
 
-// unchanged: these runs go on.
+// unchanged expects the runs to continue.
 func (w *storyCluster) unchanged(before map[api.InstanceID]vmRun) {
 	now := w.runsNow(nil)
 	for id, r := range before {
-		w.expect(now[id] == r, "%s ran on %s since %v, and runs now as %+v", id, r.at.id, r.since, now[id])
+		w.expect(now[id] == r, "%s ran on %s since %v, and that run has ended", id, r.at.id, r.since)
 	}
 }
 
-// undisturbed: nobody was killed, reset or declared lost, and all runs go on.
+// undisturbed expects that all runs continue and that no instance was killed and no node reset
+// or declared lost.
 func (w *storyCluster) undisturbed(before map[api.InstanceID]vmRun) {
 	w.unchanged(before)
 	s := w.stats
-	w.expect(s.Lost == 0 && s.Kills == 0 && s.Resets == 0, "%d nodes were lost, %d machines killed, %d nodes reset", s.Lost, s.Kills, s.Resets)
+	w.expect(s.Lost == 0 && s.Kills == 0 && s.Resets == 0, "%d nodes were lost, %d instances killed, %d nodes reset, want none", s.Lost, s.Kills, s.Resets)
 }
 
 // leads waits for a leader among the machines.
@@ -232,14 +234,15 @@ func (w *storyCluster) leads(not ...*machine) *machine {
 	return w.raft.leader
 }
 
-// victim is a machine that an instance of furnish runs on, and those there.
+// victim returns a machine that runs an instance of furnish, and the instances there. With
+// leader it is the leader.
 func (w *storyCluster) victim(leader bool) (m *machine, ids []api.InstanceID) {
 	if leader {
 		m = w.leads()
 	} else {
 		m = w.nodes[(w.leads().n)%3] // the next one
 	}
-	if len(m.ran) == 0 { // it is given one
+	if len(m.ran) == 0 { // create one there
 		for _, o := range w.nodes {
 			w.operator(func() { w.acts.node(string(o.id), func(s *api.NodeSpec) { s.Unschedulable = o != m }) })
 		}
@@ -251,7 +254,7 @@ func (w *storyCluster) victim(leader bool) (m *machine, ids []api.InstanceID) {
 	return m, sortedIDs(m.ran)
 }
 
-// own gives the machine an instance whose disk is there only.
+// own creates an instance whose disk is stored only on the machine.
 func (w *storyCluster) own(m *machine) api.InstanceID {
 	for _, o := range w.nodes {
 		w.operator(func() { w.acts.node(string(o.id), func(s *api.NodeSpec) { s.Unschedulable = o != m }) })
@@ -263,7 +266,7 @@ func (w *storyCluster) own(m *machine) api.InstanceID {
 	return id
 }
 
-// leaderKilled: the leader's basaltd is killed again and again; nobody notices.
+// leaderKilled: the leader's basaltd is killed repeatedly, without an effect on instances.
 func leaderKilled(w *storyCluster) {
 	before := w.runsNow(nil)
 	for range 5 {
@@ -282,22 +285,22 @@ func leaderKilled(w *storyCluster) {
 	w.undisturbed(before)
 }
 
-// nodeFrozen: everything on a node stands still, and its watchdog resets it
-// before its machines run elsewhere. It does not come back.
+// nodeFrozen: a whole node is paused, and its watchdog resets it before its instances run
+// elsewhere. It does not come back.
 func nodeFrozen(w *storyCluster) {
 	m, ids := w.victim(false)
 	others := w.runsNow(m)
 	m.freeze(time.Hour)
 	took := w.until("its watchdog resets it", func() bool { return w.stats.Resets == 1 })
-	w.expect(took <= lease.Watchdog+2*time.Second, "%s was reset after %v", m.id, took)
+	w.expect(took <= lease.Watchdog+2*time.Second, "%s was reset after %v, want at most %v", m.id, took, lease.Watchdog+2*time.Second)
 	m.off("it does not boot")
 	took += w.elsewhere(m, ids...)
-	w.expect(took < 45*time.Second, "they run elsewhere after %v", took)
+	w.expect(took < 45*time.Second, "instances run elsewhere after %v, want less than 45s", took)
 	w.unchanged(others)
 }
 
-// daemonFrozen: basaltd stands still. basalt-fence kills what may run
-// elsewhere when the lease ends; what cannot runs on.
+// daemonFrozen: basaltd is stopped. When the lease expires, basalt-fence kills the movable
+// instances; the others continue to run.
 func daemonFrozen(w *storyCluster) {
 	m, ids := w.victim(false)
 	own := w.own(m)
@@ -305,34 +308,34 @@ func daemonFrozen(w *storyCluster) {
 	others := w.runsNow(m)
 	m.proc.freeze(time.Hour)
 	took := w.until("basalt-fence kills", func() bool { return w.stats.Kills == len(ids) })
-	w.expect(took <= lease.TTL+time.Second, "they were killed after %v", took)
+	w.expect(took <= lease.TTL+time.Second, "instances were killed after %v, want at most %v", took, lease.TTL+time.Second)
 	w.elsewhere(m, ids...)
 	w.unchanged(before)
 	w.unchanged(others)
-	w.expect(w.stats.Resets == 0, "%s was reset", m.id)
+	w.expect(w.stats.Resets == 0, "%d nodes were reset, want none", w.stats.Resets)
 	m.proc.pause = false
 	m.proc.thaw()
 	w.until("it is Ready again", func() bool { return len(w.inState(api.NodeReady)) == 3 })
 	w.unchanged(before)
 }
 
-// partition: the leader loses both cables. Another leads, the healthy nodes'
-// machines run on, those of the minority die and run elsewhere.
+// partition: the leader loses both cables. Another node becomes the leader, the instances of
+// the majority continue to run, and those of the minority are killed and run elsewhere.
 func partition(w *storyCluster) {
 	m, ids := w.victim(true)
 	others := w.runsNow(m)
 	began := w.now
 	w.cutWhere(time.Hour, func(l link) bool { return l.from == m.n || l.to == m.n })
 	w.leads(m)
-	w.until("the minority's machines are killed", func() bool { return len(m.ran) == 0 })
-	w.expect(w.now-began <= lease.TTL+time.Second, "they were killed after %v", w.now-began)
+	w.until("the minority's instances are killed", func() bool { return len(m.ran) == 0 })
+	w.expect(w.now-began <= lease.TTL+time.Second, "instances were killed after %v, want at most %v", w.now-began, lease.TTL+time.Second)
 	w.elsewhere(m, ids...)
-	w.expect(w.now-began < 45*time.Second, "they run elsewhere after %v", w.now-began)
+	w.expect(w.now-began < 45*time.Second, "instances run elsewhere after %v, want less than 45s", w.now-began)
 	w.unchanged(others)
-	w.expect(w.stats.Lost == 1 && w.stats.Kills == len(ids), "%d nodes were lost, %d machines killed", w.stats.Lost, w.stats.Kills)
+	w.expect(w.stats.Lost == 1 && w.stats.Kills == len(ids), "%d nodes were lost and %d instances killed, want 1 and %d", w.stats.Lost, w.stats.Kills, len(ids))
 }
 
-// oneOfTwoPaths: one cable is out, on each node in turn. Nobody notices.
+// oneOfTwoPaths: one cable fails, on each node in turn, without an effect on instances.
 func oneOfTwoPaths(w *storyCluster) {
 	before := w.runsNow(nil)
 	for _, m := range w.nodes {
@@ -342,8 +345,8 @@ func oneOfTwoPaths(w *storyCluster) {
 	}
 }
 
-// oneWay: a node does not hear the leader, then the leader does not hear it.
-// Its lease is renewed by way of the third.
+// oneWay: a node does not receive from the leader, then the leader does not receive from the
+// node. Its lease is renewed by way of the third.
 func oneWay(w *storyCluster) {
 	before := w.runsNow(nil)
 	for _, deaf := range []bool{false, true} {
@@ -359,8 +362,8 @@ func oneWay(w *storyCluster) {
 	}
 }
 
-// packetLoss: a quarter of all messages gets lost. What must never be is all
-// that is promised, and that it ends.
+// packetLoss: a quarter of all messages is lost. Only the invariants are guaranteed, and that
+// the cluster recovers afterwards.
 func packetLoss(w *storyCluster) {
 	w.net.loss, w.net.slow = 0.25, 100*time.Millisecond
 	w.pass(30 * time.Second)
@@ -370,9 +373,8 @@ func packetLoss(w *storyCluster) {
 	})
 }
 
-// clockOff: two nodes' wall clocks are off, and whoever leads has to judge
-// whether another is dead: not earlier and not later than with clocks that are
-// right.
+// clockOff: the wall clocks of two nodes are wrong, and the leader has to judge whether another
+// node is dead: neither earlier nor later than with correct clocks.
 func clockOff(w *storyCluster) {
 	before := w.runsNow(nil)
 	w.pass(15 * time.Second)
@@ -383,20 +385,20 @@ func clockOff(w *storyCluster) {
 	m.off("the power is cut")
 	w.until("it is lost", func() bool { return w.stats.Lost == 1 })
 	took := w.now - began
-	w.expect(took > lease.Dead-lease.Every-time.Second && took < lease.Dead+lease.Silence, "%s was declared lost after %v", m.id, took)
+	w.expect(took > lease.Dead-lease.Every-time.Second && took < lease.Dead+lease.Silence, "%s was declared lost after %v, want between %v and %v", m.id, took, lease.Dead-lease.Every-time.Second, lease.Dead+lease.Silence)
 	w.elsewhere(m, ids...)
 	w.unchanged(others)
 }
 
-// drain: a node is emptied; what runs there moves while it runs.
+// drain: a node is drained; its instances are live-migrated.
 func drain(w *storyCluster) {
 	m, ids := w.victim(false)
 	others := w.runsNow(m)
 	w.operator(func() { w.acts.node(string(m.id), func(s *api.NodeSpec) { s.Drain = true }) })
 	w.until("it is empty", func() bool { return len(w.inState(api.NodeDrained)) == 1 && len(m.ran) == 0 })
 	w.elsewhere(m, ids...)
-	w.expect(w.stats.Moved == len(ids) && w.stats.Kills == 0, "%d of %d moved, %d were killed", w.stats.Moved, len(ids), w.stats.Kills)
+	w.expect(w.stats.Moved == len(ids) && w.stats.Kills == 0, "%d of %d instances migrated and %d were killed, want all and none", w.stats.Moved, len(ids), w.stats.Kills)
 	w.unchanged(others)
 	w.operator(func() { w.acts.node(string(m.id), func(s *api.NodeSpec) { s.Drain = false }) })
-	w.until("it takes work", func() bool { return len(w.inState(api.NodeReady)) == 3 })
+	w.until("it is Ready again", func() bool { return len(w.inState(api.NodeReady)) == 3 })
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// thread is code that waits in virtual time. It belongs to a process, with
-// which it stands still and ends; the operator's belong to nobody.
+// thread is code that waits in virtual time. It belongs to a process, with which it is paused
+// and ended; the operator's threads belong to none.
 type thread struct {
 	w     *world
 	p     *proc
@@ -14,14 +14,14 @@ type thread struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	nap   uint64 // counts its waits: a late wake-up is for an earlier one
+	nap   uint64 // number of its waits, so that a late wake-up for an earlier one is ignored
 	over  bool
 }
 
-// killed unwinds a thread at the place where it waits.
+// killed is the panic value that unwinds a thread at the point where it waits.
 type killed struct{}
 
-// spawn a thread; it begins with an event of its own.
+// spawn creates a thread; it begins with an event of its own.
 func (w *world) spawn(p *proc, name string, f func(t *thread)) *thread {
 	t := &thread{w: w, p: p, name: name}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -42,7 +42,7 @@ func (w *world) spawn(p *proc, name string, f func(t *thread)) *thread {
 	return t
 }
 
-// wake a thread from its nap of that number.
+// wake resumes the thread if it is still in the nap of that number.
 func (t *thread) wake(nap uint64) {
 	if t.over || t.nap != nap {
 		return
@@ -59,7 +59,7 @@ func (t *thread) wake(nap uint64) {
 	t.over = t.over || !more
 }
 
-// end kills it where it waits.
+// end kills the thread at the point where it waits.
 func (t *thread) end() {
 	if !t.over {
 		t.over = true
@@ -67,7 +67,7 @@ func (t *thread) end() {
 	}
 }
 
-// park until somebody wakes it from this nap.
+// park waits until the thread is woken from this nap.
 func (t *thread) park() {
 	if !t.yield(struct{}{}) {
 		panic(killed{})
@@ -80,7 +80,7 @@ func (t *thread) sleep(d time.Duration) {
 	t.park()
 }
 
-// wait lets the thread that runs wait; an event does not wait.
+// wait suspends the current thread for d. It does nothing in an event without a thread.
 func (w *world) wait(d time.Duration) {
 	if w.cur != nil {
 		w.cur.sleep(d)

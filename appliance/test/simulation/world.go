@@ -17,55 +17,56 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// Options of a run. The zero value of each but Seed and Dir is drawn.
+// Options are the options of a run. Every field with its zero value, but Seed and Dir, is drawn
+// or left out.
 type Options struct {
 	Seed  uint64
-	Dir   string // empty, and writable: the nodes' files
+	Dir   string // an empty, writable directory for the nodes' files
 	Nodes int
-	Storm time.Duration // how long there are faults
+	Storm time.Duration // how long faults occur
 	Bug   Planted
-	// Shared: every node has the shared pool.
+	// Shared gives every node the shared pool.
 	Shared bool
-	// Attach: tenants make data volumes, attach them and take them off.
+	// Attach has tenants create data volumes, attach and detach them.
 	Attach bool
-	// Skip leaves out the faults and the operator's actions of these numbers.
+	// Skip reports whether to leave out the fault or action of number i.
 	Skip func(i int) bool
-	Tail int // how many lines of the trace are kept, 0: 200
+	Tail int // number of trace lines to keep, 0: 200
 }
 
-// Result of a run.
+// Result is the result of a run.
 type Result struct {
-	Err   error    // the first promise that was broken; nil: none
-	Trace []string // the end of it
-	Hash  uint64   // of every event, in its order
+	Err   error    // the first invariant or condition that was violated; nil: none
+	Trace []string // its last lines
+	Hash  uint64   // of every event, in order
 	Stats Stats
 	Plan  []string // faults and actions, by number
 }
 
-// Stats say how much a run tried.
+// Stats counts what happened in a run.
 type Stats struct {
 	Events, Commits, Faults, Actions int
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
-	Attached                         int // how often a machine opened a data volume
+	Attached                         int // how often an instance opened a data volume
 	Hurt, Refused, Rebuilt           int // stores
 	Differing, Upgraded, Raised      int // nodes whose tables differed, nodes with a new release, feature levels
 	Full                             int // disks of stores
 	Virtual                          time.Duration
 }
 
-// epoch is when virtual time begins, by a clock that is right.
+// epoch is the start of virtual time, by a correct wall clock.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is everything.
+// world is the state of the whole simulation.
 type world struct {
-	open  map[string]string // data volume → who has it open
+	open  map[string]string // by data volume: the instance and node that have it open
 	o     Options
 	rng   *rand.Rand
 	now   time.Duration
 	seq   uint64
 	queue events
-	cur   *thread // that runs; nil: an event without one
+	cur   *thread // the running thread; nil: in an event without one
 	hash  hash.Hash64
 	trace []string
 	err   error
@@ -73,14 +74,14 @@ type world struct {
 
 	raft   raft
 	all    *objects.Set
-	truth  *plan.State // what is committed: it shows all
+	truth  *plan.State // a view of all, which holds every committed object
 	nodes  []*machine
 	shared *sdsfake.Store
 	net    network
 	disks  *disks
 	bill   *bill
 	acts   *actions
-	calm   bool // all faults are healed
+	calm   bool // all faults are healed and no new ones occur
 
 	states   map[string]api.NodeState
 	assigned map[api.InstanceID]api.InstanceAssignment
@@ -110,13 +111,13 @@ func (q *events) Pop() any {
 	return e
 }
 
-// after makes f an event.
+// after schedules f as an event in d.
 func (w *world) after(d time.Duration, name string, f func()) {
 	w.seq++
 	heap.Push(&w.queue, event{w.now + max(d, 0), w.seq, name, f})
 }
 
-// every makes f an event again and again until it says no.
+// every schedules f as an event every d until it returns false.
 func (w *world) every(d time.Duration, name string, f func() bool) {
 	w.after(d, name, func() {
 		if f() {
@@ -125,7 +126,7 @@ func (w *world) every(d time.Duration, name string, f func() bool) {
 	})
 }
 
-// run the queue until the time, or until something is broken.
+// run processes the queue until the given time, or until the run has failed.
 func (w *world) run(until time.Duration) {
 	var buf [16]byte
 	for w.err == nil && len(w.queue) > 0 && w.queue[0].at <= until {
@@ -143,16 +144,16 @@ func (w *world) run(until time.Duration) {
 	}
 }
 
-// settle is after every event: what it changed is told on, and judged.
+// settle runs after every event: it forwards the hypervisors' events and checks the invariants.
 func (w *world) settle() {
 	for _, m := range w.nodes {
-		m.hear()
+		m.forwardEvents()
 	}
 	w.check()
 }
 
-// say a line of the trace.
-func (w *world) say(who, format string, args ...any) {
+// logf adds a line to the trace and to the hash.
+func (w *world) logf(who, format string, args ...any) {
 	line := fmt.Sprintf("%9.3fs %-8s ", w.now.Seconds(), who) + fmt.Sprintf(format, args...)
 	_, _ = w.hash.Write([]byte(line))
 	if w.trace = append(w.trace, line); len(w.trace) > 2*w.o.Tail {
@@ -160,17 +161,17 @@ func (w *world) say(who, format string, args ...any) {
 	}
 }
 
-// broken ends the run.
-func (w *world) broken(format string, args ...any) {
+// failf records the first failure, which ends the run.
+func (w *world) failf(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
-		w.say("BROKEN", "%v", w.err)
+		w.logf("BROKEN", "%v", w.err)
 	}
 }
 
 func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
 
-// between two durations, evenly.
+// between returns a duration between a and b, uniformly distributed.
 func (w *world) between(a, b time.Duration) time.Duration {
 	if b <= a {
 		return a
@@ -187,7 +188,7 @@ func (w *world) machine(id api.NodeID) *machine {
 	return nil
 }
 
-// Run one seed.
+// Run runs one seed.
 func Run(o Options) Result {
 	w := newWorld(o)
 	plans := w.build()
@@ -215,7 +216,7 @@ func (w *world) close() {
 		if m.proc != nil {
 			m.proc.die()
 		}
-		_ = os.RemoveAll(m.storeDir()) // many seeds together are much
+		_ = os.RemoveAll(m.storeDir()) // the stores of many seeds would need much space
 	}
 	w.acts.stop()
 }
@@ -223,7 +224,7 @@ func (w *world) close() {
 func (m *machine) dir(name string) string {
 	d := filepath.Join(m.w.o.Dir, string(m.id), name)
 	if err := os.MkdirAll(d, 0o755); err != nil {
-		m.w.broken("the simulation's own files: %v", err)
+		m.w.failf("the simulation's own files: %v", err)
 	}
 	return d
 }
