@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// machine returns where and when it was measured.
+// machine describes the machine and the time of the measurement.
 func machine(now time.Time, all samples) string {
 	return fmt.Sprintf("%s, %d processors, %s, %s, %s", field("/proc/cpuinfo", "model name", ":"), runtime.NumCPU(),
 		field("/etc/os-release", "PRETTY_NAME", "="), accelerator(all), now.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// accelerator is what the machines of the samples ran on: /dev/kvm may be there
-// and not work, so the node is asked, by bench-instance.sh.
+// accelerator returns the accelerator that the instances of the samples ran with. The node
+// reports it (bench-instance.sh), because /dev/kvm may exist without working.
 func accelerator(all samples) string {
 	for k := range all {
 		if name, ok := strings.CutPrefix(k.bench, "Accelerator/"); ok {
@@ -27,7 +27,7 @@ func accelerator(all samples) string {
 	return "no accelerator known"
 }
 
-// field is the first value of a name in a file of lines.
+// field returns the value of the first line with a name in a file of lines "NAME SEP VALUE".
 func field(file, name, sep string) string {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
@@ -39,7 +39,7 @@ func field(file, name, sep string) string {
 	return "unknown " + name
 }
 
-// busy is the share of all processors that was used for d.
+// busy returns the share of the time of all processors that was used during d.
 func busy(d time.Duration) (float64, error) {
 	read := func() (idle, total uint64, err error) {
 		b, err := os.ReadFile("/proc/stat")
@@ -56,7 +56,7 @@ func busy(d time.Duration) (float64, error) {
 	time.Sleep(d)
 	idleLater, totalLater, err := read()
 	if err == nil && totalLater == total {
-		err = errors.New("/proc/stat stands still")
+		err = errors.New("/proc/stat did not change")
 	}
 	if err != nil {
 		return 0, err
@@ -69,7 +69,7 @@ func busy(d time.Duration) (float64, error) {
 func cpuTimes(line string) (idle, total uint64, err error) {
 	f := strings.Fields(line)
 	if len(f) < 9 || f[0] != "cpu" {
-		return 0, 0, fmt.Errorf("no cpu line: %q", line)
+		return 0, 0, fmt.Errorf("not the cpu line of /proc/stat: %q", line)
 	}
 	for i, s := range f[1:9] {
 		n, err := strconv.ParseUint(s, 10, 64)

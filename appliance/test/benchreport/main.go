@@ -1,7 +1,6 @@
-// Command benchreport makes one table of the benchmarks' samples that it reads
-// from its input, in the form that "go test -bench" prints. It fails when a row
-// of the table has no sample: nothing is left out silently. Called by
-// installer/dev/bench.sh.
+// Command benchreport prints one table of the benchmark samples on its standard input, in the
+// format of "go test -bench". It fails if a row of the table has no sample, so that nothing is
+// omitted silently. It is called by installer/dev/bench.sh.
 //
 //	benchreport         the table, of samples on standard input
 //	benchreport path    the table of the path to a GPU (bench-gpu-path.sh)

@@ -31,18 +31,18 @@ PASS
 		{name: "still at worst", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), worst: true, goal: 2999},
 	}, all)
 	if len(missing) != 1 || missing[0] != "speed" {
-		t.Errorf("missing: %q", missing)
+		t.Errorf("missing rows = %q, want [speed]", missing)
 	}
 	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "goal 3 µs: met", "goal 3 µs: MISSED", "goal 3.4 × baseline: met", "goal 3.3 × baseline: MISSED", "4.3 ", "WARNING: others used up to 40 %"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("report does not contain %q:\n%s", want, text)
 		}
 	}
 	if got := accelerator(all); got != "tcg" {
-		t.Errorf("accelerator %q", got)
+		t.Errorf("accelerator = %q, want tcg", got)
 	}
 	if _, err := parse(strings.NewReader("BenchmarkX 1 fast ns/op\n")); err == nil {
-		t.Error("a value that is no number was read")
+		t.Error("parse of a value that is not a number succeeded, want an error")
 	}
 }
 
@@ -51,12 +51,12 @@ func TestGoalOfAtLeast(t *testing.T) {
 	for goal, want := range map[float64]string{6: "goal at least 6 MB/s: met", 7: "goal at least 7 MB/s: MISSED"} {
 		text, _ := report([]row{{name: "speed", bench: key{"Ours", "MB/s"}, baselineName: "theirs", baseline: ns("Theirs"), goalLeast: goal}}, all)
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("report does not contain %q:\n%s", want, text)
 		}
 	}
 }
 
-// Every kernel of bench-soft has a row, and every row a kernel.
+// TestSoftRows checks that the kernels of bench-soft and the rows match.
 func TestSoftRows(t *testing.T) {
 	source, err := os.ReadFile("../../../gpu/guest/bench/soft/main.cu")
 	if err != nil {
@@ -64,11 +64,11 @@ func TestSoftRows(t *testing.T) {
 	}
 	kernels := regexp.MustCompile(`(?m)^\t\{"([\w-]+)", `).FindAllStringSubmatch(string(source), -1)
 	if len(kernels) != len(softKernels) {
-		t.Errorf("main.cu has %d kernels, the table %d", len(kernels), len(softKernels))
+		t.Errorf("main.cu has %d kernels, want %d as the table", len(kernels), len(softKernels))
 	}
 	for _, k := range kernels {
 		if procs.MatchString(k[1]) {
-			t.Errorf("kernel %s: the end of its name is taken for a number of processors", k[1])
+			t.Errorf("kernel %s: the end of its name would be parsed as the number of processors", k[1])
 		}
 		if !slices.ContainsFunc(softKernels, func(s softKernel) bool { return s.name == k[1] }) {
 			t.Errorf("kernel %s of main.cu has no row", k[1])
@@ -76,7 +76,7 @@ func TestSoftRows(t *testing.T) {
 	}
 }
 
-// Every row of the path has a sample that path.c takes.
+// TestPathRows checks that path.c takes the samples of every row of the path.
 func TestPathRows(t *testing.T) {
 	source, err := os.ReadFile("../../../gpu/guest/bench/path.c")
 	if err != nil {
@@ -90,25 +90,25 @@ func TestPathRows(t *testing.T) {
 			}
 		}
 		if r.goal != 0 && r.goalRatio != 0 {
-			t.Errorf("row %s has two goals", r.name)
+			t.Errorf("row %s has the two goals %v and %v, want at most one", r.name, r.goal, r.goalRatio)
 		}
 	}
 }
 
 func TestMissingBusy(t *testing.T) {
 	if _, missing := report(nil, samples{}); len(missing) != 1 {
-		t.Errorf("missing: %q", missing)
+		t.Errorf("missing rows without samples = %q, want the one of how busy the machine was", missing)
 	}
 }
 
 func TestCPUTimes(t *testing.T) {
 	idle, total, err := cpuTimes("cpu  10 1 5 80 4 0 0 0 7 0")
 	if err != nil || idle != 84 || total != 100 {
-		t.Errorf("%d of %d idle, %v", idle, total, err)
+		t.Errorf("cpuTimes = %d idle of %d, error %v, want 84 of 100", idle, total, err)
 	}
 	for _, bad := range []string{"", "cpu 1 2", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 x 6 7 8"} {
 		if _, _, err := cpuTimes(bad); err == nil {
-			t.Errorf("%q was read", bad)
+			t.Errorf("cpuTimes(%q) succeeded, want an error", bad)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// pathRows are of gpu/guest/bench's path.c: what lies between a program and a
-// device, measured over one that completes everything at once. Goals are those
-// of issue 17; a copy's goal is a share of memcpy's speed.
+// pathRows returns the rows for gpu/guest/bench's path.c: the cost of the path between a
+// program and a device, measured with a device that completes everything at once. The goals are
+// those of issue 17; a copy's goal is a share of memcpy's speed.
 func pathRows() []row {
 	rows := []row{}
 	for _, c := range []struct {
@@ -39,8 +39,8 @@ func pathRows() []row {
 	return append(rows, row{name: "load a module, 20 MiB of PTX", bench: ns("PathModuleLoad"), baselineName: "memcpy of it", baseline: ns("PathModuleLoadBaseline")})
 }
 
-// pathRowsInVM are the same rows with the program in a VM. Its baselines are the
-// VM's own; the goals are not for software emulation, so none is shown.
+// pathRowsInVM returns the same rows with the program in a VM. Its baselines are the VM's own.
+// The goals do not apply to software emulation, so none is shown.
 func pathRowsInVM() []row {
 	rows := pathRows()
 	for i := range rows {

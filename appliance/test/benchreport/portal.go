@@ -1,7 +1,7 @@
 package main
 
-// portalRows are of ui's BenchmarkPortal: what the portal costs in a browser on
-// the same machine, over 20,000 instances.
+// portalRows returns the rows for ui's BenchmarkPortal: the cost of the portal in a browser on
+// the same machine, with 20,000 instances.
 func portalRows() (rows []row) {
 	for _, page := range []struct{ sample, name string }{{"sign-in", "signed out"}, {"dashboard", "signed in"}} {
 		bench := "Portal/load/" + page.sample

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// key is a benchmark's name without "Benchmark", and one of its units.
+// key is a benchmark's name without "Benchmark", and the unit of one of its values.
 type key struct{ bench, unit string }
 
 type samples map[key][]float64
 
-// procs is what "go test" appends to a name: the number of processors.
+// procs matches the number of processors that "go test" appends to a name.
 var procs = regexp.MustCompile(`-\d+$`)
 
-// parse reads benchmark lines and passes over all others.
+// parse reads benchmark lines and ignores all others.
 func parse(r io.Reader) (samples, error) {
 	all := samples{}
 	lines := bufio.NewScanner(r)
@@ -40,7 +40,7 @@ func parse(r io.Reader) (samples, error) {
 	return all, lines.Err()
 }
 
-// median of at least one value.
+// median returns the median of at least one value.
 func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	n := len(s)
@@ -50,7 +50,7 @@ func median(v []float64) float64 {
 	return (s[n/2-1] + s[n/2]) / 2
 }
 
-// spread is the distance from the least to the greatest value, in medians.
+// spread returns the distance from the least to the greatest value, divided by the median.
 func spread(v []float64) float64 {
 	m := median(v)
 	if m == 0 {

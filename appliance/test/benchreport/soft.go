@@ -1,10 +1,11 @@
 package main
 
-// softKernel is a kernel of gpu/guest/bench/soft. Its name ends in no dash and number:
-// "go test" appends that of processors.
+// softKernel is a kernel of gpu/guest/bench/soft. Its name must not end in a dash and a number,
+// because "go test" appends the number of processors in that form.
 type softKernel struct {
 	name string
-	// divergent kernels have lanes that go different ways, or write where the data say.
+	// divergent kernels have lanes that take different branches, or write to data-dependent
+	// addresses.
 	divergent bool
 }
 
@@ -14,8 +15,8 @@ var softKernels = []softKernel{
 	{name: "histogram", divergent: true}, {name: "radix-sort", divergent: true}, {name: "mandelbrot", divergent: true},
 }
 
-// softRows are of the soft GPU beside C on the same processors. Goals are those of
-// issue 18.
+// softRows returns the rows that compare the soft GPU with C on the same processors. The goals
+// are those of issue 18.
 func softRows() []row {
 	rows := []row{}
 	for _, k := range softKernels {

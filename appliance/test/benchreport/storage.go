@@ -1,7 +1,8 @@
 package main
 
-// storageRows are of appliance/test/e2e/node's BenchmarkStorage: what a guest gets of each
-// kind of volume, and when it and a port can be used.
+// storageRows returns the rows for appliance/test/e2e/node's BenchmarkStorage: the performance
+// of each kind of volume in a guest, and how long a volume and a port take until they are
+// usable.
 func storageRows() (rows []row) {
 	for _, kind := range []struct{ volume, below, belowName string }{
 		{"local", "file", "fio on the node, a file there"},
@@ -34,8 +35,8 @@ func storageRows() (rows []row) {
 	return rows
 }
 
-// wayRows compare the ways in which QEMU can open the file of a local volume with its
-// default.
+// wayRows returns the rows that compare the ways in which QEMU can open the file of a local
+// volume with its default.
 func wayRows() (rows []row) {
 	for _, way := range []struct{ sample, name string }{
 		{"cached-iothread", "page cache, I/O thread"},

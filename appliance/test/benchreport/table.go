@@ -7,19 +7,19 @@ import (
 	"text/tabwriter"
 )
 
-// row is one benchmark and what it is compared with.
+// row is one benchmark and its baseline.
 type row struct {
 	name         string
 	bench        key
 	baselineName string
 	baseline     key
-	worst        bool    // the greatest of the samples counts, and not their median
-	goal         float64 // at most so much, in the bench's unit; 0: none is set
-	goalRatio    float64 // at most so many times the baseline; 0: none is set
-	goalLeast    float64 // at least so much, in the bench's unit; 0: none is set
+	worst        bool    // compare the greatest of the samples instead of their median
+	goal         float64 // the maximum, in the bench's unit; 0: no goal
+	goalRatio    float64 // the maximum, as a multiple of the baseline; 0: no goal
+	goalLeast    float64 // the minimum, in the bench's unit; 0: no goal
 }
 
-// value that the row shows of its samples.
+// value returns the value of the samples that the row shows.
 func (r row) value(v []float64) float64 {
 	if r.worst {
 		return slices.Max(v)
@@ -27,10 +27,10 @@ func (r row) value(v []float64) float64 {
 	return median(v)
 }
 
-// ns is a benchmark's time for one operation.
+// ns returns the key of a benchmark's time per operation.
 func ns(bench string) key { return key{bench, "ns/op"} }
 
-// rows is the table. What is not named here is not printed.
+// rows are the rows of the table. Benchmarks that have none are not printed.
 var rows = slices.Concat(fixedRows, storageRows(), portalRows())
 
 var fixedRows = []row{
@@ -78,14 +78,14 @@ var fixedRows = []row{
 
 const (
 	busyRow = "Busy"
-	// noisy is the spread from which a median says little.
+	// noisy is the spread from which a median is not significant.
 	noisy = 0.5
-	// busyLimit is the share of all processors, in percent, from which others
-	// disturb the measurement.
+	// busyLimit is the share of all processors, in percent, from which other processes disturb
+	// the measurement.
 	busyLimit = 10
 )
 
-// report is the table as text, and the rows for which a sample is missing.
+// report returns the table as text, and the rows for which a sample is missing.
 func report(rows []row, all samples) (text string, missing []string) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -112,7 +112,7 @@ func report(rows []row, all samples) (text string, missing []string) {
 	return b.String(), missing
 }
 
-// note is what to beware of.
+// note returns the goals of the row and whether they are met, and warns of noise.
 func (r row) note(got, than float64, v, base []float64) string {
 	var notes []string
 	if r.goal != 0 {
@@ -149,8 +149,8 @@ func ratio(v, base float64) string {
 	return fmt.Sprintf("%.0f", v/base)
 }
 
-// quantity prints nanoseconds in a unit that suits, and the rest as it is; what
-// a unit says before a dash (p99-ms) the row says too.
+// quantity formats nanoseconds in a suitable unit, and other values as they are. It omits the
+// part of a unit before a dash (p99-ms), which the row's name gives.
 func quantity(v float64, unit string) string {
 	if unit != "ns/op" {
 		return fmt.Sprintf("%.4g %s", v, unit[strings.LastIndex(unit, "-")+1:])

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 )
 
-// cards are a node's GPU and what gpud knows of it.
+// cards implements agent.VGPUs: the GPU of a node and the state that gpud keeps of it.
 type cards struct {
 	mu     sync.Mutex
 	slices map[api.InstanceID]agent.VGPU
@@ -38,7 +38,7 @@ func (c *cards) Ensure(_ context.Context, v agent.VGPU) (string, error) {
 	return "/run/" + string(v.Instance), nil
 }
 
-// Guest implements agent.VGPUs: its guests use their vGPUs.
+// Guest implements agent.VGPUs: its guests always use their vGPUs.
 func (*cards) Guest(api.InstanceID) (agent.GuestGPU, error) {
 	return agent.GuestGPU{Known: true, Driver: true, Library: true}, nil
 }
@@ -79,8 +79,8 @@ func (c *cards) Totals(_ context.Context, id api.InstanceID) (agent.Totals, erro
 
 func (c *cards) Exits() <-chan api.InstanceID { return nil }
 
-// work a third of the time, and hold what was reserved. It answers the GPU's
-// nanoseconds.
+// work adds the usage of d to the instance's totals: a third of the GPU time, and the allocated
+// VRAM. It returns the GPU time in nanoseconds.
 func (c *cards) work(id api.InstanceID, d time.Duration) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

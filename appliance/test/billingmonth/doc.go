@@ -1,5 +1,5 @@
-// Package billingmonth lives through a provider's month in virtual time, and holds the
-// invoices against what has happened. It has tests only.
+// Package billingmonth simulates a month of a provider in virtual time and compares the
+// invoices with the actual usage. It has tests only.
 //
 //	story ─HTTP─► api/server ─► memstore.Store ◄─ appliance/controlplane/invoicing (invoices, dunning)
 //	                               ▲        ▲
@@ -8,6 +8,6 @@
 //	                                                               │
 //	                            truth: what really ran ◄───────────┘
 //
-// API server, planner, agents and books are the real ones. The story is told by
-// the API, and again by the WHMCS module.
+// API server, planner, agents and invoicing are the real code. The month is driven through the
+// API, and a second time through the WHMCS module.
 package billingmonth

@@ -21,35 +21,35 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// house is one node: what survives its agent, and its agent.
-type house struct {
-	w        *world
-	id       api.NodeID
-	machines *hypfake.Driver
-	local    *sdsfake.Store
-	shared   *sdsfake.Store
-	cards    *cards
-	dir      string
-	boots    int
-	cut      bool  // from the store
-	heard    int64 // revision
+// testNode is one node: its agent and the state that survives the agent.
+type testNode struct {
+	w            *world
+	id           api.NodeID
+	machines     *hypfake.Driver
+	local        *sdsfake.Store
+	shared       *sdsfake.Store
+	cards        *cards
+	dir          string
+	boots        int
+	cut          bool  // disconnected from the store
+	seenRevision int64 // the store's revision that the agent has received
 
-	*agent.Stepper              // nil: its agent is dead
-	seen           *objects.Set // what the agent was told
+	*agent.Stepper              // nil: its agent is not running
+	seen           *objects.Set // the objects that the agent has received
 	cancel         context.CancelFunc
 	ctx            context.Context
 }
 
-func newHouse(w *world, id api.NodeID) *house {
-	h := &house{w: w, id: id, machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}), shared: w.shared.Join(),
+func newTestNode(w *world, id api.NodeID) *testNode {
+	h := &testNode{w: w, id: id, machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}), shared: w.shared.Join(),
 		cards: newCards(), dir: w.t.TempDir(), boots: 1}
 	h.local.SetNow(w.Now)
 	h.start()
 	return h
 }
 
-// start its agent.
-func (h *house) start() {
+// start starts the agent.
+func (h *testNode) start() {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	boot := strings.Repeat("i", h.boots)
 	h.Stepper, h.seen = agent.NewStepper(agent.Options{
@@ -61,21 +61,21 @@ func (h *house) start() {
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) },
 		Fenced:    func(api.InstanceID, time.Time) (bool, error) { return false, nil },
 	}), objects.NewSet(agent.Kinds...)
-	h.heard = 0
-	h.hear()
+	h.seenRevision = 0
+	h.receiveChanges()
 	h.Deliver(watchcache.News{Changes: h.seen.All(), All: true})
-	h.try(h.Sweep(h.ctx))
-	h.try(h.Report(h.ctx))
+	h.logError(h.Sweep(h.ctx))
+	h.logError(h.Report(h.ctx))
 }
 
-// kill -9 of the agent: its machines run on.
-func (h *house) kill() {
+// kill ends the agent as SIGKILL does; its instances continue to run.
+func (h *testNode) kill() {
 	h.cancel()
 	h.Stepper = nil
 }
 
-// die: the node loses its power, and the others are sure of it.
-func (h *house) die() {
+// powerOff simulates a power failure that the other nodes have confirmed by fencing.
+func (h *testNode) powerOff() {
 	h.kill()
 	h.boots++
 	domains, _ := h.machines.List(context.Background())
@@ -88,49 +88,49 @@ func (h *house) die() {
 	h.w.health[string(h.id)] = plan.Health{Suspect: true, Fenced: true, Why: "no heartbeat"}
 }
 
-// rise again.
-func (h *house) rise() {
+// powerOn starts the node after powerOff.
+func (h *testNode) powerOn() {
 	delete(h.w.health, string(h.id))
 	h.start()
 }
 
 var errCut = api.Errorf(api.CodeUnavailable, "cut off")
 
-// Apply, Get, List and Watch are the agent's store.
-func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+// Apply, Get and List implement the agent's store.
+func (h *testNode) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if h.cut {
 		return nil, errCut
 	}
 	objects, err := h.w.store.Apply(ctx, b)
-	return objects, errors.Join(err, ctx.Err()) // of one that is dead by now
+	return objects, errors.Join(err, ctx.Err()) // fails if the agent was killed meanwhile
 }
 
-func (h *house) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
+func (h *testNode) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
 	if h.cut {
 		return api.Object{}, errCut
 	}
 	return h.w.store.Get(ctx, k, id)
 }
 
-func (h *house) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+func (h *testNode) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	if h.cut {
 		return api.ListPage{}, errCut
 	}
 	return h.w.store.List(ctx, q)
 }
 
-func (h *house) try(err error) {
+func (h *testNode) logError(err error) {
 	if err != nil && !h.cut {
 		h.w.t.Logf("%s %s: %v", h.w.Now().Format(time.RFC3339), h.id, err)
 	}
 }
 
-// hear what has changed.
-func (h *house) hear() {
-	if h.cut || h.heard == h.w.store.Revision() {
+// receiveChanges delivers the changes of the store to the agent.
+func (h *testNode) receiveChanges() {
+	if h.cut || h.seenRevision == h.w.store.Revision() {
 		return
 	}
-	h.heard = h.w.store.Revision()
+	h.seenRevision = h.w.store.Revision()
 	now, err := objects.Read(context.Background(), h.w.store, agent.Kinds...)
 	if err != nil {
 		h.w.t.Fatal(err)
@@ -139,12 +139,12 @@ func (h *house) hear() {
 	h.seen = now
 }
 
-// work does everything that is due.
-func (h *house) work() (did bool) {
+// reconcileAll reconciles everything that is due, and reports whether there was anything.
+func (h *testNode) reconcileAll() (did bool) {
 	if h.Stepper == nil {
 		return false
 	}
-	h.hear()
+	h.receiveChanges()
 	for range 1000 {
 		due := h.Due(h.w.Now())
 		if len(due) == 0 {
@@ -152,21 +152,21 @@ func (h *house) work() (did bool) {
 		}
 		did = true
 		_, err := h.Reconcile(h.ctx, due[0])
-		h.try(err)
+		h.logError(err)
 	}
-	h.w.t.Fatalf("%s never rests: %v", h.id, h.Due(h.w.Now()))
+	h.w.t.Fatalf("node %s still has due keys after 1000 reconciliations: %v", h.id, h.Due(h.w.Now()))
 	return did
 }
 
-func (h *house) meter() {
+func (h *testNode) meter() {
 	if h.Stepper != nil {
-		h.try(h.Report(h.ctx))
-		h.try(h.Meter(h.ctx))
+		h.logError(h.Report(h.ctx))
+		h.logError(h.Meter(h.ctx))
 	}
 }
 
-// run lets what is on run for so long, and notes it.
-func (h *house) run(d time.Duration) {
+// run lets the running instances run for d, and records their usage.
+func (h *testNode) run(d time.Duration) {
 	domains, _ := h.machines.List(context.Background())
 	for _, dom := range domains {
 		if dom.State != hypervisor.Running {

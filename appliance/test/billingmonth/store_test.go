@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 )
 
-// kept is a store that can be killed.
-type kept interface {
+// killableStore is a store that can be killed.
+type killableStore interface {
 	storetest.Store
 	kill(t *testing.T)
 }
 
-// disk is the real store: Raft's log and bbolt in a directory, one node.
+// disk is the real store with one node: Raft's log and bbolt in a directory.
 type disk struct {
 	*store.Store
 	dir string
@@ -29,7 +29,8 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-// newDir is in memory, and the store's alone: the paths of sockets must be short.
+// newDir returns a directory of the store's own, in memory. Its path is short because socket
+// paths are limited.
 func newDir(t *testing.T) string {
 	t.Helper()
 	dir, err := memory.Folder("month", 1<<30)
@@ -49,8 +50,8 @@ func (d *disk) open(t *testing.T, dir string) {
 	d.Store, d.dir = s, dir
 }
 
-// kill the store: it goes on with its files as they are at a moment, and with
-// nothing that it would have written when it was closed.
+// kill reopens the store with a copy of its files as they are now, without anything that
+// closing it would write.
 func (d *disk) kill(t *testing.T) {
 	t.Helper()
 	dir := filepath.Join(newDir(t), "store")

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
-// truth is what really ran: units by resource and meter, of what the meters
-// count by time, and the GPU.
+// truth is the actual usage by resource and meter, of the meters that count time, and of the
+// GPU.
 type truth map[string]map[api.Meter]float64
 
 func (t truth) add(resource string, m api.Meter, n float64) {
@@ -18,11 +18,11 @@ func (t truth) add(resource string, m api.Meter, n float64) {
 	t[resource][m] += n
 }
 
-// ran so long, with what it was given.
+// ran adds the vCPU and memory usage of an instance that ran for d.
 func (t truth) ran(w *world, id string, d time.Duration) {
 	o, err := w.store.Get(w.t.Context(), api.KindInstance, id)
 	if err != nil {
-		return // its deletion is under way
+		return // it has been deleted meanwhile
 	}
 	in, err := api.Decode[api.Instance](o)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t truth) ran(w *world, id string, d time.Duration) {
 	t.add(id, api.MeterMemory, float64(in.Assignment.MemoryBytes)*d.Seconds())
 }
 
-// metered is the same by the usage records.
+// metered returns the usage according to the usage records.
 func (w *world) metered() truth {
 	out := truth{}
 	for _, r := range w.records("") {
@@ -41,12 +41,12 @@ func (w *world) metered() truth {
 	return out
 }
 
-// send so many bytes out of the machine's project, one part by each of two
-// nodes that its router was on. Each record is committed twice, as after a crash.
+// send records egress traffic of the instance's project, one part by each of the nodes that its
+// router was on. Each record is committed twice, as after a crash.
 func (w *world) send(in api.Instance, bytes ...uint64) {
 	w.t.Helper()
 	for i, n := range bytes {
-		r := meter.Resource{ID: "rtr-000000000001", Name: "router", Organization: in.Meta.Organization, Project: in.Meta.Project, Node: w.houses[i].id}
+		r := meter.Resource{ID: "rtr-000000000001", Name: "router", Organization: in.Meta.Organization, Project: in.Meta.Project, Node: w.nodes[i].id}
 		_, cmds := meter.Traffic{At: w.Now().Add(-time.Minute)}.Count(map[string]uint64{"c": n}).Record(r, w.Now())
 		for range 2 {
 			if _, err := w.store.Apply(w.t.Context(), api.Batch{At: w.Now(), Commands: cmds}); err != nil {

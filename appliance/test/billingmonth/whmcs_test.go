@@ -15,21 +15,21 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// shop is a WHMCS: what it hands to the module.
+// shop simulates WHMCS with the parameters that it passes to the module.
 type shop struct {
 	t      *testing.T
 	params map[string]any
 }
 
-// call a function of the module, in a process of its own.
+// call calls a function of the module in a process of its own, and decodes its answer.
 func (s shop) call(function string, change map[string]any, answer any) {
 	s.t.Helper()
-	if err := s.ask(function, change, answer); err != nil {
+	if err := s.tryCall(function, change, answer); err != nil {
 		s.t.Fatalf("%s: %v", function, err)
 	}
 }
 
-func (s shop) ask(function string, change map[string]any, answer any) error {
+func (s shop) tryCall(function string, change map[string]any, answer any) error {
 	p := map[string]any{}
 	for _, m := range []map[string]any{s.params, change} {
 		for k, v := range m {
@@ -49,35 +49,35 @@ func (s shop) ask(function string, change map[string]any, answer any) error {
 		return fmt.Errorf("%w\n%s%s", err, &out, &wrong)
 	}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
-		return fmt.Errorf("it answers %q: %w", &out, err)
+		return fmt.Errorf("decode the answer %q: %w", &out, err)
 	}
 	return nil
 }
 
-// must succeed.
+// must calls a function that must succeed.
 func (s shop) must(function string, change map[string]any) {
 	s.t.Helper()
 	var answer string
 	if s.call(function, change, &answer); answer != "success" {
-		s.t.Fatalf("%s: %s", function, answer)
+		s.t.Fatalf("%s: answer %q, want success", function, answer)
 	}
 }
 
-// The same month as WHMCS drives it: order, five times at once; a larger
-// package; a crash and a node's death; no payment and payment; the end. The
-// totals that WHMCS polls never fall within a month, and at its end are what was
-// metered: what it has not read in March is in April's.
+// TestMonthByWHMCS runs a month as WHMCS drives it: an order, sent five times at once; a larger
+// package; a crash and the loss of a node; non-payment and payment; the end. The totals that
+// WHMCS polls never decrease within a month, and at its end equal the metered usage: what was
+// not polled in March is charged in April.
 func TestMonthByWHMCS(t *testing.T) {
 	if testing.Short() {
-		t.Skip("lives through a month")
+		t.Skip("simulates a month")
 	}
 	t.Parallel()
 	if _, err := exec.LookPath("php"); err != nil {
 		t.Fatalf(`%v: run "make setup"`, err)
 	}
 	w := newWorld(t, newDisk(t))
-	org := do(t, client.Of[api.Organization](w.op).Create, api.Organization{Meta: api.Meta{Name: "shop"}})
-	key := do(t, client.Of[api.APIKey](w.op).Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	org := must(t, client.Of[api.Organization](w.op).Create, api.Organization{Meta: api.Meta{Name: "shop"}})
+	key := must(t, client.Of[api.APIKey](w.op).Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	at, err := url.Parse(w.url)
 	if err != nil {
 		t.Fatal(err)
@@ -95,15 +95,15 @@ func TestMonthByWHMCS(t *testing.T) {
 	for range 5 {
 		wg.Go(func() {
 			var answer string
-			if err := s.ask("CreateAccount", nil, &answer); err != nil || answer != "success" {
-				t.Errorf("%s %v", answer, err)
+			if err := s.tryCall("CreateAccount", nil, &answer); err != nil || answer != "success" {
+				t.Errorf("CreateAccount: answer %q, error %v, want success", answer, err)
 			}
 		})
 	}
 	wg.Wait()
 	all := w.list(api.KindInstance)
 	if len(all) != 1 {
-		t.Fatalf("%d machines were made of one order", len(all))
+		t.Fatalf("%d instances were created by one order, want 1", len(all))
 	}
 	id := all[0].Meta.ID
 	w.wantPhase(w.op, id, api.InstanceRunning)
@@ -114,11 +114,11 @@ func TestMonthByWHMCS(t *testing.T) {
 		now := map[string]float64{}
 		s.call("metrics", nil, &now)
 		if len(now) == 0 {
-			t.Fatal("no metrics")
+			t.Fatal("metrics are empty, want some")
 		}
 		for name, was := range last {
 			if now[name] < was {
-				t.Errorf("%s: %s fell from %f to %f", w.Now(), name, was, now[name])
+				t.Errorf("%s: metric %s = %f, want at least %f as before", w.Now(), name, now[name], was)
 			}
 		}
 		last, polls = now, polls+1
@@ -136,12 +136,12 @@ func TestMonthByWHMCS(t *testing.T) {
 	w.pass(30 * time.Minute)
 	s.must("start", nil)
 	if in := w.wantPhase(w.op, id, api.InstanceRunning); in.Assignment.Vcpus != 4 {
-		t.Errorf("the larger package has %d processors", in.Assignment.Vcpus)
+		t.Errorf("instance of the larger package has %d vCPUs, want 4", in.Assignment.Vcpus)
 	}
 	poll()
 
 	w.until(5, 12, 40)
-	h := w.houseOf(w.instance(w.op, id))
+	h := w.nodeOf(w.instance(w.op, id))
 	h.kill()
 	w.until(5, 13, 10)
 	h.start()
@@ -158,7 +158,7 @@ func TestMonthByWHMCS(t *testing.T) {
 	suspended := w.metered()[id][api.MeterVCPU]
 	w.until(12, 0, 0)
 	if now := w.metered()[id][api.MeterVCPU]; now != suspended {
-		t.Errorf("a suspended machine cost %f vCPU seconds", now-suspended)
+		t.Errorf("instance of a suspended account was metered with %f vCPU seconds, want 0", now-suspended)
 	}
 	for range 2 {
 		s.must("UnsuspendAccount", nil)
@@ -171,17 +171,17 @@ func TestMonthByWHMCS(t *testing.T) {
 	w.pass(2 * time.Hour)
 	for _, kind := range []api.Kind{api.KindInstance, api.KindVolume, api.KindProject} {
 		if left := w.list(kind); len(left) != 0 {
-			t.Errorf("left behind: %+v", left)
+			t.Errorf("after TerminateAccount: %d objects of kind %s are left, want none: %+v", len(left), kind, left)
 		}
 	}
 	poll()
-	// Sold once more, over the month's end: WHMCS's last poll of March is in the
-	// morning of its last day, and misses 13 hours of it.
+	// The account is ordered once more, over the month's end: WHMCS's last poll of March is in
+	// the morning of its last day, and misses 13 hours of it.
 	w.until(29, 10, 0)
 	s.must("CreateAccount", large)
 	all = w.list(api.KindInstance)
 	if len(all) != 1 {
-		t.Fatalf("%d machines", len(all))
+		t.Fatalf("%d instances after the second order, want 1", len(all))
 	}
 	again := all[0].Meta.ID
 	w.wantPhase(w.op, again, api.InstanceRunning)
@@ -192,7 +192,7 @@ func TestMonthByWHMCS(t *testing.T) {
 	last = map[string]float64{} // another month
 	poll()
 	if last["vcpu_hours"] == 0 {
-		t.Error("the last day of March is in no month")
+		t.Error("vcpu_hours of April = 0, want the rest of the last day of March")
 	}
 	w.until(33, 8, 0)
 	s.must("TerminateAccount", nil)
@@ -210,7 +210,7 @@ func TestMonthByWHMCS(t *testing.T) {
 		"vram_gib_hours": sum["all"][api.MeterVRAM] / (3600 << 30), "egress_gib": sum["all"][api.MeterEgress] / (1 << 30),
 	} {
 		if got := march[name] + last[name]; want == 0 || got > want+1e-6 || got < want-4e-6 || march[name] == 0 {
-			t.Errorf("WHMCS charges %f %s, %f of it for March, %f were metered", got, name, march[name], want)
+			t.Errorf("WHMCS charges %f %s, %f of it for March, want %f as metered", got, name, march[name], want)
 		}
 	}
 	w.compare(id, again, "rtr-000000000001")

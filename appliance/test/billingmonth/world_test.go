@@ -24,23 +24,23 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// begin of the month, whose 28th has 23 hours in Berlin. It lies ahead, because
-// the server's connections have deadlines by its clock.
+// begin is the start of the month. On its 28th day, Berlin has 23 hours. It is in the future
+// because the server's connections have deadlines by its clock.
 var begin = time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
 
 type world struct {
 	t      *testing.T
-	store  kept
+	store  killableStore
 	url    string
 	op     *client.API
 	shared *sdsfake.Store
-	houses []*house
+	nodes  []*testNode
 	health map[string]plan.Health
 	job    *invoicing.Job
 	truth  truth
 
-	planned   time.Time // when there was last nothing, or something, to plan
-	plannedAt int64     // at that revision
+	planned   time.Time // when plan last ran
+	plannedAt int64     // the revision of the store then
 
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -52,7 +52,7 @@ func (w *world) Now() time.Time {
 	return w.now
 }
 
-func newWorld(t *testing.T, store kept) *world {
+func newWorld(t *testing.T, store killableStore) *world {
 	w := &world{t: t, store: store, now: begin, health: map[string]plan.Health{}, truth: truth{}}
 	env := servertest.StartWith(t, func(o *server.Options) {
 		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, invoicing.Books{Store: store}, runtime{o.Runtime, w}
@@ -66,50 +66,50 @@ func newWorld(t *testing.T, store kept) *world {
 	w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 	w.shared.SetNow(w.Now)
 	for _, id := range []api.NodeID{"node-000000000001", "node-000000000002", "node-000000000003"} {
-		w.houses = append(w.houses, newHouse(w, id))
+		w.nodes = append(w.nodes, newTestNode(w, id))
 	}
-	w.turn()
-	do(t, client.Of[api.PriceBook](w.op).Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: pricebook.Default()})
-	do(t, client.Of[api.GPUPool](w.op).Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
+	w.settle()
+	must(t, client.Of[api.PriceBook](w.op).Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: pricebook.Default()})
+	must(t, client.Of[api.GPUPool](w.op).Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
 	for name, vcpus := range map[string]int64{"small": 1, "large": 4} {
-		do(t, client.Of[api.Flavor](w.op).Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})
+		must(t, client.Of[api.Flavor](w.op).Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})
 	}
-	image := do(t, client.Of[api.Image](w.op).Create, api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
-	w.turn()
+	image := must(t, client.Of[api.Image](w.op).Create, api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	w.settle()
 	disk := make([]byte, 1<<20)
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
 	if _, err := w.op.PutImageContent(t.Context(), image.Meta.ID, bytes.NewReader(disk), int64(len(disk))); err != nil {
 		t.Fatal(err)
 	}
-	w.turn()
+	w.settle()
 	return w
 }
 
-// lead the cluster: a new leader knows nothing of what the one before did.
+// lead starts a new invoicing job, as a new leader does: it has no state of the one before.
 func (w *world) lead() {
 	w.job = &invoicing.Job{Books: invoicing.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
 }
 
-// kill -9 of every basaltd, and their start; machines run on.
+// kill ends every basaltd as SIGKILL does, and starts it again; instances continue to run.
 func (w *world) kill() {
 	w.t.Helper()
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.kill()
 	}
 	before := w.store.Revision()
 	w.store.kill(w.t)
 	if now := w.store.Revision(); now != before {
-		w.t.Fatalf("revision %d after the kill, %d before", now, before)
+		w.t.Fatalf("revision after the kill = %d, want %d as before", now, before)
 	}
 	w.lead()
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.start()
 	}
-	w.turn()
+	w.settle()
 }
 
-// do something with the API that must work.
-func do[T, U any](t *testing.T, f func(context.Context, T) (U, error), arg T) U {
+// must calls f and fails the test on an error.
+func must[T, U any](t *testing.T, f func(context.Context, T) (U, error), arg T) U {
 	t.Helper()
 	out, err := f(t.Context(), arg)
 	if err != nil {
@@ -127,28 +127,28 @@ func (w *world) connect(url, token string) *client.API {
 	return c
 }
 
-// runtime hands images to a node's agent.
+// runtime passes image content to the agent of a running node.
 type runtime struct {
 	server.Runtime
 	w *world
 }
 
 func (r runtime) PutImage(ctx context.Context, id api.ImageID, from io.Reader, _ int64) error {
-	for _, h := range r.w.houses {
+	for _, h := range r.w.nodes {
 		if h.Stepper != nil {
 			return h.Agent().PutImage(ctx, id, from)
 		}
 	}
-	return errors.New("no node is there")
+	return errors.New("no node has a running agent")
 }
 
-// turn lets everybody do what is due now.
-func (w *world) turn() {
+// settle runs the planner, the agents and the offboarding until nothing is due.
+func (w *world) settle() {
 	w.t.Helper()
 	for range 300 {
 		did := w.plan()
-		for _, h := range w.houses {
-			did = h.work() || did
+		for _, h := range w.nodes {
+			did = h.reconcileAll() || did
 		}
 		if err := offboarding.Sweep(w.t.Context(), w.store, w.Now()); err != nil {
 			w.t.Fatal(err)
@@ -157,10 +157,10 @@ func (w *world) turn() {
 			return
 		}
 	}
-	w.t.Fatal("it never rests")
+	w.t.Fatal("nodes and planner still have work after 300 rounds, want none")
 }
 
-// plan as the leader does.
+// plan plans as the leader does, and reports whether there was anything to plan.
 func (w *world) plan() (did bool) {
 	ctx := w.t.Context()
 	for range 100 {
@@ -181,11 +181,11 @@ func (w *world) plan() (did bool) {
 		did = true
 		for _, group := range plan.Groups(cmds) {
 			if _, err := w.store.Apply(ctx, api.Batch{At: w.Now(), Commands: group}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-				w.t.Fatalf("%+v: %v", group, err)
+				w.t.Fatalf("apply planned commands %+v: %v", group, err)
 			}
 		}
 	}
-	w.t.Fatal("the planner never rests")
+	w.t.Fatal("the planner still has commands after 100 rounds, want none")
 	return did
 }
 
@@ -197,7 +197,7 @@ func (w *world) list(kind api.Kind) (all []api.Object) {
 	return all
 }
 
-// records of an organization; empty: of all.
+// records returns the usage records of an organization, or of all for "".
 func (w *world) records(org string) (all []api.UsageRecord) {
 	w.t.Helper()
 	for q := (api.RecordQuery{Organization: org, Limit: api.MaxRecords}); ; {
@@ -212,32 +212,32 @@ func (w *world) records(org string) (all []api.UsageRecord) {
 	}
 }
 
-// pass so much time. What is quiet is looked at once an hour, and metered then.
+// pass lets time pass in steps of at most an hour; usage is metered at the end of each.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	for end := w.Now().Add(d); w.Now().Before(end); {
-		w.turn()
+		w.settle()
 		next := w.Now().Truncate(time.Hour).Add(time.Hour)
 		if next.After(end) {
 			next = end
 		}
 		passed := next.Sub(w.Now())
-		for _, h := range w.houses {
+		for _, h := range w.nodes {
 			h.run(passed)
 		}
 		w.mu.Lock()
 		w.now = next
 		w.mu.Unlock()
-		w.turn()
-		for _, h := range w.houses {
+		w.settle()
+		for _, h := range w.nodes {
 			h.meter()
 		}
 		w.job.Step(w.t.Context(), w.Now())
-		w.turn()
+		w.settle()
 	}
 }
 
-// until a moment of the month.
+// until lets time pass until a time of the month.
 func (w *world) until(day, hour, minute int) {
 	w.t.Helper()
 	w.pass(begin.AddDate(0, 0, day-1).Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute).Sub(w.Now()))
@@ -254,23 +254,23 @@ func (w *world) instance(c *client.API, ref string) api.Instance {
 
 func (w *world) wantPhase(c *client.API, ref string, want api.InstancePhase) api.Instance {
 	w.t.Helper()
-	// What waits for a second or a minute has had its time.
+	// Actions that are delayed by seconds or a minute get their time.
 	for range 20 {
-		if w.turn(); w.instance(c, ref).Status.Phase == want {
+		if w.settle(); w.instance(c, ref).Status.Phase == want {
 			break
 		}
 		w.tick(5 * time.Second)
 	}
 	in := w.instance(c, ref)
 	if in.Status.Phase != want {
-		w.t.Fatalf("%s: %s is %s, not %s: %+v, %+v", w.Now(), ref, in.Status.Phase, want, in.Assignment, in.Status)
+		w.t.Fatalf("%s: instance %s is %s, want %s: assignment %+v, status %+v", w.Now(), ref, in.Status.Phase, want, in.Assignment, in.Status)
 	}
 	return in
 }
 
-// tick is a short time, in which nobody meters.
+// tick lets a short time pass, without metering.
 func (w *world) tick(d time.Duration) {
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.run(d)
 	}
 	w.mu.Lock()

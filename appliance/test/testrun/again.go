@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// most tests that are worth a second try: more of them are no accident.
+// most is the highest number of failed tests that are run again: more failures are not
+// accidental.
 const most = 3
 
-// again returns the tests to run once more, whole: parts of a test build on
-// each other. None when more failed than chance would have, or when anything
-// else is wrong too.
+// again returns the tests to run once more, each as a whole, because the parts of a test build
+// on each other. It returns none when more failed than chance would explain, or when anything
+// else went wrong too.
 func (r *report) again() []test {
 	if len(r.badSkips) > 0 || len(r.broken) > 0 {
 		return nil
@@ -33,8 +34,8 @@ func (r *report) again() []test {
 	return whole
 }
 
-// runAgain runs each test alone. What fails twice has failed; the others were
-// unsteady.
+// runAgain runs each test alone. A test that fails twice has failed; the others are unsteady
+// and are returned.
 func runAgain(ctx context.Context, tests []test, out io.Writer, kept string) (code int, unsteady []test) {
 	for _, t := range tests {
 		fmt.Fprintf(out, "unsteady: %s failed, for the reason above, and runs once more, alone\n", t)

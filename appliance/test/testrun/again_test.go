@@ -20,7 +20,7 @@ func TestAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.r.again(); !slices.Equal(got, c.want) {
-				t.Errorf("%v, want %v", got, c.want)
+				t.Errorf("tests to run again = %v, want %v", got, c.want)
 			}
 		})
 	}

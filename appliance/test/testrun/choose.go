@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// choice is a package and which of its tests.
+// choice is a package with the selection of its tests.
 type choice struct {
 	*gopkg
 	run   string // a regexp of tests; empty: all
-	story string // what BASALT_STORY tells a test of many stories; empty: nothing
+	story string // BASALT_STORY for a test of many stories; empty: not set
 }
 
-// choose the tests to run.
+// choose returns the tests to run.
 func (o options) choose(ctx context.Context, all []*gopkg) (chosen []choice, err error) {
 	want := slices.DeleteFunc(slices.Clone(all), func(p *gopkg) bool { return !p.tests() })
 	if o.changed != "" {
@@ -40,8 +40,8 @@ func (o options) choose(ctx context.Context, all []*gopkg) (chosen []choice, err
 	return chosen, nil
 }
 
-// changedFiles since the commit, with what is not committed and what git does
-// not know yet. "1" is where the branch left its upstream, or the last commit.
+// changedFiles returns the files that differ from the commit since, including uncommitted and
+// untracked ones. "1" is where the branch left its upstream, or the last commit.
 func changedFiles(ctx context.Context, since string) ([]string, error) {
 	if since == "1" {
 		since = "HEAD"
@@ -65,8 +65,8 @@ func git(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// named returns the tests whose names match, and those that tell a story of that
-// name. TEST/PART is as for "go test -run".
+// named returns the tests whose names match, and those that run a story of that name. TEST/PART
+// is as for "go test -run".
 func named(all []*gopkg, pattern string) (chosen []choice, err error) {
 	first, rest, parts := strings.Cut(pattern, "/")
 	name, err := regexp.Compile(first)
@@ -79,13 +79,13 @@ func named(all []*gopkg, pattern string) (chosen []choice, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var direct, telling []string
+		var direct, withStory []string
 		for test, words := range tests {
 			switch {
 			case name.MatchString(test):
 				direct = append(direct, test)
 			case !parts && slices.ContainsFunc(words, story.MatchString):
-				telling = append(telling, test)
+				withStory = append(withStory, test)
 			}
 		}
 		if len(direct) > 0 {
@@ -94,8 +94,8 @@ func named(all []*gopkg, pattern string) (chosen []choice, err error) {
 				c.run, c.story = c.run+"/"+rest, rest
 			}
 			chosen = append(chosen, c)
-		} else if len(telling) > 0 {
-			chosen = append(chosen, choice{gopkg: p, run: anyOf(telling), story: pattern})
+		} else if len(withStory) > 0 {
+			chosen = append(chosen, choice{gopkg: p, run: anyOf(withStory), story: pattern})
 		}
 	}
 	if len(chosen) == 0 {
@@ -109,8 +109,8 @@ func anyOf(tests []string) string {
 	return "^(" + strings.Join(tests, "|") + ")$"
 }
 
-// stories returns the package's tests, each with the strings in its body: what a
-// test of many stories calls them.
+// stories returns the package's tests, each with the string literals in its body, which include
+// the names of its stories.
 func (p *gopkg) stories() (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, file := range append(slices.Clone(p.TestGoFiles), p.XTestGoFiles...) {
@@ -123,13 +123,14 @@ func (p *gopkg) stories() (map[string][]string, error) {
 			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") || fn.Name.Name == "TestMain" {
 				continue
 			}
-			out[fn.Name.Name] = words(fn)
+			out[fn.Name.Name] = literals(fn)
 		}
 	}
 	return out, nil
 }
 
-func words(fn *ast.FuncDecl) (all []string) {
+// literals returns the values of the string literals in fn.
+func literals(fn *ast.FuncDecl) (all []string) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if s, err := strconv.Unquote(lit.Value); err == nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// mostEvidence is how many runs with unsteady tests keep what those left.
+// mostEvidence is the number of runs whose unsteady tests' files are kept.
 const mostEvidence = 20
 
-// keepEvidence copies what unsteady tests left when they failed to a place that
-// outlives the clone, beside the history, so that their causes can be found
-// although the run has passed. The oldest go.
+// keepEvidence copies the files that unsteady tests kept when they failed to a folder beside
+// the history, which outlives the clone, so that their causes can be found although the run has
+// passed. It removes the oldest folders.
 func (o options) keepEvidence(kept string, unsteady []test, now time.Time) error {
 	if len(unsteady) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func TestEvidenceOutlivesTheClone(t *testing.T) {
 		return found
 	}
 	if err := o.keepEvidence(kept, nil, now); err != nil || len(find("*")) != 0 {
-		t.Fatalf("a run without unsteady tests: got %v and %v, want nothing", find("*"), err)
+		t.Fatalf("keepEvidence without unsteady tests = %v, kept %v, want nothing", err, find("*"))
 	}
 	for i := range mostEvidence + 3 {
 		if err := o.keepEvidence(kept, []test{flaky}, now.Add(time.Duration(i)*time.Hour)); err != nil {
@@ -32,14 +32,14 @@ func TestEvidenceOutlivesTheClone(t *testing.T) {
 		}
 	}
 	if n := len(find("*")); n != mostEvidence {
-		t.Errorf("got the evidence of %d runs, want %d", n, mostEvidence)
+		t.Errorf("kept the evidence of %d runs, want %d", n, mostEvidence)
 	}
 	for _, file := range []string{"output.txt", "page-1.png"} {
 		if len(find("*/ui/TestX/"+file)) != mostEvidence {
-			t.Errorf("%s is not kept: %v", file, find("*/*/*"))
+			t.Errorf("%s is kept of %d runs, want %d: %v", file, len(find("*/ui/TestX/"+file)), mostEvidence, find("*/*/*"))
 		}
 	}
 	if err := o.keepEvidence(kept, []test{{module + "/ui", "TestGone"}}, now); err == nil {
-		t.Error("nothing was kept of a test, and nobody hears of it")
+		t.Error("keepEvidence of a test without kept files succeeded, want an error")
 	}
 }

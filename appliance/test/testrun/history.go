@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// recent runs in which a test may have been unsteady once.
+	// recent is the number of runs in which a test may be unsteady once.
 	recent = 10
-	// mendedFile says for whom older runs count no more: "TEST UNTIL CAUSE".
+	// mendedFile lists tests for which older runs are ignored: "TEST UNTIL CAUSE".
 	mendedFile = "appliance/test/testrun/mended.txt"
 )
 
-// remember appends the run to the machine's history, and reports whether a test
-// was unsteady in two of the recent ones and its cause not mended in between.
+// remember appends the run to the machine's history. It reports whether a test was unsteady in
+// two of the recent runs without its cause being fixed in between.
 func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (bad bool, err error) {
 	if o.rank != ranks["test"] {
 		return false, nil
@@ -46,7 +46,7 @@ func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (
 		return false, err
 	}
 	runs := append(strings.Split(strings.TrimSpace(string(before)), "\n"), line)
-	runs = runs[max(0, len(runs)-100):] // what happened long ago says nothing of today's tests
+	runs = runs[max(0, len(runs)-100):] // older runs are not relevant to the present tests
 	mended, err := os.ReadFile(o.mended)
 	if err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (
 	return bad, os.WriteFile(o.history, []byte(strings.TrimSpace(strings.Join(runs, "\n"))+"\n"), 0o644)
 }
 
-// mendedUntil reads when the cause of a test's unsteadiness was mended, by test.
+// mendedUntil returns, by test, when the cause of its unsteadiness was fixed.
 func mendedUntil(file string) map[string]string {
 	until := map[string]string{}
 	for line := range strings.Lines(file) {
@@ -72,8 +72,8 @@ func mendedUntil(file string) map[string]string {
 	return until
 }
 
-// twice returns those of now's unsteady tests that these runs have twice. A run begins
-// with its time; those before a test's cause was mended do not count for it.
+// twice returns the tests of now that were unsteady in at least two of the runs. A run begins
+// with its time; runs before a test's cause was fixed are ignored for it.
 func twice(runs []string, now []test, mended map[string]string) (names []string) {
 	for _, t := range now {
 		name, n := strings.TrimPrefix(t.String(), module+"/"), 0

@@ -19,23 +19,23 @@ type job struct {
 	run      string  // a regexp of tests; empty: all
 	story    string  // in BASALT_STORY, for a test of many stories; empty: all
 	lane     string  // one job of a lane at a time; empty: none
-	took     float64 // before, in seconds
+	took     float64 // in earlier runs, in seconds
 	short    bool
 }
 
-// limit for one package: a hang must end.
+// limit is the limit of one package, so that a hang ends.
 const limit = 45 * time.Minute
 
-// runJobs runs them and tells the report. It returns when all have ended.
+// runJobs runs the jobs, adds their results to the report, and returns when all have ended.
 func runJobs(ctx context.Context, jobs []job, r *report) {
 	jobs = slices.Clone(jobs)
 	busy := map[string]bool{}
 	ended := make(chan job)
-	tick := time.NewTicker(looks)
+	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	before, idle := processors(), 0.0
 	for running := 0; ; {
-		for ctx.Err() == nil && room(running, idle) {
+		for ctx.Err() == nil && canStart(running, idle) {
 			i := next(jobs, busy)
 			if i < 0 {
 				break
@@ -44,9 +44,9 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 			jobs = slices.Delete(jobs, i, i+1)
 			busy[j.lane] = j.lane != ""
 			running++
-			idle = 0 // until it has shown what it takes
+			idle = 0 // until its usage has been measured
 			go func() {
-				if err := j.do(ctx, r); err != nil {
+				if err := j.runTests(ctx, r); err != nil {
 					r.broke("go test "+strings.Join(j.packages, " "), err)
 				}
 				ended <- j
@@ -69,18 +69,18 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 	}
 }
 
-// do runs go test. It returns no error when only tests failed: the report has those.
-func (j job) do(ctx context.Context, r *report) error {
-	// -vet=off: make lint has looked already. -ldflags: no tables for debuggers,
-	// which take a third of the linker's time.
+// runTests runs go test. It returns no error when only tests failed: the report has those.
+func (j job) runTests(ctx context.Context, r *report) error {
+	// -vet=off: make lint has run it already. -ldflags: without tables for debuggers, which
+	// take a third of the linker's time.
 	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-timeout=" + limit.String()}
 	env := os.Environ()
 	if j.short {
 		args = append(args, "-short")
 	} else {
-		// A cached result says nothing about this machine's libvirt.
+		// A cached result would not depend on this machine's libvirt.
 		args = append(args, "-count=1", "-p=1")
-		// For compiler and linker (Makefile, TOOLS_GC), and not for the tests.
+		// For the compiler and linker (Makefile, TOOLS_GC) only, not for the tests.
 		args, env = append(args, "-exec=env -u GOGC"), append(env, "GOGC=400")
 	}
 	if j.run != "" {
@@ -92,7 +92,7 @@ func (j job) do(ctx context.Context, r *report) error {
 		env = append(env, "BASALT_STORY="+j.story)
 	}
 	cmd.Env = env
-	// Its children get the signal as well, and clean up.
+	// The children receive the signal as well, and clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
@@ -110,16 +110,16 @@ func (j job) do(ctx context.Context, r *report) error {
 	return readErr
 }
 
-// read events until the end.
+// read adds events to the report until the end of the input.
 func (r *report) read(in io.Reader) error {
 	sc := bufio.NewScanner(in)
 	sc.Buffer(nil, 16<<20)
 	for sc.Scan() {
 		var e event
 		if json.Unmarshal(sc.Bytes(), &e) != nil {
-			e = event{Action: "note", Output: sc.Text() + "\n"} // a build error, or the tool's own words
+			e = event{Action: "note", Output: sc.Text() + "\n"} // a build error, or other output of the tool
 		}
-		r.take(e)
+		r.add(e)
 	}
 	return sc.Err()
 }

@@ -1,16 +1,16 @@
-// Command testrun runs the tests of "make test" and "make test-long" and says
-// what came of them (docs/tests.md):
+// Command testrun runs the tests of "make test" and "make test-long" and reports the results
+// (docs/tests.md):
 //
-//   - plan.go says which packages run together, in which order, and what may run
-//     at the same time; choose.go chooses for RUN= and CHANGED=;
-//   - job.go runs "go test -json", several packages at a time; room.go says when
+//   - plan.go determines which packages run together, in which order, and what may run
+//     at the same time; choose.go selects tests for RUN= and CHANGED=;
+//   - job.go runs "go test -json", several packages at a time; room.go decides when
 //     one more may begin;
-//   - report.go reads what it prints: a line per package, the output of what
-//     failed, every skip with its reason, and at the end a count;
+//   - report.go reads its output and prints a line per package, the output of
+//     failures, every skip with its reason, and at the end a count;
 //   - again.go runs a few tests that failed once more, alone;
 //   - times.go compares with the times in the tree and with the layer's budget;
-//   - evidence.go keeps what unsteady tests left;
-//   - history.go remembers the runs on this machine, and which tests were
+//   - evidence.go keeps the files of unsteady tests;
+//   - history.go records the runs on this machine, and which tests were
 //     unsteady in them.
 //
 // It exits 1 when a test failed, when a package did not build, when nothing
@@ -79,7 +79,7 @@ func main() {
 	os.Exit(code)
 }
 
-// cacheDir is where a machine's runs are remembered across clones.
+// cacheDir returns the folder of the machine's history, which is shared by clones.
 func cacheDir() string {
 	if dir := os.Getenv("BASALT_CACHE"); dir != "" {
 		return dir
@@ -131,7 +131,7 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 		}
 	}
 	o.account(r, before, out)
-	r.name(out)
+	r.printKept(out)
 	if o.run == "" && o.changed == "" {
 		bad, err := o.remember(r, unsteady, code, out)
 		if err != nil {
@@ -141,15 +141,14 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 			code = 1
 		}
 	}
-	r.count(out)
+	r.printCount(out)
 	return code, nil
 }
 
-// rank of a layer: which tests run, and what they may take on two quiet
-// processors (docs/tests.md).
+// rank is a layer: which tests run, and their budget on two idle processors (docs/tests.md).
 type rank struct {
 	name   string
-	budget time.Duration // 0: as long as it takes
+	budget time.Duration // 0: no budget
 	short  bool          // go test -short, and results may be cached
 }
 

@@ -25,7 +25,7 @@ type gopkg struct {
 func (p *gopkg) tests() bool   { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 func (p *gopkg) short() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-// packages of the module.
+// packages returns all packages of the module.
 func packages(ctx context.Context) ([]*gopkg, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,GoFiles,TestGoFiles,XTestGoFiles,Deps", "./...").Output()
 	if err != nil {
@@ -43,7 +43,7 @@ func packages(ctx context.Context) ([]*gopkg, error) {
 	}
 }
 
-// explained adds what the command wrote to its standard error.
+// explained adds the standard error of the command to the error.
 func explained(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -52,9 +52,9 @@ func explained(err error) error {
 	return err
 }
 
-// lanes of the packages whose tests boot virtual machines. Those of a lane take
-// turns by a lock (appliance/test/kit/turn), so they run one after the other, or they
-// would wait for each other in places where others could run.
+// lanes are the lanes of the packages whose tests boot virtual machines. Those of one lane
+// exclude each other by a lock (appliance/test/kit/turn). They run one after the other, because
+// waiting for the lock would take places in which other packages could run.
 var lanes = map[string]string{
 	"appliance/test/e2e/node": "libvirt",
 	"hypervisor/libvirt":      "libvirt",
@@ -65,8 +65,7 @@ var lanes = map[string]string{
 	"installer/e2e":             "qemu",
 }
 
-// prepared names what make prepares for a package's tests: targets of the
-// Makefile.
+// prepared lists the targets of the Makefile that a package's tests need.
 var prepared = map[string][]string{
 	"appliance/cmd/basalt-vgpu":  {"testguest"},
 	"appliance/test/e2e/node":    {"testguest", "images", "libvirtd"},
@@ -77,7 +76,7 @@ var prepared = map[string][]string{
 	"installer/e2e":              {"iso"},
 }
 
-// preparations of what was chosen.
+// preparations returns the targets that the chosen packages need.
 func preparations(chosen []choice) (targets []string) {
 	for _, c := range chosen {
 		targets = append(targets, prepared[c.short()]...)
@@ -86,8 +85,8 @@ func preparations(chosen []choice) (targets []string) {
 	return slices.Compact(targets)
 }
 
-// jobs of a layer. Short tests compute and boot nothing: go has them all at
-// once.
+// jobs returns the jobs of a layer. Short tests boot nothing, so one call of go test runs all
+// of them.
 func (k rank) jobs(chosen []choice, took times) []job {
 	if !k.short {
 		return plan(chosen, took)
@@ -99,11 +98,11 @@ func (k rank) jobs(chosen []choice, took times) []job {
 	return []job{j}
 }
 
-// A call of "go test" costs seconds by itself: packages that take less than
-// small run together, until they take bundle, in seconds.
+// small and bundle are in seconds. A call of "go test" takes seconds by itself, so packages
+// that take less than small are combined until they take bundle.
 const small, bundle = 10, 60
 
-// plan makes jobs of what was chosen.
+// plan divides the chosen packages into jobs.
 func plan(chosen []choice, took times) (jobs []job) {
 	var few job
 	flush := func() {
@@ -127,9 +126,9 @@ func plan(chosen []choice, took times) (jobs []job) {
 	return jobs
 }
 
-// next is the job to begin while others run in the busy lanes: the one with most
-// to do after it, so that nothing long is left for the end. What is still to run in
-// a lane counts for each of its jobs. -1: none can begin now.
+// next returns the index of the job to begin while others run in the busy lanes, or -1 if none
+// can. It is the one with the most work after it, so that no long job is left for the end; each
+// job of a lane has the weight of all remaining jobs of the lane.
 func next(jobs []job, busy map[string]bool) int {
 	lane := map[string]float64{}
 	for _, j := range jobs {

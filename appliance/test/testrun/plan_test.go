@@ -34,14 +34,15 @@ func TestPlan(t *testing.T) {
 		jobs = slices.Delete(jobs, i, i+1)
 	}
 	if want := []string{"installer/e2e", "hypervisor/libvirt", "while libvirt runs:", "long", "gpu/vhostgpu", "a b c", "d^TestX$s"}; !slices.Equal(got, want) {
-		t.Errorf("planned %q, want %q", got, want)
+		t.Errorf("order of jobs = %q, want %q", got, want)
 	}
 	if busy["libvirt"] = false; next([]job{{lane: "qemu"}}, map[string]bool{"qemu": true}) != -1 {
-		t.Error("a job begins while another of its lane runs")
+		t.Error("next returned a job of a lane that is busy, want -1")
 	}
 }
 
-// TestTablesNameWhatExists holds the tables against the tree.
+// TestTablesNameWhatExists checks that the files, packages and targets that the tables name
+// exist.
 func TestTablesNameWhatExists(t *testing.T) {
 	const top = "../../.."
 	exists := func(place string) {
@@ -66,7 +67,7 @@ func TestTablesNameWhatExists(t *testing.T) {
 		exists(pkg)
 		for _, target := range targets {
 			if !strings.Contains(string(makefile), "\n"+target+":") {
-				t.Errorf("%s is prepared by %s, which the Makefile does not have", pkg, target)
+				t.Errorf("package %s is prepared by target %s, want one that exists in the Makefile", pkg, target)
 			}
 		}
 	}
@@ -84,7 +85,7 @@ func TestAffected(t *testing.T) {
 		file string
 		want []string
 	}{
-		{"base/x.go", []string{"appliance/test/e2e/node", "base", "user"}}, // the story runs the program
+		{"base/x.go", []string{"appliance/test/e2e/node", "base", "user"}}, // the test runs the program
 		{"base/testdata/a/b.txt", []string{"appliance/test/e2e/node", "base", "user"}},
 		{"base/x_test.go", []string{"base"}},
 		{"user/x.go", []string{"user"}},
@@ -97,7 +98,7 @@ func TestAffected(t *testing.T) {
 			got = append(got, p.short())
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("a change of %s reaches %q, want %q", c.file, got, c.want)
+			t.Errorf("packages affected by a change of %s = %q, want %q", c.file, got, c.want)
 		}
 	}
 }
@@ -119,12 +120,12 @@ func TestNamed(t *testing.T) {
 	} {
 		got, err := named([]*gopkg{p}, c.pattern)
 		if err != nil || len(got) != 1 || got[0].run != c.run || got[0].story != c.story {
-			t.Errorf("%s: %+v, %v; want %q with the story %q", c.pattern, got, err, c.run, c.story)
+			t.Errorf("named(%s) = %+v, error %v; want one package with tests %q and story %q", c.pattern, got, err, c.run, c.story)
 		}
 	}
 	for _, bad := range []string{"Nothing", "("} {
 		if _, err := named([]*gopkg{p}, bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("named(%q) succeeded, want an error", bad)
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// reach lists what a package's tests look at besides what they import: folders
-// and files of the tree, and packages whose programs they build and run (with
-// everything that these import). Every test that runs programs of this tree or
-// reads its files has a row; TestReach looks whether the rows name what exists.
+// reach lists what a package's tests depend on besides their imports: folders and files of the
+// tree, and packages whose programs they build and run (with all of their dependencies). Every
+// test that runs programs of this tree or reads its files has a row; TestTablesNameWhatExists
+// checks that the rows name what exists.
 var reach = map[string][]string{
 	"api/alerts":                   {"docs/alerts.md"},
 	"api/attack":                   {"appliance/cmd/basaltd"},
@@ -32,10 +32,10 @@ var reach = map[string][]string{
 	"ui":                           {"appliance/cmd/basaltd", "appliance/cmd/basalt-gpud", "api/openapi.yaml"},
 }
 
-// everything is what a change of which selects all tests.
+// everything lists the files and folders whose change selects all tests.
 var everything = []string{"go.mod", "go.sum", "Makefile", ".ci", "installer/dev/setup.sh", "installer/dev/test.sh"}
 
-// tree is the module's packages by import path.
+// tree holds the module's packages by import path.
 type tree map[string]*gopkg
 
 func newTree(all []*gopkg) tree {
@@ -77,7 +77,8 @@ func (t tree) withTests(want func(*gopkg) bool) (out []*gopkg) {
 	return out
 }
 
-// owner is the package in whose folder, or under it, the file lies.
+// owner returns the package whose folder contains the file, directly or in a subfolder without
+// a package.
 func (t tree) owner(file string) (string, bool) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if p := module + "/" + dir; t[p] != nil {
@@ -87,7 +88,7 @@ func (t tree) owner(file string) (string, bool) {
 	return "", false
 }
 
-// imports reports whether the package with its tests is or needs one of those.
+// imports reports whether the package or its tests depend on a changed package.
 func (t tree) imports(p *gopkg, changed map[string]bool) bool {
 	if changed[p.ImportPath] {
 		return true
@@ -105,7 +106,7 @@ func (t tree) imports(p *gopkg, changed map[string]bool) bool {
 	return false
 }
 
-// looksAt reports whether the package's row of reach leads to a change.
+// looksAt reports whether the package's row of reach covers a change.
 func (t tree) looksAt(p *gopkg, files []string, changed map[string]bool) bool {
 	for _, place := range reach[p.short()] {
 		if slices.ContainsFunc(files, func(f string) bool { return within(f, place) && !strings.HasSuffix(f, "_test.go") }) {
@@ -120,7 +121,7 @@ func (t tree) looksAt(p *gopkg, files []string, changed map[string]bool) bool {
 	return false
 }
 
-// within reports whether the file is the place or lies in it.
+// within reports whether the file is the place or is contained in it.
 func within(file, place string) bool {
 	return file == place || strings.HasPrefix(file, place+"/")
 }

@@ -21,7 +21,7 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
-// test is a test or a part of one; with an empty name, a whole package.
+// test is a test or subtest; with an empty name, a whole package.
 type test struct{ pkg, name string }
 
 func (t test) String() string {
@@ -31,26 +31,27 @@ func (t test) String() string {
 	return t.pkg + "." + t.name
 }
 
-// folder of a test in that of what is kept.
+// folder returns the folder of a test's kept files below kept.
 func (t test) folder(kept string) string {
 	return filepath.Join(kept, strings.ReplaceAll(strings.TrimPrefix(t.pkg, module+"/"), "/", "_"), filepath.FromSlash(t.name))
 }
 
-// report collects what the tests say. Its methods may be called concurrently.
+// report collects the results of the tests. Its methods may be called concurrently.
 type report struct {
 	out  io.Writer
 	kept string // folder for the output of what fails
-	// short tests skip what boots or takes long, and need not say why.
+	// short tests may skip without a reason: those that boot something or take long are not
+	// part of the layer.
 	short bool
 
 	mu                      sync.Mutex // guards what follows
 	passed, failed, skipped int
-	long                    int // left to the other layer
+	long                    int // skipped because they belong to the long layer
 	badSkips                []string
 	output                  map[test][]string
 	broken                  []string        // packages that failed without a failing test
 	failing                 map[string]bool // packages with a failing test
-	why                     []string        // of each failing test, its name and first words
+	why                     []string        // of each failing test: its name and first messages
 	failedTests             []test
 	took                    times
 }
@@ -59,7 +60,7 @@ func newReport(out io.Writer, kept string) *report {
 	return &report{out: out, kept: kept, output: map[test][]string{}, failing: map[string]bool{}, took: times{}}
 }
 
-func (r *report) take(e event) {
+func (r *report) add(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := test{e.Package, e.Test}
@@ -80,7 +81,7 @@ func (r *report) take(e event) {
 		r.took[at] = e.Elapsed
 		r.fail(at, e.Elapsed)
 	case "skip":
-		if e.Test != "" { // a package without test files is no skip
+		if e.Test != "" { // a package without test files is not a skipped test
 			r.skip(at)
 		}
 	}
@@ -100,11 +101,11 @@ func (r *report) fail(at test, took float64) {
 	r.failed++
 	r.failing[at.pkg] = true
 	r.failedTests = append(r.failedTests, at)
-	r.why = append(r.why, at.String()+"\n"+firstWords(lines))
+	r.why = append(r.why, at.String()+"\n"+firstMessages(lines))
 	fmt.Fprintf(r.out, "--- FAIL %s %s\n%s", at, seconds(took), strings.Join(lines, ""))
 }
 
-// keep the output of what failed beside what the test itself has kept
+// keep stores the output of a failed test beside the files that the test itself has kept
 // (appliance/test/kit/failed).
 func (r *report) keep(at test, lines []string) {
 	dir := at.folder(r.kept)
@@ -134,13 +135,13 @@ func (r *report) skip(at test) {
 	}
 }
 
-// needed is a skip whose reason starts with "GPU:" (there is none) or, but not
-// in CI, with "host:" (the test would disturb a service of this machine).
+// needed reports whether a skip is acceptable: its reason starts with "GPU:" (there is none)
+// or, outside CI, with "host:" (the test would disturb a service of this machine).
 func needed(why string, ci bool) bool {
 	return strings.HasPrefix(why, "GPU:") || strings.HasPrefix(why, "host:") && !ci
 }
 
-// broke records that something else than a test failed.
+// broke records the failure of something other than a test.
 func (r *report) broke(what string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +153,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond)
 }
 
-// reason returns what t.Skip said: of the line "    file.go:12: reason".
+// reason returns the message of t.Skip, from the line "    file.go:12: reason".
 func reason(lines []string) string {
 	for _, l := range lines {
 		if _, why, ok := strings.Cut(l, ".go:"); ok {
@@ -163,16 +164,16 @@ func reason(lines []string) string {
 	return "(no reason given)"
 }
 
-// said matches a line that a test wrote itself, "    file_test.go:12: words".
-var said = regexp.MustCompile(`^\s+\w+\.go:\d+: |^panic: |^fatal error: `)
+// message matches a line that a test has logged, "    file_test.go:12: message".
+var message = regexp.MustCompile(`^\s+\w+\.go:\d+: |^panic: |^fatal error: `)
 
-// firstWords returns the first lines that a failing test said, each with the
-// line after it, and none of them long.
-func firstWords(lines []string) string {
+// firstMessages returns the first lines that a failing test logged, each with the line after
+// it, cut to a fixed width.
+func firstMessages(lines []string) string {
 	const most, wide = 8, 300
 	var b strings.Builder
 	for i, n := 0, 0; i < len(lines) && n < most; i++ {
-		if said.MatchString(lines[i]) || i > 0 && said.MatchString(lines[i-1]) {
+		if message.MatchString(lines[i]) || i > 0 && message.MatchString(lines[i-1]) {
 			line := strings.TrimRight(lines[i], "\n")
 			fmt.Fprintf(&b, "%.*s\n", wide, line)
 			n++
@@ -202,8 +203,8 @@ func (r *report) close(out io.Writer) int {
 	return code
 }
 
-// name prints the folders where the things of failed tests are.
-func (r *report) name(out io.Writer) {
+// printKept prints the folders of the files that failed tests kept.
+func (r *report) printKept(out io.Writer) {
 	for _, t := range r.failedTests {
 		if !strings.Contains(t.name, "/") {
 			fmt.Fprintf(out, "kept: %s\n", filepath.Join(r.kept, strings.ReplaceAll(strings.TrimPrefix(t.pkg, module+"/"), "/", "_"), t.name))
@@ -211,8 +212,8 @@ func (r *report) name(out io.Writer) {
 	}
 }
 
-// count prints the closing line.
-func (r *report) count(out io.Writer) {
+// printCount prints the closing line.
+func (r *report) printCount(out io.Writer) {
 	if r.long > 0 {
 		fmt.Fprintf(out, "%d left to make test-long\n", r.long)
 	}

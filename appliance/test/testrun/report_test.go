@@ -17,8 +17,8 @@ func run(t *testing.T, lines ...string) (out, kept string, code int) {
 		t.Fatal(err)
 	}
 	code = r.close(&text)
-	r.name(&text)
-	r.count(&text)
+	r.printKept(&text)
+	r.printCount(&text)
 	return text.String(), kept, code
 }
 
@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			out, _, code := run(t, c.lines...)
 			if code != c.code || !strings.Contains(out, c.want) {
-				t.Errorf("exit %d, want %d with %q:\n%s", code, c.code, c.want, out)
+				t.Errorf("exit code %d, want %d and output with %q; got:\n%s", code, c.code, c.want, out)
 			}
 		})
 	}
@@ -57,9 +57,9 @@ func TestExitCodes(t *testing.T) {
 func TestOutputOfFailuresIsKept(t *testing.T) {
 	out, kept, _ := run(t, line("output", "A/part", "    a_test.go:7: got 1\n"), line("fail", "A/part", ""), line("fail", "A", ""), line("fail", "", ""))
 	if raw, err := os.ReadFile(filepath.Join(kept, "p/A/part/output.txt")); err != nil || !strings.Contains(string(raw), "got 1") {
-		t.Errorf("%q, %v", raw, err)
+		t.Errorf("kept output = %q, error %v, want it to contain %q", raw, err, "got 1")
 	}
 	if want := "kept: " + filepath.Join(kept, "p/A") + "\n"; !strings.Contains(out, want) {
-		t.Errorf("no %q in:\n%s", want, out)
+		t.Errorf("output does not contain %q:\n%s", want, out)
 	}
 }

@@ -19,8 +19,8 @@ func TestRoom(t *testing.T) {
 		{3*cpus - 1, 1, true},
 		{3 * cpus, 1, false},
 	} {
-		if got := room(c.running, c.idle); got != c.want {
-			t.Errorf("beside %d jobs, with %v idle: %v, want %v", c.running, c.idle, got, c.want)
+		if got := canStart(c.running, c.idle); got != c.want {
+			t.Errorf("canStart(%d, %v) = %v, want %v", c.running, c.idle, got, c.want)
 		}
 	}
 }
@@ -29,18 +29,18 @@ func TestUsage(t *testing.T) {
 	before := parseUsage("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n")
 	after := parseUsage("cpu  60 10 20 80 20 3 2 5 0 0\n")
 	if want := (usage{80, 100}); before != want {
-		t.Errorf("read %v, want %v", before, want)
+		t.Errorf("parseUsage = %v, want %v", before, want)
 	}
 	if got := after.idleSince(before); got != 0.2 {
-		t.Errorf("idle %v, want 0.2", got)
+		t.Errorf("idle share = %v, want 0.2", got)
 	}
 	if got := before.idleSince(after); got != 0 {
-		t.Errorf("a clock that goes back: idle %v, want 0", got)
+		t.Errorf("idle share with decreasing counters = %v, want 0", got)
 	}
 	if got := parseUsage("intr 1 2"); got != (usage{}) {
-		t.Errorf("read %v out of something else", got)
+		t.Errorf("parseUsage of a line without counters = %v, want zero", got)
 	}
 	if processors().all == 0 {
-		t.Error("this machine's processors are not read")
+		t.Error("processors() returned no ticks of this machine, want some")
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// times of packages and of tests, in seconds. The stages before the tests are
-// there as tests of the package "stage".
+// times are the durations of packages and of tests, in seconds. The stages before the tests are
+// stored as tests of the package "stage".
 type times map[test]float64
 
 const (
-	// timesFile is what a run is compared with, and by which the longest begin
-	// first. "make test-times" writes it anew.
+	// timesFile has the times that a run is compared with, and by which the longest jobs begin
+	// first. "make test-times" rewrites it.
 	timesFile = "appliance/test/testrun/times.txt"
 	timesName = "times.txt" // of the last run, under build/test
 	stage     = "stage"
 
-	worthPackage, worthTest = 1.0, 5.0 // seconds from which a time is kept
+	worthPackage, worthTest = 1.0, 5.0 // minimum in seconds for a time to be written
 	slowest                 = 15       // rows of each table
 )
 
-// readTimes reads a file of lines "SECONDS PACKAGE [TEST]"; a missing one is
-// empty.
+// readTimes reads a file of lines "SECONDS PACKAGE [TEST]". It returns no times if the file
+// does not exist.
 func readTimes(file string) (times, error) {
 	in, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func readTimes(file string) (times, error) {
 		if at.pkg != stage {
 			at.pkg = module + "/" + f[1]
 		}
-		at.name = strings.Join(f[2:], " ") // stages have names of several words
+		at.name = strings.Join(f[2:], " ") // the names of stages may contain spaces
 		out[at] = s
 	}
 	return out, sc.Err()
@@ -73,7 +73,7 @@ func (t times) write(out io.Writer) error {
 	return w.Flush()
 }
 
-// sorted returns what is wanted, the longest first.
+// sorted returns the tests for which want returns true, the longest first.
 func (t times) sorted(want func(test) bool) (all []test) {
 	for at := range t {
 		if want(at) {
@@ -86,7 +86,7 @@ func (t times) sorted(want func(test) bool) (all []test) {
 	return all
 }
 
-// table prints the slowest of t beside what they took before.
+// table prints the slowest tests of t with their earlier times.
 func (t times) table(out io.Writer, title string, before times, want func(test) bool) {
 	all := t.sorted(want)
 	fmt.Fprintf(out, "%-72s %8s %8s\n", title, "now", "before")
@@ -99,7 +99,7 @@ func (t times) table(out io.Writer, title string, before times, want func(test) 
 	}
 }
 
-// account prints where the time went, and keeps it for "make test-times".
+// account prints where the time was spent, and stores the times for "make test-times".
 func (o options) account(r *report, before times, out io.Writer) {
 	if err := o.addStages(r.took); err != nil {
 		fmt.Fprintln(out, "testrun: stages:", err)
@@ -143,7 +143,7 @@ func writeTimes(file string, t times) error {
 	return errors.Join(t.write(out), out.Close())
 }
 
-// recordTimes puts the last run's times into the tree.
+// recordTimes copies the times of the last run into the tree.
 func recordTimes(from, to string) error {
 	t, err := readTimes(from)
 	if err != nil {
@@ -155,9 +155,8 @@ func recordTimes(from, to string) error {
 	return writeTimes(to, t)
 }
 
-// inBudget prints how long the whole took, and reports whether it took less
-// than twice its budget: that much is for machines that are busy with other
-// things.
+// inBudget prints how long the whole run took, and reports whether it took less than twice its
+// budget. The factor of two allows for machines that are busy with other work.
 func (o options) inBudget(out io.Writer) bool {
 	took, budget, name := time.Since(o.began).Round(time.Second), o.rank.budget, o.rank.name
 	given := (o.started.Sub(o.began) + o.watch.Given()).Round(time.Second)

@@ -21,18 +21,18 @@ func TestTimesAreReadAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := readTimes(file); err != nil || !maps.Equal(got, want) {
-		t.Errorf("read %v, %v; want %v", got, err, want)
+		t.Errorf("readTimes = %v, error %v; want %v", got, err, want)
 	}
 	for _, bad := range []string{"x a\n", "1\n"} {
 		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := readTimes(file); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("readTimes of %q succeeded, want an error", bad)
 		}
 	}
 	if got, err := readTimes(file + ".none"); err != nil || len(got) != 0 {
-		t.Errorf("a missing file: %v, %v", got, err)
+		t.Errorf("readTimes of a missing file = %v, error %v, want none", got, err)
 	}
 }
 
@@ -48,11 +48,11 @@ func TestAccount(t *testing.T) {
 	o.account(r, times{{module + "/a", ""}: 11}, &out)
 	for _, want := range []string{"lint", "61.0 s        -", "  b  ", "12.5 s   11.0 s", "a.TestX"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in:\n%s", want, out.String())
+			t.Errorf("output does not contain %q:\n%s", want, out.String())
 		}
 	}
 	if kept, err := readTimes(filepath.Join(build, "test", timesName)); err != nil || kept[test{stage, "lint"}] != 61 {
-		t.Errorf("%v, %v", kept, err)
+		t.Errorf("written times = %v, error %v, want 61 s for stage lint", kept, err)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestBudget(t *testing.T) {
 		var out strings.Builder
 		o := options{began: time.Now().Add(-c.took), started: time.Now(), watch: patience.Start(), rank: ranks["test"]}
 		if ok := o.inBudget(&out); ok != c.ok || !strings.Contains(out.String(), c.want) {
-			t.Errorf("%v: %v, %s", c.took, ok, out.String())
+			t.Errorf("inBudget after %v = %v, want %v with %q; printed %q", c.took, ok, c.ok, c.want, out.String())
 		}
 	}
 }
@@ -87,28 +87,28 @@ func TestUnsteadyTwice(t *testing.T) {
 		var out strings.Builder
 		bad, err := o.remember(newReport(&out, ""), c.unsteady, 0, &out)
 		if err != nil || bad != c.bad {
-			t.Errorf("run %d: %v, %v, %s", i, bad, err, out.String())
+			t.Errorf("remember(run %d) = %v, error %v, want %v; printed %q", i, bad, err, c.bad, out.String())
 		}
 	}
-	// What was before its cause was mended does not count.
+	// Runs before the cause was fixed are ignored.
 	write("a.TestX " + time.Now().UTC().Add(time.Minute).Format(time.RFC3339) + " a port was in use\n")
 	if bad, err := o.remember(newReport(io.Discard, ""), flaky, 0, io.Discard); bad || err != nil {
-		t.Error(bad, err)
+		t.Errorf("remember after the cause was fixed = %v, error %v, want false", bad, err)
 	}
 	write("b.TestX " + time.Now().UTC().Add(time.Minute).Format(time.RFC3339) + " a port was in use\n")
 	if bad, err := o.remember(newReport(io.Discard, ""), flaky, 0, io.Discard); !bad || err != nil {
-		t.Error("another test's cause was mended, and it counts no more", err)
+		t.Errorf("remember after the cause of another test was fixed = %v, error %v, want true", bad, err)
 	}
-	// Eleven runs later it is forgiven.
+	// Once the runs are no longer recent, they are ignored.
 	for range recent {
 		var out strings.Builder
 		if bad, err := o.remember(newReport(&out, ""), nil, 0, &out); bad || err != nil {
-			t.Error(bad, err)
+			t.Errorf("remember of a run without unsteady tests = %v, error %v, want false", bad, err)
 		}
 	}
 	var out strings.Builder
 	if bad, err := o.remember(newReport(&out, ""), flaky, 0, &out); bad || err != nil {
-		t.Error(bad, err, out.String())
+		t.Errorf("remember when the earlier runs are not recent = %v, error %v, want false; printed %q", bad, err, out.String())
 	}
 }
 
@@ -120,10 +120,10 @@ func TestMendedNamesTestsAndTimes(t *testing.T) {
 	for name, at := range mendedUntil(string(file)) {
 		pkg, _, found := strings.Cut(name, ".")
 		if _, err := os.Stat(filepath.Join("../../..", pkg)); err != nil || !found {
-			t.Errorf("%s is no PACKAGE.TEST: %v", name, err)
+			t.Errorf("%s: %q is not a valid PACKAGE.TEST: %v", mendedFile, name, err)
 		}
 		if when, err := time.Parse(time.RFC3339, at); err != nil || when.Location() != time.UTC || when.After(time.Now()) {
-			t.Errorf("%s: mended at %s (%v), want a time that was, in UTC", name, at, err)
+			t.Errorf("%s: fixed at %s (%v), want a past time in UTC", name, at, err)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/capability"
 )
 
-// The computer is asked once; a node takes what it is given for its own answer.
+// TestAskedOnce checks that the computer is probed once, and that a node accepts the given
+// answer as its own.
 func TestAskedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a machine")
@@ -19,7 +20,7 @@ func TestAskedOnce(t *testing.T) {
 	}
 	want := capability.Cached(File(t))
 	if want == "" {
-		t.Fatal("the probe does not take its own answer")
+		t.Fatal("Cached of the probe's own answer = \"\", want an accelerator")
 	}
 	before, err := os.Stat(File(t))
 	if err != nil {
@@ -29,16 +30,16 @@ func TestAskedOnce(t *testing.T) {
 	Known(t, data)
 	own := filepath.Join(data, "accelerator.json")
 	if got := capability.Cached(own); got != want {
-		t.Errorf("a node has the answer %q, want %q", got, want)
+		t.Errorf("answer of a node = %q, want %q", got, want)
 	}
 	if after, err := os.Stat(File(t)); err != nil || !os.SameFile(before, after) {
-		t.Errorf("the computer was asked again: %v", err)
+		t.Errorf("the computer was probed again, want the cached answer (error %v)", err)
 	}
 	if err := os.WriteFile(own, []byte("its own"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	Known(t, data)
 	if text, err := os.ReadFile(own); err != nil || string(text) != "its own" {
-		t.Errorf("a node's own answer was replaced by %q, %v", text, err)
+		t.Errorf("own answer of a node = %q, error %v, want it unchanged", text, err)
 	}
 }

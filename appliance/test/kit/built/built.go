@@ -1,6 +1,6 @@
-// Package built makes this module's programs for tests that start them. What
-// go build has made stays in the build directory: it is linked once for all
-// tests and packages, and again when something in it has changed.
+// Package built builds this module's programs for tests that start them. The output of go build
+// stays in the build directory: a program is linked once for all tests and packages, and again
+// when something in it has changed.
 package built
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
-// made by this process: go need not look again. Guarded by the lock.
+// made lists the calls of go build that this process has made already. Guarded by the lock.
 var made = map[string]bool{}
 
 const module = "github.com/basalt-gpu/basalt/"
 
-// stripped programs have no tables for debuggers, and take a third less to link.
+// stripped programs have no tables for debuggers; linking them takes a third less time.
 const stripped = "-s -w"
 
 // Program builds the program in a package of this module, such as
@@ -36,27 +36,27 @@ func Program(t testing.TB, pkg string, tags ...string) string {
 	return filepath.Join(programs(t, form, nil, flags, pkg), filepath.Base(pkg))
 }
 
-// Release is Program with a version, as a release has one.
+// Release is like Program, with a version as a release has one.
 func Release(t testing.TB, version, pkg string, tags ...string) string {
 	t.Helper()
 	flags := []string{"-ldflags", stripped + " -X main.version=" + version, "-tags", strings.Join(tags, ",")}
 	return filepath.Join(programs(t, strings.Join(append(tags, version), ","), nil, flags, pkg), filepath.Base(pkg))
 }
 
-// Programs builds several, and returns the folder of the test's own copies.
+// Programs builds several programs and returns the folder of the test's own copies.
 func Programs(t testing.TB, pkgs ...string) (dir string) {
 	t.Helper()
 	return programs(t, "host", nil, nil, pkgs...)
 }
 
-// Overlaid is Programs with other sources in place of some: overlay is a file of
+// Overlaid is like Programs, with some source files replaced. overlay is a file as described in
 // "go help build", -overlay.
 func Overlaid(t testing.TB, overlay string, pkgs ...string) (dir string) {
 	t.Helper()
 	return programs(t, "overlaid", nil, []string{"-overlay", overlay}, pkgs...)
 }
 
-// Static is Program for a guest: without C libraries, and small.
+// Static is like Program, for a guest: without C libraries.
 func Static(t testing.TB, pkg string) string {
 	t.Helper()
 	return filepath.Join(programs(t, "static", []string{"CGO_ENABLED=0"}, nil, pkg), filepath.Base(pkg))
@@ -72,7 +72,7 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 		t.Fatal(err)
 	}
 	defer lock(t, kept+".lock")()
-	// -buildvcs=false: a commit is no reason to link.
+	// -buildvcs=false: a commit alone must not cause a link.
 	args := append([]string{"build", "-buildvcs=false", "-ldflags", stripped, "-o", kept + "/"}, flags...)
 	for _, p := range pkgs {
 		args = append(args, module+strings.TrimPrefix(p, module))
@@ -85,8 +85,8 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 		}
 		made[call] = true
 	}
-	// The path under the build directory need not be open to another user, and
-	// the next build may replace what lies there.
+	// The path under the build directory may be inaccessible to another user, and the next
+	// build may replace the files there.
 	own = t.TempDir()
 	if err := os.Chmod(filepath.Dir(own), 0o755); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func CUDA(t testing.TB, name string) string {
 	return filepath.Join(guestMake(t, "cuda-"+name), "obj", "guest", "cuda", name)
 }
 
-// guestMake makes a target of gpu/guest/Makefile and returns the build directory.
+// guestMake builds a target of gpu/guest/Makefile and returns the build directory.
 func guestMake(t testing.TB, target string) (build string) {
 	t.Helper()
 	build, err := filepath.Abs(outputs())
@@ -154,9 +154,9 @@ func guestMake(t testing.TB, target string) (build string) {
 	return build
 }
 
-// Previous builds the program of another commit of this repository, with a
-// version, and returns the test's own copy of it. What was built is kept by its
-// commit. The portal in it is this tree's.
+// Previous builds the program of another commit of this repository, with a version, and returns
+// the test's own copy of it. The built program is cached by commit. The portal in it is that of
+// this tree.
 func Previous(t testing.TB, commit, version, pkg string, tags ...string) string {
 	t.Helper()
 	if testing.Short() {
@@ -172,7 +172,7 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 	if _, err := os.Stat(program); err != nil {
 		source := commitTree(t, top, commit)
 		if out, err := exec.Command("cp", "-r", filepath.Join(top, "ui/dist"), filepath.Join(source, "ui/dist")).CombinedOutput(); err != nil {
-			t.Fatalf("portal: %v\n%s", err, out)
+			t.Fatalf("copy the portal: %v\n%s", err, out)
 		}
 		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", stripped+" -X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
 		cmd.Dir = source
@@ -190,8 +190,8 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 	return own
 }
 
-// PreviousGuest builds the guest's library and its demo programs of another commit, which
-// are kept by it, and returns their folder.
+// PreviousGuest builds the guest's library and its demo programs of another commit, which are
+// cached by commit, and returns their folder.
 func PreviousGuest(t testing.TB, commit string) (library string) {
 	t.Helper()
 	if testing.Short() {
@@ -216,7 +216,8 @@ func PreviousGuest(t testing.TB, commit string) (library string) {
 	return filepath.Join(kept, "guest")
 }
 
-// commitTree is a folder with the files of a commit of this repository, without the portal.
+// commitTree returns a folder with the files of a commit of this repository, without the
+// portal.
 func commitTree(t testing.TB, top, commit string) (source string) {
 	t.Helper()
 	source = t.TempDir()
@@ -227,7 +228,7 @@ func commitTree(t testing.TB, top, commit string) (source string) {
 	return source
 }
 
-// outputs is where make puts what it builds.
+// outputs returns the build directory of make.
 func outputs() string {
 	if dir := os.Getenv("BASALT_BUILD"); dir != "" {
 		return dir
@@ -235,7 +236,7 @@ func outputs() string {
 	return filepath.Join(tree.Top(), "build")
 }
 
-// lock keeps the tests of other packages from building the same at once.
+// lock prevents concurrent builds of the same target by tests of other packages.
 func lock(t testing.TB, path string) (unlock func()) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -248,7 +249,7 @@ func lock(t testing.TB, path string) (unlock func()) {
 	return func() { _ = f.Close() }
 }
 
-// clone makes a second name for the file or, on another file system, a copy.
+// clone creates a hard link to the file or, on another file system, a copy.
 func clone(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil

@@ -21,7 +21,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first == second || !os.SameFile(before, after) {
-		t.Errorf("%s and %s: the program was linked twice, or its copy is shared", first, second)
+		t.Errorf("two calls of Program returned %s and %s, same build: %t; want two copies of one build", first, second, os.SameFile(before, after))
 	}
 	both := Programs(t, "gpu/soft/ops/gen", "sdn/attack")
 	for _, name := range []string{"gen", "attack"} {
@@ -30,13 +30,13 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	if static := Static(t, "gpu/soft/ops/gen"); static == first {
-		t.Errorf("the static program is %s", static)
+		t.Errorf("Static returned %s, the path of the dynamic program", static)
 	}
 	for _, p := range []string{first, second} {
 		cmd := exec.Command(p)
 		cmd.Dir = t.TempDir() // without ops.txt
 		if err := cmd.Run(); cmd.ProcessState == nil {
-			t.Errorf("%s does not start: %v", p, err)
+			t.Errorf("start of %s: %v", p, err)
 		}
 	}
 }

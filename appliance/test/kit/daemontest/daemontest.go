@@ -1,5 +1,5 @@
-// Package daemontest starts a real basaltd for tests from outside: a cluster of
-// one, without networks, that ends with the test.
+// Package daemontest starts a real basaltd for black-box tests: a cluster of one node, without
+// networks, that ends with the test.
 package daemontest
 
 import (
@@ -19,17 +19,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
-// Daemon runs.
+// Daemon is a running basaltd.
 type Daemon struct {
 	URL, Port string
-	Key       string // the operator's
-	Run       string // its sockets: gpud's is expected here as gpud.sock
-	Data      string // where it stores
+	Key       string // the operator's API key
+	Run       string // folder of its sockets; gpud's is expected here as gpud.sock
+	Data      string // its data folder
 	log       string
 	process   *process
 }
 
-// process is one run of it after the other, on the same data.
+// process is the current process of the daemon. Processes run one after the other on the same
+// data.
 type process struct {
 	command []string
 	log     *os.File
@@ -37,12 +38,12 @@ type process struct {
 	done    chan struct{}
 }
 
-// Start starts a basaltd that is built with tags (none: empty) and waits until
-// it answers. libvirt is its option of that name; more are options that have
-// the last word.
+// Start starts a basaltd that is built with tags (separated by spaces; may be empty) and waits
+// until it answers. libvirt is the value of its option --libvirt; more options are appended and
+// take precedence.
 func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
+	dir, err := os.MkdirTemp("/tmp", "basaltd") // the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	return d
 }
 
-// StartAgain after Stop, and wait until it answers.
+// StartAgain starts the daemon after Stop, and waits until it answers.
 func (d Daemon) StartAgain(t *testing.T) {
 	t.Helper()
 	p := d.process
@@ -81,15 +82,15 @@ func (d Daemon) StartAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func(cmd *exec.Cmd, done chan struct{}) {
-		_ = cmd.Wait() // it is ended by a signal
+		_ = cmd.Wait() // a signal ends it, which is an error
 		close(done)
 	}(p.cmd, p.done)
 	defer func() {
 		if t.Failed() {
-			t.Logf("basaltd's log ends:\n%s", d.Log())
+			t.Logf("end of basaltd's log:\n%s", d.Log())
 		}
 	}()
-	patience.Until(t, 2*time.Minute, "basaltd answers", func() bool { // its operator's key is on disk before
+	patience.Until(t, 2*time.Minute, "basaltd answers", func() bool { // by then the operator's key is on disk
 		resp, err := http.Get(d.URL + "/v1/healthz")
 		if err != nil {
 			return false
@@ -99,7 +100,8 @@ func (d Daemon) StartAgain(t *testing.T) {
 	})
 }
 
-// Stop ends it as a service manager does; its data stays.
+// Stop ends the daemon with SIGTERM, as a service manager does, and after 30 s with SIGKILL.
+// Its data is kept.
 func (d Daemon) Stop() {
 	p := d.process
 	if p.cmd == nil {
@@ -115,7 +117,7 @@ func (d Daemon) Stop() {
 	p.cmd = nil
 }
 
-// Log is the end of what it wrote.
+// Log returns the last 4000 bytes of its log.
 func (d Daemon) Log() string {
 	raw, _ := os.ReadFile(d.log)
 	return string(raw[max(0, len(raw)-4000):])

@@ -1,6 +1,6 @@
-// Package failed keeps what explains a failed test: build/failed/PACKAGE/TEST
-// has its logs, pictures, domains and databases after the test has cleaned up.
-// The report of "make test" names the folders at its end.
+// Package failed keeps the evidence of a failed test: build/failed/PACKAGE/TEST contains its
+// logs, screenshots, domains and databases after the test has cleaned up. The report of "make
+// test" lists these folders at its end.
 package failed
 
 import (
@@ -17,12 +17,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
-// largest part of a file that is kept, its end, in bytes.
+// largest is the number of bytes at the end of a file that are kept.
 const largest = 8 << 20
 
-// Keep calls collect with a new folder if the test has failed when it is
-// cleaned up. Cleanups run in the reverse order: call Keep after what it looks
-// at has registered its own.
+// Keep calls collect with a new folder if the test has failed by its cleanup. Cleanups run in
+// reverse order, so call Keep after the resources that collect reads have registered theirs.
 func Keep(t testing.TB, collect func(f Folder)) {
 	t.Helper()
 	dir := path(t)
@@ -31,7 +30,7 @@ func Keep(t testing.TB, collect func(f Folder)) {
 			return
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Logf("nothing is kept: %v", err)
+			t.Logf("the evidence of the failure is not kept: %v", err)
 			return
 		}
 		collect(Folder(dir))
@@ -39,7 +38,7 @@ func Keep(t testing.TB, collect func(f Folder)) {
 	})
 }
 
-// path of the test's folder: package and test name its parts.
+// path returns the test's folder, which is named after the package and the test.
 func path(t testing.TB) string {
 	top := tree.Top()
 	build := os.Getenv("BASALT_BUILD")
@@ -54,21 +53,20 @@ func path(t testing.TB) string {
 	return filepath.Join(build, "failed", strings.ReplaceAll(pkg, "/", "_"), filepath.FromSlash(t.Name()))
 }
 
-// Folder is where a failed test's things are kept. Its methods report errors
-// into the folder itself: one thing that is missing keeps no other away.
+// Folder is the folder with the evidence of a failed test. Its methods write errors to a file
+// in the folder itself, so that one missing item does not prevent the others from being kept.
 type Folder string
 
-// Files keeps the end of every file that matches one of the patterns, under its
-// own path.
+// Files keeps the end of every file that matches one of the patterns, named after its path.
 func (f Folder) Files(patterns ...string) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
 		if err != nil {
-			f.note("%s: %v", p, err)
+			f.logError("%s: %v", p, err)
 		}
 		for _, file := range found {
 			if err := f.file(file); err != nil {
-				f.note("%s: %v", file, err)
+				f.logError("%s: %v", file, err)
 			}
 		}
 	}
@@ -97,14 +95,14 @@ func (f Folder) file(path string) error {
 	return err
 }
 
-// Text keeps a text under a name.
+// Text keeps a text in a file of that name.
 func (f Folder) Text(name, text string) {
 	if err := os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o644); err != nil {
-		f.note("%s: %v", name, err)
+		f.logError("%s: %v", name, err)
 	}
 }
 
-// Output keeps what a command prints, under a name.
+// Output keeps the output of a command in a file of that name.
 func (f Folder) Output(name string, argv ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -115,8 +113,8 @@ func (f Folder) Output(name string, argv ...string) {
 	f.Text(name, strings.Join(argv, " ")+"\n"+string(out))
 }
 
-// note an error of keeping.
-func (f Folder) note(format string, args ...any) {
+// logError records an error of keeping evidence in not-kept.txt.
+func (f Folder) logError(format string, args ...any) {
 	log, err := os.OpenFile(filepath.Join(string(f), "not-kept.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return

@@ -28,11 +28,11 @@ func TestFolder(t *testing.T) {
 		sizes[k[strings.LastIndexAny(k, "/_")+1:]] = info.Size()
 	}
 	if len(sizes) != 5 || sizes["a.log"] != 10 || sizes["b.log"] != largest || sizes["why.txt"] != 7 {
-		t.Errorf("kept %v", sizes)
+		t.Errorf("sizes of kept files = %v, want 5 files: a.log 10, b.log %d, why.txt 7, ls.txt and bad.txt", sizes, largest)
 	}
 	for file, want := range map[string]string{"ls.txt": "c.txt", "bad.txt": "no such file"} {
 		if raw, err := os.ReadFile(filepath.Join(string(f), file)); err != nil || !strings.Contains(string(raw), want) {
-			t.Errorf("%s: %q, %v", file, raw, err)
+			t.Errorf("content of %s = %q, error %v, want it to contain %q", file, raw, err, want)
 		}
 	}
 }
@@ -40,8 +40,8 @@ func TestFolder(t *testing.T) {
 func TestPath(t *testing.T) {
 	t.Setenv("BASALT_BUILD", "/out")
 	t.Run("story", func(t *testing.T) {
-		if got := path(t); got != "/out/failed/appliance_test_kit_failed/TestPath/story" {
-			t.Error(got)
+		if got, want := path(t), "/out/failed/appliance_test_kit_failed/TestPath/story"; got != want {
+			t.Errorf("path = %s, want %s", got, want)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package layer says which tests belong to "make test" and which to
-// "make test-long" (docs/tests.md).
+// Package layer decides which tests belong to "make test" and which to "make test-long"
+// (docs/tests.md).
 package layer
 
 import (
@@ -10,9 +10,8 @@ import (
 // Long reports whether the long layer runs.
 func Long() bool { return os.Getenv("BASALT_LONG") != "" }
 
-// NeedLong leaves the test to "make test-long". relative names the test of
-// "make test" that catches the ordinary mistake; the report counts these tests
-// apart from those that were skipped.
+// NeedLong skips the test except in "make test-long". relative names the test of "make test"
+// that finds the common mistakes. The report counts these tests separately from skipped ones.
 func NeedLong(t testing.TB, relative string) {
 	t.Helper()
 	if !Long() {

@@ -1,7 +1,6 @@
-// Package memory is for tests that wait for a disk at every write: what they write
-// lies in memory where the machine has a place for that. A process that is killed
-// leaves the same files there as on a disk; what a power cut leaves is
-// appliance/controlplane/store's to test.
+// Package memory is for tests that wait for a disk at every write: their files are stored in
+// memory where the machine has a file system for that. A killed process leaves the same files
+// there as on a disk; the state after a power cut is tested in appliance/controlplane/store.
 package memory
 
 import (
@@ -14,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shm is Linux's file system in memory, and its kind (statfs(2)).
+// shm is the path of Linux's file system in memory, and tmpfs its type (statfs(2)).
 const shm, tmpfs = "/dev/shm", 0x01021994
 
-// small is the room that Main wants, in bytes.
+// small is the free space that Main asks for, in bytes.
 const small = 1 << 30
 
-// Folder makes one for this process, in memory where room bytes are free there, with
-// a path that is short enough for sockets. Those of processes that have ended are
-// removed: they take memory.
+// Folder creates a folder for this process, in memory if room bytes are free there. Its path is
+// short enough for sockets. Folders of processes that have ended are removed, because they
+// occupy memory.
 func Folder(purpose string, room uint64) (string, error) {
 	at, name := place(room), "basalt-"+purpose+"-"
 	forget(at, name)
 	return os.MkdirTemp(at, fmt.Sprintf("%s%d-", name, os.Getpid()))
 }
 
-// Main runs a package's tests with their temporary folders in such a folder, and
-// returns the exit status (testing.M.Run).
+// Main runs a package's tests with their temporary folders in a folder in memory, and returns
+// the exit status (testing.M.Run).
 func Main(m *testing.M) int {
 	dir, err := Folder("test", small)
 	if err != nil {
@@ -45,7 +44,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// place for folders with that much in them.
+// place returns the parent of folders that need room bytes.
 func place(room uint64) string {
 	var s unix.Statfs_t
 	if err := unix.Statfs(shm, &s); err == nil && s.Type == tmpfs && s.Bavail*uint64(s.Bsize) > room {
@@ -54,7 +53,7 @@ func place(room uint64) string {
 	return os.TempDir()
 }
 
-// forget removes what processes have left that were killed.
+// forget removes the folders of processes that were killed.
 func forget(at, name string) {
 	all, _ := filepath.Glob(filepath.Join(at, name+"*-*"))
 	for _, dir := range all {

@@ -14,18 +14,18 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestTemporaryFoldersLieThere(t *testing.T) {
 	if dir := t.TempDir(); !strings.Contains(dir, "/basalt-test-") {
-		t.Errorf("a temporary folder is %s", dir)
+		t.Errorf("t.TempDir() = %s, want a folder below /basalt-test-", dir)
 	}
 }
 
 func TestWithoutRoom(t *testing.T) {
 	if got := place(math.MaxUint64); got != os.TempDir() {
-		t.Errorf("a folder that nothing is large enough for would lie in %s, want %s", got, os.TempDir())
+		t.Errorf("place of a folder that is too large for any file system = %s, want %s", got, os.TempDir())
 	}
 }
 
-// TestOfTheDead: what a killed process has left goes when the next folder is made,
-// and what a living one has stays.
+// TestOfTheDead checks that the folder of an ended process is removed when the next folder is
+// created, and that the folders of running processes are kept.
 func TestOfTheDead(t *testing.T) {
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {
@@ -45,11 +45,11 @@ func TestOfTheDead(t *testing.T) {
 		living = append(living, dir)
 	}
 	if _, err := os.Stat(dead); !os.IsNotExist(err) {
-		t.Errorf("%s: %v; want it removed", dead, err)
+		t.Errorf("Stat(%s) of an ended process' folder = %v, want it removed", dead, err)
 	}
 	for _, dir := range living {
 		if _, err := os.Stat(dir); err != nil {
-			t.Error(err)
+			t.Errorf("folder of a running process: %v", err)
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package patience is for tests that wait. It measures time as this machine
-// gave it: a limit counts how much work a thing may need, not how busy the
-// machine is. Two things do not count, or not fully:
+// Package patience is for tests that wait. It measures the time that this machine has really
+// given to its processes: a limit is the amount of work that an operation may need, independent
+// of how busy the machine is. Two kinds of time do not count, or not fully:
 //
-//   - what the host kept from a virtual machine for others (steal, /proc/stat);
-//   - time in which something waited for a processor (/proc/pressure/cpu): of it
-//     a quarter counts, because on a machine with two busy loops per processor a
+//   - time that the host withheld from a virtual machine (steal, /proc/stat);
+//   - time in which something waited for a processor (/proc/pressure/cpu): a quarter
+//     of it counts, because on a machine with two busy loops per processor a
 //     program gets about that share.
 package patience
 
@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// most is how much longer than its limit a wait may last: a hang must end, too.
+// most is how many times its limit a wait may last on the wall clock, so that a hang ends.
 const most = 10
 
-// Watch is a stop watch.
+// Watch is a stopwatch of given time.
 type Watch struct {
 	began time.Time
 	then  lost
 }
 
-// lost is what the machine has withheld since it started.
+// lost is the time that the machine has withheld since it started.
 type lost struct {
 	stolen []time.Duration // of each processor
 	waited time.Duration   // in which a task waited for a processor
@@ -37,30 +37,30 @@ type lost struct {
 // Start returns a running watch.
 func Start() Watch { return Watch{time.Now(), withheld()} }
 
-// Given returns the time since Start less what was withheld: at least a tenth
-// of the time on the wall.
+// Given returns the time since Start less the withheld time. It is at least a tenth of the time
+// on the wall clock.
 func (w Watch) Given() time.Duration { return given(time.Since(w.began), w.then, withheld()) }
 
 // Over reports whether the limit has passed.
 func (w Watch) Over(limit time.Duration) bool { return w.Given() > limit }
 
-// Until calls ok until it returns true, and fails the test when that takes
-// longer than limit. It returns the time on the wall that it took. It asks
-// quickly at first and ten times a second later on.
+// Until calls ok until it returns true, and fails the test if that takes longer than limit. It
+// returns the elapsed time on the wall clock. The pauses between the calls grow from 2 ms to
+// 100 ms.
 func Until(t testing.TB, limit time.Duration, what string, ok func() bool) time.Duration {
 	t.Helper()
 	w := Start()
 	for pause := 2 * time.Millisecond; !ok(); pause = min(2*pause, 100*time.Millisecond) {
 		if w.Over(limit) {
-			t.Fatalf("%s: not within %v (%v on the wall)", what, limit, time.Since(w.began).Round(time.Millisecond))
+			t.Fatalf("%s: not reached within %v (%v on the wall clock)", what, limit, time.Since(w.began).Round(time.Millisecond))
 		}
 		time.Sleep(pause)
 	}
 	return time.Since(w.began).Round(time.Millisecond)
 }
 
-// Receive returns what comes from the channel or, when it is closed, a zero
-// value, and fails the test when neither happens within limit.
+// Receive returns the next value from the channel or, when it is closed, a zero value. It fails
+// the test if neither happens within limit.
 func Receive[T any](t testing.TB, limit time.Duration, what string, from <-chan T) T {
 	t.Helper()
 	w := Start()
@@ -72,14 +72,14 @@ func Receive[T any](t testing.TB, limit time.Duration, what string, from <-chan 
 			return v
 		case <-tick.C:
 			if w.Over(limit) {
-				t.Fatalf("%s: not within %v (%v on the wall)", what, limit, time.Since(w.began).Round(time.Millisecond))
+				t.Fatalf("%s: not received within %v (%v on the wall clock)", what, limit, time.Since(w.began).Round(time.Millisecond))
 			}
 		}
 	}
 }
 
-// Limit closes c if the test still runs when the limit has passed, so that what
-// reads from it or writes to it ends.
+// Limit closes c if the test is still running when the limit has passed, so that pending reads
+// and writes end.
 func Limit(t testing.TB, limit time.Duration, c io.Closer) {
 	t.Helper()
 	ctx, cancel := Context(context.Background(), limit)
@@ -91,7 +91,8 @@ func Limit(t testing.TB, limit time.Duration, c io.Closer) {
 	})
 }
 
-// Context is cancelled when the limit has passed.
+// Context returns a context that is canceled when the limit has passed. Its cause is then
+// context.DeadlineExceeded.
 func Context(parent context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := Start()
@@ -126,11 +127,11 @@ func given(wall time.Duration, then, now lost) time.Duration {
 		stolen = max(stolen, now.stolen[i]-then.stolen[i])
 	}
 	waited := min(max(now.waited-then.waited, 0), wall)
-	// Stolen time is waited for as well: the larger one counts.
+	// Stolen time also counts as waiting time, so the larger one is used.
 	return max(wall-max(stolen, waited*3/4), wall/most)
 }
 
-// withheld reads what the kernel counts; nothing on a system that does not.
+// withheld reads the kernel's counters; it returns zero on a system without them.
 func withheld() lost {
 	stat, _ := os.ReadFile("/proc/stat")
 	pressure, _ := os.ReadFile("/proc/pressure/cpu")
@@ -155,8 +156,8 @@ func parseStat(stat string) []time.Duration {
 	return out
 }
 
-// parsePressure returns the total of the line "some", in which it stands in
-// microseconds (the kernel's Documentation/accounting/psi.rst).
+// parsePressure returns the total of the line "some", which is in microseconds
+// (Documentation/accounting/psi.rst of the kernel).
 func parsePressure(text string) time.Duration {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)

@@ -1,9 +1,9 @@
-// Package port gives tests TCP and UDP ports for programs that listen on a port
-// which they are told, and again after they were killed.
+// Package port reserves TCP and UDP ports for programs of tests that listen on a given port,
+// and again after they were killed.
 //
-// The kernel hands out the ports of its ephemeral range to whoever connects, also
-// those that a test has looked for and not bound yet. So these lie below it, and a
-// locked file keeps them for one process of the machine.
+// The kernel assigns the ports of its ephemeral range to outgoing connections, including those
+// that a test has found free and not bound yet. Reserved ports are therefore below that range,
+// and a locked file reserves each for one process of the machine.
 package port
 
 import (
@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	first = 12_000 // below are the well-known ones, and those of Ceph and OVN
+	first = 12_000 // the well-known ports and those of Ceph and OVN are below it
 	tries = 1_000
 )
 
-// Free is a port of all addresses that is the test's until it ends.
+// Free returns a port, on all addresses, that is reserved until the test ends.
 func Free(t testing.TB) uint16 {
 	t.Helper()
 	p, release, err := Take()
@@ -34,13 +34,13 @@ func Free(t testing.TB) uint16 {
 	return p
 }
 
-// Address is a Free port of 127.0.0.1, as HOST:PORT.
+// Address returns a Free port of 127.0.0.1, as HOST:PORT.
 func Address(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", Free(t))
 }
 
-// Take a port that is the caller's until release, or until its process ends.
+// Take reserves a port until release is called or the process ends.
 func Take() (port uint16, release func(), err error) {
 	end, err := ephemeral()
 	if err != nil {
@@ -63,7 +63,7 @@ func Take() (port uint16, release func(), err error) {
 	return 0, nil, fmt.Errorf("reserve a port: none of %d tried from %d to %d is free", tries, first, end)
 }
 
-// ephemeral is the first port that the kernel gives away.
+// ephemeral returns the first port of the kernel's ephemeral range.
 func ephemeral() (int, error) {
 	raw, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
@@ -71,13 +71,13 @@ func ephemeral() (int, error) {
 	}
 	low, err := strconv.Atoi(strings.Fields(string(raw) + " 0")[0])
 	if err != nil || low < first+tries {
-		return 0, fmt.Errorf("ip_local_port_range is %q: no room for ports from %d on below it", raw, first)
+		return 0, fmt.Errorf("ip_local_port_range is %q: want a range that starts at %d or above", raw, first+tries)
 	}
 	return low, nil
 }
 
-// lock answers how to let go; nil: another process, or another test, has it. The
-// file stays: one that is made anew beside a locked one would be a second lock.
+// lock returns a function that releases the lock, or nil if another process or test holds it.
+// The file is never removed: a new file in place of a locked one would be a second lock.
 func lock(path string) (release func()) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -90,7 +90,8 @@ func lock(path string) (release func()) {
 	return func() { _ = f.Close() }
 }
 
-// unused looks whether nobody has the port who does not ask here.
+// unused reports whether no program listens on the port, including programs that do not use
+// this package.
 func unused(port int) bool {
 	at := ":" + strconv.Itoa(port)
 	l, err := net.Listen("tcp", at)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A port is one test's, lies where the kernel gives none away, and can be listened on.
+// TestFree checks that a port is given to one test, is below the ephemeral range, and can be
+// listened on.
 func TestFree(t *testing.T) {
 	end, err := ephemeral()
 	if err != nil {
@@ -17,7 +18,7 @@ func TestFree(t *testing.T) {
 	for range 100 {
 		p := Free(t)
 		if mine[p] || int(p) < first || int(p) >= end {
-			t.Fatalf("got %d after %v, want another one from %d to %d", p, mine, first, end)
+			t.Fatalf("Free = %d after %v, want another port from %d to below %d", p, mine, first, end)
 		}
 		mine[p] = true
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
@@ -32,11 +33,11 @@ func TestLockIsExclusive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "port")
 	release := lock(path)
 	if release == nil || lock(path) != nil {
-		t.Fatal("want a lock once")
+		t.Fatal("two locks of one file: want the first to succeed and the second to fail")
 	}
 	release()
 	if release = lock(path); release == nil {
-		t.Fatal("want it again when it was let go")
+		t.Fatal("lock after release failed, want it to succeed")
 	}
 	release()
 }

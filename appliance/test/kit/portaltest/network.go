@@ -10,21 +10,21 @@ import (
 	"testing"
 )
 
-// ownNetwork gives a story a network in which only it is. Chromium breaks off
-// its requests when an address comes or goes on its machine, as they do all the
-// time beside tests of networks. It counts as offline without a link beside lo,
-// and a link-local address would become usable only while the story runs.
+// ownNetwork runs a story in a network namespace of its own. Chromium aborts its requests when
+// an address is added to or removed from its machine, which happens constantly beside tests of
+// networks. It considers itself offline without a link besides lo, and a link-local address
+// would become usable only while the story runs.
 const ownNetwork = `ip link set lo up && ip link add out type veth peer name far &&
 ip link set out addrgenmode none && ip link set far addrgenmode none &&
 ip addr add 192.0.2.1/24 dev out && ip link set out up && ip link set far up && exec "$@"`
 
 var local = regexp.MustCompile(`=http://127\.0\.0\.1:([0-9]+)$`)
 
-// relays are sockets in a folder, each named after the port on 127.0.0.1 that it
-// leads to: of the addresses in env. ui/e2e/relay.mjs is their other end.
+// relays creates a folder with a socket for each address on 127.0.0.1 in env, named after its
+// port, that forwards to this port. ui/e2e/relay.mjs is the other end.
 func relays(t testing.TB, env []string) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "portal") // sockets have short paths
+	dir, err := os.MkdirTemp("/tmp", "portal") // the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func relays(t testing.TB, env []string) (dir string) {
 	return dir
 }
 
-// relay joins each connection to one to the address, until l is closed. What
-// finds nobody there is closed.
+// relay forwards each connection to the address until l is closed. It closes connections if
+// nothing listens there.
 func relay(l net.Listener, address string) {
 	for {
 		in, err := l.Accept()
@@ -67,7 +67,7 @@ func relay(l net.Listener, address string) {
 	}
 }
 
-// pass copies until from ends, and ends to.
+// pass copies until from ends, and then closes to for writing.
 func pass(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	if c, ok := to.(interface{ CloseWrite() error }); ok {

@@ -1,5 +1,5 @@
-// Package portaltest runs the portal's stories: programs in ui/e2e that drive
-// Chromium. Used by tests of ui and of whole nodes.
+// Package portaltest runs the portal's stories: programs in ui/e2e that drive Chromium. It is
+// used by tests of ui and of whole nodes.
 package portaltest
 
 import (
@@ -20,11 +20,11 @@ import (
 
 const hint = `run "make setup ui", which installs and builds what this needs`
 
-// Password of every user in the stories.
+// Password is the password of every user in the stories.
 const Password = "correct horse battery staple"
 
-// SetPassword gives a user the password by the token of its link. A basaltd that is busy
-// with other passwords says so before it does anything, and is asked again.
+// SetPassword sets a user's password with the token of the user's link. A basaltd that is busy
+// hashing other passwords answers 503 without an effect; the request is then repeated.
 func SetPassword(t testing.TB, url, token string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": token, "password": Password})
@@ -38,16 +38,16 @@ func SetPassword(t testing.TB, url, token string) {
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
-			t.Fatalf("a user's password: %s", resp.Status)
+			t.Fatalf("set a user's password: status %s, want 200 or 503", resp.Status)
 		}
 		return resp.StatusCode == http.StatusOK
 	})
 }
 
-// ui is the portal's folder.
+// ui returns the portal's folder.
 func ui() string { return filepath.Join(tree.Top(), "ui") }
 
-// Built fails the test when there is no portal to embed.
+// Built fails the test if the portal has not been built.
 func Built(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(ui(), "dist/index.html.gz")); err != nil {
@@ -55,9 +55,9 @@ func Built(t *testing.T) {
 	}
 }
 
-// Tell tells a story of ui/e2e, with more in its environment, and returns what it
-// said. It takes pictures if BASALT_SHOTS names where they stay. If the story
-// fails, log is shown, and what its pages showed is kept (package failed).
+// Tell runs a story of ui/e2e with additional environment variables, and returns its output. It
+// takes screenshots if BASALT_SHOTS names a folder for them. If the story fails, log is
+// printed, and screenshots of its pages are kept (package failed).
 func Tell(t testing.TB, story string, log func() string, env ...string) string {
 	t.Helper()
 	browser, err := chromium(t)
@@ -85,9 +85,9 @@ func Tell(t testing.TB, story string, log func() string, env ...string) string {
 	return string(out)
 }
 
-// chromium returns the Chromium that tells a story: its headless shell, which has
-// the same engine and no windows of its own to draw, and takes a third less of
-// the processors. What is measured is measured in Chromium itself.
+// chromium returns the path of the Chromium to run a story with: its headless shell, which has
+// the same engine without windows to draw and takes a third less processor time. Benchmarks use
+// Chromium itself.
 func chromium(t testing.TB) (path string, err error) {
 	if _, measures := t.(*testing.B); !measures {
 		if path, err = exec.LookPath("chromium-headless-shell"); err == nil {
@@ -97,7 +97,8 @@ func chromium(t testing.TB) (path string, err error) {
 	return exec.LookPath("chromium")
 }
 
-// node is the Node.js that built the portal: the machine's, or make ui's own.
+// node returns the path of the Node.js that built the portal: the machine's, or the one of make
+// ui.
 func node(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(ui(), "../installer/dev/node.sh"), "path").Output()

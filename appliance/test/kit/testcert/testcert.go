@@ -1,4 +1,4 @@
-// Package testcert makes certificates for tests.
+// Package testcert creates certificates for tests.
 package testcert
 
 import (
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Files are a certificate that signs itself, and its key, as PEM.
+// Files are a self-signed certificate and its key, as PEM files.
 type Files struct {
 	Cert, Key string         // paths
-	Roots     *x509.CertPool // the certificate alone
+	Roots     *x509.CertPool // contains only the certificate
 }
 
-// Write makes a certificate of a name, good for a day, as cert.pem and key.pem in dir.
+// Write creates a certificate for a DNS name, valid for a day, as cert.pem and key.pem in dir.
 func Write(t testing.TB, dir, name string, serial int64) Files {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,8 +7,8 @@ import (
 )
 
 func TestTop(t *testing.T) {
-	t.Chdir(t.TempDir()) // where the test goes later does not matter
+	t.Chdir(t.TempDir()) // a later change of the working directory has no effect
 	if _, err := os.Stat(filepath.Join(Top(), "appliance/test/kit/tree/tree_test.go")); err != nil {
-		t.Error(err)
+		t.Errorf("Top() = %q: %v", Top(), err)
 	}
 }
