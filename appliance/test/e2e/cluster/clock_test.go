@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
-// skewed builds the daemons with a standard library whose time.Now is off by
-// BASALT_E2E_SKEW seconds. No namespace has a wall clock of its own, and
-// nothing preloaded reaches a Go program's; the product's code stays as it is.
+// skewed builds the daemons with a standard library whose time.Now is off by BASALT_E2E_SKEW
+// seconds. Namespaces do not have a wall clock of their own, and preloaded libraries do not
+// affect Go programs. The product's code is unchanged.
 func skewed(c *cluster) string {
 	c.t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -27,7 +27,7 @@ func skewed(c *cluster) string {
 	const at = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
 	text := string(raw)
 	if strings.Count(text, at) != 1 || strings.Count(text, "\nimport (\n") != 1 {
-		c.t.Fatalf("%s is not as this test knows it: where does time.Now read the clock?", file)
+		c.t.Fatalf("%s does not have the expected source of time.Now: adapt this test to where it reads the clock", file)
 	}
 	text = strings.Replace(text, at, at+"\tsec += skew\n", 1)
 	text = strings.Replace(text, "\nimport (\n", "\nimport (\n\t\"syscall\"\n", 1)
@@ -55,18 +55,18 @@ func readSkew() (sec int64) {
 	must(c, os.WriteFile(overlay, rules, 0o600))
 	began := time.Now()
 	bin := built.Overlaid(c.t, overlay, daemons...)
-	c.t.Logf("built with another time.Now in %v", time.Since(began).Round(time.Second))
+	c.t.Logf("built with a modified time.Now in %v", time.Since(began).Round(time.Second))
 	return bin
 }
 
-// clockOff: a node's wall clock is an hour off, either way, also while it leads
-// and has to judge whether another is dead.
+// clockOff: the wall clock of a node is wrong by an hour in either direction, also while it is
+// the leader and has to judge whether another node is dead.
 func clockOff(c *cluster) {
 	const victim = 2
 	bin := skewed(c)
 	defer func() {
 		if c.t.Failed() {
-			c.kill(victim) // mend starts it as it was
+			c.kill(victim) // mend starts it without the modification
 		}
 	}()
 	ids := c.create(want{name: "clock1", on: 1, pool: "shared"}, want{name: "clock3", on: 3, pool: "shared"})
@@ -77,13 +77,13 @@ func clockOff(c *cluster) {
 		c.extra = nil
 		c.ask(1, 2, 3)
 		c.settled()
-		c.until(time.Minute, "its clock is seen to be off", func() bool {
+		c.until(time.Minute, "the node's status shows the clock's offset", func() bool {
 			n, err := client.Of[api.Node](c.op()).Get(c.ctx, string(c.ids[victim]), client.Query{})
 			return err == nil && (time.Since(n.Status.SeenAt)+off).Abs() < 10*time.Minute
 		})
 		c.lead(victim)
 		for _, id := range ids {
-			c.runs(id, failoverLimit) // the victim may have been given one of them
+			c.runs(id, failoverLimit) // one of them may be on the victim
 		}
 		before, epochs := c.qemus(ids), c.epochs()
 		h := c.record("clock" + strconv.Itoa(int(off.Hours())+1))
@@ -92,9 +92,9 @@ func clockOff(c *cluster) {
 		if off > 0 {
 			began := time.Now()
 			c.kill(1)
-			c.until(failoverLimit, "elsewhere", func() bool { at := c.place(ids["clock1"]); return at != 1 && at != 0 })
+			c.until(failoverLimit, "clock1 is placed on another node", func() bool { at := c.place(ids["clock1"]); return at != 1 && at != 0 })
 			c.runs(ids["clock1"], failoverLimit)
-			c.t.Logf("with a leader an hour ahead: elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
+			c.t.Logf("with a leader an hour ahead: placed on another node after %v", time.Since(began).Round(10*time.Millisecond))
 			c.start(1)
 			c.ask(1, 2, 3)
 			c.settled()

@@ -10,16 +10,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
-// story of a cluster.
+// story is a test of the cluster.
 type story struct {
 	name string
 	run  func(*cluster)
-	// relative is the test of "make test" that catches the ordinary mistake
-	// where only "make test-long" runs the story; empty: "make test" runs it too.
+	// relative is the test of "make test" that finds the common mistakes if only "make
+	// test-long" runs the story; empty: "make test" runs it too.
 	relative string
 }
 
-// stories in their order. docs/robustness.md says what each is for.
+// stories lists the stories in order. docs/robustness.md describes the purpose of each.
 var stories = []story{
 	{"LeaderKilledAgainAndAgain", leaderKilled, ""},
 	{"PowerLost", powerLost, ""},
@@ -40,13 +40,12 @@ var stories = []story{
 	{last, quorumLost, "appliance/controlplane/store TestRecover"},
 }
 
-// last of the stories.
+// last is the name of the last story.
 const last = "QuorumLost"
 
-// TestCluster is one cluster's life. Its stories share the three nodes, and
-// each leaves them well: what it broke is mended before the next begins.
-// BASALT_STORY, a regular expression, chooses some by their names, whichever
-// layer they belong to.
+// TestCluster runs the stories on one cluster of three nodes. Each story leaves it healthy:
+// faults are ended before the next story begins. BASALT_STORY, a regular expression, selects
+// stories by name, whichever layer they belong to.
 func TestCluster(t *testing.T) {
 	only, err := regexp.Compile(os.Getenv("BASALT_STORY"))
 	if err != nil {
@@ -67,7 +66,7 @@ func TestCluster(t *testing.T) {
 			c.runStory(t, s)
 		})
 		if s.name == last {
-			return // nothing mends what it broke
+			return // it leaves a broken cluster
 		}
 		if s.relative != "" && !named && !layer.Long() {
 			continue

@@ -13,7 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
-// daemon is the process id of a node's daemon, as this machine sees it; 0: none.
+// daemon returns the process ID of a node's daemon in this machine's namespace, or 0 if it is
+// not running.
 func (c *cluster) daemon(n int, program string) int {
 	space, err := os.Readlink("/proc/" + itoa(c.pid(n)) + "/ns/pid")
 	if err != nil {
@@ -33,7 +34,7 @@ func (c *cluster) daemon(n int, program string) int {
 	return 0
 }
 
-// signal a node's daemon, which runs.
+// signal sends a signal to a node's daemon once it is running.
 func (c *cluster) signal(n int, program string, sig syscall.Signal) {
 	c.t.Helper()
 	c.until(30*time.Second, program+" runs", func() bool {
@@ -42,23 +43,23 @@ func (c *cluster) signal(n int, program string, sig syscall.Signal) {
 	})
 }
 
-// qemus are the process ids of instances.
+// qemus returns the process IDs of the instances' QEMUs, by instance name.
 func (c *cluster) qemus(ids map[string]string) map[string]int {
 	c.t.Helper()
 	out := map[string]int{}
 	for name, id := range ids {
 		all := c.watch.of(id)
 		if len(all) != 1 {
-			c.t.Fatalf("%s has %d QEMUs: %v", name, len(all), all)
+			c.t.Fatalf("%s has %d QEMUs, want 1: %v", name, len(all), all)
 		}
 		out[name] = all[0].pid
 	}
 	return out
 }
 
-// leaderKilled: the leader's basaltd is killed again and again, in the short
-// layer once, while clients write. Machines do not notice, unless there is no
-// leader for as long as a lease: then they must stop.
+// leaderKilled: the leader's basaltd is killed repeatedly (once in the short layer) while
+// clients write. Instances are unaffected, unless there is no leader for the duration of a
+// lease: then they must stop.
 func leaderKilled(c *cluster) {
 	rounds := 1
 	if layer.Long() {
@@ -76,24 +77,24 @@ func leaderKilled(c *cluster) {
 		c.until(30*time.Second, "an acknowledged write", func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			return h.last.After(killed.Add(10 * time.Millisecond)) // not one that was answered before
+			return h.last.After(killed.Add(10 * time.Millisecond)) // ignore writes that were answered before the kill
 		})
 		gaps = append(gaps, time.Since(killed).Round(10*time.Millisecond))
-		c.until(time.Minute, "its basaltd again", func() bool { return c.leader(leader) != 0 })
+		c.until(time.Minute, "the killed basaltd is running again", func() bool { return c.leader(leader) != 0 })
 	}
 	slices.Sort(gaps)
 	c.t.Logf("leader killed to next acknowledged write: %v", gaps)
 	c.settled()
 	h.check(c.t)
 	for name, id := range ids {
-		c.t.Logf("%s runs, waited for %v", name, c.runs(id, failoverLimit))
+		c.t.Logf("%s runs after another %v", name, c.runs(id, failoverLimit))
 	}
 	c.alive(h, ids, before)
 	c.agreed()
 	c.remove(ids)
 }
 
-// sweep deletes what a story that failed has left.
+// sweep deletes what a failed story has left.
 func (c *cluster) sweep() {
 	c.mend()
 	left := map[string]string{}

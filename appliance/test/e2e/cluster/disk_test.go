@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 )
 
-// diskFull: the last byte of the leader's disk is taken. Either another leads,
-// or who writes is told why not; nothing that was acknowledged is lost.
+// diskFull: the leader's disk is filled to the last byte. Either another node becomes the
+// leader, or writes fail with an error that names the cause; no acknowledged write is lost.
 func diskFull(c *cluster) {
 	c.lead(smallDisk)
 	ids := c.everywhere("disk")
@@ -21,16 +21,16 @@ func diskFull(c *cluster) {
 	h := c.record("disk")
 	ballast := c.file(smallDisk, "data/ballast")
 	fill(c, ballast)
-	began, told := time.Now(), false
-	c.until(time.Minute, "writes by way of the others, or a refusal that says why", func() bool {
+	began, refused := time.Now(), false
+	c.until(time.Minute, "a write through the other nodes, or a refusal because of the full disk", func() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 		defer cancel()
 		_, err := client.Of[api.Organization](c.clientWith(-1, others(smallDisk)...)).Create(ctx, api.Organization{Meta: api.Meta{Name: "disk-while"}})
-		told = told || err != nil && api.CodeOf(err) == api.CodeDiskFull
-		return err == nil || api.CodeOf(err) == api.CodeExists || told
+		refused = refused || err != nil && api.CodeOf(err) == api.CodeDiskFull
+		return err == nil || api.CodeOf(err) == api.CodeExists || refused
 	})
-	c.t.Logf("after %v: refused for the disk: %v; leader n%d", time.Since(began).Round(10*time.Millisecond), told, c.leader(1))
-	c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // two leases long
+	c.t.Logf("after %v: refused for the disk: %v; leader n%d", time.Since(began).Round(10*time.Millisecond), refused, c.leader(1))
+	c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // twice the duration of a lease
 	c.t.Logf("20 s later the leader is n%d, states %v", c.leader(1), c.states())
 	must(c, os.Remove(ballast))
 	began = time.Now()
@@ -41,27 +41,27 @@ func diskFull(c *cluster) {
 			return err == nil || api.CodeOf(err) == api.CodeExists
 		})
 	}
-	c.t.Logf("all well %v after there was room again", time.Since(began).Round(10*time.Millisecond))
+	c.t.Logf("cluster healthy %v after the disk had free space again", time.Since(began).Round(10*time.Millisecond))
 	h.check(c.t)
-	if o, err := client.Of[api.Organization](c.op()).Get(c.ctx, "disk-while", client.Query{}); err != nil && !told {
-		c.t.Errorf("what was acknowledged is not there: %v %v", o, err)
+	if o, err := client.Of[api.Organization](c.op()).Get(c.ctx, "disk-while", client.Query{}); err != nil && !refused {
+		c.t.Errorf("acknowledged organization disk-while: %v, error %v, want it to exist", o, err)
 	}
 	c.alive(h, ids, before)
 	c.agreed()
 	c.remove(ids)
 }
 
-// lead makes node n the leader: whoever leads instead stands still for so long
-// that another is elected, and not so long that a lease ends.
+// lead makes node n the leader. It stops the present leader for long enough that another is
+// elected, and shorter than a lease.
 func (c *cluster) lead(n int) {
 	c.t.Helper()
-	c.until(5*time.Minute, name(n)+" leads", func() bool {
+	c.until(5*time.Minute, name(n)+" is the leader", func() bool {
 		leader := c.someLeader(1, 2, 3)
 		if leader == n {
 			return true
 		}
 		c.signal(leader, "basaltd", syscall.SIGSTOP)
-		// By the clock: leases go by it.
+		// On the wall clock, which leases depend on.
 		for began := time.Now(); time.Since(began) < lease.TTL-3*time.Second; time.Sleep(100 * time.Millisecond) {
 			if now := c.leader(n); now != 0 && now != leader {
 				break
@@ -69,12 +69,12 @@ func (c *cluster) lead(n int) {
 		}
 		c.signal(leader, "basaltd", syscall.SIGCONT)
 		c.settled()
-		time.Sleep(lease.Every + time.Second) // every lease is renewed before the next leader stops: two stops on end are as long as one
+		time.Sleep(lease.Every + time.Second) // let every lease be renewed before the next leader is stopped: two stops in a row would be as long as a lease
 		return false
 	})
 }
 
-// fill the file system to the last byte.
+// fill fills the file system to the last byte.
 func fill(c *cluster, file string) {
 	c.t.Helper()
 	f, err := os.Create(file)

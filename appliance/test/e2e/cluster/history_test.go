@@ -16,9 +16,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 )
 
-// history is API clients at work on all nodes. Organizations are their
-// registers: one is made by whoever comes first, and its display name is
-// replaced by whoever names the revision that it has.
+// history is a set of API clients at work on all nodes. They use organizations as registers: an
+// organization is created by the first client, and its display name is replaced by any client
+// that sends its current revision.
 type history struct {
 	c        *cluster
 	recorder *histtest.Recorder
@@ -29,7 +29,7 @@ type history struct {
 	excuse   sync.Once
 
 	mu      sync.Mutex
-	created map[string]bool // with an idempotency key: acknowledged
+	created map[string]bool // acknowledged creates with an idempotency key
 	longest time.Duration   // between two acknowledged writes
 	last    time.Time
 	over    bool // the clients have ended
@@ -37,11 +37,11 @@ type history struct {
 
 const (
 	historyClients = 6
-	fewest         = 50 // operations that prove something
+	fewest         = 50 // the least operations for a meaningful history
 	registers      = 4
 )
 
-// record starts clients.
+// record starts the clients.
 func (c *cluster) record(story string) *history {
 	ctx, stop := context.WithCancel(c.ctx)
 	h := &history{c: c, recorder: histtest.New(), prefix: story + "-", stop: stop, created: map[string]bool{}, last: time.Now()}
@@ -61,7 +61,7 @@ func (c *cluster) record(story string) *history {
 	return h
 }
 
-// end of the clients.
+// end ends the clients.
 func (h *history) end() {
 	h.stop()
 	h.all.Wait()
@@ -70,7 +70,7 @@ func (h *history) end() {
 	h.over = true
 }
 
-// check ends the clients and seeks an explanation of what they were answered.
+// check ends the clients and checks that the answers they received are linearizable.
 func (h *history) check(t *testing.T) {
 	t.Helper()
 	h.end()
@@ -83,27 +83,27 @@ func (h *history) check(t *testing.T) {
 	}
 	for name := range h.created {
 		if found[name] != 1 {
-			t.Errorf("%s was created and acknowledged, and is there %d times", name, found[name])
+			t.Errorf("acknowledged organization %s exists %d times, want once", name, found[name])
 		}
 	}
 	for name, n := range found {
 		if n > 1 {
-			t.Errorf("%s is there %d times", name, n)
+			t.Errorf("organization %s exists %d times, want once", name, n)
 		}
 	}
 	h.recorder.Check(t)
 	done, refused, open := h.recorder.Counts()
-	t.Logf("history: %d done, %d refused, %d of which nobody knows; %d keyed creates; longest time without an acknowledged write %v",
+	t.Logf("history: %d done, %d refused, %d with unknown outcome; %d creates with an idempotency key; longest time without an acknowledged write %v",
 		done, refused, open, len(h.created), h.longest.Round(time.Millisecond))
 	if done < fewest {
-		t.Errorf("%d operations prove nothing", done)
+		t.Errorf("history has %d completed operations, want at least %d", done, fewest)
 	}
 }
 
-// stalled reports whether for so long no write was acknowledged, by whichever
-// node, that the leases of healthy nodes may have ended: then what runs there
-// had to stop. A test that says that a machine runs on means a cluster that was
-// not stalled, as one is whose machine has nothing to give for ten seconds.
+// stalled reports whether no write was acknowledged by any node for so long that the leases of
+// healthy nodes may have expired, which requires their instances to stop. Tests that expect
+// instances to continue assume that the cluster was not stalled, which happens when the test
+// machine is busy for ten seconds.
 func (h *history) stalled() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,24 +114,24 @@ func (h *history) stalled() bool {
 	return longest > lease.TTL-lease.Every
 }
 
-// excused reports, once in the output, that the cluster stalled.
+// excused is like stalled, and logs once that the cluster stalled.
 func (h *history) excused() bool {
 	if !h.stalled() {
 		return false
 	}
 	h.excuse.Do(func() {
-		h.c.t.Logf("no write was acknowledged for longer than %v: what machines healthy nodes ran may have had to stop", lease.TTL-lease.Every)
+		h.c.t.Logf("no write was acknowledged for longer than %v: instances on healthy nodes may have had to stop", lease.TTL-lease.Every)
 	})
 	return true
 }
 
-// busy waits until the clients have been answered so often.
+// busy waits until the clients have completed that many operations.
 func (h *history) busy(c *cluster, operations int) {
 	c.t.Helper()
 	c.until(time.Minute, "clients at work", func() bool { done, _, _ := h.recorder.Counts(); return done >= operations })
 }
 
-func (h *history) wrote() {
+func (h *history) recordWrite() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -143,16 +143,16 @@ func (h *history) wrote() {
 type historian struct {
 	*history
 	number   int
-	one, any *client.API // of one node, without repeats; of whichever answers, with
+	one, any *client.API // one uses one node without retries, any uses every node with retries
 	random   *rand.Rand
-	failed   bool // the last one had no answer, or one that says nothing
+	failed   bool // the last operation had no answer, or one with an unknown outcome
 	seen     map[string]api.Organization
 }
 
 func (k *historian) step() {
 	ctx, cancel := context.WithTimeout(k.c.ctx, 5*time.Second)
 	defer cancel()
-	if k.failed { // what nobody knows the end of makes the search long
+	if k.failed { // operations with an unknown outcome make the check slow
 		time.Sleep(300 * time.Millisecond)
 		k.failed = false
 	}
@@ -228,7 +228,7 @@ func (k *historian) create(ctx context.Context, id string) {
 	}
 	k.seen[id] = o
 	p.Return(histtest.Result{Version: version(o)})
-	k.wrote()
+	k.recordWrite()
 }
 
 func (k *historian) update(ctx context.Context, id string) {
@@ -243,12 +243,11 @@ func (k *historian) update(ctx context.Context, id string) {
 	}
 	k.seen[id] = o
 	p.Return(histtest.Result{Version: version(o)})
-	k.wrote()
+	k.recordWrite()
 }
 
-// keyed creates an object of its own through whichever node answers, again and
-// again with one idempotency key: it must be there once, and acknowledged means
-// for ever.
+// keyed creates an object of its own through any node, with retries under one idempotency key:
+// it must exist exactly once, and an acknowledged one must persist.
 func (k *historian) keyed(ctx context.Context) {
 	name := k.value()
 	_, err := client.Of[api.Organization](k.any).Create(ctx, api.Organization{Meta: api.Meta{Name: name}})
@@ -257,8 +256,8 @@ func (k *historian) keyed(ctx context.Context) {
 		k.mu.Lock()
 		k.created[name] = true
 		k.mu.Unlock()
-		k.wrote()
+		k.recordWrite()
 	case api.CodeOf(err) == api.CodeExists:
-		k.c.t.Errorf("the repeated create of %s was not recognized: %v", name, err)
+		k.c.t.Errorf("create of %s with an idempotency key failed, want the retry to be recognized: %v", name, err)
 	}
 }

@@ -15,27 +15,27 @@ import (
 	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 )
 
-// ledger looks again and again at what the planner has given out.
+// ledger periodically checks the planner's allocations.
 type ledger struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
 	mu       sync.Mutex
 	problems []string
-	looks    int
-	given    []string // what was given out last, oldest first
+	rounds   int
+	given    []string // the last allocations that were read, oldest first
 }
 
-// rows of what was given out that are kept.
+// rows is the number of rows of given that are kept.
 const rows = 200
 
-// end of looking.
+// end ends the checks.
 func (s *ledger) end() {
 	s.stop()
 	s.all.Wait()
 }
 
-// text is what was given out last, a line for each revision that was looked at.
+// text returns the last allocations that were read, a line for each revision.
 func (s *ledger) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func newLedger(c *cluster) *ledger {
 	s := &ledger{stop: stop}
 	s.all.Go(func() {
 		for ctx.Err() == nil {
-			s.look(ctx, c.op())
+			s.observe(ctx, c.op())
 			select {
 			case <-ctx.Done():
 			case <-time.After(500 * time.Millisecond):
@@ -57,17 +57,17 @@ func newLedger(c *cluster) *ledger {
 	return s
 }
 
-// look at one list: it is the state at one revision.
-func (s *ledger) look(ctx context.Context, c *client.API) {
+// observe checks one list, which is the state at one revision.
+func (s *ledger) observe(ctx context.Context, c *client.API) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	page, err := client.Of[api.Instance](c).Page(ctx, client.Query{Limit: 1000})
 	if err != nil {
-		return // a partition may be what is tested
+		return // the test may have caused a partition
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looks++
+	s.rounds++
 	bytes, share := map[api.GPUID]int64{}, map[api.GPUID]int64{}
 	row := fmt.Sprintf("%s revision %d:", time.Now().UTC().Format(time.TimeOnly), page.Revision)
 	defer func() { s.given = append(s.given, row)[max(0, len(s.given)+1-rows):] }()
@@ -80,12 +80,12 @@ func (s *ledger) look(ctx context.Context, c *client.API) {
 		bytes[a.Gpu] += a.VgpuVramBytes
 		share[a.Gpu] += a.VgpuSharePercent
 		if a.Node == "" {
-			s.problems = append(s.problems, fmt.Sprintf("%s has a GPU and no node: %+v", in.Meta.Name, a))
+			s.problems = append(s.problems, fmt.Sprintf("instance %s has a GPU and no node: %+v", in.Meta.Name, a))
 		}
 	}
 	for gpu, n := range bytes {
 		if n > vram || share[gpu] > 100 {
-			s.problems = append(s.problems, fmt.Sprintf("revision %d: GPU %s is given out with %d bytes, %d %%", page.Revision, gpu, n, share[gpu]))
+			s.problems = append(s.problems, fmt.Sprintf("revision %d: GPU %s is allocated with %d bytes and %d %%, want at most %d bytes and 100 %%", page.Revision, gpu, n, share[gpu], int64(vram)))
 		}
 	}
 }
@@ -99,13 +99,13 @@ func (s *ledger) check(t *testing.T) {
 			t.Error(p)
 		}
 	}
-	if s.looks == 0 {
-		t.Error("nobody looked at what is given out")
+	if s.rounds == 0 {
+		t.Error("allocations were never read, want at least once")
 	}
-	s.problems, s.looks = nil, 0
+	s.problems, s.rounds = nil, 0
 }
 
-// vgpus are the vGPUs that a node's gpud holds.
+// vgpus returns the IDs of the vGPUs that a node's gpud has.
 func (c *cluster) vgpus(n int) map[string]bool {
 	out := map[string]bool{}
 	socket := c.root(n, "/run/basalt/gpud.sock")
@@ -124,15 +124,15 @@ func (c *cluster) vgpus(n int) map[string]bool {
 	return out
 }
 
-// agreed waits until every node holds exactly what it was given: QEMUs,
-// and vGPUs of running instances.
+// agreed waits until every node has exactly what is assigned to it: QEMUs, and vGPUs of running
+// instances.
 func (c *cluster) agreed() {
 	c.t.Helper()
 	var why string
 	watch := patience.Start()
 	for why = c.disagreement(); why != ""; why = c.disagreement() {
 		if watch.Over(2 * time.Minute) {
-			c.t.Fatalf("assignments and machines do not agree: %s", why)
+			c.t.Fatalf("assignments and nodes differ for more than 2 minutes: %s", why)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -158,22 +158,22 @@ func (c *cluster) disagreement() string {
 		id := in.Meta.ID
 		runs := at != 0 && c.on(at) && in.Spec.Power != api.PowerStopped
 		if m := machines[id]; runs && (len(m) != 1 || m[0].node != at) || !runs && len(m) != 0 {
-			return fmt.Sprintf("%s (%s, %s) is to be on n%d: %v", in.Meta.Name, in.Status.Phase, in.Status.LastError, at, m)
+			return fmt.Sprintf("instance %s (%s, %s) is assigned to n%d, its QEMUs are %v", in.Meta.Name, in.Status.Phase, in.Status.LastError, at, m)
 		}
 		delete(machines, id)
 		for n, have := range vgpus {
 			if want := in.Spec.Vgpu != nil && n == at; have[id] != want {
-				return fmt.Sprintf("%s's vGPU on n%d: %v, want %v", in.Meta.Name, n, have[id], want)
+				return fmt.Sprintf("vGPU of %s exists on n%d = %v, want %v", in.Meta.Name, n, have[id], want)
 			}
 			delete(have, id)
 		}
 	}
 	for id, m := range machines {
-		return fmt.Sprintf("%s is of no instance: %v", id, m)
+		return fmt.Sprintf("QEMUs of unknown instance %s: %v", id, m)
 	}
 	for n, have := range vgpus {
 		for id := range have {
-			return fmt.Sprintf("n%d has a vGPU %s of no instance", n, id)
+			return fmt.Sprintf("n%d has a vGPU of unknown instance %s", n, id)
 		}
 	}
 	return ""

@@ -13,10 +13,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-const guestNode = 4 // the fourth, that some stories switch on
+const guestNode = 4 // the fourth node, which some stories start
 
-// fresh switches the fourth node on as a new machine; flags are further ones
-// of its basaltd.
+// fresh starts the fourth node as a new machine. flags are additional flags of its basaltd.
 func (c *cluster) fresh(flags ...string) {
 	c.t.Helper()
 	c.kill(guestNode)
@@ -29,20 +28,20 @@ func (c *cluster) fresh(flags ...string) {
 	c.start(guestNode)
 }
 
-// refused checks that the fourth node is not let in, and with which words.
+// refused checks that the fourth node cannot join with the token, and the error.
 func (c *cluster) refused(token string, code api.Code, words string) {
 	c.t.Helper()
 	_, err := c.socket(guestNode).SetupJoin(c.ctx, token)
 	if err == nil {
-		c.t.Fatalf("a node was let in that should hear %q", words)
+		c.t.Fatalf("node joined, want error %s with %q", code, words)
 	}
 	if api.CodeOf(err) != code || !strings.Contains(err.Error(), words) {
-		c.t.Errorf("the refusal is %v (%s), not %s with %q", err, api.CodeOf(err), code, words)
+		c.t.Errorf("join failed with %v (%s), want %s with %q", err, api.CodeOf(err), code, words)
 	}
 	c.t.Logf("refused: %v", err)
 }
 
-// otherSecret is a token that somebody made up.
+// otherSecret returns the token with a wrong secret.
 func otherSecret(c *cluster, token string) string {
 	c.t.Helper()
 	const prefix = "bslt-join-"
@@ -51,7 +50,7 @@ func otherSecret(c *cluster, token string) string {
 	fields := map[string]any{}
 	must(c, json.Unmarshal(raw, &fields))
 	if fields["secret"] == nil {
-		c.t.Fatalf("a token holds %v", fields)
+		c.t.Fatalf("fields of a token = %v, want a secret", fields)
 	}
 	secret := fields["secret"].(string)
 	flip := "A"
@@ -64,7 +63,7 @@ func otherSecret(c *cluster, token string) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// joining: every wrong way to become a member, the right one, and both ways out.
+// joining: every invalid attempt to become a member, a valid one, and both ways to leave.
 func joining(c *cluster) {
 	defer c.kill(guestNode)
 	c.fresh()
@@ -73,7 +72,7 @@ func joining(c *cluster) {
 	c.refused(good[:len(good)-9], api.CodeInvalid, "token")
 	c.refused(otherSecret(c, good), api.CodeForbidden, "not valid")
 	short := c.token(2 * time.Second)
-	time.Sleep(3 * time.Second) // its life
+	time.Sleep(3 * time.Second) // until it has expired
 	c.refused(short, api.CodeForbidden, "expired")
 	c.fresh("--node-name", "n1")
 	c.refused(good, api.CodeExists, "named n1")
@@ -83,7 +82,7 @@ func joining(c *cluster) {
 	must(c, os.RemoveAll(c.file(guestNode, "data/store")))
 
 	if _, err := c.socket(guestNode).SetupJoin(c.ctx, good); err != nil {
-		c.t.Fatalf("with a good token: %v", err)
+		c.t.Fatalf("join with a valid token: %v", err)
 	}
 	id := c.setup(guestNode).NodeID
 	c.ids[guestNode] = id
@@ -108,11 +107,11 @@ func joining(c *cluster) {
 	c.until(time.Minute, "it has left", func() bool { return c.setup(guestNode).State == api.SetupLeft })
 	c.refused(good, api.CodeForbidden, "used")
 
-	// It comes again as another node, and dies for good.
+	// It joins again as another node, and fails permanently.
 	c.join(guestNode)
 	again := c.setup(guestNode).NodeID
 	if again == id {
-		c.t.Errorf("it came again as %s", id)
+		c.t.Errorf("node that joined again has the old ID %s, want a new one", id)
 	}
 	c.ids[guestNode] = again
 	c.until(time.Minute, "Ready again", func() bool {
@@ -130,24 +129,24 @@ func joining(c *cluster) {
 		_, err := client.Of[api.Node](c.op()).Get(c.ctx, string(again), client.Query{})
 		return err != nil && api.CodeOf(err) == api.CodeNotFound
 	})
-	c.t.Logf("removed with force %v after its plug was pulled", time.Since(began).Round(10*time.Millisecond))
+	c.t.Logf("removed with force %v after its power loss", time.Since(began).Round(10*time.Millisecond))
 	c.runs(ids["orphan"], failoverLimit)
 	gone := c.get(ids["gone"])
-	c.t.Logf("an instance whose disk went with it: %s, assignment %+v, error %q", gone.Status.Phase, gone.Assignment, gone.Status.LastError)
+	c.t.Logf("an instance whose disk was lost: %s, assignment %+v, error %q", gone.Status.Phase, gone.Assignment, gone.Status.LastError)
 	if len(c.watch.of(ids["gone"])) != 0 {
-		c.t.Errorf("an instance runs without its disk")
+		c.t.Errorf("QEMUs of an instance whose disk was lost: %v, want none", c.watch.of(ids["gone"]))
 	}
 
-	// Back from the dead: the cluster does not know it any more.
+	// The removed node starts again: it is no longer known to the cluster.
 	c.start(guestNode)
-	c.until(failoverLimit, "a removed node hears that it is none of them", func() bool {
+	c.until(failoverLimit, "the removed node reports that it is no longer a member", func() bool {
 		s, err := c.socket(guestNode).Setup(c.ctx)
 		return err == nil && !s.Quorum && strings.Contains(s.Message, "no longer a member of the cluster")
 	})
 	s := c.setup(guestNode)
-	c.t.Logf("a removed node says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
+	c.t.Logf("state of a removed node: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
 	if machines := append(c.watch.of(ids["gone"]), c.watch.of(ids["orphan"])...); len(machines) != 1 {
-		c.t.Errorf("the removed node's machines: %v", machines)
+		c.t.Errorf("QEMUs of the removed node's instances: %v, want one, on another node", machines)
 	}
 	c.kill(guestNode)
 	c.remove(ids)
@@ -156,12 +155,12 @@ func joining(c *cluster) {
 func (c *cluster) code(err error, want api.Code) {
 	c.t.Helper()
 	if err == nil || api.CodeOf(err) != want {
-		c.t.Errorf("the error is %v (%s), not %s", err, api.CodeOf(err), want)
+		c.t.Errorf("error = %v (%s), want %s", err, api.CodeOf(err), want)
 	}
 }
 
-// backedUp: a backup of the control plane becomes a new cluster on another
-// node, while the old one goes on.
+// backedUp: a backup of the control plane is restored as a new cluster on another node, while
+// the old cluster continues.
 func backedUp(c *cluster) {
 	defer c.kill(guestNode)
 	var backup bytes.Buffer
@@ -180,17 +179,17 @@ func backedUp(c *cluster) {
 	damaged := bytes.Clone(backup.Bytes())
 	damaged[len(damaged)/2] ^= 1
 	if _, err := c.socket(guestNode).SetupRestore(c.ctx, bytes.NewReader(damaged)); err == nil {
-		c.t.Fatal("a damaged backup was taken")
+		c.t.Fatal("restore of a damaged backup succeeded, want an error")
 	} else {
-		c.t.Logf("damaged: %v", err)
+		c.t.Logf("restore of a damaged backup: %v", err)
 	}
 	began := time.Now()
 	if _, err := c.socket(guestNode).SetupRestore(c.ctx, bytes.NewReader(backup.Bytes())); err != nil {
 		c.t.Fatal(err)
 	}
 	var restored *client.API
-	c.until(time.Minute, "the restored cluster writes", func() bool {
-		restored = c.client(guestNode) // with the key of before
+	c.until(time.Minute, "the restored cluster accepts writes", func() bool {
+		restored = c.client(guestNode) // with the key from before the backup
 		_, err := client.Of[api.Organization](restored).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "new-life"}})
 		return err == nil || api.CodeOf(err) == api.CodeExists
 	})
@@ -202,17 +201,17 @@ func backedUp(c *cluster) {
 	}
 	for name, id := range want {
 		if got[name] != id {
-			c.t.Errorf("%s was %s and is %q", name, id, got[name])
+			c.t.Errorf("ID of restored organization %s = %q, want %q", name, got[name], id)
 		}
 	}
 	if _, ok := got["later"]; ok {
-		c.t.Error("what was made after the backup is in it")
+		c.t.Error("restored cluster has the organization that was created after the backup")
 	}
 	if _, err := client.Of[api.Image](restored).Get(c.ctx, "halt", client.Query{}); err != nil {
-		c.t.Errorf("the image: %v", err)
+		c.t.Errorf("image in the restored cluster: %v", err)
 	}
 	if _, err := client.Of[api.Organization](c.op()).Get(c.ctx, "new-life", client.Query{}); api.CodeOf(err) != api.CodeNotFound || err == nil {
-		c.t.Errorf("the old cluster has the new one's objects: %v", err)
+		c.t.Errorf("the restored cluster's organization in the old cluster: error %v, want NotFound", err)
 	}
 	var nodes client.Page[api.Node]
 	c.until(time.Minute, "the restored cluster lists its own node and the old ones", func() bool {
@@ -243,8 +242,8 @@ func (c *cluster) organization(name string) string {
 	return o.Meta.ID
 }
 
-// quorumLost: two of three are destroyed for good. One command makes the third
-// a cluster again. It is the last story: nothing mends this.
+// quorumLost: two of three nodes are destroyed permanently. One command turns the third into a
+// cluster again. It is the last story, because the cluster is not repaired.
 func quorumLost(c *cluster) {
 	const survivor = 2
 	dead := others(survivor)
@@ -258,7 +257,7 @@ func quorumLost(c *cluster) {
 		c.kill(n)
 	}
 	c.ask(survivor)
-	c.until(time.Minute, "the survivor refuses writes and says why", func() bool {
+	c.until(time.Minute, "the survivor refuses writes and names the reason", func() bool {
 		_, err := client.Of[api.Organization](c.client(survivor)).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
 		return saysWhy(err)
 	})
@@ -268,7 +267,7 @@ func quorumLost(c *cluster) {
 	if _, err := c.socket(survivor).SetupRecover(c.ctx, name(survivor)); err != nil {
 		c.t.Fatal(err)
 	}
-	c.until(time.Minute, "it writes", func() bool {
+	c.until(time.Minute, "the survivor accepts writes", func() bool {
 		_, err := client.Of[api.Organization](c.client(survivor)).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
 		return err == nil || api.CodeOf(err) == api.CodeExists
 	})
@@ -277,30 +276,30 @@ func quorumLost(c *cluster) {
 	for _, name := range []string{"there", "card"} {
 		c.runs(ids[name], failoverLimit)
 	}
-	c.t.Logf("what ran on the others runs here after %v", time.Since(began).Round(10*time.Millisecond))
+	c.t.Logf("instances of the other nodes run here after %v", time.Since(began).Round(10*time.Millisecond))
 	c.runs(ids["here"], failoverLimit)
 	if now := c.qemus(map[string]string{"here": ids["here"]}); now["here"] != before["here"] {
-		c.t.Logf("here was pid %d and is pid %d: killed when the lease ended", before["here"], now["here"])
+		c.t.Logf("pid of here = %d, was %d: killed when the lease expired", now["here"], before["here"])
 	}
 	buried := c.get(ids["buried"])
-	c.t.Logf("whose disk is gone: %s, %+v", buried.Status.Phase, buried.Assignment)
+	c.t.Logf("instance whose disk is lost: %s, %+v", buried.Status.Phase, buried.Assignment)
 
-	// One of the dead comes back with its old state.
+	// One of the destroyed nodes returns with its old state.
 	c.start(dead[0])
-	c.until(failoverLimit, "it says that it has no part in the cluster", func() bool {
+	c.until(failoverLimit, "it reports that it is no longer a member", func() bool {
 		s, err := c.socket(dead[0]).Setup(c.ctx)
 		return err == nil && !s.Quorum && strings.Contains(s.Message, "no longer a member of the cluster")
 	})
 	s := c.setup(dead[0])
-	c.t.Logf("the one that came back says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
+	c.t.Logf("state of the node that returned: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
 	nodes, err := client.Of[api.Node](c.op()).Page(c.ctx, client.Query{})
 	must(c, err)
 	if len(nodes.Items) != 1 {
-		c.t.Errorf("after the recovery there are %d nodes", len(nodes.Items))
+		c.t.Errorf("nodes after the recovery = %d, want 1", len(nodes.Items))
 	}
 	c.watchFor(10*time.Second, func() {
 		if all := append(c.watch.of(ids["there"]), c.watch.of(ids["buried"])...); len(all) != 1 {
-			c.t.Errorf("a machine of before runs on the node that came back: %v", all)
+			c.t.Errorf("QEMUs of instances from before: %v, want one, on the survivor", all)
 		}
 	})
 	c.kill(dead[0])

@@ -7,25 +7,25 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// moves: a machine moves while it runs.
+// moves: an instance is live-migrated.
 func moves(c *cluster) {
 	ids := c.create(want{name: "live", on: 1, pool: "shared"})
 	h := c.record("move")
 	if m := c.migrate(ids["live"], 2, false); m.Assignment.Phase != api.MigrationSucceeded {
-		c.t.Fatalf("the migration: %+v, %+v", m.Assignment, m.Status)
+		c.t.Fatalf("migration: %+v, %+v, want phase %s", m.Assignment, m.Status, api.MigrationSucceeded)
 	} else {
 		c.t.Logf("moved %d of %d bytes, down for %d ms", m.Status.ProgressBytes, m.Status.TotalBytes, m.Status.DowntimeMillis)
 	}
 	c.runs(ids["live"], failoverLimit)
 	if at := c.place(ids["live"]); at != 2 {
-		c.t.Errorf("live is on n%d", at)
+		c.t.Errorf("live is on n%d, want n2", at)
 	}
 
-	// One that is called off at once: it is here or there, whole.
+	// A migration that is aborted at once leaves the instance intact on one of the nodes.
 	m := c.migrate(ids["live"], 3, true)
-	c.t.Logf("called off: %s %q", m.Assignment.Phase, m.Status.LastError)
+	c.t.Logf("aborted migration: %s %q", m.Assignment.Phase, m.Status.LastError)
 	if m.Assignment.Phase != api.MigrationAborted && m.Assignment.Phase != api.MigrationSucceeded {
-		c.t.Errorf("a migration that was called off: %+v, %+v", m.Assignment, m.Status)
+		c.t.Errorf("aborted migration: %+v, %+v, want phase %s or %s", m.Assignment, m.Status, api.MigrationAborted, api.MigrationSucceeded)
 	}
 	c.runs(ids["live"], failoverLimit)
 	c.agreed()
@@ -34,7 +34,7 @@ func moves(c *cluster) {
 	c.remove(ids)
 }
 
-// drain: a node is emptied.
+// drain: a node is drained.
 func drain(c *cluster) {
 	ids := c.create(want{name: "live", on: 1, pool: "shared"}, want{name: "disk", on: 1, pool: "local"}, want{name: "card", on: 1, pool: "shared", vram: gib})
 	h := c.record("drain")
@@ -48,7 +48,7 @@ func drain(c *cluster) {
 	for name, id := range ids {
 		c.runs(id, failoverLimit)
 		if at := c.place(id); at == 1 {
-			c.t.Errorf("%s is on the node that was emptied", name)
+			c.t.Errorf("%s is on the drained node n1, want another", name)
 		}
 	}
 	c.agreed()
@@ -59,13 +59,13 @@ func drain(c *cluster) {
 	c.remove(ids)
 }
 
-// migrate an instance and wait for its end.
+// migrate migrates an instance and waits until the migration has ended.
 func (c *cluster) migrate(id string, to int, abort bool) api.Migration {
 	c.t.Helper()
 	m, err := client.Of[api.Migration](c.op()).Create(c.ctx, api.Migration{Spec: api.MigrationSpec{Instance: api.InstanceID(id), Target: c.ids[to]}})
 	must(c, err)
 	if abort {
-		c.until(time.Minute, "it is called off", func() bool {
+		c.until(time.Minute, "the migration is aborted", func() bool {
 			now, err := client.Of[api.Migration](c.op()).Get(c.ctx, m.Meta.ID, client.Query{})
 			if err != nil || now.Assignment.Phase.Ended() {
 				return err == nil

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// partition: the leader loses both of its cables.
+// partition: both links of the leader fail.
 func partition(c *cluster) {
 	victim := c.someLeader(1, 2, 3)
 	rest := others(victim)
@@ -20,16 +20,16 @@ func partition(c *cluster) {
 	c.fault("cut", victim)
 	c.ask(rest...)
 	next := c.someLeader(rest...)
-	c.t.Logf("n%d leads %v after n%d was cut off", next, time.Since(began).Round(10*time.Millisecond), victim)
+	c.t.Logf("n%d is the leader %v after n%d was cut off", next, time.Since(began).Round(10*time.Millisecond), victim)
 
-	// The minority's side, on its own socket.
+	// The minority, through its own socket.
 	alone := c.socket(victim)
-	c.until(time.Minute, "the minority refuses writes and says why", func() bool {
+	c.until(time.Minute, "the minority refuses writes and names the reason", func() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
 		defer cancel()
 		_, err := client.Of[api.Organization](alone).Create(ctx, api.Organization{Meta: api.Meta{Name: "minority"}})
 		if err == nil {
-			c.t.Fatal("a node without the others wrote")
+			c.t.Fatal("write on a node without a majority succeeded, want an error")
 		}
 		return saysWhy(err)
 	})
@@ -37,15 +37,15 @@ func partition(c *cluster) {
 	_, err := client.Of[api.Organization](alone).Page(ctx, client.Query{})
 	cancel()
 	if !saysWhy(err) {
-		c.t.Errorf("a node without the others reads: %v", err)
+		c.t.Errorf("read on a node without a majority: error %v, want the missing majority as its reason", err)
 	}
 	if s := c.setup(victim); s.Quorum || s.Message == "" {
-		c.t.Errorf("its own word on itself: %+v", s)
+		c.t.Errorf("setup of the node that is cut off = %+v, want no quorum and a message", s)
 	}
 
-	c.until(failoverLimit, "its movable machine is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
+	c.until(failoverLimit, "its movable instance is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
 	c.t.Logf("fenced after %v", c.watch.lastSeen(ids["cut"]).Sub(began).Round(100*time.Millisecond))
-	c.until(failoverLimit, "elsewhere", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
+	c.until(failoverLimit, "cut is placed on another node", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
 	c.runs(ids["cut"], failoverLimit)
 	c.t.Logf("runs elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
 
@@ -55,16 +55,16 @@ func partition(c *cluster) {
 	h.check(c.t)
 	c.alive(h, far, before)
 	if now := c.qemus(local); now["cut-local"] != localBefore["cut-local"] {
-		c.t.Errorf("what cannot run elsewhere was pid %v and is pid %v", localBefore, now)
+		c.t.Errorf("instance that is not movable: pid %v, want %v", now, localBefore)
 	}
 	if found, err := client.Of[api.Organization](c.op()).Page(c.ctx, client.Query{Name: "minority"}); err != nil || len(found.Items) != 0 {
-		c.t.Errorf("what was refused is there: %v %v", found.Items, err)
+		c.t.Errorf("organization whose creation was refused: found %v (error %v), want none", found.Items, err)
 	}
 	c.agreed()
 	c.remove(ids)
 }
 
-// oneOfTwoPaths: the cable of one network is out, on each node in turn.
+// oneOfTwoPaths: the link of one network fails, on each node in turn.
 func oneOfTwoPaths(c *cluster) {
 	ids := c.everywhere("path")
 	before, epochs := c.qemus(ids), c.epochs()
@@ -82,8 +82,8 @@ func oneOfTwoPaths(c *cluster) {
 	c.remove(ids)
 }
 
-// oneWay: a node does not hear the leader, on either path, while the third
-// node hears both. Its lease is renewed by way of the third.
+// oneWay: a node does not receive from the leader, on either path, while the third node
+// receives from both. Its lease is renewed by way of the third.
 func oneWay(c *cluster) {
 	ids := c.everywhere("way")
 	before, epochs := c.qemus(ids), c.epochs()
@@ -92,9 +92,9 @@ func oneWay(c *cluster) {
 	follower := others(leader)[0]
 	for _, deaf := range [][2]int{{follower, leader}, {leader, follower}} {
 		c.fault("deaf", deaf[0], deaf[1])
-		c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // two leases long
+		c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // twice the duration of a lease
 		c.fault("hear", deaf[0])
-		c.t.Logf("n%d did not hear n%d for 20 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
+		c.t.Logf("n%d did not receive from n%d for 20 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
 		c.settled()
 	}
 	h.check(c.t)
@@ -103,15 +103,15 @@ func oneWay(c *cluster) {
 	c.remove(ids)
 }
 
-// packetLoss: a quarter of all packets to every node get lost. Nothing is
-// promised but that what is answered is right.
+// packetLoss: a quarter of all packets to every node is lost. Only the correctness of answers
+// is guaranteed.
 func packetLoss(c *cluster) {
 	ids := c.everywhere("loss")
 	h := c.record("loss")
 	for n := 1; n <= 3; n++ {
 		c.fault("loss", n, 25)
 	}
-	time.Sleep(30 * time.Second) // longer than a death takes; what is to be seen is that nothing wrong happens
+	time.Sleep(30 * time.Second) // longer than the detection of a dead node: nothing must go wrong meanwhile
 	for n := 1; n <= 3; n++ {
 		c.fault("hear", n)
 	}
@@ -125,26 +125,27 @@ func packetLoss(c *cluster) {
 	c.remove(ids)
 }
 
-// everywhere is a movable machine on each node.
+// everywhere creates a movable instance on each node.
 func (c *cluster) everywhere(prefix string) map[string]string {
 	c.t.Helper()
 	return c.create(want{name: prefix + "1", on: 1, pool: "shared"}, want{name: prefix + "2", on: 2, pool: "shared"}, want{name: prefix + "3", on: 3, pool: "shared"})
 }
 
-// watchFor looks again and again for a while. It is for what must not happen:
-// how long is part of what is promised, and no wait for anything.
-func (c *cluster) watchFor(long time.Duration, look func()) {
+// watchFor calls check repeatedly for a while. It is for conditions that must not occur, so its
+// duration is part of the test and not a wait for something.
+func (c *cluster) watchFor(long time.Duration, check func()) {
 	c.t.Helper()
 	for began := time.Now(); time.Since(began) < long && !c.t.Failed(); time.Sleep(500 * time.Millisecond) {
-		look()
+		check()
 	}
 }
 
-// epochs of the nodes: one is raised when its node is declared lost.
+// epochs returns the epochs of the nodes by name. An epoch is raised when its node is declared
+// lost.
 func (c *cluster) epochs() map[string]int64 {
 	c.t.Helper()
 	out := map[string]int64{}
-	c.until(time.Minute, "the nodes are read", func() bool {
+	c.until(time.Minute, "the nodes can be read", func() bool {
 		page, err := client.Of[api.Node](c.op()).Page(c.ctx, client.Query{})
 		for _, n := range page.Items {
 			out[n.Meta.Name] = n.Assignment.Epoch
@@ -166,23 +167,24 @@ func (c *cluster) states() map[string]string {
 	return out
 }
 
-// alive: every machine is the process that it was.
+// alive checks that every instance still has the same QEMU process.
 func (c *cluster) alive(h *history, ids map[string]string, before map[string]int) {
 	c.t.Helper()
 	for name, id := range ids {
 		if all := c.watch.of(id); (len(all) != 1 || all[0].pid != before[name]) && !h.excused() {
-			c.t.Errorf("%s was pid %d and is %v; states %v", name, before[name], all, c.states())
+			c.t.Errorf("QEMUs of %s = %v, want pid %d; states %v", name, all, before[name], c.states())
 		}
 	}
 }
 
-// undisturbed: and no node was declared lost.
+// undisturbed checks that every instance has the same QEMU process and that no node was
+// declared lost.
 func (c *cluster) undisturbed(h *history, ids map[string]string, before map[string]int, epochs map[string]int64) {
 	c.t.Helper()
 	c.alive(h, ids, before)
 	for name, epoch := range c.epochs() {
 		if epochs[name] != epoch && !h.excused() {
-			c.t.Errorf("%s had epoch %d and has %d", name, epochs[name], epoch)
+			c.t.Errorf("epoch of %s = %d, want %d as before", name, epoch, epochs[name])
 		}
 	}
 }

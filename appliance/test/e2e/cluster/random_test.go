@@ -11,9 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
-// randomFaults does one fault after the other, to one node at a time, in an
-// order that a seed gives, while clients write and machines run. The long layer
-// does many; BASALT_SEED repeats an order, BASALT_ROUNDS says how many.
+// randomFaults injects one fault after the other, into one node at a time, in an order derived
+// from a seed, while clients write and instances run. The long layer runs 20 rounds.
+// BASALT_SEED repeats an order, BASALT_ROUNDS sets the number of rounds.
 func randomFaults(c *cluster) {
 	seed, err := strconv.ParseUint(os.Getenv("BASALT_SEED"), 10, 64)
 	if err != nil {
@@ -25,7 +25,7 @@ func randomFaults(c *cluster) {
 	case layer.Long():
 		rounds = 20
 	default:
-		rounds = 1 // named by BASALT_STORY
+		rounds = 1 // selected by BASALT_STORY
 	}
 	c.t.Logf("BASALT_SEED=%d BASALT_ROUNDS=%d", seed, rounds)
 	ids := c.everywhere("any")
@@ -42,7 +42,7 @@ func randomFaults(c *cluster) {
 		h := c.record(fmt.Sprintf("r%d", round))
 		c.ask(others(n)...)
 		f.begin(c, n, other)
-		time.Sleep(long) // the fault's
+		time.Sleep(long) // the duration of the fault
 		if f.end != nil {
 			f.end(c, n)
 		}
@@ -54,13 +54,13 @@ func randomFaults(c *cluster) {
 		c.agreed()
 		c.watch.check(c.t)
 		if c.t.Failed() {
-			c.t.Fatalf("in round %d", round)
+			c.t.Fatalf("failed in round %d: %s, n%d (n%d), for %v", round, f.name, n, other, long)
 		}
 	}
 	c.remove(ids)
 }
 
-// faults; what they break is mended by cluster.mend unless they have an end.
+// faults lists the faults. cluster.mend ends those without an end.
 var faults = []struct {
 	name  string
 	begin func(c *cluster, n, other int)

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// furnish makes what instances need: a project, a flavor, and an image that
-// boots to a halt and costs nothing.
+// furnish creates what instances need: a project, a flavor, and an image that boots to a halt
+// without using resources.
 func (c *cluster) furnish() {
 	c.t.Helper()
 	_, err := client.Of[api.Organization](c.op()).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "org"}})
@@ -28,6 +28,7 @@ func (c *cluster) furnish() {
 	must(c, err)
 }
 
+// must fails the story on an error.
 func must(c *cluster, err error) {
 	c.t.Helper()
 	if err != nil {
@@ -35,7 +36,7 @@ func must(c *cluster, err error) {
 	}
 }
 
-// want is an instance as a story wants it.
+// want describes an instance that a story needs.
 type want struct {
 	name      string
 	on        int // the node; 0: any
@@ -45,8 +46,7 @@ type want struct {
 	vram      int64
 }
 
-// create makes instances one after the other, each on its node, and waits until
-// all run.
+// create creates instances one after the other, each on its node, and waits until all run.
 func (c *cluster) create(wants ...want) map[string]string {
 	c.t.Helper()
 	ids := map[string]string{}
@@ -70,13 +70,13 @@ func (c *cluster) create(wants ...want) map[string]string {
 	for _, w := range wants {
 		c.runs(ids[w.name], 2*time.Minute)
 		if got := c.place(ids[w.name]); w.on != 0 && got != w.on {
-			c.t.Fatalf("%s is on n%d, not n%d", w.name, got, w.on)
+			c.t.Fatalf("%s is on n%d, want n%d", w.name, got, w.on)
 		}
 	}
 	return ids
 }
 
-// only node n takes new instances; 0: all do.
+// only makes node n the only schedulable one; with 0 all are.
 func (c *cluster) only(n int) {
 	c.t.Helper()
 	for i, id := range c.ids {
@@ -84,7 +84,7 @@ func (c *cluster) only(n int) {
 	}
 }
 
-// edit a node's spec.
+// edit changes a node's spec, and retries on a conflict.
 func (c *cluster) edit(id api.NodeID, change func(*api.NodeSpec)) {
 	c.t.Helper()
 	c.until(time.Minute, "the node's spec is written", func() bool {
@@ -102,7 +102,7 @@ func (c *cluster) edit(id api.NodeID, change func(*api.NodeSpec)) {
 	})
 }
 
-// get an instance; the cluster may be between two leaders.
+// get reads an instance, and retries while there is no leader.
 func (c *cluster) get(id string) (in api.Instance) {
 	c.t.Helper()
 	c.until(time.Minute, "the instance is read", func() bool {
@@ -116,10 +116,10 @@ func (c *cluster) get(id string) (in api.Instance) {
 	return in
 }
 
-// place is the node that an instance is on; 0: none.
+// place returns the node that an instance is assigned to, or 0.
 func (c *cluster) place(id string) int { c.t.Helper(); return c.node(c.get(id).Assignment.Node) }
 
-// runs waits until the instance does, where it was put last.
+// runs waits until the instance runs on the node that it is assigned to.
 func (c *cluster) runs(id string, limit time.Duration) time.Duration {
 	c.t.Helper()
 	var in api.Instance
@@ -131,13 +131,13 @@ func (c *cluster) runs(id string, limit time.Duration) time.Duration {
 			return time.Since(began).Round(10 * time.Millisecond)
 		}
 		if watch.Over(limit) {
-			c.t.Fatalf("%s does not run within %v: %+v, status %+v", in.Meta.Name, limit, a, s)
+			c.t.Fatalf("instance %s is not running after %v: assignment %+v, status %+v", in.Meta.Name, limit, a, s)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// remove instances and wait until they are gone.
+// remove deletes instances and waits until they no longer exist.
 func (c *cluster) remove(ids map[string]string) {
 	c.t.Helper()
 	for _, id := range ids {
@@ -147,7 +147,7 @@ func (c *cluster) remove(ids map[string]string) {
 		})
 	}
 	for name, id := range ids {
-		c.until(2*time.Minute, name+" is gone", func() bool {
+		c.until(2*time.Minute, name+" no longer exists", func() bool {
 			_, err := client.Of[api.Instance](c.op()).Get(c.ctx, id, client.Query{})
 			return err != nil && api.CodeOf(err) == api.CodeNotFound
 		})

@@ -30,48 +30,47 @@ import (
 const (
 	mib  = 1 << 20
 	gib  = 1 << 30
-	vram = 4 * gib // of each node's card, as nodes.sh makes it
-	// smallDisk is the node whose data lie on a small disk, and its size.
+	vram = 4 * gib // of each node's GPU, as nodes.sh configures it
+	// smallDisk is the node whose data is on a small disk, and smallDiskSize that disk's size.
 	smallDisk, smallDiskSize = 3, "640m"
 )
 
-// cluster of nodes 1 to 3, and 4 where a test switches it on.
+// cluster consists of nodes 1 to 3, and 4 if a test starts it.
 type cluster struct {
 	site
-	t        *testing.T // the story under way
+	t        *testing.T // the running story
 	ctx      context.Context
 	bin      string
 	key      string
 	operator atomic.Pointer[client.API]
 	local    map[int]local
 	ids      map[int]api.NodeID
-	faulty   map[int]bool // has a fault that mend ends
-	extra    []string     // of the environment of nodes.sh
-	guests   string       // the file with the answer to how guests run here
+	faulty   map[int]bool // has a fault that mend has to end
+	extra    []string     // additional environment of nodes.sh
+	guests   string       // the file with the accelerator of this machine
 	watch    *watch
 	ledger   *ledger
 }
 
-// site is what one cluster has of this machine: names and addresses that no
-// other run has at the same time.
+// site is the set of names and addresses on this machine that one cluster uses exclusively.
 type site struct {
-	short  string // nodes.sh names devices by it
+	short  string // prefix of the devices of nodes.sh
 	subnet int    // 10.subnet.x.x
 	home   string // the nodes' files
 }
 
-// local is a connection to a node's socket in one life of the node.
+// local is a connection to a node's socket, valid for one life of the node.
 type local struct {
 	pid int
 	key string
 	api *client.API
 }
 
-// needs skips the test where the host cannot carry it.
+// needs skips the test if the host does not support it.
 func needs(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("three nodes with real virtual machines: minutes")
+		t.Skip("runs three nodes with real virtual machines for minutes")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("host: network namespaces and mounts need root")
@@ -86,15 +85,15 @@ func needs(t *testing.T) {
 	}
 }
 
-// sites is how many clusters of these tests one machine can hold beside each
-// other, and firstSubnet that of the first; demos and benchmarks have others.
+// sites is the number of clusters that these tests may run on one machine at a time, and
+// firstSubnet the subnet of the first; demos and benchmarks use others.
 const (
 	sites       = 8
 	firstSubnet = 87
 )
 
-// claim returns the first site that no other run has. The claim ends with the
-// test, and with this process.
+// claim returns the first site that is not in use. The claim ends with the test or with this
+// process.
 func claim(t *testing.T) site {
 	t.Helper()
 	for i := range sites {
@@ -112,11 +111,11 @@ func claim(t *testing.T) site {
 		}
 		_ = lock.Close()
 	}
-	t.Fatalf("%d clusters of these tests run on this machine already", sites)
+	t.Fatalf("all %d sites for clusters of these tests are in use on this machine", sites)
 	return site{}
 }
 
-// outputs is the folder that builds of the tree go to.
+// outputs returns the build folder of the tree.
 func outputs(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("BASALT_BUILD")
@@ -130,10 +129,10 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// daemons are the packages of a node's programs.
+// daemons lists the packages of a node's programs.
 var daemons = []string{"appliance/cmd/basaltd", "appliance/cmd/basalt-fence", "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-vgpu", "appliance/cmd/basalt-worker"}
 
-// up makes a cluster of three.
+// up creates a cluster of three nodes.
 func up(t *testing.T) *cluster {
 	t.Helper()
 	needs(t)
@@ -141,7 +140,7 @@ func up(t *testing.T) *cluster {
 	c := &cluster{site: claim(t), t: t, ctx: context.Background(), bin: built.Programs(t, daemons...),
 		local: map[int]local{}, ids: map[int]api.NodeID{}, faulty: map[int]bool{}, guests: accelerator.File(t)}
 	t.Logf("programs are built after %v", time.Since(began).Round(time.Millisecond))
-	c.nodes("down") // what a killed run left
+	c.nodes("down") // remove what a killed run has left
 	t.Cleanup(c.down)
 	failed.Keep(t, c.keep)
 	c.nodes("disk", strconv.Itoa(smallDisk), smallDiskSize)
@@ -165,7 +164,7 @@ func up(t *testing.T) *cluster {
 	return c
 }
 
-// found makes node n a cluster of its own, and its key the operator's.
+// found initializes a cluster on node n, and sets the key to its operator's.
 func (c *cluster) found(n int) {
 	c.t.Helper()
 	if _, err := c.socket(n).SetupInit(c.ctx, "e2e"); err != nil {
@@ -183,18 +182,18 @@ func (c *cluster) found(n int) {
 	})
 }
 
-// join lets node n in.
+// join makes node n a member of the cluster.
 func (c *cluster) join(n int) {
 	c.t.Helper()
 	token := c.token(time.Hour)
 	began := time.Now()
 	if _, err := c.socket(n).SetupJoin(c.ctx, token); err != nil {
-		c.t.Fatalf("node %d joins: %v", n, err)
+		c.t.Fatalf("join of node %d: %v", n, err)
 	}
 	c.t.Logf("node %d is a member after %v", n, time.Since(began).Round(time.Millisecond))
 }
 
-// token for one node.
+// token creates a join token for one node.
 func (c *cluster) token(life time.Duration) string {
 	c.t.Helper()
 	at := time.Now().Add(life)
@@ -205,39 +204,39 @@ func (c *cluster) token(life time.Duration) string {
 	return tok.Token
 }
 
-// nodes runs nodes.sh.
+// nodes runs nodes.sh, which must succeed.
 func (c *cluster) nodes(args ...string) string {
 	c.t.Helper()
-	out, err := c.try(args...)
+	out, err := c.tryNodes(args...)
 	if err != nil {
 		c.t.Fatalf("nodes.sh %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return out
 }
 
-func (c *cluster) try(args ...string) (string, error) {
+func (c *cluster) tryNodes(args ...string) (string, error) {
 	cmd := exec.Command("../../../../installer/dev/nodes.sh", append([]string{c.short}, args...)...)
 	cmd.Env = append(os.Environ(), "DIR="+c.home, "SUBNET="+strconv.Itoa(c.subnet), "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(outputs(c.t), "guest"), "ACCELERATOR="+c.guests, "ELECTION=2s")
-	cmd.Env = append(cmd.Env, c.extra...) // the last one counts
+	cmd.Env = append(cmd.Env, c.extra...) // the last value of a variable takes precedence
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 func name(n int) string { return "n" + strconv.Itoa(n) }
 
-// file of a node, by its path in the node's folder.
+// file returns the path of a file in the node's folder.
 func (s site) file(n int, path string) string { return filepath.Join(s.home, name(n), path) }
 
-// start switches a node on, and tells the watch which processes are its own.
+// start starts a node, and registers its processes with the watch.
 func (c *cluster) start(n int) {
 	c.t.Helper()
 	c.nodes("start", strconv.Itoa(n))
-	c.watch.know(n, c.pid(n))
+	c.watch.register(n, c.pid(n))
 }
 
 func (c *cluster) kill(n int) { c.t.Helper(); c.nodes("kill", strconv.Itoa(n)) }
 
-// fault does something to node n that mend ends, unless a story does before.
+// fault injects a fault into node n. mend ends it, unless the story does so before.
 func (c *cluster) fault(verb string, n int, args ...any) {
 	c.t.Helper()
 	c.faulty[n] = true
@@ -248,7 +247,7 @@ func (c *cluster) fault(verb string, n int, args ...any) {
 	c.nodes(text...)
 }
 
-// on is whether the node has power.
+// on reports whether the node has power.
 func (c *cluster) on(n int) bool {
 	raw, err := os.ReadFile(c.file(n, "pid"))
 	if err != nil {
@@ -271,12 +270,12 @@ func (c *cluster) pid(n int) int {
 	return number(string(raw))
 }
 
-// root is the node's file system, as this machine sees it.
+// root returns the path of a file in the node's file system, as seen from this machine.
 func (c *cluster) root(n int, path string) string {
 	return fmt.Sprintf("/proc/%d/root%s", c.pid(n), path)
 }
 
-// socket is the node's own API.
+// socket returns a client of the node's own API, with a new connection.
 func (c *cluster) socket(n int) *client.API {
 	c.t.Helper()
 	path := c.root(n, "/run/basalt/api.sock")
@@ -288,9 +287,8 @@ func (c *cluster) socket(n int) *client.API {
 	return a
 }
 
-// view is the node's own API for questions that are asked again and again. The
-// connection is kept for as long as the node lives: a handshake costs more than
-// the question. What changes something asks by socket, whose connection is new.
+// view returns a client of the node's own API for repeated reads. Its connection is kept for
+// the life of the node, because a handshake costs more than a read. Writes use socket.
 func (c *cluster) view(n int) *client.API {
 	c.t.Helper()
 	pid := c.pid(n)
@@ -304,7 +302,7 @@ func (c *cluster) view(n int) *client.API {
 func (c *cluster) setup(n int) api.Setup {
 	c.t.Helper()
 	var s api.Setup
-	c.until(time.Minute, name(n)+" says what it is", func() (ok bool) {
+	c.until(time.Minute, name(n)+" reports its setup", func() (ok bool) {
 		var err error
 		s, err = c.socket(n).Setup(c.ctx)
 		return err == nil
@@ -312,7 +310,7 @@ func (c *cluster) setup(n int) api.Setup {
 	return s
 }
 
-// client of some nodes over HTTPS.
+// client returns a client of some nodes over HTTPS.
 func (c *cluster) client(of ...int) *client.API { c.t.Helper(); return c.clientWith(0, of...) }
 
 func (c *cluster) clientWith(retries int, of ...int) *client.API {
@@ -332,20 +330,21 @@ func (c *cluster) clientWith(retries int, of ...int) *client.API {
 	return a
 }
 
-// ask these nodes from now on: a connection to one that was cut off would hang.
+// ask makes the operator's client use these nodes: a connection to one that is cut off would
+// hang.
 func (c *cluster) ask(nodes ...int) { c.t.Helper(); c.operator.Store(c.client(nodes...)) }
 
-// op is the operator.
+// op returns the operator's client.
 func (c *cluster) op() *client.API { return c.operator.Load() }
 
-// until asks again until ok, and fails the test when it takes longer than
-// limit. It returns how long it took.
+// until waits until ok returns true, and fails the test if that takes longer than limit. It
+// returns the elapsed time.
 func (c *cluster) until(limit time.Duration, what string, ok func() bool) time.Duration {
 	c.t.Helper()
 	return patience.Until(c.t, limit, what, ok)
 }
 
-// mend ends every fault that a story left, and waits until all is well.
+// mend ends every fault that a story left, and waits until the cluster is healthy.
 func (c *cluster) mend() {
 	c.t.Helper()
 	for n := 1; n <= 3; n++ {
@@ -365,21 +364,20 @@ func (c *cluster) mend() {
 	c.settled()
 }
 
-// settled waits until all three are Ready voters, under lease, and every node
-// says so.
+// settled waits until all three nodes are Ready voters with a lease, according to every node.
 func (c *cluster) settled() {
 	c.t.Helper()
 	var last string
 	watch := patience.Start()
-	for !c.well(&last) {
+	for !c.healthy(&last) {
 		if watch.Over(3 * time.Minute) {
-			c.t.Fatalf("the cluster does not come to rest: %s", last)
+			c.t.Fatalf("the cluster is not healthy after 3 minutes: %s", last)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-func (c *cluster) well(why *string) bool {
+func (c *cluster) healthy(why *string) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 	defer cancel()
 	for n := 1; n <= 3; n++ {
@@ -393,7 +391,7 @@ func (c *cluster) well(why *string) bool {
 			return false
 		}
 		if len(page.Items) != 3 {
-			*why = fmt.Sprintf("%s knows %d nodes", name(n), len(page.Items))
+			*why = fmt.Sprintf("%s lists %d nodes, want 3", name(n), len(page.Items))
 			return false
 		}
 		for _, node := range page.Items {
@@ -413,7 +411,7 @@ func (c *cluster) well(why *string) bool {
 	return true
 }
 
-// leader as node n knows it; 0: none.
+// leader returns the leader according to node n, or 0.
 func (c *cluster) leader(n int) int {
 	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 	defer cancel()
@@ -424,7 +422,7 @@ func (c *cluster) leader(n int) int {
 	return number(s.Leader[1:])
 }
 
-// someLeader waits for one.
+// someLeader waits until one of the nodes names one of them as the leader.
 func (c *cluster) someLeader(among ...int) (leader int) {
 	c.t.Helper()
 	c.until(time.Minute, "a leader", func() bool {
@@ -439,7 +437,7 @@ func (c *cluster) someLeader(among ...int) (leader int) {
 	return leader
 }
 
-// others of the three.
+// others returns the nodes 1 to 3 without the given ones.
 func others(not ...int) (all []int) {
 	for n := 1; n <= 3; n++ {
 		if !slices.Contains(not, n) {
@@ -458,8 +456,8 @@ func (c *cluster) node(id api.NodeID) int {
 	return 0
 }
 
-// down ends everything, shows the end of what a failed test's daemons said, and
-// looks for what is left.
+// down stops everything, prints the end of the daemons' logs if the test has failed, and checks
+// that nothing is left.
 func (c *cluster) down() {
 	if c.t.Failed() {
 		for n := 1; n <= 4; n++ {
@@ -471,7 +469,7 @@ func (c *cluster) down() {
 	if c.watch != nil {
 		c.watch.end()
 	}
-	if out, err := c.try("down"); err != nil {
+	if out, err := c.tryNodes("down"); err != nil {
 		c.t.Errorf("nodes.sh down: %v\n%s", err, out)
 	}
 	for _, left := range c.leftovers() {
@@ -479,7 +477,7 @@ func (c *cluster) down() {
 	}
 }
 
-// showLog shows the end of a log; all of it is in the folder of the failed test.
+// showLog prints the end of a log; the whole log is in the folder of the failed test.
 func (c *cluster) showLog(n int, daemon string) {
 	raw, err := os.ReadFile(c.file(n, "log/"+daemon+".log"))
 	if err != nil {
@@ -494,7 +492,7 @@ func (c *cluster) showLog(n int, daemon string) {
 	c.t.Logf("--- %s: end of %s's log\n%s", name(n), daemon, strings.Join(keep[max(0, len(keep)-8):], "\n"))
 }
 
-// keep what explains a failed test, while the cluster is as it was.
+// keep keeps the evidence of a failed test, before the cluster is changed.
 func (c *cluster) keep(f failed.Folder) {
 	f.Files(c.home+"/n*/log/*.log", c.home+"/n*/libvirt/log/qemu/*.log")
 	for n := 1; n <= 4; n++ {
@@ -512,7 +510,7 @@ func (c *cluster) keep(f failed.Folder) {
 	}
 }
 
-// objects are the cluster's, as one node after the other has them, stale or not.
+// objects returns the cluster's objects as each node has them, possibly stale.
 func (c *cluster) objects() string {
 	var out strings.Builder
 	for n := 1; n <= 3; n++ {
@@ -537,7 +535,7 @@ func (c *cluster) objects() string {
 	return out.String()
 }
 
-// leftovers of the cluster on this machine.
+// leftovers describes what is left of the cluster on this machine.
 func (c *cluster) leftovers() (left []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {

@@ -2,7 +2,7 @@ package cluster_test
 
 import "testing"
 
-// A watch that sees nothing proves nothing.
+// TestMigrates checks the rule by which the watch recognizes the two ends of a migration.
 func TestMigrates(t *testing.T) {
 	old := machine{pid: 1, started: "900", node: 1}
 	for what, c := range map[string]struct {
@@ -17,7 +17,7 @@ func TestMigrates(t *testing.T) {
 		"three":                       {[]machine{old, {pid: 2, started: "1000", node: 2, incoming: true}, {pid: 3, started: "1001", node: 3, incoming: true}}, false},
 	} {
 		if got := migrates(c.all); got != c.want {
-			t.Errorf("%s: %v", what, got)
+			t.Errorf("migrates(%s) = %v, want %v", what, got, c.want)
 		}
 	}
 }

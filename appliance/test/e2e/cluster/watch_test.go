@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// machine is a QEMU of an instance, seen from outside.
+// machine is a QEMU of an instance, observed from outside.
 type machine struct {
 	instance string
 	pid      int
-	started  string // by the kernel's clock: with pid, this process and no other
-	node     int    // 0: of a node that the watch was not told of
+	started  string // start time by the kernel's clock; identifies the process together with pid
+	node     int    // 0: of a node that is not registered
 	stopped  bool   // by SIGSTOP
 	incoming bool   // the target of a migration
 }
@@ -26,16 +26,16 @@ func (m machine) String() string {
 	return fmt.Sprintf("%s: pid %d on n%d, stopped %v, incoming %v", m.instance, m.pid, m.node, m.stopped, m.incoming)
 }
 
-// watch looks at every QEMU of the cluster ten times a second. It knows nothing
-// of what Basalt believes.
+// watch observes every QEMU of the cluster ten times a second, independently of Basalt's own
+// state.
 type watch struct {
 	done  chan struct{}
 	ended sync.WaitGroup
 
 	mu     sync.Mutex
-	spaces map[string]int       // the PID namespace of a node
-	seen   map[string]time.Time // when an instance's QEMU was last there
-	pairs  []string             // two of one instance at once, that are no migration
+	spaces map[string]int       // node by PID namespace
+	seen   map[string]time.Time // when an instance last had a QEMU
+	pairs  []string             // simultaneous QEMUs of one instance that are not a migration
 	rounds int
 }
 
@@ -43,7 +43,7 @@ func newWatch() *watch {
 	w := &watch{done: make(chan struct{}), spaces: map[string]int{}, seen: map[string]time.Time{}}
 	w.ended.Go(func() {
 		for {
-			w.look()
+			w.observe()
 			select {
 			case <-w.done:
 				return
@@ -59,8 +59,8 @@ func (w *watch) end() {
 	w.ended.Wait()
 }
 
-// know the node whose first process is pid.
-func (w *watch) know(node, pid int) {
+// register adds a node whose first process is pid.
+func (w *watch) register(node, pid int) {
 	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
 	if err != nil {
 		return
@@ -72,7 +72,7 @@ func (w *watch) know(node, pid int) {
 
 var guest = regexp.MustCompile(`guest=basalt-(ins-[0-9a-f]{12})`)
 
-// machines of the cluster now.
+// machines returns the QEMUs of the cluster.
 func (w *watch) machines() (all []machine) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -98,7 +98,7 @@ func (w *watch) machines() (all []machine) {
 	return all
 }
 
-// stat is a process's state and start.
+// stat returns a process's state and start time (proc_pid_stat(5)).
 func stat(dir string) (state, started string) {
 	raw, err := os.ReadFile(dir + "/stat")
 	i := strings.LastIndex(string(raw), ") ")
@@ -112,13 +112,13 @@ func stat(dir string) (state, started string) {
 	return f[0], f[19]
 }
 
-// lives still, as the same process.
+// lives reports whether the same process still exists.
 func (m machine) lives() bool {
 	state, started := stat(fmt.Sprintf("/proc/%d", m.pid))
 	return started == m.started && state != "Z" && state != "X" && state != ""
 }
 
-func (w *watch) look() {
+func (w *watch) observe() {
 	now := map[string][]machine{}
 	for _, m := range w.machines() {
 		now[m.instance] = append(now[m.instance], m)
@@ -128,7 +128,7 @@ func (w *watch) look() {
 	w.rounds++
 	for id, all := range now {
 		w.seen[id] = time.Now()
-		// Reading /proc takes a while: they count when they live together now.
+		// Reading /proc takes time: only processes that exist at the same time now count.
 		all = slices.DeleteFunc(all, func(m machine) bool { return !m.lives() })
 		if len(all) < 2 || migrates(all) {
 			continue
@@ -137,8 +137,8 @@ func (w *watch) look() {
 	}
 }
 
-// migrates reports whether these are a migration's two ends: the younger one came
-// to take over. One that was started to run came too early, always.
+// migrates reports whether these are the two ends of a migration: the younger one was started
+// with -incoming. One that was started to run has always been started too early.
 func migrates(all []machine) bool {
 	if len(all) != 2 || all[0].node == all[1].node || all[0].stopped || all[1].stopped {
 		return false
@@ -150,7 +150,7 @@ func migrates(all []machine) bool {
 	return younger.incoming
 }
 
-// of an instance: the QEMUs that live.
+// of returns the QEMUs of an instance.
 func (w *watch) of(instance string) (all []machine) {
 	for _, m := range w.machines() {
 		if m.instance == instance {
@@ -160,14 +160,14 @@ func (w *watch) of(instance string) (all []machine) {
 	return all
 }
 
-// lastSeen is when the instance last had a QEMU.
+// lastSeen returns when the instance last had a QEMU.
 func (w *watch) lastSeen(instance string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen[instance]
 }
 
-// check reports what was seen twice.
+// check reports the instances that had two QEMUs at a time.
 func (w *watch) check(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
@@ -177,10 +177,10 @@ func (w *watch) check(t *testing.T) {
 			t.Errorf("… and %d more", len(w.pairs)-i)
 			break
 		}
-		t.Errorf("an instance ran twice: %s", p)
+		t.Errorf("an instance had more than one QEMU: %s", p)
 	}
 	w.pairs = nil
 	if w.rounds == 0 {
-		t.Error("the watch never looked")
+		t.Error("the watch never observed the processes")
 	}
 }

@@ -35,7 +35,7 @@ func (g appGate) flags() []string {
 	return []string{"--app-listen", g.address, "--app-domain", appDomain, "--app-port", "443", "--app-cert", g.Cert, "--app-key", g.Key}
 }
 
-// browser has cookies, and finds all names at the gateway.
+// browser returns a client with cookies that resolves all names to the gateway.
 func (g appGate) browser(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: g.Roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -49,8 +49,8 @@ func (g appGate) browser(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport, Jar: jar}
 }
 
-// appGateway: a user of the project opens what the Debian guest serves, by a link and by
-// a token, and others do not.
+// appGateway: a user of the project opens a web server of the Debian guest, by a link and by a
+// token; users of other projects cannot.
 func appGateway(t *testing.T, w *world) {
 	session := w.user(t, "ben@example.com", api.Grant{Role: api.RoleMember, Project: "one"})
 	stranger := w.user(t, "eva@example.com", api.Grant{Role: api.RoleMember, Project: "two"})
@@ -60,7 +60,7 @@ func appGateway(t *testing.T, w *world) {
 	url, _, _ := strings.Cut(rest, `"`)
 	entrance, pass, ok := strings.Cut(url, "#")
 	if !ok {
-		t.Fatalf("link: got %s", link)
+		t.Fatalf("link = %s, want a URL with a fragment", link)
 	}
 	home := strings.TrimSuffix(entrance, ".basalt/enter")
 	ask := func(browser *http.Client, method, url, body, token string) (int, string) {
@@ -85,23 +85,23 @@ func appGateway(t *testing.T, w *world) {
 	}
 	ben := w.apps.browser(t)
 	if status, text := ask(ben, "GET", home+"hostname", "", ""); status != http.StatusUnauthorized {
-		t.Errorf("without a visit: got %d, %q, want %d", status, text, http.StatusUnauthorized)
+		t.Errorf("GET without a visit of the link = %d, %q, want %d", status, text, http.StatusUnauthorized)
 	}
 	if status, text := ask(ben, "POST", entrance, pass, ""); status != http.StatusNoContent {
-		t.Fatalf("enter: got %d, %q, want %d", status, text, http.StatusNoContent)
+		t.Fatalf("POST of the link's pass = %d, %q, want %d", status, text, http.StatusNoContent)
 	}
 	patience.Until(t, time.Minute, "the guest's server", func() bool {
 		status, text := ask(ben, "GET", home+"hostname", "", "")
 		return status == http.StatusOK && text == "main\n"
 	})
 	if status, text := ask(w.apps.browser(t), "GET", home+"hostname", "", session); status != http.StatusOK || text != "main\n" {
-		t.Errorf("by a token: got %d, %q, want main", status, text)
+		t.Errorf("GET with a token = %d, %q, want 200 and the host name", status, text)
 	}
 	if status, text := ask(w.apps.browser(t), "GET", home+"hostname", "", stranger); status != http.StatusNotFound {
-		t.Errorf("a user of another project: got %d, %q, want %d", status, text, http.StatusNotFound)
+		t.Errorf("GET by a user of another project = %d, %q, want %d", status, text, http.StatusNotFound)
 	}
 	if trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ben@example.com"); !strings.Contains(trail, "OpenInstanceApp") {
-		t.Errorf("the audit trail does not have OpenInstanceApp:\n%s", trail)
+		t.Errorf("audit log does not contain OpenInstanceApp:\n%s", trail)
 	}
 	c, err := client.New(client.Options{Server: "http://" + w.listen, Token: session})
 	if err != nil {
@@ -111,6 +111,6 @@ func appGateway(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	if status, text := ask(ben, "GET", home+"hostname", "", ""); status != http.StatusUnauthorized {
-		t.Errorf("after its session has ended: got %d, %q, want %d", status, text, http.StatusUnauthorized)
+		t.Errorf("GET after the session has ended = %d, %q, want %d", status, text, http.StatusUnauthorized)
 	}
 }

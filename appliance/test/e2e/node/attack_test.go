@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// What sdn/attack reads and prints.
+// The input and output of sdn/attack.
 type (
 	attackEnd struct {
 		MAC  string `json:"mac"`
@@ -44,10 +44,10 @@ type (
 	}
 )
 
-// attacks from inside a guest, with its card and its kernel, on a neighbour that
-// lets in everything, on a guest of another project that does too and has the
-// same addresses, on metadata and on the host. The victims are machines that do
-// nothing; what comes for them is seen on their taps.
+// attacks runs attacks from inside a guest, with its network card and its kernel, on four
+// targets: an instance of its network that accepts everything, an instance of another project
+// that does too and has the same addresses, the metadata service, and the host. The victims run
+// nothing; packets that reach them are captured on their taps.
 func attacks(t *testing.T, w *world) {
 	g := w.debian
 	self := g.get(t).Assignment.Ports[0]
@@ -80,40 +80,41 @@ func attacks(t *testing.T, w *world) {
 		return guest{w.node, c, in.Meta.ID}
 	}
 	neighbour := victim(w.tenant, "one", "neighbour", api.InstanceNetwork{Network: self.Network, SecurityGroups: []api.SecurityGroupID{openOne}})
-	ends := func(v guest) (all []attackEnd, eyes []*eyes) {
+	ends := func(v guest) (all []attackEnd, captures []*capture) {
 		for i, p := range v.phase(t, api.InstanceRunning, 2*time.Minute).Assignment.Ports {
 			all = append(all, attackEnd{p.Mac, p.Address4, p.Address6})
-			eyes = append(eyes, look(t, w.tap(t, v.id, i)))
+			captures = append(captures, newCapture(t, w.tap(t, v.id, i)))
 		}
-		return all, eyes
+		return all, captures
 	}
-	near, nearEyes := ends(neighbour)
-	// Its address is nobody's in the attacker's own network, where whoever had it would answer.
+	near, nearCaptures := ends(neighbour)
+	// Its address is unused in the attacker's own network, where an instance with this address
+	// would answer.
 	foreign := victim(w.stranger, "two", "victim", api.InstanceNetwork{Network: api.NetworkID(twin.Meta.ID), Address4: unused(t, w, net1), SecurityGroups: []api.SecurityGroupID{openTwo}},
 		api.InstanceNetwork{Network: api.NetworkID(other.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}})
-	far, farEyes := ends(foreign)
+	far, farCaptures := ends(foreign)
 
-	door := hostDoor(t)
+	service := newHostService(t)
 	c := attackConfig{Card: "eth0", Self: attackEnd{self.Mac, self.Address4, self.Address6}, Neighbour: near[0], Foreign: far,
 		Gateway:  attackEnd{MAC: w.routerMAC(t, net1.Meta.ID), Four: net1.Assignment.Gateway4, Six: net1.Assignment.Gateway6},
 		Metadata: strings.Fields(strings.Trim(w.nbctl(t, "get", "Logical_Switch_Port", "metadata-"+net1.Meta.ID, "addresses"), "[]\"\n"))[0],
-		Hosts:    door.addresses, Ports: door.ports(w.listen)}
+		Hosts:    service.addresses, Ports: service.ports(w.listen)}
 	results := w.attack(t, c)
-	judge(t, results, nearEyes[0], farEyes)
-	if from := door.visitors(); len(from) > 0 {
-		t.Errorf("the host was reached by %v", from)
+	checkAttacks(t, results, nearCaptures[0], farCaptures)
+	if from := service.clients(); len(from) > 0 {
+		t.Errorf("the host's service was reached by %v, want no connection", from)
 	}
 
-	// The strangers' eyes see what somebody of their own network sends.
+	// The captures of the other project see packets from their own networks.
 	for i, network := range []string{twin.Meta.ID, other.Meta.ID} {
 		mine := packetMark(far[i])
-		patience.Until(t, time.Minute, "what is permitted to arrive", func() bool {
-			w.inject(t, network, far[i]) // before the switch knows the network it is lost
-			return farEyes[i].saw(mine)
+		patience.Until(t, time.Minute, "a datagram that is allowed", func() bool {
+			w.inject(t, network, far[i]) // repeated, because it is lost until the switch has the network's flows
+			return farCaptures[i].saw(mine)
 		})
 	}
 
-	// Who asks for another's metadata is told its own, or nothing.
+	// A guest that asks for another instance's metadata gets its own, or an error.
 	const ask = `python3 -c '
 from urllib.request import Request, urlopen
 from urllib.error import HTTPError
@@ -121,25 +122,25 @@ for name in ["X-Real-IP", "X-Forwarded-For"]:
     try: print(urlopen(Request("http://169.254.169.254/latest/meta-data/instance-id", headers={name: "%s"}), timeout=20).read().decode())
     except HTTPError as e: print(e.code)'`
 	if got := strings.Fields(g.sh(t, fmt.Sprintf(ask, near[0].Four))); !slices.Equal(got, []string{g.id, "403"}) {
-		t.Errorf("169.254.169.254 says %q to %s", got, g.id)
+		t.Errorf("instance ID from the metadata service with forged headers = %q, want [%s 403]", got, g.id)
 	}
 
 	neighbour.remove(t)
 	foreign.remove(t)
 	for _, n := range []string{twin.Meta.ID, other.Meta.ID} {
 		if _, err := client.Of[api.Network](w.stranger).Delete(w.ctx, n); err != nil {
-			t.Error(err)
+			t.Errorf("delete network %s: %v", n, err)
 		}
 	}
 	for sg, c := range map[api.SecurityGroupID]*client.API{openOne: w.tenant, openTwo: w.stranger} {
 		if _, err := client.Of[api.SecurityGroup](c).Delete(w.ctx, string(sg)); err != nil {
-			t.Error(err)
+			t.Errorf("delete security group %s: %v", sg, err)
 		}
 	}
 	w.nothingLeft(t)
 }
 
-// unused is an address of a network of the tenant's that none of its instances has.
+// unused returns an address of a network that no instance of the tenant has.
 func unused(t *testing.T, w *world, n api.Network) string {
 	t.Helper()
 	used := map[string]bool{}
@@ -161,19 +162,19 @@ func unused(t *testing.T, w *world, n api.Network) string {
 	return ""
 }
 
-// attack the others, from inside the guest.
+// attack runs sdn/attack inside the guest.
 func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
 	t.Helper()
 	raw, err := exec.Command("gzip", "-9", "-c", built.Static(t, "sdn/attack")).Output()
 	if err != nil {
 		t.Fatalf("gzip: %v", err)
 	}
-	// In parts: a request may have 1 MiB, and the guest takes its time.
+	// In parts, because a request is limited to 1 MiB, and the guest is slow.
 	w.debian.sh(t, "rm -f /root/attack*")
 	var parts []string
 	for part := range slices.Chunk(raw, 128<<10) {
 		parts = append(parts, fmt.Sprintf("/root/attack.%d", len(parts)))
-		w.debian.put(t, parts[len(parts)-1], part)
+		w.debian.writeProgram(t, parts[len(parts)-1], part)
 	}
 	w.debian.sh(t, "cat "+strings.Join(parts, " ")+" | gunzip >/root/attack && chmod 755 /root/attack")
 	config, err := json.Marshal(c)
@@ -183,12 +184,12 @@ func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
 	began := time.Now()
 	r, err := w.tenant.Exec(w.ctx, w.debian.id, api.ExecRequest{Argv: []string{"/root/attack"}, Stdin: config, TimeoutSeconds: execLimit})
 	if err != nil || r.ExitCode != 0 {
-		t.Fatalf("attack: %v, exit code %d: %s", err, r.ExitCode, r.Stderr)
+		t.Fatalf("run the attacks in the guest: %v, exit code %d: %s", err, r.ExitCode, r.Stderr)
 	}
 	for _, l := range lines(string(r.Stdout)) {
 		var a attackResult
 		if err := json.Unmarshal([]byte(l), &a); err != nil {
-			t.Fatalf("%q: %v", l, err)
+			t.Fatalf("decode result %q: %v", l, err)
 		}
 		all = append(all, a)
 	}
@@ -196,19 +197,19 @@ func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
 	return all
 }
 
-// judge what came of the attacks.
-func judge(t *testing.T, all []attackResult, near *eyes, far []*eyes) {
+// checkAttacks checks the results of the attacks and the captured packets.
+func checkAttacks(t *testing.T, all []attackResult, near *capture, far []*capture) {
 	t.Helper()
 	if len(all) < 60 {
-		t.Errorf("only %d attacks were tried: %+v", len(all), all)
+		t.Errorf("%d attacks were tried, want at least 60: %+v", len(all), all)
 	}
 	for _, a := range all {
 		if a.Bad == "" {
 			switch {
 			case a.Allowed && a.Answer == "":
-				t.Errorf("%s: what is allowed has no answer: the test says nothing", a.Attack)
+				t.Errorf("%s: an allowed request has no answer, so the test is not meaningful", a.Attack)
 			case !a.Allowed && a.Answer != "":
-				t.Errorf("%s: answered: %s", a.Attack, a.Answer)
+				t.Errorf("%s: answer %q, want none", a.Attack, a.Answer)
 			}
 			continue
 		}
@@ -216,35 +217,35 @@ func judge(t *testing.T, all []attackResult, near *eyes, far []*eyes) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if !near.saw([]byte(a.Good)) {
-			t.Errorf("%s: what is allowed does not arrive: the test says nothing", a.Attack)
+			t.Errorf("%s: an allowed packet does not arrive, so the test is not meaningful", a.Attack)
 		}
 		if near.saw([]byte(a.Bad)) && !strings.HasPrefix(a.Attack, "elsewhere: ") {
-			t.Errorf("%s: the neighbour has it", a.Attack)
+			t.Errorf("%s: the packet reached the neighbor", a.Attack)
 		}
 		for _, f := range far {
 			if f.saw([]byte(a.Bad)) || f.saw([]byte(a.Good)) {
-				t.Errorf("%s: another project has it", a.Attack)
+				t.Errorf("%s: the packet reached another project", a.Attack)
 			}
 		}
 	}
 	if near.sawFrom(netip.MustParseAddr("169.254.169.254")) {
-		t.Error("metadata answered the neighbour, who did not ask")
+		t.Error("the metadata service sent an answer to the neighbor, which did not ask")
 	}
 }
 
-// eyes see what is sent to a tap.
-type eyes struct {
+// capture records the packets that are sent to a tap.
+type capture struct {
 	mu   sync.Mutex // guards seen
 	seen [][]byte
 }
 
-func look(t *testing.T, tap string) *eyes {
+func newCapture(t *testing.T, tap string) *capture {
 	t.Helper()
 	link, err := net.InterfaceByName(tap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in the network's order
+	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network byte order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all)
 	if err != nil {
 		t.Fatal(err)
@@ -252,11 +253,11 @@ func look(t *testing.T, tap string) *eyes {
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: link.Index}); err != nil {
 		t.Fatal(err)
 	}
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16*mib) // or the default has to do
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16*mib) // on failure the default is used
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}); err != nil {
 		t.Fatal(err)
 	}
-	e, stop := &eyes{}, make(chan struct{})
+	e, stop := &capture{}, make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 65536)
@@ -282,15 +283,15 @@ func look(t *testing.T, tap string) *eyes {
 	return e
 }
 
-// saw a frame that holds the mark.
-func (e *eyes) saw(mark []byte) bool {
+// saw reports whether a recorded frame contains the mark.
+func (e *capture) saw(mark []byte) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.seen, func(f []byte) bool { return bytes.Contains(f, mark) })
 }
 
-// sawFrom reports whether an IPv4 packet came from the address.
-func (e *eyes) sawFrom(a netip.Addr) bool {
+// sawFrom reports whether an IPv4 packet from the address was recorded.
+func (e *capture) sawFrom(a netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.seen, func(f []byte) bool {

@@ -16,10 +16,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
-// The layers below, as BenchmarkStorage's baselines.
+// Benchmarks of the layers below, which are the baselines of BenchmarkStorage.
 
-// file is what fio on the node gets of a plain file where the volumes are,
-// through the page cache, as QEMU opens them.
+// file measures fio on the node with a plain file in the folder of the volumes, through the
+// page cache, as QEMU opens them.
 func (s storageBench) file(t *testing.T) {
 	t.Helper()
 	unix.Sync()
@@ -42,7 +42,7 @@ func (s storageBench) file(t *testing.T) {
 	}
 }
 
-// rbdBench is what rbd bench gets of an image in the same pool.
+// rbdBench measures an image in the same pool with rbd bench.
 func (s storageBench) rbdBench(t *testing.T) {
 	t.Helper()
 	s.rbd(t, "create", "--size", "256M", handName)
@@ -76,32 +76,33 @@ func (s storageBench) rbdBench(t *testing.T) {
 
 func (s storageBench) rbd(t *testing.T, args ...string) string {
 	t.Helper()
-	return s.g.n.ask(t, "rbd", append([]string{"--conf", filepath.Join(s.g.n.data, "node", "ceph", "ceph.conf"), "--pool", storage.Pool}, args...)...)
+	return s.g.n.output(t, "rbd", append([]string{"--conf", filepath.Join(s.g.n.data, "node", "ceph", "ceph.conf"), "--pool", storage.Pool}, args...)...)
 }
 
-const handName = "by-hand" // of a disk, and its serial
+const handName = "by-hand" // name and serial of a disk that is created without Basalt
 
-// fileByHand is a disk made and plugged without Basalt.
+// fileByHand measures a disk that is created and attached without Basalt.
 func (s storageBench) fileByHand(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(s.g.n.data, handName+".qcow2")
 	began := time.Now()
-	s.g.n.ask(t, "qemu-img", "create", "-q", "-f", "qcow2", file, "256M")
+	s.g.n.output(t, "qemu-img", "create", "-q", "-f", "qcow2", file, "256M")
 	s.plugByHand(t, began, "file", "qcow2", "<source file='"+file+"'/>")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// rbdSource is how libvirt says where the guest's root volume is.
+// rbdSource matches the source element of the guest's root volume in libvirt's XML.
 var rbdSource = regexp.MustCompile(`(?s)(?:<auth .*?</auth>\s*)?<source protocol='rbd' name='([^']*)'.*?</source>`)
 
-// rbdByHand is the same with an image, which is reached as the root volume is.
+// rbdByHand is like fileByHand with an RBD image, which has the source of the root volume with
+// another name.
 func (s storageBench) rbdByHand(t *testing.T) {
 	t.Helper()
-	m := rbdSource.FindStringSubmatch(s.g.n.ask(t, "virsh", "-q", "-c", "qemu:///system", "dumpxml", s.domain()))
+	m := rbdSource.FindStringSubmatch(s.g.n.output(t, "virsh", "-q", "-c", "qemu:///system", "dumpxml", s.domain()))
 	if m == nil {
-		t.Fatal("the guest has no disk in Ceph")
+		t.Fatal("the domain's XML has no RBD disk, want the root volume in Ceph")
 	}
 	source := strings.Replace(m[0], "'"+m[1]+"'", "'"+storage.Pool+"/"+handName+"'", 1)
 	began := time.Now()
@@ -119,7 +120,7 @@ func (s storageBench) plugByHand(t *testing.T, began time.Time, kind, format, so
 	})
 }
 
-// withDisk plugs a disk while f runs, which is given its name in the guest.
+// withDisk attaches a disk while f runs. f gets its path in the guest.
 func (s storageBench) withDisk(t *testing.T, kind, driver, source string, f func(device string)) {
 	t.Helper()
 	xml := filepath.Join(s.g.n.data, handName+".xml")
@@ -128,16 +129,16 @@ func (s storageBench) withDisk(t *testing.T, kind, driver, source string, f func
 	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.g.n.ask(t, "virsh", "-q", "-c", "qemu:///system", "attach-device", s.domain(), xml, "--live")
+	s.g.n.output(t, "virsh", "-q", "-c", "qemu:///system", "attach-device", s.domain(), xml, "--live")
 	device := s.g.device(t, handName)
 	f(device)
-	s.g.n.ask(t, "virsh", "-q", "-c", "qemu:///system", "detach-device", s.domain(), xml, "--live")
+	s.g.n.output(t, "virsh", "-q", "-c", "qemu:///system", "detach-device", s.domain(), xml, "--live")
 	s.g.run(t, "udevadm", "wait", "--removed", "--timeout=120", device)
 }
 
-// portTimes: from the API to an instance's port whose flows are in the switch
-// and that OVN calls up; beside it a port made with OVN's and Open vSwitch's
-// own tools.
+// portTimes measures the time from the API request until the port of an instance is up in OVN
+// and its flows are in the switch. The baseline is a port that is created with the tools of OVN
+// and Open vSwitch.
 func portTimes(t *testing.T, w *world) {
 	t.Helper()
 	if _, err := w.upload(t, "blank", api.ImageSpec{Format: "raw"}, bootSector(mib)); err != nil {
@@ -162,22 +163,22 @@ func portTimes(t *testing.T, w *world) {
 
 func (n *node) vsctl(t *testing.T, args ...string) string {
 	t.Helper()
-	return n.ask(t, "ovs-vsctl", append([]string{"--db=unix:" + filepath.Join(n.run, "ovs", "db.sock"), "--timeout=60"}, args...)...)
+	return n.output(t, "ovs-vsctl", append([]string{"--db=unix:" + filepath.Join(n.run, "ovs", "db.sock"), "--timeout=60"}, args...)...)
 }
 
-// portUp waits until OVN says that the port is up, and ovn-controller that the
-// switch has all of its flows. It looks whether it has any.
+// portUp waits until OVN reports the port as up and ovn-controller has installed all of its
+// flows. It checks that there are any.
 func (n *node) portUp(t *testing.T, port string) (up time.Time) {
 	t.Helper()
-	n.ask(t, "ovn-nbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnnb_db.sock"), "--timeout=120", "wait-until", "Logical_Switch_Port", port, "up=true")
+	n.output(t, "ovn-nbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnnb_db.sock"), "--timeout=120", "wait-until", "Logical_Switch_Port", port, "up=true")
 	found := strings.Fields(n.vsctl(t, "--bare", "--columns=name,ofport", "find", "Interface", "external_ids:iface-id="+port))
 	if len(found) != 2 {
-		t.Fatalf("port %s is up, its interfaces are %q", port, found)
+		t.Fatalf("interfaces of port %s = %q, want one with name and number", port, found)
 	}
 	n.vsctl(t, "wait-until", "Interface", found[0], "external_ids:ovn-installed=true")
 	up = time.Now()
-	if flows := n.ask(t, "ovs-ofctl", "dump-flows", "unix:"+filepath.Join(n.run, "ovs", "br-int.mgmt"), "in_port="+found[1]); !strings.Contains(flows, "actions=") {
-		t.Errorf("port %s, number %s, has no flows: %s", port, found[1], flows)
+	if flows := n.output(t, "ovs-ofctl", "dump-flows", "unix:"+filepath.Join(n.run, "ovs", "br-int.mgmt"), "in_port="+found[1]); !strings.Contains(flows, "actions=") {
+		t.Errorf("flows of port %s, number %s: %q, want some with actions", port, found[1], flows)
 	}
 	return up
 }

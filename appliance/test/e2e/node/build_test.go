@@ -1,8 +1,8 @@
-// Package node_test runs whole nodes: real basaltd, gpud, libvirtd and QEMU, a
-// real Debian guest, the CLI and the API's client, and kills them one by one.
+// Package node_test runs whole nodes: real basaltd, gpud, libvirtd and QEMU, a real Debian
+// guest, the CLI and the API client. It kills the daemons one by one.
 //
-// node_test.go starts and stops a node and looks for what it left behind;
-// guest_test.go talks to its instances; the rest are the stories.
+// node_test.go starts and stops a node and checks for leftovers; guest_test.go controls its
+// instances; the other files contain the tests.
 package node_test
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const hint = `run "make test", which prepares what this needs`
 
-// outputs is where make puts what it builds.
+// outputs returns the build folder of make.
 func outputs(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("BASALT_BUILD")
@@ -31,20 +31,20 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// prepared is installed, and keeps every other test that boots machines waiting
-// until this one is over.
+// prepared checks what make prepares, builds the programs, and makes other tests that boot
+// virtual machines wait until this one has ended.
 func prepared(t *testing.T) {
 	t.Helper()
 	installed(t)
-	programs(t) // others need not wait for that
+	programs(t) // before the others have to wait
 	turn.Libvirt(t)
 }
 
-// installed fails the test when the machine lacks what make prepares.
+// installed fails the test if the machine lacks what make prepares.
 func installed(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("runs a whole node: minutes")
+		t.Skip("runs a whole node for minutes")
 	}
 	if os.Geteuid() != 0 {
 		t.Fatal("libvirt's system connection needs root: run as root")
@@ -55,19 +55,19 @@ func installed(t *testing.T) {
 		}
 	}
 	if out, err := exec.Command("virsh", "-q", "-c", "qemu:///system", "version").CombinedOutput(); err != nil {
-		t.Fatalf("libvirt does not answer: %v: %s\n%s", err, out, hint)
+		t.Fatalf("connect to libvirt: %v: %s\n%s", err, out, hint)
 	}
 }
 
-// programs of a node, of the tree as it is.
+// programs builds a node's programs from the present tree.
 func programs(t *testing.T) (dir string) {
 	t.Helper()
 	const cmd = "appliance/cmd/"
 	return built.Programs(t, cmd+"basalt", cmd+"basaltd", cmd+"basalt-fence", cmd+"basalt-gpud", cmd+"basalt-vgpu", cmd+"basalt-worker")
 }
 
-// guestImage is the file of a guest's image: "debian", or "small", which boots
-// in seconds and has no network tools, no Python and no cloud-init.
+// guestImage returns the path of a guest's image: "debian", or "small", which boots in seconds
+// and has no network tools, no Python and no cloud-init.
 func guestImage(t *testing.T, name string) string {
 	t.Helper()
 	return filepath.Join(outputs(t), "images", name+"-guest.qcow2")

@@ -18,13 +18,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// TestCeph: a node with three disks keeps two copies of everything. A small guest
-// boots from that, and writes on while a disk's daemon is killed and comes back.
-// Then all of it is taken down, and the disks are as empty as they came.
+// TestCeph: a node with three disks keeps two copies of everything. A small guest boots from
+// Ceph, and continues to write while the daemon of a disk is killed and restarted. Then
+// everything is removed, and the disks are as empty as before.
 func TestCeph(t *testing.T) {
 	prepared(t)
 	shm, disks := cephDisks(t, 3)
-	data := filepath.Join(shm, "node") // monitors and the image's way in must not hold up who else uses this machine's disk
+	data := filepath.Join(shm, "node") // in memory, so that the monitors and the import of the image do not slow down other users of this machine's disk
 	if err := os.Mkdir(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +35,9 @@ func TestCeph(t *testing.T) {
 	}
 	token := string(key)
 	t.Cleanup(func() { endCeph(n) })
-	failed.Keep(t, n.keepCeph) // while it runs
+	failed.Keep(t, n.keepCeph) // before the node is stopped
 	began := time.Now()
-	said := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
+	progress := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
 
 	names := n.diskNames(t, token, len(disks))
 	n.mustCLI(token, "ceph", "enable", "--replicas", "2", "--failure-domain", "osd")
@@ -51,36 +51,36 @@ func TestCeph(t *testing.T) {
 		c, err := client.Of[api.CephCluster](n.operator).Get(n.ctx, api.CephName, client.Query{})
 		return err == nil && c.Status.Phase == api.CephReady && c.Status.OsdsUp == 3
 	})
-	said("three disks are Ceph's")
+	progress("Ceph uses the three disks")
 
 	g := cephGuest(t, n, token, "small")
-	said("a guest has booted from it")
+	progress("a guest has booted from Ceph")
 	n.mustCLI(token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "db", "--wait")
 	v, err := client.Of[api.Volume](n.operator).Get(n.ctx, "data", client.Query{Project: "one"})
 	if err != nil || v.Assignment.Pool != api.PoolCeph {
-		t.Fatalf("the volume is in pool %q: %v", v.Assignment.Pool, err)
+		t.Fatalf("volume data is in pool %q (error %v), want %s", v.Assignment.Pool, err, api.PoolCeph)
 	}
 	device := "/dev/disk/by-id/virtio-" + v.Meta.ID
 	patience.Until(t, time.Minute, "the guest sees the volume", func() bool {
 		r, err := g.c.Exec(n.ctx, g.id, api.ExecRequest{Argv: []string{"test", "-e", device}})
 		return err == nil && r.ExitCode == 0
 	})
-	g.put(t, "/root/verify", verifyProgram(t))
+	g.writeProgram(t, "/root/verify", verifyProgram(t))
 	g.sh(t, "(setsid sh -c '/root/verify "+device+" 3600 /root/stop >/root/out 2>/root/err; echo $? >/root/code' >/dev/null 2>&1 &)")
 	patience.Until(t, time.Minute, "the guest writes", func() bool {
 		return g.sh(t, "d=$(readlink -f "+device+"); awk '{ print ($5 > 100) }' /sys/block/${d#/dev/}/stat") == "1\n"
 	})
 	osds := n.of("ceph-osd", "")
 	if len(osds) != 3 {
-		t.Fatalf("%d OSDs run", len(osds))
+		t.Fatalf("running OSDs = %v, want 3", osds)
 	}
 	kill(t, osds[0], syscall.SIGKILL)
-	said("a disk's daemon is dead")
+	progress("the daemon of a disk is killed")
 	patience.Until(t, 3*time.Minute, "the daemon is back", func() bool {
 		now := n.of("ceph-osd", "")
 		return len(now) == 3 && len(fresh(osds, now)) == 1 && n.osdsUp() == 3
 	})
-	said("it is back")
+	progress("the daemon is running again")
 	g.sh(t, "touch /root/stop")
 	var code string
 	patience.Until(t, 3*time.Minute, "the guest has verified", func() bool {
@@ -91,17 +91,17 @@ func TestCeph(t *testing.T) {
 	out := g.sh(t, "cat /root/out /root/err")
 	var seen struct{ Writes, Read, Wrong, LongestMs int }
 	if err := json.Unmarshal([]byte(out), &seen); err != nil || code != "0" || seen.Writes == 0 || seen.Read == 0 || seen.Wrong != 0 {
-		t.Errorf("what the guest found on its disk: exit code %s, %v\n%s", code, err, out)
+		t.Errorf("verify in the guest: exit code %s, error %v, want 0 and no wrong block:\n%s", code, err, out)
 	}
-	said(fmt.Sprintf("%d writes, all there; the longest wait was %d ms", seen.Writes, seen.LongestMs))
+	progress(fmt.Sprintf("%d writes, none lost; the longest took %d ms", seen.Writes, seen.LongestMs))
 	if log := g.sh(t, "dmesg | grep -i 'I/O error' || true"); log != "" {
-		t.Errorf("the guest's kernel met errors:\n%s", log)
+		t.Errorf("I/O errors in the guest's kernel log, want none:\n%s", log)
 	}
 
 	n.mustCLI(token, "instance", "delete", "db", "--project", "one", "--wait")
 	n.mustCLI(token, "volume", "delete", "data", "--project", "one", "--wait")
-	// A root volume goes after its instance, and needs its image until then.
-	patience.Until(t, 2*time.Minute, "the root volume to go", func() bool {
+	// A root volume is deleted after its instance, and needs its image until then.
+	patience.Until(t, 2*time.Minute, "the root volume is deleted", func() bool {
 		page, err := client.Of[api.Volume](n.operator).Page(n.ctx, client.Query{})
 		return err == nil && len(page.Items) == 0
 	})
@@ -113,16 +113,16 @@ func TestCeph(t *testing.T) {
 	for _, name := range names {
 		n.mustCLI(token, "disk", "release", name, "--wait", "--timeout", "300s")
 	}
-	said("the disks are free")
-	patience.Until(t, time.Minute, "nothing of Ceph is on the node", func() bool {
+	progress("the disks are free")
+	patience.Until(t, time.Minute, "the node has no files of Ceph", func() bool {
 		_, err := os.Stat(filepath.Join(n.data, "node", "ceph"))
 		return os.IsNotExist(err)
 	})
 	n.stop()
 }
 
-// cephDisks are loop devices over files in memory: an OSD waits for its disk
-// at every write.
+// cephDisks creates loop devices on files in memory, because an OSD waits for its disk at every
+// write.
 func cephDisks(t *testing.T, count int) (dir string, loops []string) {
 	t.Helper()
 	dir, err := memory.Folder("e2e", uint64(count)<<30)
@@ -146,17 +146,17 @@ func cephDisks(t *testing.T, count int) (dir string, loops []string) {
 		loops = append(loops, loop)
 		t.Cleanup(func() {
 			if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
-				t.Errorf("%s stays: %v: %s", loop, err, out)
+				t.Errorf("detach loop device %s: %v: %s", loop, err, out)
 			}
 		})
 	}
 	return dir, loops
 }
 
-// diskNames waits until the node has told of so many free disks.
+// diskNames waits until the node has reported that many free disks.
 func (n *node) diskNames(t *testing.T, token string, want int) (names []string) {
 	t.Helper()
-	patience.Until(t, time.Minute, "the node tells of its disks", func() bool {
+	patience.Until(t, time.Minute, "the node reports its disks", func() bool {
 		page, err := client.Of[api.Disk](n.client(token)).Page(n.ctx, client.Query{})
 		names = nil
 		for _, d := range page.Items {
@@ -169,7 +169,7 @@ func (n *node) diskNames(t *testing.T, token string, want int) (names []string) 
 	return names
 }
 
-// cephGuest is a guest of that image, whose root volume is in Ceph.
+// cephGuest creates a guest of that image, whose root volume is in Ceph.
 func cephGuest(t *testing.T, n *node, token, image string) guest {
 	t.Helper()
 	file := filepath.Join(n.data, "tenant.yaml")
@@ -191,7 +191,7 @@ spec: {vcpus: 1, memoryBytes: 768MiB, rootBytes: 3GiB}
 	}
 	root, err := client.Of[api.Volume](n.operator).Get(n.ctx, string(in.Assignment.RootVolume), client.Query{})
 	if err != nil || root.Assignment.Pool != api.PoolCeph {
-		t.Fatalf("the root volume is in pool %q: %v", root.Assignment.Pool, err)
+		t.Fatalf("root volume is in pool %q (error %v), want %s", root.Assignment.Pool, err, api.PoolCeph)
 	}
 	g := guest{n, n.operator, in.Meta.ID}
 	g.booted(t, "from Ceph", began)
@@ -209,7 +209,7 @@ func (n *node) osdsUp() int {
 	return st.Up
 }
 
-// keepCeph keeps what Ceph says of itself.
+// keepCeph keeps the state that Ceph reports.
 func (n *node) keepCeph(f failed.Folder) {
 	conf := filepath.Join(n.data, "node", "ceph", "ceph.conf")
 	for _, ask := range []string{"status", "health detail", "osd tree", "df detail"} {
@@ -218,7 +218,7 @@ func (n *node) keepCeph(f failed.Folder) {
 	f.Output("ceph-processes.txt", "ps", "-eo", "pid,ppid,stat,wchan:20,etimes,time,rss,args")
 }
 
-// endCeph of a test that failed: its daemons outlive basaltd by design.
+// endCeph kills the daemons of a failed test, which outlive basaltd by design.
 func endCeph(n *node) {
 	n.basaltd.end(syscall.SIGKILL)
 	for _, pid := range n.of("ceph-", "") {

@@ -17,20 +17,20 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// churn: instances are made and deleted, several at a time; the node has room for
-// fewer. Every other one is deleted before it can have started. Nothing is left
-// of any: not on the node, not in OVN.
+// churn: instances are created and deleted, several at a time, and more than the node has
+// capacity for. Every other one is deleted before it can have started. Nothing may be left of
+// them, neither on the node nor in OVN.
 func churn(t *testing.T, w *world) {
 	at, rounds := 10, 3
 	if layer.Long() {
 		at, rounds = 20, 5
 	}
-	boot, err := os.ReadFile("../../../../hypervisor/drivertest/guest.bin") // switches off when it is told to
+	boot, err := os.ReadFile("../../../../hypervisor/drivertest/guest.bin") // powers off on request
 	if err != nil {
 		t.Fatal(err)
 	}
 	if img, err := w.upload(t, "button", api.ImageSpec{Format: "raw"}, append(boot, make([]byte, mib-len(boot))...)); err != nil {
-		t.Fatalf("%v %+v", err, img.Status)
+		t.Fatalf("upload image button: %v, status %+v", err, img.Status)
 	}
 	began := time.Now()
 	seen := w.watchInstances(t)
@@ -39,15 +39,15 @@ func churn(t *testing.T, w *world) {
 		all.Go(func() {
 			for r := range rounds {
 				if err := w.once(seen, fmt.Sprintf("churn-%d-%d", n, r), (n+r)%2 == 0); err != nil {
-					t.Error(err)
+					t.Errorf("instance churn-%d-%d: %v", n, r, err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	t.Logf("%d instances made and deleted in %v", at*rounds, time.Since(began).Round(time.Second))
-	// A root volume goes after its instance.
-	patience.Until(t, 2*time.Minute, "the last volume to go", func() bool {
+	t.Logf("%d instances created and deleted in %v", at*rounds, time.Since(began).Round(time.Second))
+	// A root volume is deleted after its instance.
+	patience.Until(t, 2*time.Minute, "the last volume is deleted", func() bool {
 		for v, err := range client.Of[api.Volume](w.operator).All(w.ctx, client.Query{}) {
 			if err != nil || v.Meta.DeletedAt != nil {
 				return false
@@ -57,29 +57,29 @@ func churn(t *testing.T, w *world) {
 	})
 	w.nothingLeft(t)
 
-	// A row that somebody's death could have left in OVN would have been seen.
+	// doctor leaks would have found a row in OVN that is left of a deleted object.
 	w.nbctl(t, "ls-add", "left", "--", "set", "Logical_Switch", "left", "external_ids:basalt=basalt", "external_ids:basalt-of=net-000000000000")
 	out, err := w.cli(operatorToken(t, w), "doctor", "leaks")
 	if err == nil || !strings.Contains(out, "net-000000000000") || !strings.Contains(out, "Logical_Switch left") {
-		t.Errorf("doctor leaks does not see a row in OVN that is of nothing: %v\n%s", err, out)
+		t.Errorf("doctor leaks with a leaked row in OVN: error %v, want it to list Logical_Switch left of net-000000000000:\n%s", err, out)
 	}
 	w.nbctl(t, "--if-exists", "ls-del", "left")
 	w.nothingLeft(t)
 }
 
-// sightings are what a watch has told of instances so far.
-type sightings struct {
+// observed is the set of instances that a watch has reported.
+type observed struct {
 	mu   sync.Mutex // guards all below
 	ran  map[string]bool
 	gone map[string]bool
-	more chan struct{} // closed when there is more
+	more chan struct{} // closed and replaced after each event
 }
 
-// watchInstances listens until the test ends.
-func (w *world) watchInstances(t *testing.T) *sightings {
+// watchInstances watches the instances until the test ends.
+func (w *world) watchInstances(t *testing.T) *observed {
 	t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
-	s := &sightings{ran: map[string]bool{}, gone: map[string]bool{}, more: make(chan struct{})}
+	s := &observed{ran: map[string]bool{}, gone: map[string]bool{}, more: make(chan struct{})}
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for e, err := range w.operator.Watch(ctx, 0, api.KindInstance) {
@@ -89,7 +89,7 @@ func (w *world) watchInstances(t *testing.T) *sightings {
 				}
 				return
 			}
-			s.see(e)
+			s.add(e)
 		}
 	})
 	t.Cleanup(func() {
@@ -99,9 +99,9 @@ func (w *world) watchInstances(t *testing.T) *sightings {
 	return s
 }
 
-func (s *sightings) see(e api.Event) {
+func (s *observed) add(e api.Event) {
 	var status api.InstanceStatus
-	_ = json.Unmarshal(e.Object.Status, &status) // there is none in the event that ends a snapshot
+	_ = json.Unmarshal(e.Object.Status, &status) // the event that ends a snapshot has no status
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if status.Phase == api.InstanceRunning {
@@ -114,8 +114,9 @@ func (s *sightings) see(e api.Event) {
 	s.more = make(chan struct{})
 }
 
-// wait until the instance is in the set that which returns.
-func (s *sightings) wait(id string, which func() map[string]bool, over <-chan struct{}) bool {
+// wait waits until the instance is in the set that which returns, and reports whether it is; it
+// stops when over is closed.
+func (s *observed) wait(id string, which func() map[string]bool, over <-chan struct{}) bool {
 	for {
 		s.mu.Lock()
 		ok, more := which()[id], s.more
@@ -131,9 +132,9 @@ func (s *sightings) wait(id string, which func() map[string]bool, over <-chan st
 	}
 }
 
-// once makes an instance, waits until it runs if it is to, deletes it, and
-// waits until it is gone.
-func (w *world) once(seen *sightings, name string, run bool) error {
+// once creates an instance, waits until it runs if run is true, deletes it, and waits until it
+// no longer exists.
+func (w *world) once(seen *observed, name string, run bool) error {
 	in, err := client.Of[api.Instance](w.tenant).Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: "one"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "button"}})
 	if err != nil {
 		return err
@@ -142,9 +143,9 @@ func (w *world) once(seen *sightings, name string, run bool) error {
 		if !seen.wait(in.Meta.ID, which, patience.After(4*time.Minute)) {
 			now, err := client.Of[api.Instance](w.tenant).Get(w.ctx, in.Meta.ID, client.Query{})
 			if now.Status.Phase == api.InstanceRunning && run || api.CodeOf(err) == api.CodeNotFound && err != nil {
-				err = errors.Join(err, errors.New("and the watch has not told of it"))
+				err = errors.Join(err, errors.New("the watch has not reported it"))
 			}
-			return errors.Join(fmt.Errorf("%s: not %s: %+v, %+v", name, what, now.Assignment, now.Status), err)
+			return errors.Join(fmt.Errorf("%s is not %s: assignment %+v, status %+v", name, what, now.Assignment, now.Status), err)
 		}
 		return nil
 	}
@@ -154,12 +155,12 @@ func (w *world) once(seen *sightings, name string, run bool) error {
 		}
 	}
 	if _, err := client.Of[api.Instance](w.tenant).Delete(w.ctx, in.Meta.ID); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("delete %s: %w", name, err)
 	}
 	return wait("gone", func() map[string]bool { return seen.gone })
 }
 
-// nothingLeft asks the node, as an operator would.
+// nothingLeft checks that "doctor leaks" finds nothing, as an operator would.
 func (w *world) nothingLeft(t *testing.T) {
 	t.Helper()
 	var out string
@@ -169,10 +170,10 @@ func (w *world) nothingLeft(t *testing.T) {
 			break
 		}
 		if watch.Over(2 * time.Minute) {
-			t.Fatalf("doctor leaks: %v\n%s", err, out)
+			t.Fatalf("doctor leaks fails after 2 minutes: %v\n%s", err, out)
 		}
 	}
 	if !strings.Contains(out, "no orphaned resources found") {
-		t.Errorf("doctor leaks says:\n%s", out)
+		t.Errorf("output of doctor leaks, want \"no orphaned resources found\":\n%s", out)
 	}
 }

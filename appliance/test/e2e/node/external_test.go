@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// external: a way out for the guest, a floating IP and a load balancer for
-// those outside, and all of it taken away again.
+// external: the guest reaches an external network, and is reached through a floating IP and a
+// load balancer; then all of them are deleted again.
 func external(t *testing.T, w *world) {
 	g, operator := w.debian, operatorToken(t, w)
 	const ask = `python3 -c 'from urllib.request import urlopen; print(urlopen("http://` + outsideName + `/", timeout=5).read().decode())'`
@@ -20,13 +20,13 @@ func external(t *testing.T, w *world) {
 		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", ask}, TimeoutSeconds: execLimit})
 		return strings.TrimSpace(string(r.Stdout)), err == nil && r.ExitCode == 0
 	}
-	if said, ok := out(); ok {
-		t.Fatalf("without an external network the guest is told %q", said)
+	if answer, ok := out(); ok {
+		t.Fatalf("answer from outside without an external network = %q, want none", answer)
 	}
 	w.mustCLI(operator, "external-network", "create", "internet", "--cidr4", "203.0.113.0/24", "--gateway4", outsideAddress,
 		"--ranges4", "203.0.113.10-203.0.113.50", "--default")
 	var router api.Router
-	patience.Until(t, 2*time.Minute, "the project's router goes out", func() bool {
+	patience.Until(t, 2*time.Minute, "the project's router is ready", func() bool {
 		page, err := client.Of[api.Router](w.tenant).Page(w.ctx, client.Query{Project: "one"})
 		if err != nil || len(page.Items) != 1 {
 			return false
@@ -34,15 +34,15 @@ func external(t *testing.T, w *world) {
 		router = page.Items[0]
 		return router.Status.Phase == api.NetworkReady && router.Status.Node == api.NodeID(w.id)
 	})
-	var said string
-	took := patience.Until(t, 2*time.Minute, "an answer from outside", func() (ok bool) { said, ok = out(); return ok })
-	if want := "outside sees " + router.Assignment.Address4; said != want {
-		t.Errorf("the guest is told %q, want %q", said, want)
+	var answer string
+	took := patience.Until(t, 2*time.Minute, "an answer from outside", func() (ok bool) { answer, ok = out(); return ok })
+	if want := "outside sees " + router.Assignment.Address4; answer != want {
+		t.Errorf("answer from outside = %q, want %q", answer, want)
 	}
 	t.Logf("the guest reaches outside %v after its router is ready", took)
 	notMore := egress(t, w, router.Meta.ID)
 	if text := w.mustCLI(operator, "network", "trace", "main", outsideAddress, "tcp/80", "--project", "one"); !strings.Contains(text, "OVN agrees") {
-		t.Errorf("the trace does not say what OVN thinks:\n%s", text)
+		t.Errorf("output of the operator's trace, want \"OVN agrees\":\n%s", text)
 	}
 
 	g.sh(t, `mkdir -p /root/www && echo from main >/root/www/page && cd /root/www && setsid python3 -m http.server 8080 </dev/null >/dev/null 2>&1 &`)
@@ -53,15 +53,15 @@ func external(t *testing.T, w *world) {
 		var err error
 		took := patience.Until(t, 2*time.Minute, at+" answers", func() bool { body, err = w.outside.get(at, 5*time.Second); return err == nil && body != "" })
 		if body != "from main\n" {
-			t.Errorf("%s says %q", at, body)
+			t.Errorf("answer of %s = %q, want \"from main\\n\"", at, body)
 		}
 		t.Logf("%s answers after %v", at, took)
 	}
 	silent := func(at string) {
 		t.Helper()
-		patience.Until(t, time.Minute, at+" is silent", func() bool { _, err := w.outside.get(at, 3*time.Second); return err != nil })
+		patience.Until(t, time.Minute, at+" does not answer", func() bool { _, err := w.outside.get(at, 3*time.Second); return err != nil })
 	}
-	silent(floating + ":8080") // nothing in the default group lets a stranger in
+	silent(floating + ":8080") // the default group allows no connections from outside
 	group := func(allow ...string) {
 		t.Helper()
 		args := []string{"security-group", "set", "default", "--project", "one"}
@@ -72,12 +72,12 @@ func external(t *testing.T, w *world) {
 	}
 	group("ingress tcp 8080 from 203.0.113.0/24")
 	answers(floating + ":8080")
-	patience.Until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
+	patience.Until(t, time.Minute, "the guest uses its floating IP", func() bool { answer, _ := out(); return answer == "outside sees "+floating })
 	www, err := client.Of[api.FloatingIP](w.tenant).Get(w.ctx, "www", client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	notMore() // a floating IP and its rules later
+	notMore() // after the time that the floating IP and its rules took
 	notMore = egress(t, w, www.Meta.ID)
 
 	w.mustCLI(w.token, "load-balancer", "create", "front", "--project", "one", "--port", "80", "--backend", "main:8080", "--floating-ip", "balanced")
@@ -95,15 +95,15 @@ func external(t *testing.T, w *world) {
 	w.mustCLI(w.token, "floating-ip", "delete", "balanced", "--project", "one")
 	group()
 	w.mustCLI(operator, "external-network", "delete", "internet")
-	patience.Until(t, time.Minute, "the guest does not get out any more", func() bool { _, ok := out(); return !ok })
-	patience.Until(t, time.Minute, "the router is gone", func() bool {
+	patience.Until(t, time.Minute, "the guest does not reach outside any more", func() bool { _, ok := out(); return !ok })
+	patience.Until(t, time.Minute, "the router is deleted", func() bool {
 		page, err := client.Of[api.Router](w.tenant).Page(w.ctx, client.Query{Project: "one"})
 		return err == nil && len(page.Items) == 0
 	})
 	w.nothingLeft(t)
 }
 
-// floatingIP of the tenant's; its address.
+// floatingIP creates a floating IP of the tenant and returns its address.
 func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 	t.Helper()
 	w.mustCLI(w.token, append([]string{"floating-ip", "create", name, "--project", "one"}, flags...)...)
@@ -116,21 +116,21 @@ func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 	return f.Assignment.Address
 }
 
-// egress: what the guest sends out is recorded for what it leaves by, with the
-// headers of its packets and not more. The second is for the function that it
-// returns to look at, once enough other things have been done.
+// egress checks that the traffic that the guest sends is recorded for the resource by
+// which it leaves, including packet headers. The returned function checks that not more
+// is recorded; it is to be called later.
 func egress(t *testing.T, w *world, resource string) (notMore func()) {
 	t.Helper()
 	const sent = 400 << 10
 	recorded := func() int64 { return w.recorded(t, resource)[api.MeterEgress] }
 	before := recorded()
 	w.debian.sh(t, fmt.Sprintf(`python3 -c 'from urllib.request import urlopen; urlopen("http://%s/", data=bytes(%d), timeout=60).read()'`, outsideName, sent))
-	took := patience.Until(t, time.Minute, "what was sent is recorded", func() bool { return recorded()-before >= sent })
+	took := patience.Until(t, time.Minute, "the sent bytes are recorded", func() bool { return recorded()-before >= sent })
 	t.Logf("%d bytes were sent by %s, recorded after %v", sent, resource, took)
 	return func() {
 		t.Helper()
 		if got := recorded() - before; got > sent*12/10 {
-			t.Errorf("%d bytes were sent by %s, and a few when the guest asked who it is; %d are recorded", sent, resource, got)
+			t.Errorf("egress recorded for %s = %d bytes, want at most %d after %d bytes and a few requests were sent", resource, got, sent*12/10, sent)
 		}
 	}
 }

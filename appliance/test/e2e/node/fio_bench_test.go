@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// fioJob is one way to use a disk. Its name is that of the samples.
+// fioJob is a benchmark of a disk. Its name is part of the samples' names.
 type fioJob struct {
 	name, rw, bs string
-	depth        int // requests at a time
+	depth        int // number of concurrent requests
 }
 
 var fioJobs = []fioJob{
@@ -27,12 +27,12 @@ var fioJobs = []fioJob{
 }
 
 const (
-	fioBytes   = 256 * mib // of a disk that is measured
-	fioSeconds = 3         // of a job
-	fillJob    = "fill"    // what was never written costs another price
+	fioBytes   = 256 * mib // size of the measured disk
+	fioSeconds = 3         // duration of a job
+	fillJob    = "fill"    // writes all blocks before the measurement, because unwritten blocks have another performance
 )
 
-// unit and value of so many requests in a second.
+// value returns the value and unit of a sample for that many requests per second.
 func (j fioJob) value(iops float64) (float64, string) {
 	if j.bs == "4k" {
 		return iops, "IOPS"
@@ -40,8 +40,8 @@ func (j fioJob) value(iops float64) (float64, string) {
 	return iops * mib / 1e6, "MB/s"
 }
 
-// fioFile is what fio is told: fill the disk, then one job after the other. The
-// node's page cache is left warm: nobody in a guest could empty it either.
+// fioFile returns the job file for fio: fill the disk, then run one job after the other. The
+// node's page cache stays warm, because a guest cannot empty it either.
 func fioFile(disk string, direct bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[global]\nfilename=%s\nsize=%d\nioengine=libaio\nrandrepeat=0\ninvalidate=0\nstonewall\n", disk, fioBytes)
@@ -55,8 +55,8 @@ func fioFile(disk string, direct bool) string {
 	return b.String()
 }
 
-// parseFio reads what fio says of the jobs of fioFile, each of which must have done
-// something.
+// parseFio parses fio's output for the jobs of fioFile, each of which must have completed
+// requests.
 func parseFio(out []byte) (map[string]float64, error) {
 	iops, err := parseFioJobs(out)
 	if err != nil {
@@ -70,8 +70,8 @@ func parseFio(out []byte) (map[string]float64, error) {
 	return iops, nil
 }
 
-// parseFioJobs reads fio's JSON: requests in a second of each job by its name. fio
-// may say something before it.
+// parseFioJobs parses fio's JSON output into requests per second by job name. It ignores text
+// before the JSON.
 func parseFioJobs(out []byte) (map[string]float64, error) {
 	var r struct {
 		Jobs []struct {
@@ -92,14 +92,14 @@ func parseFioJobs(out []byte) (map[string]float64, error) {
 		if j.Error != 0 {
 			return nil, fmt.Errorf("fio: job %s met error %d", j.Jobname, j.Error)
 		}
-		iops[j.Jobname] = j.Read.IOPS + j.Write.IOPS // a job does one of them
+		iops[j.Jobname] = j.Read.IOPS + j.Write.IOPS // a job either reads or writes
 	}
 	return iops, nil
 }
 
 var rbdRate = regexp.MustCompile(`ops/sec: ([0-9.e+]+)`)
 
-// parseRBD reads what rbd bench says at its end: requests in a second.
+// parseRBD parses the final line of rbd bench: requests per second.
 func parseRBD(out string) (float64, error) {
 	all := rbdRate.FindAllStringSubmatch(out, -1)
 	if len(all) == 0 {
@@ -108,8 +108,8 @@ func parseRBD(out string) (float64, error) {
 	return strconv.ParseFloat(all[len(all)-1][1], 64)
 }
 
-// fioDisk is a qcow2 image of a file system with this machine's fio, all that it links to,
-// and the loader: guests have none and reach no archive.
+// fioDisk creates a qcow2 image of a file system with this machine's fio, the libraries that it
+// links to, and the loader, because guests have no fio and cannot reach an archive.
 func fioDisk(t *testing.T) (path string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestParseFio(t *testing.T) {
 	}
 	iops, err := parseFio(all(good))
 	if err != nil || iops["4k-read"] != 1 || iops["1m-write"] != 4 {
-		t.Errorf("%v, %v", iops, err)
+		t.Errorf("parseFio = %v, error %v, want 4k-read 1 and 1m-write 4", iops, err)
 	}
 	for name, out := range map[string][]byte{
 		"nothing":       nil,
@@ -180,7 +180,7 @@ func TestParseFio(t *testing.T) {
 		"a job idle":    all(append([]string{job("4k-read", 0, 0)}, good[1:]...)),
 	} {
 		if iops, err := parseFio(out); err == nil {
-			t.Errorf("%s: %v", name, iops)
+			t.Errorf("parseFio of output with %s = %v, want an error", name, iops)
 		}
 	}
 }
@@ -188,9 +188,9 @@ func TestParseFio(t *testing.T) {
 func TestParseRBD(t *testing.T) {
 	got, err := parseRBD("bench  type write io_size 4096\n  SEC       OPS   OPS/SEC   BYTES/SEC\nelapsed: 2   ops: 4096   ops/sec: 1.5e+03   bytes/sec: 5.9 MiB/s\n")
 	if err != nil || got != 1500 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("parseRBD = %v, error %v, want 1500", got, err)
 	}
 	if got, err := parseRBD("rbd: error opening image\n"); err == nil {
-		t.Error(got)
+		t.Errorf("parseRBD of an error message = %v, want an error", got)
 	}
 }

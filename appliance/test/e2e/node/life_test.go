@@ -16,7 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// upload makes a public image from bytes and returns what came of it.
+// upload creates a public image from bytes and returns the resulting image and the error of the
+// upload.
 func (w *world) upload(t *testing.T, name string, spec api.ImageSpec, content []byte) (api.Image, error) {
 	t.Helper()
 	spec.Public = true
@@ -32,28 +33,29 @@ func (w *world) upload(t *testing.T, name string, spec api.ImageSpec, content []
 	return now, err
 }
 
-// badImages: what is no image, or not the one that was meant, is refused and says so.
+// badImages: invalid images, and images with an unexpected checksum, are refused with an error
+// that says so.
 func badImages(t *testing.T, w *world) {
 	img, err := w.upload(t, "text", api.ImageSpec{Format: "qcow2"}, []byte(strings.Repeat("this is no disk\n", 1000)))
 	codeOf(t, err, api.CodeInvalid)
 	if img.Status.Phase != api.ImageFailed || img.Status.LastError == "" {
-		t.Errorf("status %+v", img.Status)
+		t.Errorf("status of an image that is not qcow2 = %+v, want phase Failed and an error", img.Status)
 	}
-	t.Logf("no image: %v", err)
+	t.Logf("upload of an invalid image: %v", err)
 	img, err = w.upload(t, "other-bytes", api.ImageSpec{Format: "raw", Sha256: strings.Repeat("ab", 32)}, make([]byte, mib))
 	codeOf(t, err, api.CodeInvalid)
 	if img.Status.Phase != api.ImageFailed || !strings.Contains(img.Status.LastError, "SHA-256") {
-		t.Errorf("status %+v", img.Status)
+		t.Errorf("status of an image with a wrong checksum = %+v, want phase Failed and an error with SHA-256", img.Status)
 	}
-	t.Logf("wrong checksum: %v", err)
+	t.Logf("upload with a wrong checksum: %v", err)
 	img, err = w.upload(t, "blank", api.ImageSpec{Format: "raw"}, bootSector(mib))
 	if err != nil || img.Status.Phase != api.ImageReady {
-		t.Fatalf("a blank disk: %v %+v", err, img.Status)
+		t.Fatalf("upload of a blank disk: %v, status %+v, want phase Ready", err, img.Status)
 	}
 }
 
-// bootSector is a disk that boots to a halt with interrupts off: it hears no
-// power button and takes no processor time.
+// bootSector returns a disk that boots to a halt with interrupts disabled: it ignores the power
+// button and uses no processor time.
 func bootSector(size int) []byte {
 	disk := make([]byte, size)
 	copy(disk, []byte{0xfa, 0xf4, 0xeb, 0xfc}) // cli; again: hlt; jmp again-1
@@ -71,19 +73,20 @@ func (w *world) create(t *testing.T, name, flavor, image string, vgpu *api.VGPUS
 	return guest{w.node, w.tenant, in.Meta.ID}
 }
 
-// remove deletes an instance and waits until it is gone.
+// remove deletes an instance and waits until it no longer exists.
 func (g guest) remove(t *testing.T) {
 	t.Helper()
 	if _, err := client.Of[api.Instance](g.c).Delete(g.n.ctx, g.id); err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, time.Minute, "the instance to be gone", func() bool {
+	patience.Until(t, time.Minute, "the instance no longer exists", func() bool {
 		_, err := client.Of[api.Instance](g.c).Get(g.n.ctx, g.id, client.Query{})
 		return api.CodeOf(err) == api.CodeNotFound && err != nil
 	})
 }
 
-// fitsNowhere: too large for the node or the card says which, and why.
+// fitsNowhere: an instance that is too large for the node or the GPU has a reason that names
+// the missing resource.
 func fitsNowhere(t *testing.T, w *world) {
 	for _, c := range []struct {
 		name, flavor string
@@ -96,10 +99,10 @@ func fitsNowhere(t *testing.T, w *world) {
 	} {
 		in, err := client.Of[api.Instance](w.tenant).Create(w.ctx, api.Instance{Meta: api.Meta{Name: c.name, Project: "one"},
 			Spec: api.InstanceSpec{Flavor: api.FlavorID(c.flavor), Image: "blank", Vgpu: c.vgpu}})
-		if err != nil { // refused at once is as good
+		if err != nil { // an immediate refusal is acceptable, too
 			t.Logf("%s: %v", c.name, err)
 			if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(c.want)) {
-				t.Errorf("%s: the error names no %s: %v", c.name, c.want, err)
+				t.Errorf("create %s: error %v, want it to contain %q", c.name, err, c.want)
 			}
 			continue
 		}
@@ -108,15 +111,15 @@ func fitsNowhere(t *testing.T, w *world) {
 		in = g.get(t)
 		t.Logf("%s: %s", c.name, in.Assignment.Reason)
 		if in.Assignment.Node != "" || !strings.Contains(strings.ToLower(in.Assignment.Reason), strings.ToLower(c.want)) {
-			t.Errorf("%s: assignment %+v names no %s", c.name, in.Assignment, c.want)
+			t.Errorf("%s: assignment %+v, want no node and a reason with %q", c.name, in.Assignment, c.want)
 		}
 		g.remove(t)
 	}
 }
 
-// killedWhileCreating kills basaltd at several moments of an instance's
-// beginning, and then of its end: there is exactly one machine, then none.
-// The instance boots nothing and does not hear the power button.
+// killedWhileCreating kills basaltd at several points of the creation and then of the deletion
+// of an instance: there is exactly one domain, then none. The instance boots nothing and
+// ignores the power button.
 func killedWhileCreating(t *testing.T, w *world) {
 	w.grace = shortGrace
 	for i, after := range []time.Duration{0, 150 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond} {
@@ -124,9 +127,9 @@ func killedWhileCreating(t *testing.T, w *world) {
 		time.Sleep(after)
 		w.killBasaltd()
 		w.startBasaltd()
-		in := g.phase(t, api.InstanceRunning, 2*time.Minute) // its network comes back first
+		in := g.phase(t, api.InstanceRunning, 2*time.Minute) // its network is restored first
 		if found := w.domainsOf(g.id); len(found) != 1 || len(w.of("qemu-system", g.id)) != 1 || len(w.of("basalt-vgpu", g.id)) != 1 || !vgpuAlive(in) {
-			t.Errorf("killed after %v: domains %v, QEMU %v, backends %v, %+v", after, found, w.of("qemu-system", g.id), w.of("basalt-vgpu", g.id), in.Status)
+			t.Errorf("basaltd killed %v after the creation: domains %v, QEMUs %v, backends %v, want one of each; status %+v", after, found, w.of("qemu-system", g.id), w.of("basalt-vgpu", g.id), in.Status)
 		}
 		if i == 3 {
 			w.deaf, w.deafStopped = g, make(chan time.Duration, 1)
@@ -142,16 +145,16 @@ func killedWhileCreating(t *testing.T, w *world) {
 			defineOrphan(t, w)
 		}
 		w.startBasaltd()
-		patience.Until(t, time.Minute, "the instance to be gone", func() bool {
+		patience.Until(t, time.Minute, "the instance no longer exists", func() bool {
 			_, err := client.Of[api.Instance](g.c).Get(w.ctx, g.id, client.Query{})
 			return err != nil && api.CodeOf(err) == api.CodeNotFound
 		})
-		patience.Until(t, 20*time.Second, "nothing to be left of it", func() bool { return len(w.domainsOf(g.id))+len(w.of("", g.id)) == 0 })
+		patience.Until(t, 20*time.Second, "no domain or process is left of it", func() bool { return len(w.domainsOf(g.id))+len(w.of("", g.id)) == 0 })
 	}
-	patience.Until(t, 30*time.Second, "the orphan to be removed", func() bool { return len(w.domainsOf(orphan)) == 0 })
+	patience.Until(t, 30*time.Second, "the orphaned domain is removed", func() bool { return len(w.domainsOf(orphan)) == 0 })
 }
 
-// stopInBackground asks for a stop and delivers how long it took; -1: too long.
+// stopInBackground requests a stop and sends how long it took, or -1 if it took too long.
 func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 	t.Helper()
 	if _, err := g.c.StopInstance(g.n.ctx, g.id); err != nil {
@@ -171,13 +174,13 @@ func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 	}()
 }
 
-// plugPulled: a guest that does not hear the power button is switched off when
-// its grace time is over, and not before.
+// plugPulled: a guest that ignores the power button is powered off when its grace time has
+// passed, and not before.
 func plugPulled(t *testing.T, w *world) {
 	took := <-w.deafStopped
 	t.Logf("a guest that does not shut down was off after %v", took.Round(100*time.Millisecond))
 	if took < shortGrace {
-		t.Errorf("that is not its grace time of %v", shortGrace)
+		t.Errorf("guest that ignores the power button was off after %v, want at least the grace time of %v", took, shortGrace)
 	}
 	w.deaf.remove(t)
 	w.grace = longGrace // from the next start on
@@ -194,8 +197,8 @@ func (w *world) domainsOf(id string) (found []string) {
 
 const orphan = "ins-0123456789ff"
 
-// defineOrphan leaves a domain as a control plane that was restored from an old
-// backup would find it: marked as this node's, of an instance that nobody knows.
+// defineOrphan creates a domain as a control plane that was restored from an old backup would
+// find it: it is marked as this node's, but its instance is unknown.
 func defineOrphan(t *testing.T, w *world) {
 	t.Helper()
 	file := filepath.Join(w.data, "orphan.xml")
@@ -213,11 +216,11 @@ func defineOrphan(t *testing.T, w *world) {
 		}
 	}
 	if len(w.domainsOf(orphan)) != 1 {
-		t.Fatal("the orphan is not there")
+		t.Fatalf("domains of %s = %v, want one", orphan, w.domainsOf(orphan))
 	}
 }
 
-// memory of the guest, in bytes, as it sees it.
+// memory returns the memory in bytes that the guest's kernel reports.
 func (g guest) memory(t *testing.T) int64 {
 	t.Helper()
 	kib, err := strconv.ParseInt(strings.TrimSpace(g.sh(t, "awk '/^MemTotal/ { print $2 }' /proc/meminfo")), 10, 64)
@@ -227,25 +230,24 @@ func (g guest) memory(t *testing.T) int64 {
 	return kib << 10
 }
 
-// resizedAndStopped: a larger flavor changes nothing under a running machine
-// and is there after the next start. basaltd is killed right after it was
-// asked to stop the machine.
+// resizedAndStopped: a larger flavor changes nothing in a running instance and takes effect at
+// the next start. basaltd is killed immediately after the instance was asked to stop.
 func resizedAndStopped(t *testing.T, w *world) {
-	before := w.small.memory(t) // the guest answers: it hears the power button, too
+	before := w.small.memory(t) // the guest answers, so it handles the power button, too
 	in := w.small.get(t)
 	w.mustCLI(w.token, "instance", "resize", "small", "--project", "one", "--flavor", "small-big")
-	patience.Until(t, time.Minute, "the agent to know the new flavor", func() bool {
+	patience.Until(t, time.Minute, "the agent has observed the new flavor", func() bool {
 		now := w.small.get(t)
 		return now.Spec.Flavor != in.Spec.Flavor && now.Status.ObservedGeneration == now.Meta.Generation
 	})
 	if now := w.small.get(t); now.Assignment.MemoryBytes != in.Assignment.MemoryBytes || now.Status.Phase != api.InstanceRunning || w.small.memory(t) != before {
-		t.Errorf("resized while running: %+v became %+v", in.Assignment, now.Assignment)
+		t.Errorf("resize while running: assignment %+v in phase %s, want %+v and an unchanged running guest", now.Assignment, now.Status.Phase, in.Assignment)
 	}
 	began := time.Now()
 	if _, err := w.tenant.StopInstance(w.ctx, w.small.id); err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, time.Minute, "the machine to be stopping", func() bool {
+	patience.Until(t, time.Minute, "the instance is stopping", func() bool {
 		phase := w.small.get(t).Status.Phase
 		return phase == api.InstanceStopping || phase == api.InstanceStopped
 	})
@@ -255,11 +257,11 @@ func resizedAndStopped(t *testing.T, w *world) {
 	t.Logf("stopped after %v, with basaltd killed meanwhile", time.Since(began).Round(100*time.Millisecond))
 	w.small.poweredDown(t)
 	if left := w.of("", w.small.id); len(left) != 0 {
-		t.Errorf("processes of a stopped instance: %v", left)
+		t.Errorf("processes of a stopped instance: %v, want none", left)
 	}
 	v, ok := w.vgpu(w.small.id)
 	if !ok || v.Deleted || v.VRAMUsed != 0 {
-		t.Errorf("a stopped instance's vGPU is %+v", v)
+		t.Errorf("vGPU of a stopped instance = %+v (found: %t), want one without VRAM in use", v, ok)
 	}
 	began = time.Now()
 	if _, err := w.tenant.StartInstance(w.ctx, w.small.id); err != nil {
@@ -267,24 +269,24 @@ func resizedAndStopped(t *testing.T, w *world) {
 	}
 	w.small.booted(t, "started with more memory", began)
 	if now := w.small.memory(t); now < before+400*mib {
-		t.Errorf("the guest had %d bytes and has %d", before, now)
+		t.Errorf("memory of the guest after the resize = %d bytes, want at least %d", now, before+400*mib)
 	}
 	if out := w.small.sh(t, "/opt/basalt/demo/vecadd"); !strings.Contains(out, "OK") {
-		t.Errorf("vecadd: %s", out)
+		t.Errorf("output of vecadd, want OK: %s", out)
 	}
 }
 
-// poweredDown checks that the guest has ended by itself, and was not switched off.
+// poweredDown checks that the guest has shut down by itself and was not powered off.
 func (g guest) poweredDown(t *testing.T) {
 	t.Helper()
 	log, err := g.c.ConsoleLog(g.n.ctx, g.id, 0)
 	if err != nil || !strings.Contains(string(log), "Power down") {
-		t.Errorf("the guest did not shut down by itself (%v); its console ends with:\n%s", err, log[max(0, len(log)-500):])
+		t.Errorf("guest did not shut down by itself, want \"Power down\" on its console (error %v); the console ends with:\n%s", err, log[max(0, len(log)-500):])
 	}
 }
 
-// poweredOff: Debian, which is up, shuts down at the press of the button, and
-// goes with everything.
+// poweredOff: a running Debian shuts down when its power button is pressed, and is deleted
+// completely.
 func poweredOff(t *testing.T, w *world) {
 	began := time.Now()
 	if _, err := w.tenant.StopInstance(w.ctx, w.debian.id); err != nil {
@@ -296,27 +298,27 @@ func poweredOff(t *testing.T, w *world) {
 	w.debian.remove(t)
 }
 
-// deleted: a running instance goes with everything, and its last usage is on the books.
+// deleted: a running instance is deleted completely, and its last usage is recorded.
 func deleted(t *testing.T, w *world) {
 	w.small.remove(t)
 	w.allRecorded(t)
 	var left []string
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("left: %q", left)
+			t.Logf("files left: %q", left)
 		}
 	})
-	patience.Until(t, 30*time.Second, "the root volume to go with it", func() bool {
+	patience.Until(t, 30*time.Second, "its root volume and usage files are deleted", func() bool {
 		volumes, _ := filepath.Glob(filepath.Join(w.data, "node", "storage", "volumes", "*"))
 		usage, _ := filepath.Glob(filepath.Join(w.data, "node", "usage", "*"))
 		left = append(volumes, usage...)
 		return len(left) == 0
 	})
 	if v, _ := w.vgpu(w.small.id); !v.Deleted {
-		t.Errorf("gpud still has %+v", v)
+		t.Errorf("vGPU of a deleted instance in gpud = %+v, want it deleted", v)
 	}
 	gpus, err := w.control.GPUs(w.ctx)
 	if err != nil || len(gpus) != 1 || gpus[0].VRAMUsed != 0 || gpus[0].VRAMReserved != 0 {
-		t.Errorf("the card: %+v, %v", gpus, err)
+		t.Errorf("GPUs after the deletion of all instances = %+v (error %v), want one without used or reserved VRAM", gpus, err)
 	}
 }

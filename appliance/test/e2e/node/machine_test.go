@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// world is a node with a tenant on it.
+// world is a node with two tenants.
 type world struct {
 	*node
 	tenant   *client.API // a member of project one
@@ -22,18 +22,18 @@ type world struct {
 	outside  *outside
 	apps     appGate
 
-	debian  guest     // with cloud-init and a network; it boots while the small one is used
-	created time.Time // … since then
-	small   guest     // what programs on a virtual GPU need, and not more
+	debian  guest     // with cloud-init and a network; boots while the small one is used
+	created time.Time // when the Debian guest was created
+	small   guest     // has only what programs on a virtual GPU need
 	crashed time.Time // when its QEMU was killed
 
-	deaf        guest // boots to a halt; being stopped
+	deaf        guest // boots to a halt and ignores the power button; being stopped
 	deafStopped chan time.Duration
 }
 
-// TestMachine is one node's life. Its parts go in order. Debian, whose boot
-// without KVM takes most of a minute, boots once, while the faults are tried on
-// the small guest, which is up again in seconds.
+// TestMachine runs its parts on one node, in order. Debian, whose boot takes most of a minute
+// without KVM, boots once, while the faults are tested on the small guest, which reboots within
+// seconds.
 func TestMachine(t *testing.T) {
 	prepared(t)
 	o := newOutside(t)
@@ -54,7 +54,7 @@ func TestMachine(t *testing.T) {
 		{"WorkerKilled", workerKilled},
 		{"OutOfMemory", outOfMemory},
 		{"GPUDKilled", gpudKilled},
-		{"PlugPulled", plugPulled}, // before basaltd is killed, which gives it another grace time
+		{"PlugPulled", plugPulled}, // before basaltd is killed, after which it has another grace time
 		{"ControlPlaneKilled", controlPlaneKilled},
 		{"BackendUpgraded", backendUpgraded},
 		{"UsageIsExact", usageIsExact},
@@ -81,7 +81,7 @@ func TestMachine(t *testing.T) {
 			defer func() { w.t = was }()
 			p.run(t, w)
 		}) {
-			t.Fatalf("%s failed: what comes after builds on it", p.name)
+			t.Fatalf("%s failed, and the later parts depend on it", p.name)
 		}
 		t.Logf("%s: %v", p.name, time.Since(began).Round(100*time.Millisecond))
 	}
@@ -98,9 +98,9 @@ meta: {name: PRJ, organization: ORG}
 spec: {displayName: PRJ}
 `
 
-// tenants: two organizations with a project and a member's key each, and what
-// they may see. The guest has one processor: QEMU's emulator ends now and then
-// under guests of two (docs/notes/guests.md).
+// tenants creates two organizations, each with a project and a member's key, and checks what
+// they may access. The guest has one processor, because QEMU's emulator occasionally aborts
+// with guests of two (docs/notes/guests.md).
 func tenants(t *testing.T, w *world) {
 	operator, err := os.ReadFile(filepath.Join(w.data, "node", "operator.key"))
 	if err != nil {
@@ -154,15 +154,16 @@ spec: {vcpus: 200, memoryBytes: 1TiB, rootBytes: 64MiB}
 	codeOf(t, err, api.CodeForbidden)
 }
 
-// consolePassword and publicKey are the Debian guest's. debianSetup is user data as the portal
-// makes it of one (ui/src/lib/password.ts); TestPortal's guest reads the same.
+// consolePassword and publicKey belong to the Debian guest. debianSetup is user data as the
+// portal generates it with a password (ui/src/lib/password.ts); the guest of TestPortal reads
+// the same.
 const (
 	consolePassword = "abcd-efgh-jkmn-pqrs"
 	publicKey       = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHqbm/wCfBCKnn7FCJ7ITEqYqly+ruMQHTFhamFoSuFD me@here\n"
 	debianSetup     = "#cloud-config\npassword: \"" + consolePassword + "\"\nchpasswd: {expire: false}\nssh_pwauth: false\n"
 )
 
-// debianBoots creates the guest that others come back to when it is up.
+// debianBoots creates the guest that later parts use once it has booted.
 func debianBoots(t *testing.T, w *world) {
 	w.importImage(t, "debian")
 	w.created = time.Now()
@@ -177,7 +178,7 @@ func debianBoots(t *testing.T, w *world) {
 		"--vram", "1GiB", "--gpu-pool", "default", "--gpu-share", "40")
 }
 
-// smallGuest is the one that faults are tried on.
+// smallGuest creates the guest that the faults are tested on.
 func smallGuest(t *testing.T, w *world) {
 	w.importImage(t, "small")
 	began := time.Now()
@@ -185,7 +186,7 @@ func smallGuest(t *testing.T, w *world) {
 		"--vram", "1GiB", "--gpu-pool", "default", "--gpu-share", "40")
 	w.small.booted(t, "created", began)
 	w.cuda(t, "small")
-	w.small.put(t, "/root/loop", loopProgram(t))
+	w.small.writeProgram(t, "/root/loop", loopProgram(t))
 }
 
 func (w *world) importImage(t *testing.T, name string) {
@@ -193,7 +194,7 @@ func (w *world) importImage(t *testing.T, name string) {
 	w.mustCLI(operatorToken(t, w), "image", "import", name, "--file", guestImage(t, name), "--format", "qcow2", "--public", "--wait")
 }
 
-// guestByCLI creates an instance as the README shows it, and waits until it runs.
+// guestByCLI creates an instance as the README describes, and waits until it runs.
 func (w *world) guestByCLI(t *testing.T, name string, flags ...string) guest {
 	t.Helper()
 	w.mustCLI(w.token, append([]string{"instance", "create", name, "--project", "one", "--wait", "--timeout", "300s"}, flags...)...)
@@ -204,7 +205,7 @@ func (w *world) guestByCLI(t *testing.T, name string, flags ...string) guest {
 	return guest{w.node, w.tenant, in.Meta.ID}
 }
 
-// cuda runs the demo programs in an instance, by the command line.
+// cuda runs the demo programs in an instance, by the CLI.
 func (w *world) cuda(t *testing.T, name string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -217,18 +218,18 @@ func (w *world) cuda(t *testing.T, name string) {
 	} {
 		out := w.mustCLI(w.token, append([]string{"instance", "exec", name, "--project", "one", "--timeout", "600s", "--"}, c.argv...)...)
 		if !strings.Contains(out, c.want) {
-			t.Errorf("%v printed no %s:\n%s", c.argv, c.want, out)
+			t.Errorf("output of %v, want %q:\n%s", c.argv, c.want, out)
 		}
 	}
 }
 
-// mainJob: a tenant's CUDA programs in a VM on a virtual GPU, as the README
-// shows it, in Debian as cloud-init has set it up.
+// mainJob: a tenant's CUDA programs in an instance with a virtual GPU, as the README describes,
+// in a Debian that cloud-init has set up.
 func mainJob(t *testing.T, w *world) {
-	w.debian.booted(t, "created, with other parts meanwhile", w.created)
+	w.debian.booted(t, "created, while other parts ran", w.created)
 	w.cuda(t, "main")
 	if out, err := w.cli(w.token, "instance", "exec", "main", "--project", "one", "--", "sh", "-c", "exit 7"); err == nil || !strings.Contains(err.Error(), "7") {
-		t.Errorf("exit 7 in the guest is %v outside: %s", err, out)
+		t.Errorf("exec of \"exit 7\": error %v, want exit code 7: %s", err, out)
 	}
 	w.debian.setUp(t)
 	const check = `perl -e '$h = (getpwnam "debian")[1]; exit(crypt($ARGV[0], $h) ne $h)' `
@@ -240,7 +241,7 @@ func mainJob(t *testing.T, w *world) {
 		"test $(df --output=size -m / | tail -1) -gt 2500 && echo grown": "grown\n",
 	} {
 		if got := w.debian.sh(t, script); got != want {
-			t.Errorf("%q says %q, want %q", script, got, want)
+			t.Errorf("output of %q = %q, want %q", script, got, want)
 		}
 	}
 	in := w.debian.get(t)
@@ -254,10 +255,10 @@ func mainJob(t *testing.T, w *world) {
 	codeOf(t, err, api.CodeNotFound)
 	for _, q := range []client.Query{{}, {Project: "two"}} {
 		if page, err := client.Of[api.Instance](w.stranger).Page(w.ctx, q); err != nil || len(page.Items) != 0 {
-			t.Errorf("a stranger lists %v, %v", page.Items, err)
+			t.Errorf("instances that another tenant lists = %v (error %v), want none", page.Items, err)
 		}
 		if page, err := client.Of[api.UsageRecord](w.stranger).Page(w.ctx, q); err != nil || len(page.Items) != 0 {
-			t.Errorf("a stranger lists usage %v, %v", page.Items, err)
+			t.Errorf("usage that another tenant lists = %v (error %v), want none", page.Items, err)
 		}
 	}
 }
@@ -271,10 +272,10 @@ func operatorToken(t *testing.T, w *world) string {
 	return string(raw)
 }
 
-// usageIsExact: nothing runs on the vGPU any more, and what was recorded is
-// what gpud counted, to the last nanosecond, through every fault before.
+// usageIsExact: when nothing runs on the vGPU any more, the recorded usage equals what gpud
+// counted, to the nanosecond, despite every fault before.
 func usageIsExact(t *testing.T, w *world) {
-	patience.Until(t, time.Minute, "every program to end", func() bool { v, ok := w.vgpu(w.small.id); return ok && len(v.Processes) == 0 })
+	patience.Until(t, time.Minute, "every program has ended", func() bool { v, ok := w.vgpu(w.small.id); return ok && len(v.Processes) == 0 })
 	w.allRecorded(t)
 	inv, err := w.operator.InvoicePreview(w.ctx, "org-one", time.Now().Add(-24*time.Hour), time.Now().Add(time.Hour))
 	if err != nil {
@@ -289,16 +290,16 @@ func usageIsExact(t *testing.T, w *world) {
 			continue
 		}
 		share = share || l.Meter == api.MeterGPUShare && l.AmountMicros > 0
-		if l.Meter == api.MeterGPU { // what its share gives is paid with the share
+		if l.Meter == api.MeterGPU { // GPU time that is covered by the share is paid with the share
 			t.Errorf("got the line %+v, want none: gpud counted %d ns, which its reserved share covers", l, v.Usage.GPUNanos)
 		}
 	}
 	if !share || total != inv.TotalMicros {
-		t.Errorf("the invoice has no line for the reserved share, or its lines make %d: %+v", total, inv)
+		t.Errorf("invoice has a line for the reserved share = %t, want true; sum of lines = %d, want the total: %+v", share, total, inv)
 	}
 }
 
-// recorded is what the tenant's records say of a resource, summed up.
+// recorded returns the usage of a resource by meter, summed over the tenant's records.
 func (w *world) recorded(t *testing.T, resource string) map[api.Meter]int64 {
 	t.Helper()
 	sums := map[api.Meter]int64{}
@@ -313,7 +314,7 @@ func (w *world) recorded(t *testing.T, resource string) map[api.Meter]int64 {
 	return sums
 }
 
-// allRecorded waits until the tenant's records say what gpud counted.
+// allRecorded waits until the tenant's records equal what gpud counted.
 func (w *world) allRecorded(t *testing.T) {
 	t.Helper()
 	var sums map[api.Meter]int64
@@ -335,11 +336,11 @@ func (w *world) allRecorded(t *testing.T) {
 	}
 	for watch := patience.Start(); !same(); time.Sleep(500 * time.Millisecond) {
 		if watch.Over(time.Minute) {
-			t.Fatalf("recorded %v, but gpud counted %v", sums, want)
+			t.Fatalf("recorded usage after a minute = %v, want %v as counted by gpud", sums, want)
 		}
 	}
 	if sums[api.MeterVCPU] == 0 || sums[api.MeterMemory] == 0 {
-		t.Errorf("the machine itself was not metered: %v", sums)
+		t.Errorf("recorded usage = %v, want vCPU and memory of the instance as well", sums)
 	}
 	t.Logf("recorded as counted: %v", want)
 }

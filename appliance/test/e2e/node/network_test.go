@@ -16,23 +16,24 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// network: the guest has the addresses that it was given, knows its name, is
-// told who it is, and nobody else's packets are explained to a stranger.
+// network: the guest has its assigned addresses, resolves its own name and gets its own
+// metadata. A tenant does not see traces of the provider's network or of other tenants'
+// instances.
 func network(t *testing.T, w *world) {
 	g := w.debian
 	in := g.get(t)
 	if len(in.Assignment.Ports) != 1 {
-		t.Fatalf("ports: %+v", in.Assignment.Ports)
+		t.Fatalf("ports = %+v, want one", in.Assignment.Ports)
 	}
 	port := in.Assignment.Ports[0]
 	began := time.Now()
-	patience.Until(t, 2*time.Minute, "the guest's own name", func() bool {
-		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"getent", "hosts", "main"}}) // without its domain
+	patience.Until(t, 2*time.Minute, "the guest resolves its own name", func() bool {
+		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"getent", "hosts", "main"}}) // without the domain
 		return err == nil && r.ExitCode == 0
 	})
-	t.Logf("its name is known %v after its tools", time.Since(began).Round(100*time.Millisecond))
+	t.Logf("its name resolves %v after its tools", time.Since(began).Round(100*time.Millisecond))
 	var have map[string]bool
-	patience.Until(t, time.Minute, "both addresses", func() bool {
+	patience.Until(t, time.Minute, "the guest has both addresses", func() bool {
 		have = map[string]bool{}
 		for _, word := range strings.Fields(g.sh(t, "ip -brief address show dev eth0")) {
 			if p, err := netip.ParsePrefix(word); err == nil {
@@ -43,7 +44,7 @@ func network(t *testing.T, w *world) {
 	})
 	const ask = `python3 -c 'from urllib.request import urlopen; print(urlopen("http://169.254.169.254/latest/meta-data/instance-id", timeout=20).read().decode())'`
 	if id := strings.TrimSpace(g.sh(t, ask)); id != g.id {
-		t.Errorf("169.254.169.254 says %q, it is %s", id, g.id)
+		t.Errorf("instance ID from the metadata service = %q, want %s", id, g.id)
 	}
 	names(t, w, port)
 	net, err := client.Of[api.Network](w.tenant).Get(w.ctx, string(port.Network), client.Query{})
@@ -52,23 +53,23 @@ func network(t *testing.T, w *world) {
 	}
 	g.sh(t, "ping -c 1 -W 10 "+net.Assignment.Gateway4)
 
-	// It may ask; nobody may begin a connection to it.
+	// The guest may open connections; no connection to it is allowed.
 	if out := w.mustCLI(w.token, "network", "trace", "main", net.Assignment.Gateway4, "icmp", "--project", "one"); strings.Contains(out, "OVN") {
-		t.Errorf("a tenant is told how the provider's network works:\n%s", out)
+		t.Errorf("a tenant's trace contains OVN's output, want none:\n%s", out)
 	}
 	if out := w.mustCLI(operatorToken(t, w), "network", "trace", "main", net.Assignment.Gateway4, "icmp", "--project", "one"); !strings.Contains(out, "OVN agrees") {
-		t.Errorf("the trace does not say what OVN thinks:\n%s", out)
+		t.Errorf("output of the operator's trace, want \"OVN agrees\":\n%s", out)
 	}
 	if out, err := w.cli(w.token, "network", "trace", "203.0.113.9", "main", "tcp/22", "--project", "one"); err == nil {
-		t.Errorf("a stranger's packet arrives:\n%s", out)
+		t.Errorf("trace of a packet from outside to the instance succeeded, want an error:\n%s", out)
 	}
 	_, err = w.stranger.TraceNetwork(w.ctx, g.id, net.Assignment.Gateway4, "icmp", "")
-	codeOf(t, err, api.CodeInvalid) // what it names does not exist
+	codeOf(t, err, api.CodeInvalid) // the instance does not exist for this tenant
 	_, err = client.Of[api.Network](w.stranger).Get(w.ctx, string(port.Network), client.Query{})
 	codeOf(t, err, api.CodeNotFound)
 }
 
-// names: the guest's own and others', with EDNS, forwards and backwards.
+// names: names of this and other instances resolve or not, with EDNS, forwards and in reverse.
 func names(t *testing.T, w *world, port api.InstancePort) {
 	g := w.debian
 	ask := func(name string, kind uint16) *dns.Msg {
@@ -91,7 +92,7 @@ print(s.recv(4096).hex())'`, packet))
 			err = m.Unpack(raw)
 		}
 		if err != nil || m.Id != q.Id || m.IsEdns0() == nil {
-			t.Fatalf("%s: %q: %v", name, text, err)
+			t.Fatalf("query of %s: answer %q with ID %d and EDNS %t (error %v), want ID %d and EDNS", name, text, m.Id, m.IsEdns0() != nil, err, q.Id)
 		}
 		return m
 	}
@@ -118,20 +119,20 @@ print(s.recv(4096).hex())'`, packet))
 			got = strings.TrimPrefix(r.String(), r.Header().String())
 		}
 		if got != c.want {
-			t.Errorf("%s is %q, want %q:\n%v", c.name, got, c.want, m)
+			t.Errorf("answer for %s = %q, want %q:\n%v", c.name, got, c.want, m)
 		}
 	}
-	// As programs in the guest ask.
+	// The way in which programs in the guest resolve names.
 	if out := g.sh(t, "getent ahostsv4 "+outsideName); !strings.Contains(out, outsideAddress) {
-		t.Errorf("%s: %q", outsideName, out)
+		t.Errorf("getent ahostsv4 %s = %q, want %s", outsideName, out, outsideAddress)
 	}
 	if out := g.sh(t, "getent hosts "+port.Address4); !strings.Contains(out, "main.one.internal") {
-		t.Errorf("%s: %q", port.Address4, out)
+		t.Errorf("getent hosts %s = %q, want main.one.internal", port.Address4, out)
 	}
 }
 
-// backup: what a running guest has written goes to a target and comes back in
-// another volume, which is given to the guest while it runs.
+// backup: data that a running guest has written is backed up to a target and restored to
+// another volume, which is attached to the running guest.
 func backup(t *testing.T, w *world) {
 	g, operator := w.debian, operatorToken(t, w)
 	w.mustCLI(operator, "backup-target", "create", "nas", "--directory", filepath.Join(t.TempDir(), "nas"), "--wait")
@@ -154,7 +155,7 @@ func backup(t *testing.T, w *world) {
 	w.mustCLI(w.token, "volume", "create", "rescue", "--project", "one", "--backup", "monday", "--wait")
 	w.mustCLI(w.token, "volume", "attach", "rescue", "main", "--project", "one", "--wait")
 	if got := g.sh(t, "mount "+device("rescue")+" /mnt/rescue && cat /mnt/rescue/file"); got != "precious\n" {
-		t.Errorf("restored: %q", got)
+		t.Errorf("content of the restored file = %q, want \"precious\\n\"", got)
 	}
 	g.sh(t, "umount /mnt/rescue /mnt/data")
 	for _, name := range []string{"rescue", "data"} {

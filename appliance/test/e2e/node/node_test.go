@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// node is one node's daemons and their places.
+// node is the daemons of one node and their folders.
 type node struct {
 	t              *testing.T
 	ctx            context.Context
@@ -33,8 +33,8 @@ type node struct {
 	basaltd, gpud  *daemon
 	operator       *client.API
 	control        *nodeclient.Control
-	interfaces     []string // of the machine, before the node was
-	flags          []string // of basaltd, besides those of every test
+	interfaces     []string // of the machine, before the node was started
+	flags          []string // additional flags of basaltd
 	grace          time.Duration
 }
 
@@ -50,18 +50,17 @@ const (
 	cardVRAM = 4 * gib
 )
 
-// How long basaltd lets a guest take to shut down, on the clock on the wall: the
-// one is for a guest that never does, the other for those that will, on however
-// busy a machine.
+// The time on the wall clock that basaltd gives a guest to shut down: shortGrace is for a guest
+// that never does, longGrace for guests that will, however busy the machine is.
 const (
 	shortGrace = 20 * time.Second
 	longGrace  = 10 * time.Minute
 )
 
-// newNode starts a node on data, which is a new directory.
+// newNode starts a node on data, a new directory.
 func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	t.Helper()
-	run, err := os.MkdirTemp("/run", "basalt-e2e-") // short: sockets
+	run, err := os.MkdirTemp("/run", "basalt-e2e-") // short, because the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 		t.Fatal(err)
 	}
 	n.id = string(id)
-	patience.Until(t, time.Minute, "the node reports its GPU, and that it can start machines", func() bool {
+	patience.Until(t, time.Minute, "the node reports its GPU, and that it can start instances", func() bool {
 		gpus, err := client.Of[api.GPU](n.operator).Page(n.ctx, client.Query{})
 		nodes, err2 := client.Of[api.Node](n.operator).Page(n.ctx, client.Query{})
 		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1 && nodes.Items[0].WithoutHypervisor() == ""
@@ -99,7 +98,7 @@ func (n *node) client(token string) *client.API {
 	return c
 }
 
-// start runs a daemon whose log goes on in the node's data directory.
+// start starts a daemon and appends its output to a log in the node's data directory.
 func (n *node) start(name string, args ...string) *daemon {
 	n.t.Helper()
 	log, err := os.OpenFile(filepath.Join(n.data, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -109,7 +108,7 @@ func (n *node) start(name string, args ...string) *daemon {
 	defer log.Close()
 	d := &daemon{cmd: exec.Command(filepath.Join(n.bin, name), args...), done: make(chan struct{})}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the test
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C must reach only the test
 	if err := d.cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func (n *node) startGPUD() {
 	n.t.Helper()
 	n.gpud = n.start("basalt-gpud", "--state", filepath.Join(n.data, "gpud"), "--socket", filepath.Join(n.run, "gpud.sock"),
 		"--no-nvidia", "--soft-gpu", fmt.Sprintf("name=soft0,vram=%dGiB,sms=2", cardVRAM/gib))
-	patience.Until(n.t, 20*time.Second, "gpud", func() bool {
+	patience.Until(n.t, 20*time.Second, "gpud answers", func() bool {
 		h, err := n.control.Health(n.ctx)
 		return err == nil && h.OK
 	})
@@ -156,9 +155,9 @@ func (n *node) startBasaltd() {
 	n.t.Helper()
 	n.basaltd = n.start("basaltd", append([]string{"--allow-emulation", "--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
 		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", n.grace.String()}, n.flags...)...)
-	patience.Until(n.t, time.Minute, "basaltd", func() bool {
+	patience.Until(n.t, time.Minute, "basaltd answers", func() bool {
 		if n.basaltd.ended() {
-			n.t.Fatalf("basaltd has ended")
+			n.t.Fatalf("basaltd has ended with %v, want it to answer", n.basaltd.cmd.ProcessState)
 		}
 		c, err := net.Dial("tcp", n.listen)
 		if err == nil {
@@ -170,7 +169,7 @@ func (n *node) startBasaltd() {
 
 func (n *node) killBasaltd() { n.basaltd.end(syscall.SIGKILL) }
 
-// cli runs the command line as the key's holder.
+// cli runs the CLI with the key.
 func (n *node) cli(token string, args ...string) (string, error) {
 	ctx, cancel := patience.Context(n.ctx, 5*time.Minute)
 	defer cancel()
@@ -189,7 +188,7 @@ func (n *node) mustCLI(token string, args ...string) string {
 	return out
 }
 
-// vgpu is gpud's word on an instance's vGPU.
+// vgpu returns gpud's state of an instance's vGPU, and whether gpud has one.
 func (n *node) vgpu(id string) (wire.VGPU, bool) {
 	all, err := n.control.VGPUsAndDeleted(n.ctx)
 	if err != nil {
@@ -203,31 +202,31 @@ func (n *node) vgpu(id string) (wire.VGPU, bool) {
 	return wire.VGPU{}, false
 }
 
-// stop ends the node as an operator would, and checks that nothing is left of
-// it: its instances were deleted before.
+// stop stops the node as an operator would, and checks that nothing is left of it; its
+// instances must have been deleted before.
 func (n *node) stop() {
 	n.t.Helper()
 	n.basaltd.end(syscall.SIGTERM)
 	n.gpud.end(syscall.SIGTERM)
 	for _, d := range []*daemon{n.basaltd, n.gpud} {
 		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
-			n.t.Errorf("%s ended with %v", filepath.Base(d.cmd.Path), d.cmd.ProcessState)
+			n.t.Errorf("%s ended with %v, want exit status 0", filepath.Base(d.cmd.Path), d.cmd.ProcessState)
 		}
 	}
 	n.endOVN()
 	for _, left := range n.leftovers() {
-		n.t.Errorf("left behind: %s", left)
+		n.t.Errorf("left on the machine after the node was stopped: %s", left)
 	}
 }
 
-// endOVN ends what outlives basaltd by design.
+// endOVN stops the daemons that outlive basaltd by design.
 func (n *node) endOVN() {
 	if out, err := exec.Command("../../../../installer/dev/ovn.sh", "stop", n.run).CombinedOutput(); err != nil {
 		n.t.Errorf("ovn.sh stop: %v\n%s", err, out)
 	}
 }
 
-// keep what explains a failed test: logs, machines, network and storage.
+// keep keeps the evidence of a failed test: logs, domains, network and storage.
 func (n *node) keep(f failed.Folder) {
 	f.Files(n.data+"/*.log", n.run+"/*.log", n.run+"/vgpu/*.log", n.run+"/ovn/*.log", n.run+"/ovs/*.log",
 		n.data+"/node/instances/*/console.log", n.data+"/node/ovn/*.log", n.data+"/node/ceph/*/*.log")
@@ -249,7 +248,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sweep ends by force what a failed test left.
+// sweep removes by force what a failed test left.
 func (n *node) sweep() {
 	n.basaltd.end(syscall.SIGKILL)
 	for _, dom := range domains(n.id) {
@@ -259,7 +258,7 @@ func (n *node) sweep() {
 	n.gpud.end(syscall.SIGKILL)
 	n.endOVN()
 	for _, name := range interfaces(n.t) {
-		if strings.HasPrefix(name, "bt") && !contains(n.interfaces, name) { // the tap of an instance that was not deleted
+		if strings.HasPrefix(name, "bt") && !contains(n.interfaces, name) { // tap of an instance that was not deleted
 			_ = exec.Command("ip", "link", "delete", name).Run()
 		}
 	}
@@ -270,7 +269,7 @@ func (n *node) sweep() {
 	_ = os.RemoveAll(n.run)
 }
 
-// leftovers of a node that has been stopped, in words.
+// leftovers describes what is left of a node that has been stopped.
 func (n *node) leftovers() (left []string) {
 	for _, p := range n.processes() {
 		left = append(left, fmt.Sprintf("process %d: %s", p.pid, p.command()))
@@ -291,8 +290,8 @@ func (n *node) leftovers() (left []string) {
 		}
 	}
 	for _, name := range interfaces(n.t) {
-		// What machines have; bridges and cables are those of the cluster that
-		// appliance/test/e2e/cluster's tests have up at the same time.
+		// Interfaces of instances; bridges and links to networks belong to the cluster that the
+		// tests of appliance/test/e2e/cluster run at the same time.
 		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap") || strings.HasPrefix(name, "bt") || strings.HasPrefix(name, "bx-") || strings.HasPrefix(name, "bmd") || name == "br-int" || name == "ovs-netdev"
 		if tap && !contains(n.interfaces, name) {
 			left = append(left, "network interface "+name)
@@ -332,7 +331,7 @@ func interfaces(t *testing.T) (names []string) {
 	return names
 }
 
-// domains of libvirt that a node marked as its own.
+// domains returns the libvirt domains that are marked as the node's.
 func domains(node string) (names []string) {
 	out, err := exec.Command("virsh", "-q", "-c", "qemu:///system", "list", "--all", "--name").Output()
 	if err != nil || node == "" {
@@ -350,6 +349,6 @@ func domains(node string) (names []string) {
 func codeOf(t *testing.T, err error, want api.Code) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != want {
-		t.Errorf("the error is %v (%s), not %s", err, api.CodeOf(err), want)
+		t.Errorf("error = %v (%s), want %s", err, api.CodeOf(err), want)
 	}
 }

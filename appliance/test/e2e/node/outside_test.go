@@ -18,11 +18,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
-// outside is the world beyond the node: a network namespace on a cable that
-// the node has as its external network, with a web server, and a resolver on
-// the node's loopback.
+// outside is the network outside the node: a network namespace with a web server, at the end of
+// a link that is the node's external network, and a DNS resolver on the node's loopback.
 //
-//	guest ─ router ─ OVN ─ bx-external ─ cable ══ out0 203.0.113.1 (web server says who asks)
+//	guest ─ router ─ OVN ─ bx-external ─ link ══ out0 203.0.113.1 (web server that returns the client's address)
 type outside struct {
 	ns, cable string
 	resolver  string // ADDRESS:PORT
@@ -37,7 +36,7 @@ func newOutside(t *testing.T) *outside {
 	t.Helper()
 	o := &outside{ns: fmt.Sprintf("basalt-out-%d", os.Getpid()), cable: fmt.Sprintf("bo%d", os.Getpid())}
 	t.Cleanup(func() {
-		_ = exec.Command("ip", "link", "delete", o.cable).Run() // before the namespace, which goes later by itself
+		_ = exec.Command("ip", "link", "delete", o.cable).Run() // before the namespace, which is deleted asynchronously
 		_ = exec.Command("ip", "netns", "delete", o.ns).Run()
 	})
 	for _, words := range []string{
@@ -54,7 +53,7 @@ func newOutside(t *testing.T) *outside {
 	}
 	var web net.Listener
 	o.inside(t, func() (err error) {
-		if err = ethtool.SetOffload("out0", false); err != nil { // a userspace switch completes nobody's checksums
+		if err = ethtool.SetOffload("out0", false); err != nil { // a userspace switch does not complete checksums
 			return err
 		}
 		web, err = net.Listen("tcp4", outsideAddress+":80")
@@ -71,7 +70,7 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// names are answered on the node's loopback, as an operator's resolver would.
+// names starts the DNS server on the node's loopback, like an operator's resolver.
 func (o *outside) names(t *testing.T) {
 	t.Helper()
 	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -97,18 +96,19 @@ func (o *outside) names(t *testing.T) {
 	t.Cleanup(func() { _ = server.Shutdown() })
 }
 
-// inside runs f out there, on a thread that ends with it.
+// inside runs f in the namespace.
 func (o *outside) inside(t *testing.T, f func() error) {
 	t.Helper()
-	if err := o.try(f); err != nil {
+	if err := o.runInside(f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (o *outside) try(f func() error) error {
+// runInside runs f in the namespace, on a thread that ends with it.
+func (o *outside) runInside(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread is of no use to others
+		runtime.LockOSThread() // never unlocked: the thread is in another namespace and must end
 		fd, err := unix.Open("/run/netns/"+o.ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			err = unix.Setns(fd, unix.CLONE_NEWNET)
@@ -122,9 +122,9 @@ func (o *outside) try(f func() error) error {
 	return <-done
 }
 
-// get asks a web server from outside.
+// get sends a request to a web server from outside and returns the body.
 func (o *outside) get(at string, within time.Duration) (body string, err error) {
-	err = o.try(func() error {
+	err = o.runInside(func() error {
 		c, err := net.DialTimeout("tcp4", at, within)
 		if err != nil {
 			return err

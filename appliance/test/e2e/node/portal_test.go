@@ -14,15 +14,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
 )
 
-// TestPortal is what a new tenant does, in a browser and nowhere else: from the
-// sign-in page to a CUDA program in a real machine, and back to nothing. The story stands in ui/e2e/machine.mjs.
+// TestPortal runs what a new tenant does, only in a browser: from the sign-in page to a CUDA
+// program in a real instance, and back to no resources. The story is ui/e2e/machine.mjs.
 func TestPortal(t *testing.T) {
 	prepared(t)
 	portaltest.Built(t)
 	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "none")}
 	w.keepPictures(t)
-	// Debian reads what the portal writes in TestMachine; the small guest reads it
-	// here, and is up in seconds.
+	// In TestMachine, Debian reads the portal's user data. Here the small guest reads it, which
+	// boots in seconds.
 	image := "small"
 	if layer.Long() {
 		image = "debian"
@@ -38,11 +38,11 @@ func TestPortal(t *testing.T) {
 			w.customer(t, view, email)
 			portaltest.Tell(t, "machine.mjs", w.log, "PORTAL=http://"+w.listen, "EMAIL="+email, "VIEW="+view, "IMAGE="+image)
 			if page, err := client.Of[api.Instance](w.operator).Page(w.ctx, client.Query{}); err != nil || len(page.Items) != 0 {
-				t.Errorf("left: %v %v", page.Items, err)
+				t.Errorf("instances after the story = %v (error %v), want none", page.Items, err)
 			}
 		})
 	}
-	// A machine's volume goes after it.
+	// An instance's volume is deleted after it.
 	patience.Until(t, time.Minute, "no volume is left", func() bool {
 		page, err := client.Of[api.Volume](w.operator).Page(w.ctx, client.Query{})
 		return err == nil && len(page.Items) == 0
@@ -50,18 +50,18 @@ func TestPortal(t *testing.T) {
 	w.stop()
 }
 
-// keepPictures of the stories when one fails.
+// keepPictures keeps the screenshots of a failed story.
 func (w *world) keepPictures(t *testing.T) {
 	t.Helper()
 	if os.Getenv("BASALT_SHOTS") != "" {
-		return // they stay anyway
+		return // they are kept anyway
 	}
 	shots := t.TempDir()
 	t.Setenv("BASALT_SHOTS", shots)
 	failed.Keep(t, func(f failed.Folder) { f.Files(shots + "/*.png") })
 }
 
-// customer makes an organization with a project and the user who administers it.
+// customer creates an organization with a project and the user who administers it.
 func (w *world) customer(t *testing.T, name, email string) {
 	t.Helper()
 	org, err := client.Of[api.Organization](w.operator).Create(w.ctx, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{DisplayName: name + " Ltd"}})
@@ -79,7 +79,7 @@ func (w *world) customer(t *testing.T, name, email string) {
 	portaltest.SetPassword(t, "http://"+w.listen, u.Link.Token)
 }
 
-// log is the end of what basaltd wrote.
+// log returns the last 4000 bytes of basaltd's log.
 func (n *node) log() string {
 	raw, _ := os.ReadFile(filepath.Join(n.data, "basaltd.log"))
 	return string(raw[max(0, len(raw)-4000):])

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// process of this machine.
+// process is a process on this machine.
 type process struct {
 	pid  int
 	argv []string
@@ -18,7 +18,7 @@ type process struct {
 
 func (p process) command() string { return strings.Join(p.argv, " ") }
 
-// processes whose command line names one of the node's directories.
+// processes returns the processes whose command line contains one of the node's directories.
 func (n *node) processes() (all []process) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -34,7 +34,7 @@ func (n *node) processes() (all []process) {
 	return all
 }
 
-// of lists the processes of a program that have an argument.
+// of returns the IDs of a program's processes whose command line contains arg.
 func (n *node) of(program, arg string) (pids []int) {
 	for _, p := range n.processes() {
 		if strings.HasPrefix(filepath.Base(p.argv[0]), program) && strings.Contains(p.command(), arg) {
@@ -45,12 +45,12 @@ func (n *node) of(program, arg string) (pids []int) {
 	return pids
 }
 
-// the one process of a program that has an argument.
-func (n *node) the(t *testing.T, program, arg string) int {
+// processOf returns the ID of the only process of a program whose command line contains arg.
+func (n *node) processOf(t *testing.T, program, arg string) int {
 	t.Helper()
 	pids := n.of(program, arg)
 	if len(pids) != 1 {
-		t.Fatalf("%d processes %s with %s", len(pids), program, arg)
+		t.Fatalf("processes %s with %s = %v, want one", program, arg, pids)
 	}
 	return pids[0]
 }
@@ -62,7 +62,7 @@ func kill(t *testing.T, pid int, sig syscall.Signal) {
 	}
 }
 
-// fresh are the numbers in now that were not there before.
+// fresh returns the numbers in now that are not in before.
 func fresh(before, now []int) (added []int) {
 	for _, pid := range now {
 		if !slices.Contains(before, pid) {

@@ -17,16 +17,16 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// guests starts what basalt-guests.service runs.
+// guests starts the command of basalt-guests.service.
 func (n *node) guests(verb string, grace time.Duration) *daemon {
 	n.t.Helper()
 	return n.start("basaltd", "guests", verb, "--data", filepath.Join(n.data, "node"), "--run", n.run, "--stop-grace", grace.String())
 }
 
-// over waits until it has ended, and returns its exit status.
+// over waits until the process has ended, and returns its exit status.
 func (d *daemon) over(t *testing.T, limit time.Duration) int {
 	t.Helper()
-	patience.Until(t, limit, strings.Join(d.cmd.Args[1:3], " ")+" to end", d.ended)
+	patience.Until(t, limit, strings.Join(d.cmd.Args[1:3], " ")+" has ended", d.ended)
 	return d.cmd.ProcessState.ExitCode()
 }
 
@@ -35,12 +35,12 @@ func (g guest) isActive() bool {
 	return err == nil && strings.TrimSpace(string(out)) != "shut off"
 }
 
-// TestShutdown is what happens when a node goes down in order: its guests are shut down
-// before anything that they need, also when basaltd and the process that does it are
-// killed on the way, and those that should run are started again.
+// TestShutdown shuts a node down in order: its guests are shut down before anything that they
+// need, even if basaltd and the process that does it are killed meanwhile. Afterwards the
+// instances that should run are started again.
 func TestShutdown(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs a whole node")
+		t.Skip("runs a whole node for minutes")
 	}
 	if os.Geteuid() != 0 {
 		t.Fatal("libvirt's system connection needs root: run as root")
@@ -53,7 +53,7 @@ func TestShutdown(t *testing.T) {
 	copy(hearing, drivertest.Guest)
 	for name, disk := range map[string][]byte{"hearing": hearing, "deaf": bootSector(mib)} {
 		if img, err := w.upload(t, name, api.ImageSpec{Format: "raw"}, disk); err != nil || img.Status.Phase != api.ImageReady {
-			t.Fatalf("%s: %v %+v", name, err, img.Status)
+			t.Fatalf("upload image %s: %v, status %+v, want phase Ready", name, err, img.Status)
 		}
 	}
 	hears, deaf := w.create(t, "hears", "tiny", "hearing", nil), w.create(t, "deaf", "tiny", "deaf", nil)
@@ -66,60 +66,61 @@ func TestShutdown(t *testing.T) {
 	}
 	off.phase(t, api.InstanceStopped, 2*time.Minute)
 
-	// While it goes down: the cluster knows, and nothing new comes.
+	// While the node shuts down, the cluster knows it, and no new instance is placed there.
 	first := w.guests("stop", longGrace)
-	patience.Until(t, time.Minute, "the node to say that it is shutting down", func() bool {
+	patience.Until(t, time.Minute, "the node reports that it is shutting down", func() bool {
 		n, err := client.Of[api.Node](w.operator).Get(w.ctx, w.id, client.Query{})
 		return err == nil && n.Status.ShuttingDown
 	})
 	hears.phase(t, api.InstanceStopped, 2*time.Minute)
 	if in := deaf.phase(t, api.InstanceStopping, time.Minute); !strings.Contains(in.Status.Step, "its node is shutting down") {
-		t.Errorf("it says %q", in.Status.Step)
+		t.Errorf("step of an instance that is stopped by the shutdown = %q, want \"its node is shutting down\"", in.Status.Step)
 	}
 	late := w.create(t, "late", "tiny", "hearing", nil)
-	patience.Until(t, time.Minute, "a reason", func() bool { return strings.Contains(late.get(t).Assignment.Reason, "is shutting down") })
+	patience.Until(t, time.Minute, "the new instance has the shutdown as its reason", func() bool { return strings.Contains(late.get(t).Assignment.Reason, "is shutting down") })
 
-	// Both are killed; another one finishes without basaltd. (Its grace time began with
-	// the first one's.)
+	// Both are killed; another process finishes without basaltd. (Its grace time began with
+	// that of the first one.)
 	first.end(syscall.SIGKILL)
 	w.killBasaltd()
 	if !deaf.isActive() {
-		t.Fatal("the guest that hears no power button is off already")
+		t.Fatal("guest that ignores the power button is off before its grace time has passed, want it running")
 	}
 	if code := w.guests("stop", time.Second).over(t, 2*time.Minute); code != 0 {
-		t.Fatalf("exit status %d", code)
+		t.Fatalf("exit status of guests stop = %d, want 0", code)
 	}
 	for _, g := range []guest{hears, deaf, off} {
 		if g.isActive() {
-			t.Errorf("%s is not off", g.id)
+			t.Errorf("domain of %s is active after guests stop, want it off", g.id)
 		}
 	}
 
-	// A basaltd that is started meanwhile starts no guest.
+	// A basaltd that is started during the shutdown starts no guest.
 	w.startBasaltd()
 	deaf.phase(t, api.InstanceStopped, 2*time.Minute)
 	if in := hears.phase(t, api.InstanceStopped, time.Minute); in.Status.StartedAt != nil || hears.isActive() {
-		t.Errorf("it runs while the node goes down: %+v", in.Status)
+		t.Errorf("instance during the shutdown: status %+v, domain active %t, want it off", in.Status, hears.isActive())
 	}
 
-	// The node stays after all (or is up again): what should run runs, and nothing else.
+	// The shutdown is canceled, or the node has booted again: instances that should run are
+	// started, and no others.
 	if code := w.guests("start", time.Second).over(t, time.Minute); code != 0 {
-		t.Fatalf("exit status %d", code)
+		t.Fatalf("exit status of guests start = %d, want 0", code)
 	}
 	for _, g := range []guest{hears, deaf, late} {
 		g.phase(t, api.InstanceRunning, 2*time.Minute)
 	}
 	if in := off.get(t); in.Status.Phase != api.InstanceStopped || off.isActive() {
-		t.Errorf("an instance that should be off: %+v", in.Status)
+		t.Errorf("instance that was stopped before the shutdown: status %+v, domain active %t, want it off", in.Status, off.isActive())
 	}
 	if n, err := client.Of[api.Node](w.operator).Get(w.ctx, w.id, client.Query{}); err != nil || n.Status.ShuttingDown {
-		t.Errorf("the node still says that it shuts down: %v", err)
+		t.Errorf("node is still marked as shutting down after guests start (error %v)", err)
 	}
 	all := []guest{hears, deaf, off, late}
 	for _, g := range all {
 		g.remove(t)
 	}
-	patience.Until(t, time.Minute, "their volumes to be gone", func() bool {
+	patience.Until(t, time.Minute, "their root volumes are deleted", func() bool {
 		return !slices.ContainsFunc(all, func(g guest) bool { return rootVolume(t, w, g).Meta.ID != "" })
 	})
 	w.stop()

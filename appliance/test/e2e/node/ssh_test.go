@@ -16,16 +16,16 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// sshGateway: a user of the project signs in to the Debian guest with a key of his own,
-// which the guest has never heard of, through the gateway; OpenSSH is on both ends. The
-// image says as whom.
+// sshGateway: a user of the project signs in to the Debian guest through the gateway with the
+// user's own key, which is unknown to the guest. OpenSSH is used on both ends. The image
+// defines the user name.
 func sshGateway(t *testing.T, w *world) {
 	key, public := sshKeyFile(t)
 	session := w.user(t, "ann@example.com", api.Grant{Role: api.RoleMember, Project: "one"})
 	w.mustCLI(session, "ssh-key", "create", "laptop", "--file", public)
 	w.mustCLI(operatorToken(t, w), "image", "set", "debian", "--default-user", "debian")
 	if out := w.mustCLI(session, "instance", "connect", "main"); !strings.Contains(out, "one/main@") {
-		t.Errorf("how to connect:\n%s", out)
+		t.Errorf("output of instance connect, want it to contain one/main@:\n%s", out)
 	}
 	in := func(args ...string) (string, int) {
 		out, err := w.cli(session, append([]string{"instance", "ssh", "main", "-i", key}, args...)...)
@@ -39,28 +39,28 @@ func sshGateway(t *testing.T, w *world) {
 		return out, 0
 	}
 	if out, code := in("--", "whoami; hostname; exit 7"); out != "debian\nmain\n" || code != 7 {
-		t.Errorf("in the guest: %q, %d, want debian, main, and 7", out, code)
+		t.Errorf("ssh: output %q, exit code %d, want debian, main, and 7", out, code)
 	}
 	if out, code := in("--", "sudo whoami"); out != "root\n" || code != 0 {
-		t.Errorf("as its administrator: %q, %d", out, code)
+		t.Errorf("ssh with sudo: output %q, exit code %d, want root and 0", out, code)
 	}
 	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not accept the gateway as user nobody") {
-		t.Errorf("as a user without the gateway's line: %q, %d", out, code)
+		t.Errorf("ssh as a user that does not accept the gateway: output %q, exit code %d, want 255", out, code)
 	}
 	shellByAPI(t, w, session)
 	trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ann@example.com")
 	for _, op := range []string{"OpenSSH", "CloseSSH", "OpenInstanceShell", "CloseInstanceShell"} {
 		if !strings.Contains(trail, op) {
-			t.Errorf("the audit trail does not have %s:\n%s", op, trail)
+			t.Errorf("audit log does not contain %s:\n%s", op, trail)
 		}
 	}
 	w.mustCLI(session, "ssh-key", "delete", "laptop")
 	if out, code := in("--", "true"); code != 255 {
-		t.Errorf("with a key that was deleted: %q, %d", out, code)
+		t.Errorf("ssh with a deleted key: output %q, exit code %d, want 255", out, code)
 	}
 }
 
-// shellByAPI: the same without ssh and without a key, by the API's websocket.
+// shellByAPI: the same without ssh and without a key, by the API's WebSocket.
 func shellByAPI(t *testing.T, w *world, session string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -81,12 +81,12 @@ func shellByAPI(t *testing.T, w *world, session string) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out, c.out) || code != c.code {
-			t.Errorf("shell %q: %q, %d, want %q and %d", c.args, out, code, c.out, c.code)
+			t.Errorf("shell %q: output %q, exit code %d, want %q and %d", c.args, out, code, c.out, c.code)
 		}
 	}
 }
 
-// sshKeyFile is a new key: the private and the public file.
+// sshKeyFile creates a key and returns its private and its public file.
 func sshKeyFile(t *testing.T) (private, public string) {
 	t.Helper()
 	p, s, err := ed25519.GenerateKey(nil)
@@ -111,7 +111,7 @@ func sshKeyFile(t *testing.T) (private, public string) {
 	return private, public
 }
 
-// user makes one with a password and returns the token of a session.
+// user creates a user with a password and returns the token of a session.
 func (w *world) user(t *testing.T, email string, g api.Grant) string {
 	t.Helper()
 	const password = "correct horse battery"

@@ -16,10 +16,10 @@ import (
 
 const storageRounds = 3
 
-// BenchmarkStorage: what a guest's fio gets of volumes, encrypted and not, each
-// beside the layer below, and how long it takes from the API to a volume or a
-// port that can be used. It prints its samples itself, as "go test -bench"
-// would: installer/dev/bench.sh makes a table of them.
+// BenchmarkStorage measures volumes with fio in a guest, encrypted and not, each with the layer
+// below as its baseline, and how long it takes from the API request until a volume or a port is
+// usable. It prints its samples itself in the format of "go test -bench";
+// installer/dev/bench.sh turns them into a table.
 func BenchmarkStorage(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("libvirt's system connection needs root: run as root")
@@ -37,10 +37,10 @@ func BenchmarkStorage(b *testing.B) {
 			if _, err := os.Stat(filepath.Join(buildDir(), "images", "debian-guest.qcow2")); err != nil {
 				b.Skipf("%v: run installer/guest/build.sh", err)
 			}
-			// Whoever starts a node here is a test.
+			// The helpers that start a node need a *testing.T.
 			every := func(_, _ string) (bool, error) { return true, nil }
 			if !testing.RunTests(every, []testing.InternalTest{{Name: "Storage/" + c.name, F: c.measure}}) {
-				b.Fatal("see above")
+				b.Fatal("measurement failed: see its output above")
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func fioSamples(where string, iops map[string]float64) {
 	}
 }
 
-// localStorage: qcow2 files on this machine's disk, beside a plain file there.
+// localStorage measures qcow2 files on this machine's disk; its baseline is a plain file there.
 func localStorage(t *testing.T) {
 	prepared(t)
 	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev")}
@@ -87,8 +87,8 @@ func localStorage(t *testing.T) {
 	s.end(t)
 }
 
-// cephStorage: images in a Ceph of three daemons on this machine, whose disks
-// are in memory, beside what rbd bench does with that.
+// cephStorage measures images in a Ceph of three daemons on this machine, whose disks are in
+// memory; its baseline is rbd bench.
 func cephStorage(t *testing.T) {
 	prepared(t)
 	shm, disks := cephDisks(t, 3)
@@ -118,16 +118,16 @@ func cephStorage(t *testing.T) {
 	s.end(t)
 }
 
-// storageBench is a pool, and a guest that has its volumes.
+// storageBench is a pool, and a guest with volumes in it.
 type storageBench struct {
 	g     guest
 	token string // the operator's
 	pool  string
 }
 
-const fioHome = "/mnt" // in the guest
+const fioHome = "/mnt" // mount point in the guest
 
-// tools are given to the guest as a volume.
+// tools attaches a volume with fio to the guest and mounts it.
 func (s storageBench) tools(t *testing.T) {
 	t.Helper()
 	n := s.g.n
@@ -146,7 +146,7 @@ func (s storageBench) create(t *testing.T, spec api.VolumeSpec) api.Volume {
 	return v
 }
 
-// volume is made for the running guest, measured, and deleted.
+// volume creates a volume for the running guest, measures it, and deletes it.
 func (s storageBench) volume(t *testing.T, encrypted bool) {
 	t.Helper()
 	name := s.pool
@@ -163,14 +163,14 @@ func (s storageBench) volume(t *testing.T, encrypted bool) {
 	}
 }
 
-// end deletes what the benchmark made; the rest goes with the node.
+// end deletes what the benchmark created in the guest; the rest is deleted with the node.
 func (s storageBench) end(t *testing.T) {
 	t.Helper()
 	s.g.sh(t, "umount "+fioHome)
 	s.g.remove(t)
 }
 
-// device waits in the guest until a disk of that serial is there.
+// device waits until the guest has a disk of that serial, and returns its path.
 func (g guest) device(t *testing.T, serial string) string {
 	t.Helper()
 	path := "/dev/disk/by-id/virtio-" + serial
@@ -178,7 +178,7 @@ func (g guest) device(t *testing.T, serial string) string {
 	return path
 }
 
-// run a program in the guest that may take minutes.
+// run runs a program in the guest that may take minutes.
 func (g guest) run(t *testing.T, argv ...string) []byte {
 	t.Helper()
 	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: argv, TimeoutSeconds: 300})
@@ -190,8 +190,8 @@ func (g guest) run(t *testing.T, argv ...string) []byte {
 
 func (g guest) fio(t *testing.T, disk, more string) map[string]float64 {
 	t.Helper()
-	unix.Sync() // what was measured before is not paid for now
-	g.put(t, "/root/job", []byte(fioFile(disk, true)+more))
+	unix.Sync() // exclude earlier writes from this measurement
+	g.writeProgram(t, "/root/job", []byte(fioFile(disk, true)+more))
 	out := g.run(t, fioHome+"/loader", "--library-path", fioHome+"/lib", fioHome+"/fio", "--output-format=json", "/root/job")
 	iops, err := parseFio(out)
 	if err != nil {

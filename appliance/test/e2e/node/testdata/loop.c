@@ -1,9 +1,9 @@
-/* Uses the vGPU for a while and checks all that it did: loop MIB SECONDS [STOP].
- * It ends when its time is over, or as soon as there is a file STOP.
+/* Uses the vGPU for a while and checks all results: loop MIB SECONDS [STOP]. It ends when the
+ * time has passed, or as soon as the file STOP exists.
  *
- * It holds MIB MiB of VRAM and launches acc += step over and over, in whole
- * numbers, so that a launch lost or done twice shows. The last line that it
- * prints is "loop: N launches OK". */
+ * It holds MIB MiB of VRAM and launches acc += step repeatedly, in whole numbers, so that a
+ * launch that is lost or executed twice is detected. The last line of its output is "loop: N
+ * launches OK". */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 
 	printf("loop: started\n");
 	fflush(stdout);
-	/* 2^24 / 7: up to there every sum is exact in a float. */
+	/* 2^24 / 7: up to this number of launches, every sum is exact in a float. */
 	while (now() < end && launches < 2000000) {
 		CHECK(cuLaunchKernel(f, N / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
 		launches++;

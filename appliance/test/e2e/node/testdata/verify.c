@@ -1,14 +1,14 @@
-// Writes to a block device for a while, and then reads back whether everything
-// is there that it was told is written.
+// Writes to a block device for a while, and then checks that every acknowledged write is still
+// there.
 //
 //	verify DEVICE SECONDS STOP
 //
-// It writes until its time is over, or there is a file STOP.
+// It writes until the time has passed, or the file STOP exists.
 //
-// Each block says in itself where it belongs and which write it was, and the
-// rest of it follows from that. Blocks are written in a random order, past the
-// page cache, and after each batch the device is told to flush: what was
-// flushed counts. Prints one line of JSON; 0 only if nothing is missing.
+// Each block contains its own number and the number of the write, from which the rest of it is
+// derived. Blocks are written in a random order, bypassing the page cache, and the device is
+// flushed after each batch; only flushed writes are checked. The program prints one line of
+// JSON and exits with 0 only if no block is wrong.
 
 #define _GNU_SOURCE // O_DIRECT
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 enum { BLOCK = 16 << 10, BLOCKS = 2048, BATCH = 8, WORDS = BLOCK / 8 };
 
-static uint64_t flushed[BLOCKS]; // which write of the block
+static uint64_t flushed[BLOCKS]; // by block: the number of its last flushed write
 
 static double now(void)
 {
