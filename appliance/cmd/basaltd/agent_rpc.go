@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// What agents ask of each other, over the wire.
+// Paths and headers of the calls between agents.
 const (
 	pathPrepare  = "/agent/migration/prepare"
 	pathFinish   = "/agent/migration/finish"
@@ -30,7 +30,7 @@ const (
 	tunnelHeader = "Basalt-Tunnel"
 )
 
-// agentRPC is agent.Peers and agent.Remote.
+// agentRPC implements agent.Peers and agent.Remote.
 type agentRPC struct{ client *transport.Client }
 
 func (n agentRPC) PrepareMigration(ctx context.Context, target api.NodeID, r agent.PrepareRequest) (out agent.PrepareReply, err error) {
@@ -70,7 +70,7 @@ func (n agentRPC) FetchImage(ctx context.Context, from api.NodeID, id api.ImageI
 	return resp.Body, img, nil
 }
 
-// serveAgent mounts this node's agent for the others.
+// serveAgent serves the calls of other nodes to this node's agent.
 func (cl *cluster) serveAgent(a *agent.Agent) {
 	cl.server.Handle("POST "+pathPrepare, transport.JSON(a.HandlePrepareMigration))
 	cl.server.Handle("POST "+pathFinish, transport.JSON(a.HandleFinish))
@@ -99,13 +99,13 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 		w.Header().Set(imageHeader, string(raw))
 		w.Header().Set("Content-Type", "application/octet-stream")
 		if _, err := io.Copy(w, content); err != nil {
-			panic(http.ErrAbortHandler) // half an image must not look like a whole one
+			panic(http.ErrAbortHandler) // abort, so that a partial image is not taken for a complete one
 		}
 	}))
 }
 
-// fenced reports whether basalt-fence has ended a run of the instance that began
-// at since.
+// fenced returns a function that reports whether basalt-fence has ended a run of the instance
+// that began at since.
 func fenced(f *fence.Client) func(api.InstanceID, time.Time) (bool, error) {
 	return func(id api.InstanceID, since time.Time) (bool, error) {
 		st, err := f.Status()
@@ -122,7 +122,7 @@ func fenced(f *fence.Client) func(api.InstanceID, time.Time) (bool, error) {
 	}
 }
 
-// agentOptions are what an agent needs in a cluster.
+// agentOptions sets the options that an agent needs in a cluster.
 func (cl *cluster) agentOptions(o *agent.Options) {
 	o.Lease = leaseHolder{cl.lease, cl.fence}
 	o.Peers, o.Remote = agentRPC{cl.client}, agentRPC{cl.client}

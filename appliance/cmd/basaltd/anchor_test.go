@@ -12,15 +12,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 )
 
-// From the flag to the alert, with a real file: without --audit-anchor the operator is
-// told that the trail's end is kept nowhere; with one it is in the file, by the
-// cluster's id, and nothing is wrong; and a file that has another end of the trail is
-// told as a trail that was changed.
+// TestAuditAnchor tests --audit-anchor with a real file. Without the flag the operator gets an
+// alert that the end of the audit log is stored nowhere else. With it the file contains the end
+// under the cluster's ID, and there is no alert. If the file contains another end, an alert
+// reports that the audit log was changed.
 func TestAuditAnchor(t *testing.T) {
 	p := alone(t, "--network", "none")
 	p.start(t)
 	op := operator(t, p)
-	told := func(op *client.API, code api.AlertCode) (message string) {
+	alertMessage := func(op *client.API, code api.AlertCode) (message string) {
 		for a, err := range op.Alerts(t.Context()) {
 			if err == nil && a.Code == code {
 				message = a.Message
@@ -28,8 +28,8 @@ func TestAuditAnchor(t *testing.T) {
 		}
 		return message
 	}
-	until(t, "the operator is told that there is no anchor", func() bool {
-		return strings.Contains(told(op, api.AlertAuditUnanchored), "no anchor is configured")
+	until(t, "an alert reports that there is no anchor", func() bool {
+		return strings.Contains(alertMessage(op, api.AlertAuditUnanchored), "no anchor is configured")
 	})
 	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "noted"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
 		t.Fatal(err)
@@ -41,16 +41,16 @@ func TestAuditAnchor(t *testing.T) {
 	p.start(t)
 	op = operator(t, p)
 	var kept auditor.Mark
-	until(t, "the end of the trail is in the file", func() bool {
+	until(t, "the file contains the end of the audit log", func() bool {
 		raw, err := os.ReadFile(path)
 		return err == nil && json.Unmarshal(raw, &kept) == nil
 	})
 	if kept.Seq == 0 || kept.Hash == "" || kept.Cluster == "" {
-		t.Errorf("kept: %+v", kept)
+		t.Errorf("mark in the file = %+v, want sequence, hash and cluster", kept)
 	}
-	until(t, "nothing is wrong", func() bool { return told(op, api.AlertAuditUnanchored) == "" })
-	if m := told(op, api.AlertAuditChanged); m != "" {
-		t.Errorf("the trail is told to be changed: %s", m)
+	until(t, "the alert ends", func() bool { return alertMessage(op, api.AlertAuditUnanchored) == "" })
+	if m := alertMessage(op, api.AlertAuditChanged); m != "" {
+		t.Errorf("alert of an unchanged audit log: %q, want none", m)
 	}
 
 	p.kill()
@@ -60,7 +60,7 @@ func TestAuditAnchor(t *testing.T) {
 	}
 	p.start(t)
 	op = operator(t, p)
-	until(t, "the operator is told that it was changed", func() bool {
-		return strings.Contains(told(op, api.AlertAuditChanged), "its anchored hash is")
+	until(t, "an alert reports that the audit log was changed", func() bool {
+		return strings.Contains(alertMessage(op, api.AlertAuditChanged), "its anchored hash is")
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// certLook is how often the files are looked at: certificates are renewed days before
-// they end.
-const certLook = time.Minute
+// certCheckEvery is how often the files are checked for a new certificate. Certificates are renewed
+// days before they expire.
+const certCheckEvery = time.Minute
 
-// certFiles is a certificate and its key in files that others renew.
+// certFiles is a certificate and its key in files that another program renews.
 type certFiles struct {
 	cert, key, domain string
 	log               *slog.Logger
@@ -22,18 +22,18 @@ type certFiles struct {
 
 	mu      sync.Mutex // guards what follows
 	current *tls.Certificate
-	of      time.Time // when the file with it was written
-	next    time.Time // not looked at before
+	of      time.Time // modification time of the file that it was read from
+	next    time.Time // time of the next check
 }
 
-// openCert reads a certificate of all names below a domain.
+// openCert reads a certificate and checks that it is valid for all names below the domain.
 func openCert(cert, key, domain string, log *slog.Logger) (*certFiles, error) {
 	f := &certFiles{cert: cert, key: key, domain: domain, log: log, now: time.Now}
 	var err error
 	if f.current, f.of, err = f.read(); err != nil {
 		return nil, err
 	}
-	f.next = f.now().Add(certLook)
+	f.next = f.now().Add(certCheckEvery)
 	return f, nil
 }
 
@@ -52,8 +52,8 @@ func (f *certFiles) read() (*tls.Certificate, time.Time, error) {
 	return &cert, st.ModTime(), nil
 }
 
-// get is a tls.Config's GetCertificate. While files that have changed cannot be read, the
-// certificate stays what it was: the key may be written after it.
+// get is the GetCertificate function of a tls.Config. If changed files cannot be read, it
+// returns the previous certificate, because the key may be written after the certificate.
 func (f *certFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +61,7 @@ func (f *certFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now.Before(f.next) {
 		return f.current, nil
 	}
-	f.next = now.Add(certLook)
+	f.next = now.Add(certCheckEvery)
 	if st, err := os.Stat(f.cert); err == nil && st.ModTime().Equal(f.of) {
 		return f.current, nil
 	}

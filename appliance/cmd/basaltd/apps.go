@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/appgateway"
 )
 
-// appDoor is the app gateway of this node.
-type appDoor struct {
+// appService is the app gateway of this node.
+type appService struct {
 	*appgateway.Gateway
 	n        *node
 	domain   string
@@ -23,7 +23,7 @@ type appDoor struct {
 	tls      *tls.Config
 }
 
-// openApps opens the port, unless there is to be none.
+// openApps opens the app gateway's port if --app-listen is set.
 func (n *node) openApps(c config) (err error) {
 	if c.appListen == "" {
 		return nil
@@ -31,7 +31,7 @@ func (n *node) openApps(c config) (err error) {
 	if n.network == nil || n.network.guests == nil {
 		return fmt.Errorf("--app-listen %s: the app gateway reaches instances in networks, and basaltd runs without --network ovn", c.appListen)
 	}
-	d := &appDoor{n: n, tls: pki.ForBrowsers("h2", "http/1.1")}
+	d := &appService{n: n, tls: pki.ForBrowsers("h2", "http/1.1")}
 	ok := false
 	if d.domain, ok = appgateway.ParseDomain(c.appDomain); !ok {
 		return fmt.Errorf("--app-domain %q: want a domain of at least two labels, e.g. apps.example.com", c.appDomain)
@@ -47,7 +47,7 @@ func (n *node) openApps(c config) (err error) {
 	if d.listener, err = transport.Listen(net.ListenConfig{}, c.appListen); err != nil {
 		return fmt.Errorf("--app-listen: %w", err)
 	}
-	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // Serve has closed it when it ran
+	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // closed already if Serve has run
 	port := c.appPort
 	if port == 0 {
 		port = d.listener.Addr().(*net.TCPAddr).AddrPort().Port()
@@ -59,21 +59,21 @@ func (n *node) openApps(c config) (err error) {
 	return nil
 }
 
-func (d *appDoor) serve(ctx context.Context) error {
+func (d *appService) serve(ctx context.Context) error {
 	return d.Serve(ctx, d.listener, d.tls, auth.BehindProxies(d.n.proxies, d.Gateway))
 }
 
 // Domain implements server.AppGateway.
-func (d *appDoor) Domain() string { return d.domain }
+func (d *appService) Domain() string { return d.domain }
 
 // Admit implements appgateway.Directory.
-func (d *appDoor) Admit(ctx context.Context, holder string, to api.InstanceID, from string) (appgateway.Access, error) {
+func (d *appService) Admit(ctx context.Context, holder string, to api.InstanceID, from string) (appgateway.Access, error) {
 	a, err := d.n.api.AdmitApp(ctx, holder, to, from)
 	return accessOf(a), err
 }
 
 // AdmitToken implements appgateway.Directory.
-func (d *appDoor) AdmitToken(ctx context.Context, token string, to api.InstanceID, from string) (appgateway.Access, error) {
+func (d *appService) AdmitToken(ctx context.Context, token string, to api.InstanceID, from string) (appgateway.Access, error) {
 	a, err := d.n.api.AdmitAppToken(ctx, token, to, from)
 	return accessOf(a), err
 }
@@ -83,11 +83,11 @@ func accessOf(a server.AppAccess) appgateway.Access {
 }
 
 // While implements appgateway.Directory.
-func (d *appDoor) While(ctx context.Context, a appgateway.Access) (context.Context, context.CancelFunc, error) {
+func (d *appService) While(ctx context.Context, a appgateway.Access) (context.Context, context.CancelFunc, error) {
 	return d.n.api.WhileApp(ctx, a.Ticket.(server.AppAccess))
 }
 
 // Entered implements appgateway.Directory.
-func (d *appDoor) Entered(ctx context.Context, a appgateway.Access, from string) error {
+func (d *appService) Entered(ctx context.Context, a appgateway.Access, from string) error {
 	return d.n.api.NoteApp(ctx, a.Ticket.(server.AppAccess), from)
 }

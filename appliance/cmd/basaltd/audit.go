@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 )
 
-// audit verifies the audit trail in a term in which this node leads, once the
-// cluster has an id, which its marks have.
+// audit verifies the audit log during a term in which this node is the leader, once the cluster
+// has an ID, which the marks contain.
 func (n *node) audit(ctx context.Context, in term) {
 	for ; ctx.Err() == nil; sleep(ctx, levelEvery) {
 		if _, id, err := n.store.Settled(); err == nil && id != "" {
@@ -17,9 +17,8 @@ func (n *node) audit(ctx context.Context, in term) {
 	}
 }
 
-// auditTerm is the store of one term for the auditor. What is read of the last time
-// is read with all that was acknowledged, and so the trail has all that is kept
-// outside.
+// auditTerm is the auditor's store of one term. The last mark is read after everything
+// acknowledged, so the audit log contains everything that an anchor stores.
 type auditTerm struct{ term }
 
 func (t auditTerm) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {

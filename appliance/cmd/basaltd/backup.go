@@ -9,20 +9,22 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// backups is agent.Backups: restic, with the secrets that the cluster's ring in
-// the store seals.
+// backups implements agent.Backups with restic. The secrets of targets are sealed with the
+// cluster's key ring in the store.
 type backups struct {
 	tool    *backup.Tool
 	secrets *secrets.Keep
 }
 
-// openBackups also takes away what an earlier life of the process has mounted.
+// openBackups opens restic's folders. It also unmounts what an earlier process has left
+// mounted.
 func openBackups(c config, secrets *secrets.Keep) (backups, error) {
 	tool, err := backup.Open(backup.Tool{Dir: filepath.Join(c.run, "backup"), Cache: filepath.Join(c.data, "backup-cache")})
 	return backups{tool, secrets}, err
 }
 
-// target with its secrets opened: they go to restic's environment and nowhere else.
+// target returns the target with its secrets opened. They are passed only to restic's
+// environment.
 func (b backups) target(ctx context.Context, t api.BackupTarget) (out backup.Target, err error) {
 	out.Directory = t.Spec.Directory
 	if out.Password, err = b.secrets.Open(ctx, t.Spec.Password); err != nil {

@@ -54,38 +54,38 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// archive is an agent over a real pool and real restic; the hypervisor is a fake.
+// archive is an agent with a real pool and real restic; the hypervisor is a fake.
 type archive struct {
 	store *memstore.Store
 	pool  *local.Store
 	kept  backups
-	says  *says
+	log   *logBuffer
 	stop  func()
 }
 
-// says is a log that is looked at.
-type says struct {
+// logBuffer is a log whose content tests check.
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (s *says) Write(p []byte) (int, error) {
+func (s *logBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.buf.Write(p)
 }
 
-func (s *says) String() string {
+func (s *logBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.buf.String()
 }
 
-// openArchive in dir; stall is how long a target may make no progress. What
-// the store has to hold from the beginning is put there by before: what an
-// agent finds and its store does not know, it removes.
+// openArchive opens an archive in dir. stall is how long a target may make no progress. before
+// runs before the agent starts and writes what the store must contain by then, because an agent
+// removes what its store does not contain.
 func openArchive(dir string, store *memstore.Store, stall time.Duration, before ...func(*archive) error) (*archive, error) {
-	a := &archive{store: store, says: &says{}}
+	a := &archive{store: store, log: &logBuffer{}}
 	var err error
 	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func openArchive(dir string, store *memstore.Store, stall time.Duration, before 
 	cache := watchcache.New(a.store, slog.New(slog.DiscardHandler), agent.Kinds...)
 	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: dir, RunDir: filepath.Join(dir, "i"), Changes: cache, Store: a.store,
 		Machines: hypfake.New(hypfake.Guest{}), Pools: map[string]sds.Driver{api.PoolLocal: a.pool}, Accelerator: hypervisor.TCG,
-		Backups: a.kept, ReportEvery: time.Second, Log: slog.New(slog.NewTextHandler(a.says, nil))}
+		Backups: a.kept, ReportEvery: time.Second, Log: slog.New(slog.NewTextHandler(a.log, nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	ag := agent.New(o)
@@ -130,8 +130,8 @@ func needs(t *testing.T) {
 	}
 }
 
-// newArchive is one in dir; whatever the test did, no mount and no secret in
-// the log is left.
+// newArchive opens an archive in dir. At the end of the test it checks that no mount is left
+// and that the log contains no secret.
 func newArchive(t *testing.T, dir string, store *memstore.Store, stall time.Duration, before ...func(*archive) error) *archive {
 	t.Helper()
 	needs(t)
@@ -142,13 +142,13 @@ func newArchive(t *testing.T, dir string, store *memstore.Store, stall time.Dura
 	t.Cleanup(func() {
 		a.stop()
 		if left, err := os.ReadDir(filepath.Join(dir, "run", "backup")); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
+			t.Errorf("files left in the run folder = %v, error %v, want none", left, err)
 		}
 		if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), dir) {
-			t.Errorf("mounts are left: %v", err)
+			t.Errorf("mounts below %s are left (error %v), want none", dir, err)
 		}
-		if log := a.says.String(); strings.Contains(log, password) || strings.Contains(log, secretKey) {
-			t.Error("a secret is in the log")
+		if log := a.log.String(); strings.Contains(log, password) || strings.Contains(log, secretKey) {
+			t.Error("log contains a secret, want none")
 		} else if t.Failed() {
 			t.Log(log)
 		}
@@ -161,7 +161,7 @@ func (a *archive) apply(cmds ...api.Command) error {
 	return err
 }
 
-// put an object, as the API does, and give it to the node.
+// put writes an object as the API does, and assigns it to the node.
 func (a *archive) put(kind api.Kind, id string, spec, assignment any) error {
 	cmds := []api.Command{{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Data: api.Encode(spec)}}
 	if assignment != nil {
@@ -171,7 +171,7 @@ func (a *archive) put(kind api.Kind, id string, spec, assignment any) error {
 	return a.apply(cmds...)
 }
 
-// target with its secrets sealed, as the API server seals them.
+// target writes a target with its secrets sealed, as the API server does.
 func (a *archive) target(id string, s api.BackupTargetSpec) error {
 	var err error
 	if s.Password, err = a.kept.secrets.Seal(context.Background(), s.Password); err != nil {
@@ -225,7 +225,7 @@ func (a *archive) ready(t *testing.T, volume string) {
 	})
 }
 
-// ends waits until the backup has ended, and returns how.
+// ends waits until the backup has ended, and returns its status.
 func (a *archive) ends(t *testing.T, id string) api.BackupStatus {
 	t.Helper()
 	var b api.Backup
@@ -240,11 +240,11 @@ func (a *archive) path(t *testing.T, volume string) string {
 	return v.Source.Path
 }
 
-// unread fails if a snapshot is left that a backup read from.
+// unread fails the test if a snapshot is left that a backup was read from.
 func (a *archive) unread(t *testing.T, volume string) {
 	t.Helper()
 	if snaps, err := a.pool.Snapshots(t.Context(), api.VolumeID(volume)); err != nil || len(snaps) > 0 {
-		t.Errorf("left to be read: %v, %v", snaps, err)
+		t.Errorf("snapshots of %s after the backup = %v, error %v, want none", volume, snaps, err)
 	}
 }
 
@@ -255,7 +255,7 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
-// random content of a disk, as a raw file.
+// random48 writes a raw disk image with random content.
 func random48(t *testing.T) string {
 	t.Helper()
 	data := make([]byte, 40*mib)
@@ -266,7 +266,7 @@ func random48(t *testing.T) string {
 	return path
 }
 
-// fill the volume, which nobody has open.
+// fill copies a raw image to the volume, which must not be open.
 func (a *archive) fill(t *testing.T, volume, raw string) {
 	t.Helper()
 	run(t, "qemu-img", "convert", "-n", "-f", "raw", "-O", "qcow2", raw, a.path(t, volume))
@@ -294,13 +294,13 @@ func TestBackupToADirectory(t *testing.T) {
 	one := a.ends(t, "bak-1")
 	if one.Phase != api.BackupSucceeded || one.TotalBytes != diskBytes || one.ProgressBytes != diskBytes || one.AddedBytes < 40*mib ||
 		one.StartedAt == nil || one.EndedAt == nil || one.EndedAt.Before(*one.StartedAt) || one.EndedAt.Location() != time.UTC {
-		t.Fatalf("%+v", one)
+		t.Fatalf("status of the first backup = %+v, want Succeeded with all bytes and times in UTC", one)
 	}
 	a.unread(t, "vol-1")
 	run(t, "qemu-io", "-f", "qcow2", "-c", fmt.Sprintf("write -P 0x5a %d 64k", 5*mib), a.path(t, "vol-1"))
 	must(t, a.backup("bak-2", "vol-1", "bt-1"))
 	if two := a.ends(t, "bak-2"); two.Phase != api.BackupSucceeded || two.AddedBytes < 64<<10 || two.AddedBytes > one.AddedBytes/2 {
-		t.Errorf("%+v", two)
+		t.Errorf("status of the incremental backup = %+v, want Succeeded with at least 64 KiB and less than half of the first's %d bytes added", two, one.AddedBytes)
 	}
 	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-1"}))
 	must(t, a.volume("vol-3", api.VolumeSpec{Backup: "bak-2"}))
@@ -309,42 +309,42 @@ func TestBackupToADirectory(t *testing.T) {
 	a.same(t, "vol-2", "raw", first)
 	a.same(t, "vol-3", "qcow2", a.path(t, "vol-1"))
 
-	// Another password: the target says so, and what goes there waits.
+	// With a wrong password the target reports it, and backups to it are pending.
 	must(t, a.target("bt-2", api.BackupTargetSpec{Directory: to, Password: "not " + password}))
 	must(t, a.backup("bak-3", "vol-1", "bt-2"))
-	until(t, "the wrong password is seen", func() bool {
+	until(t, "target and backup report the wrong password", func() bool {
 		x, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-2")
 		b, _ := read[api.Backup](a, api.KindBackup, "bak-3")
 		return x.Status.Phase == api.TargetFailed && strings.Contains(x.Status.LastError, "password") &&
 			b.Status.Phase == api.BackupPending && strings.Contains(b.Status.LastError, "password")
 	})
 
-	// Each goes alone, and one that never began at once.
+	// Each is deleted alone, and one that never began is deleted at once.
 	for _, id := range []string{"bak-1", "bak-3"} {
 		must(t, a.apply(api.Command{Op: api.OpDelete, Kind: api.KindBackup, ID: id, Expect: api.AnyRevision}))
-		until(t, id+" is gone", func() bool { _, there := read[api.Backup](a, api.KindBackup, id); return !there })
+		until(t, id+" is deleted", func() bool { _, there := read[api.Backup](a, api.KindBackup, id); return !there })
 	}
 	bt, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-1")
 	real, err := a.kept.target(t.Context(), bt)
 	must(t, err)
 	if _, err := a.kept.tool.Size(t.Context(), real, "bak-1"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("the deleted one: %v", err)
+		t.Errorf("Size of the deleted backup: error %v, want NotFound", err)
 	}
 	if n, err := a.kept.tool.Size(t.Context(), real, "bak-2"); err != nil || n != diskBytes {
-		t.Errorf("the other one: %d, %v", n, err)
+		t.Errorf("Size of the other backup = %d, error %v, want %d", n, err, int64(diskBytes))
 	}
 	if locks, err := os.ReadDir(filepath.Join(to, "locks")); err != nil || len(locks) > 0 {
-		t.Errorf("locks: %v, %v", locks, err)
+		t.Errorf("locks in the target = %v, error %v, want none", locks, err)
 	}
 }
 
-// bucket is an S3 store that hears of the first data that comes, and does then
-// what it is told.
+// bucket is an S3 store that calls a function when the first data arrives, and can become
+// unavailable.
 type bucket struct {
 	srv     *httptest.Server
 	back    *s3mem.Backend
 	mu      sync.Mutex
-	atData  func() // once, when the first data comes
+	atData  func() // called once, when the first data arrives
 	refuses bool
 }
 
@@ -355,13 +355,13 @@ func newBucket(t *testing.T) *bucket {
 	store := gofakes3.New(b.back).Server()
 	b.srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
-		var do func()
+		var onData func()
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
-			do, b.atData = b.atData, nil
+			onData, b.atData = b.atData, nil
 		}
 		b.mu.Unlock()
-		if do != nil {
-			do()
+		if onData != nil {
+			onData()
 		}
 		b.mu.Lock()
 		away := b.refuses
@@ -376,7 +376,7 @@ func newBucket(t *testing.T) *bucket {
 	return b
 }
 
-func (b *bucket) away(is bool) {
+func (b *bucket) setAway(is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refuses = is
@@ -392,7 +392,7 @@ func (b *bucket) spec() api.BackupTargetSpec {
 	return api.BackupTargetSpec{Password: password, S3: &api.S3Target{Endpoint: b.srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: secretKey}}
 }
 
-// holds are the names in a folder of the bucket.
+// holds returns the names in a folder of the bucket.
 func (b *bucket) holds(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	list, err := b.back.ListBucket("backups", &gofakes3.Prefix{Prefix: folder + "/", HasPrefix: true}, gofakes3.ListBucketPage{})
@@ -403,8 +403,9 @@ func (b *bucket) holds(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// A target that goes away in the middle of a backup: it fails and says why, and
-// nothing is left of it on the node; nor in the target, when the next is made.
+// TestBackupTargetGone: the target becomes unavailable during a backup. The backup fails with a
+// reason, and nothing of it is left on the node, nor in the target once the next backup is
+// made.
 func TestBackupTargetGone(t *testing.T) {
 	needs(t)
 	b, dir, store := newBucket(t), t.TempDir(), memstore.New()
@@ -414,40 +415,40 @@ func TestBackupTargetGone(t *testing.T) {
 	a.ready(t, "vol-1")
 	first := random48(t)
 	a.fill(t, "vol-1", first)
-	b.at(func() { b.away(true) })
+	b.at(func() { b.setAway(true) })
 	must(t, a.backup("bak-1", "vol-1", "bt-1"))
 	if st := a.ends(t, "bak-1"); st.Phase != api.BackupFailed || !strings.Contains(st.LastError, "the backup target is not available") {
-		t.Errorf("%+v", st)
+		t.Errorf("status of a backup whose target became unavailable = %+v, want Failed with that reason", st)
 	}
 	a.unread(t, "vol-1")
 	a.stop()
-	b.at(nil) // on a busy machine it gave up before the first data
-	b.away(false)
-	a = newArchive(t, dir, store, longEnough) // with patience for a busy machine
+	b.at(nil) // not called if a busy machine failed the backup before the first data
+	b.setAway(false)
+	a = newArchive(t, dir, store, longEnough) // with enough time for a busy machine
 	must(t, a.backup("bak-2", "vol-1", "bt-1"))
 	if st := a.ends(t, "bak-2"); st.Phase != api.BackupSucceeded {
-		t.Fatalf("%+v", st)
+		t.Fatalf("status of the next backup = %+v, want Succeeded", st)
 	}
 	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
-		t.Errorf("locks %v, snapshots %v", locks, snaps)
+		t.Errorf("after the next backup: locks %v, snapshots %v, want none and one", locks, snaps)
 	}
-	// One that is deleted while it is copied is cancelled, and leaves nothing.
+	// A backup that is deleted while it is copied is canceled, and leaves nothing.
 	run(t, "qemu-io", "-f", "qcow2", "-c", fmt.Sprintf("write -P 0x5a %d 64k", 5*mib), a.path(t, "vol-1"))
 	b.at(func() {
 		_ = a.apply(api.Command{Op: api.OpDelete, Kind: api.KindBackup, ID: "bak-3", Expect: api.AnyRevision})
 	})
 	must(t, a.backup("bak-3", "vol-1", "bt-1"))
-	until(t, "it is gone", func() bool { _, there := read[api.Backup](a, api.KindBackup, "bak-3"); return !there })
+	until(t, "the backup is deleted", func() bool { _, there := read[api.Backup](a, api.KindBackup, "bak-3"); return !there })
 	a.unread(t, "vol-1")
 	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
-		t.Errorf("locks %v, snapshots %v", locks, snaps)
+		t.Errorf("after a canceled backup: locks %v, snapshots %v, want none and one", locks, snaps)
 	}
 	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-2"}))
 	a.ready(t, "vol-2")
 	a.same(t, "vol-2", "raw", first)
 }
 
-// child is basaltd as far as backups go, until it is killed.
+// child runs the agent with backups until the process is killed.
 func child(spec string) {
 	dir, endpoint, _ := strings.Cut(spec, " ")
 	b := bucket{srv: &httptest.Server{URL: endpoint}}
@@ -461,8 +462,8 @@ func child(spec string) {
 	select {}
 }
 
-// basaltd is killed in the middle of a backup. The next one finds what it was
-// reading from, and goes on.
+// TestBackupKilled: basaltd is killed during a backup. The next process finds the snapshot that
+// it was read from, and completes the backup.
 func TestBackupKilled(t *testing.T) {
 	needs(t)
 	b, dir, first := newBucket(t), t.TempDir(), random48(t)
@@ -485,22 +486,22 @@ func TestBackupKilled(t *testing.T) {
 	select {
 	case <-arrived:
 	case <-patience.After(longEnough):
-		t.Error("no data comes")
+		t.Error("no data arrived at the target")
 	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	b.away(true) // what the dead one's restic still sends
+	b.setAway(true) // rejects what the killed process' restic still sends
 	close(killed)
-	b.away(false)
+	b.setAway(false)
 	if t.Failed() {
 		return
 	}
 
-	// What the cluster's store has kept.
+	// The objects that the cluster's store has kept.
 	began := time.Now().UTC().Add(-time.Minute)
 	a := newArchive(t, dir, memstore.New(), longEnough, func(a *archive) error {
 		if _, err := a.pool.Snapshot(t.Context(), "vol-1", "bak-1"); err != nil {
-			t.Errorf("it was not killed in the middle: %v", err)
+			t.Errorf("snapshot of the killed backup: %v; want it to have been killed during the backup", err)
 		}
 		return errors.Join(a.target("bt-1", b.spec()), a.volume("vol-1", api.VolumeSpec{}),
 			a.put(api.KindBackup, "bak-1", api.BackupSpec{Volume: "vol-1", Target: "bt-1", SizeBytes: diskBytes}, api.BackupAssignment{}),
@@ -508,11 +509,11 @@ func TestBackupKilled(t *testing.T) {
 				api.Command{Op: api.OpAssign, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupAssignment{Node: "node-1"})}))
 	})
 	if st := a.ends(t, "bak-1"); st.Phase != api.BackupSucceeded || !st.StartedAt.Equal(began) {
-		t.Fatalf("%+v", st)
+		t.Fatalf("status of the backup after the kill = %+v, want Succeeded and started at %v", st, began)
 	}
 	a.unread(t, "vol-1")
 	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
-		t.Errorf("locks %v, snapshots %v", locks, snaps)
+		t.Errorf("after the killed backup was completed: locks %v, snapshots %v, want none and one", locks, snaps)
 	}
 	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-1"}))
 	a.ready(t, "vol-2")

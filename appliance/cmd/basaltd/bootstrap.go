@@ -16,12 +16,12 @@ import (
 
 const gib = 1 << 30
 
-// bootstrap makes what a new cluster starts with: an operator's key, a GPU
-// pool, flavors, a price book and the catalogue of apps, all in one batch. The key's file is written
-// first, so that a crash between never leaves a cluster that nobody can enter.
+// bootstrap creates the first objects of a new cluster in one batch: an operator's key, a GPU
+// pool, flavors, a price book and the app catalogue. The key's file is written first, so that a
+// crash in between cannot leave a cluster to which nobody has access.
 func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Logger) error {
-	// A founder that starts again while the others are off must not wait for
-	// them: what it has itself says enough, if there is anything.
+	// A founder that starts again while the others are off must not wait for them: if its own
+	// store contains a key, that is sufficient.
 	for _, ctx := range []context.Context{store.Stale(ctx), ctx} {
 		page, err := s.List(ctx, api.ListQuery{Kind: api.KindAPIKey, Limit: 1})
 		if err != nil {
@@ -62,6 +62,6 @@ func put(kind api.Kind, name string, spec any) api.Command {
 
 func random(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails: it ends the process instead
+	_, _ = rand.Read(b) // crypto/rand.Read never returns an error
 	return b
 }

@@ -26,11 +26,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
 
-// cluster is a member's part of the cluster: the wire, who is on it, the lease.
+// cluster is a member's part of the cluster: the connections, the directory of members, the
+// lease.
 //
-//	keeper (who am I) ─► peers (the wire) ─► store (Raft)
-//	                       ▲                   │ Node objects
-//	                       └──── directory ◄───┘
+//	keeper (identity) ─► peers (connections) ─► store (Raft)
+//	                       ▲                      │ Node objects
+//	                       └────── directory ◄────┘
 //	prober ─► leases (witness, heartbeats) ─► fence
 type cluster struct {
 	dir  string
@@ -47,19 +48,19 @@ type cluster struct {
 	prober    *transport.Prober
 	store     *store.Store
 
-	leaderHint *leaderHint   // who leads
-	leases     *lease.Server // of the leader
+	leaderHint *leaderHint   // the leader, also where Raft does not know it
+	leases     *lease.Server // the leader's part
 	lease      *lease.Client // this node's own
 	witness    *lease.Prober
 	fence      *fence.Client
 
-	splits splits // of the tables, while this node led
+	splits splits // differences of tables that this node found as the leader
 
-	restart chan error // why the process begins anew
+	restart chan error // the reason to open everything again
 }
 
-// openWire opens what a member needs before its store: its identity and the
-// peer port, which is served from here on, because Raft needs it.
+// openWire opens what a member needs before its store: its identity and the peer port, which is
+// served from here on because Raft needs it.
 func openWire(c config, rec membership.Record, self membership.Self, log *slog.Logger) (cl *cluster, err error) {
 	cl = &cluster{dir: membership.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
 	if cl.keeper, err = pki.Open(cl.dir); err != nil {
@@ -92,7 +93,7 @@ func (cl *cluster) savePeers(peers map[api.NodeID][]string) error {
 	return cl.change(func(r *membership.Record) { r.Peers = maps.Clone(peers) })
 }
 
-// change the record on the disk.
+// change changes the membership record and writes it to the disk.
 func (cl *cluster) change(f func(*membership.Record)) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -100,20 +101,20 @@ func (cl *cluster) change(f func(*membership.Record)) error {
 	return cl.rec.Save(cl.dir)
 }
 
-// storeOptions are what makes a store one of several.
+// storeOptions adds the options of a store that is one of several.
 func (cl *cluster) storeOptions(o store.Options) store.Options {
 	o.Transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
 	})
 	o.Bootstrap = cl.rec.Founder && membership.Founding(cl.dir)
 	o.Promise = membership.PromiseFile(cl.dir)
-	o.Broken = func(why error) { cl.begin(afterBroken(why)) }
+	o.Broken = func(why error) { cl.requestRestart(afterBroken(why)) }
 	o.Remote = remote{cl.client}
 	return o
 }
 
-// afterBroken is how a life ends whose store cannot go on: all is opened again, which
-// says what is wrong, unless starting again is no help.
+// afterBroken returns the error with which the node ends when its store has failed: everything
+// is opened again, which finds the cause, unless a restart cannot help.
 func afterBroken(why error) error {
 	var old *state.TooOld
 	if errors.As(why, &old) {
@@ -122,7 +123,7 @@ func afterBroken(why error) error {
 	return errBeginAnew
 }
 
-// remote is store.Remote over the wire.
+// remote implements store.Remote over the connections to other members.
 type remote struct{ client *transport.Client }
 
 func (r remote) call(ctx context.Context, leader, path string, in, out any) error {
@@ -146,17 +147,17 @@ func isNotLeader(err error) bool {
 	return errors.As(err, &got) && errors.As(store.ErrNotLeader, &want) && got.Code == want.Code && got.Message == want.Message
 }
 
-// Apply a batch on the leader.
+// Apply applies a batch on the leader.
 func (r remote) Apply(ctx context.Context, leader string, b api.Batch) (out []api.Object, err error) {
 	return out, r.call(ctx, leader, "/store/apply", b, &out)
 }
 
-// ReadIndex of the leader.
+// ReadIndex returns the leader's read index.
 func (r remote) ReadIndex(ctx context.Context, leader string) (index uint64, err error) {
 	return index, r.call(ctx, leader, "/store/index", nil, &index)
 }
 
-// openStore takes the store in and mounts what members ask of each other.
+// openStore sets the store and mounts the calls that members make to each other.
 func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.store = s
 	cl.server.Handle("POST /store/apply", transport.JSON(func(ctx context.Context, _ api.NodeID, b api.Batch) ([]api.Object, error) {
@@ -191,36 +192,36 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.serve(ctx)
 }
 
-// serve the other members.
+// serve serves the other members until ctx ends.
 func (cl *cluster) serve(ctx context.Context) {
 	go func() {
 		if err := cl.server.Serve(ctx); err != nil && ctx.Err() == nil {
-			cl.begin(fmt.Errorf("serve other nodes: %w", err))
+			cl.requestRestart(fmt.Errorf("serve other nodes: %w", err))
 		}
 	}()
 }
 
 const reachesPath = "/store/reaches"
 
-// caughtUp reports whether a node has what this one, the leader, has.
+// caughtUp reports an error unless the node has everything that this one, the leader, has.
 func (cl *cluster) caughtUp(ctx context.Context, node api.NodeID) error {
 	return cl.client.Call(ctx, node, http.MethodPost, reachesPath, cl.store.Stats().Commit, nil)
 }
 
-// begin ends the process's present life.
-func (cl *cluster) begin(why error) {
+// requestRestart ends the present life of the node with a reason. Only the first reason counts.
+func (cl *cluster) requestRestart(why error) {
 	select {
 	case cl.restart <- why:
-	default: // it is ending already
+	default: // it ends already
 	}
 }
 
-// sign asks a member for a new certificate: itself can, when its store answers.
+// sign requests a new certificate. The node can sign it itself if its store answers.
 func (cl *cluster) sign(ctx context.Context, csr []byte) (pki.Issued, error) {
 	return membership.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
 }
 
-// run is everything that goes on while the node is a member.
+// run returns the tasks that run while the node is a member.
 func (cl *cluster) run() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"directory": func(ctx context.Context) error {
@@ -237,14 +238,13 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 		"lease":       cl.lease.Run,
 		"leader hint": cl.leaderHint.run,
 		"term":        cl.followTerm,
-		"presence":    cl.present,
-		"membership":  cl.stay,
+		"presence":    cl.register,
+		"membership":  cl.watchRemoval,
 	}
 }
 
-// present tells the cluster this node's addresses, as soon as there is one that
-// listens.
-func (cl *cluster) present(ctx context.Context) error {
+// register writes this node's addresses to the cluster, and retries until it succeeds.
+func (cl *cluster) register(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var err error
 		if cl.rec.Founder {
@@ -264,12 +264,12 @@ func (cl *cluster) present(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stay looks whether the node is still a member, and ends this life if not.
-func (cl *cluster) stay(ctx context.Context) error {
+// watchRemoval ends this life once the node has been removed from the cluster.
+func (cl *cluster) watchRemoval(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := cl.directory.Changed()
 		if cl.directory.Removed() {
-			return cl.left("the node was removed from the cluster")
+			return cl.endMembership("the node was removed from the cluster")
 		}
 		select {
 		case <-ctx.Done():
@@ -279,30 +279,30 @@ func (cl *cluster) stay(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// left ends membership.
-func (cl *cluster) left(why string) error {
+// endMembership records that the node is no longer a member, and restarts it.
+func (cl *cluster) endMembership(why string) error {
 	cl.log.Warn(why)
 	if err := cl.change(func(r *membership.Record) { r.State = api.SetupLeft }); err != nil {
 		return err
 	}
-	cl.begin(errBeginAnew)
+	cl.requestRestart(errBeginAnew)
 	return nil
 }
 
-// errBeginAnew makes the process open everything again, as its record says now.
+// errBeginAnew makes the process open everything again, according to its membership record.
 var errBeginAnew = errors.New("begin anew")
 
-// close lets the wire go.
+// close closes the connections.
 func (cl *cluster) close() error {
 	cl.client.Close()
-	_ = cl.server.Close() // Serve has closed it already when it ran
+	_ = cl.server.Close() // closed already if Serve has run
 	if cl.fence != nil {
 		return cl.fence.Close()
 	}
 	return nil
 }
 
-// restore makes a store of a backup and this node the founder of a new cluster.
+// restore creates a store from a backup and makes this node the founder of a new cluster.
 func restore(c config, dir string, self membership.Self, backup io.Reader) error {
 	path := filepath.Join(c.data, "store")
 	info, err := store.RestoreInto(path, string(self.Node), backup)

@@ -17,11 +17,11 @@ const (
 	partPath    = "/store/part"
 	differsPath = "/store/differs"
 
-	// partLimit is for a member to reach the entry and to sum up a part.
+	// partLimit is the limit for a member to reach the entry and compute the sum of a part.
 	partLimit = 30 * time.Second
 )
 
-// serveCompare answers the leader that compares.
+// serveCompare answers the calls of a leader that compares tables.
 func (cl *cluster) serveCompare(s *store.Store) {
 	cl.server.Handle("POST "+partPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (state.Part, error) {
 		return s.Part(ctx, index)
@@ -32,17 +32,17 @@ func (cl *cluster) serveCompare(s *store.Store) {
 	}))
 }
 
-// differs ends this life: the store is refused in the next.
+// differs marks the store as damaged and ends this life: the store is refused in the next.
 func (cl *cluster) differs(p state.Part) error {
 	if err := cl.store.Differs(p); err != nil {
 		return err
 	}
-	cl.begin(errBeginAnew)
+	cl.requestRestart(errBeginAnew)
 	return nil
 }
 
-// compare holds the members' tables against each other, part by part, while this
-// node leads in the term.
+// compare compares the members' tables, part by part, while this node is the leader in the
+// term.
 func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration, log *slog.Logger) {
 	from := cl.store.CompareFrom()
 	pause := func() { sleep(ctx, store.ComparePace(cl.store.TablesBytes(), every)) }
@@ -52,7 +52,8 @@ func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration
 		if err != nil || level < state.CompareLevel {
 			continue
 		}
-		// Every other part is one without a majority, to see whether it has one now.
+		// Every second comparison is of a part without a majority, to find whether it has one
+		// now.
 		split, ok := cl.splits.first(time.Now())
 		if again = ok && !again; again {
 			_, err = cl.compareOnce(ctx, term, split, log)
@@ -65,7 +66,7 @@ func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration
 	}
 }
 
-// compareOnce compares a part and answers where the next begins.
+// compareOnce compares a part and returns where the next one begins.
 func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Place, log *slog.Logger) (next state.Place, err error) {
 	index, err := cl.store.Compare(ctx, term, from)
 	if err != nil {
@@ -86,7 +87,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Plac
 			continue
 		}
 		if err := cl.client.Call(ctx, api.NodeID(m.ID), http.MethodPost, partPath, index, &p); err == nil && p.Index == index {
-			all[m.ID] = p // who does not answer is compared another time
+			all[m.ID] = p // a member that does not answer is compared the next time
 		}
 	}
 	different, agreed := state.Differing(all)
@@ -95,7 +96,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Plac
 		log.Warn("a node's tables are not what most nodes have, and its vote is needed until another has one", "nodes", different, "from", from.String(), "entry", index)
 		return from, nil
 	}
-	if agreed && 2*(len(all)-len(different)) > len(members) { // of those that answer is not enough
+	if agreed && 2*(len(all)-len(different)) > len(members) { // a majority of those that answer is not sufficient
 		cl.splits.agreed(from, own.Next)
 	}
 	if !agreed {
@@ -116,9 +117,9 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Plac
 	return own.Next, nil
 }
 
-// spared reports whether the voters that are compared and do not differ are most of all
-// voters. A node whose store is refused casts no vote, and a cluster without a majority
-// could not even take that vote from it.
+// spared reports whether the voters that were compared and do not differ are a majority of all
+// voters. A node whose store is refused cannot vote, and without a majority the cluster could
+// not even remove it as a voter.
 func spared(members []store.Member, compared map[string]state.Part, different []string) bool {
 	voters, left := 0, 0
 	for _, m := range members {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// A node is told that its copy is wrong when the others can go on without its vote.
+// TestSpared: a node's copy is refused only if the others have a majority without its vote.
 func TestSpared(t *testing.T) {
 	voter := func(id string) store.Member { return store.Member{ID: id, Voter: true} }
 	part := state.Part{}
@@ -25,7 +25,7 @@ func TestSpared(t *testing.T) {
 		"another is away":      {[]store.Member{voter("a"), voter("b"), voter("c"), {ID: "d"}}, map[string]state.Part{"a": part, "c": part, "d": part}, []string{"c"}, false},
 	} {
 		if got := spared(c.members, c.compared, c.different); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: spared = %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// prefixes reads the networks of a setting.
+// prefixes parses the networks of a setting.
 func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range texts {
@@ -25,7 +25,7 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// rolesOf reads the roles of a setting.
+// rolesOf parses the roles of a setting.
 func rolesOf(flag string, texts []string) ([]api.Role, error) {
 	var out []api.Role
 	for _, s := range texts {
@@ -37,8 +37,8 @@ func rolesOf(flag string, texts []string) ([]api.Role, error) {
 	return out, nil
 }
 
-// readConfig sets from a YAML file the flags that the command line leaves
-// alone. The file's keys are the flags' names.
+// readConfig sets the flags from a YAML file whose keys are the flags' names. Flags that are
+// set on the command line take precedence.
 func readConfig(path string, flags *pflag.FlagSet) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {

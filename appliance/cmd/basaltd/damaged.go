@@ -21,24 +21,24 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// A member whose store is lost or damaged has no say in the cluster and shows
-// nothing of it. It keeps its lease, so that its machines go on, until it is told
-// to make the store anew (basalt node rebuild): the others take it out of Raft's
-// members, it begins with an empty store, they let it follow again, and vote when
-// it has caught up.
-type patient struct {
+// damagedNode is a member whose store is lost or damaged: it does not vote and serves nothing of
+// the store. It keeps its lease, so that its instances continue to run, until it is ordered to
+// rebuild the store (basalt node rebuild). Then the others remove it from Raft's members, it
+// begins with an empty store, they add it again as a follower, and as a voter once it has
+// caught up.
+type damagedNode struct {
 	*cluster
 	c       config
 	ordered chan struct{} // closed by Rebuild
 
-	mu      sync.Mutex // guards what is below
-	message string
-	told    bool // ordered is closed
+	mu        sync.Mutex // guards what is below
+	message   string
+	isOrdered bool // reports whether ordered is closed
 }
 
-// mend is the life of such a node. why is what is wrong; nil: it was told to
-// rebuild already.
-func mend(ctx context.Context, c config, rec membership.Record, why error, log *slog.Logger) (err error) {
+// runDamaged runs a node whose store is damaged. why is the damage; nil: the rebuild has been ordered
+// already.
+func runDamaged(ctx context.Context, c config, rec membership.Record, why error, log *slog.Logger) (err error) {
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func mend(ctx context.Context, c config, rec membership.Record, why error, log *
 	if err != nil {
 		return err
 	}
-	p := &patient{c: c, ordered: make(chan struct{})}
+	p := &damagedNode{c: c, ordered: make(chan struct{})}
 	if p.cluster, err = openWire(c, rec, self, log); err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func mend(ctx context.Context, c config, rec membership.Record, why error, log *
 	if err != nil {
 		return err
 	}
-	if why != nil { // said before anybody can ask
-		p.say(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
+	if why != nil { // set before the socket is served
+		p.setMessage(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
 		log.Error("open store failed; instances on this node continue to run", "error", p.Setup(ctx).Message)
 	} else {
 		p.order()
@@ -66,7 +66,7 @@ func mend(ctx context.Context, c config, rec membership.Record, why error, log *
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			p.begin(err)
+			p.requestRestart(err)
 		}
 	})
 	ctx, cancel := context.WithCancel(ctx)
@@ -78,14 +78,14 @@ func mend(ctx context.Context, c config, rec membership.Record, why error, log *
 	case err = <-p.restart:
 	}
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	_ = srv.Shutdown(end) // the call that has ended this life still gets its answer
+	_ = srv.Shutdown(end) // let the call that has ended this life receive its answer
 	done()
 	cancel()
 	running.Wait()
 	return err
 }
 
-// noStore is Raft of a node that has no part in it: elector.
+// noStore is the elector of a node that is not part of Raft.
 type noStore struct{}
 
 func (noStore) Verify(context.Context) (uint64, error) { return 0, store.ErrNotLeader }
@@ -94,7 +94,7 @@ func (noStore) LeaderID() string                       { return "" }
 func (noStore) LeadChange() <-chan struct{}            { return nil }
 
 // live keeps the lease.
-func (p *patient) live(ctx context.Context) {
+func (p *damagedNode) live(ctx context.Context) {
 	var n api.Node
 	for ; ; sleep(ctx, time.Second) {
 		var err error
@@ -117,11 +117,11 @@ func (p *patient) live(ctx context.Context) {
 	running.Wait()
 }
 
-// reportEvery is how often the cluster is told.
+// reportEvery is the interval of reports to the cluster.
 const reportEvery = 5 * time.Second
 
-// report tells the cluster what is wrong here, in the agent's place.
-func (p *patient) report(ctx context.Context) {
+// report reports the damage to the cluster, in place of the agent.
+func (p *damagedNode) report(ctx context.Context) {
 	began := time.Now().UTC()
 	for ; ctx.Err() == nil; sleep(ctx, reportEvery) {
 		n, err := p.ownNode(ctx)
@@ -151,8 +151,8 @@ const (
 	standPath   = "/store/standing"
 )
 
-// advice is what is wrong with the store, and the command that helps. among: the
-// node has other members to make it anew of.
+// advice returns the description of the damage and the command that repairs it. among: there
+// are other members from which the store can be rebuilt.
 func advice(why error, among bool) string {
 	if !among {
 		return fmt.Sprintf("%v; this node has no other to make it anew of: put back a copy of all of its data directory, or empty that and restore a backup with: basalt cluster restore FILE", why)
@@ -160,21 +160,21 @@ func advice(why error, among bool) string {
 	return fmt.Sprintf("%v; to make the store anew of the other nodes' copies, run on this node: basalt node rebuild", why)
 }
 
-// standing is what a member with a store says of itself.
+// standing is the answer of a member with a store: its name and its view of the members.
 type standing struct {
 	Name    string         `json:"name"`
 	Members []store.Member `json:"members"`
 }
 
-// stand is what is left of a cluster without this node.
+// stand is the state of the cluster without this node.
 type stand struct {
 	self    string
-	voters  []string // as any member knows them; none: no member has answered
-	answers []string // ids of members with a store that have answered
-	names   []string // theirs, sorted
+	voters  []string // according to the member that lists the most; empty: no member has answered
+	answers []string // IDs of the members with a store that have answered
+	names   []string // their names, sorted
 }
 
-// majority is how many voters must have a store and answer, and how many do.
+// majority returns how many voters must have a store and answer, and how many do.
 func (s stand) majority() (need, have int) {
 	for _, id := range s.voters {
 		if id != s.self && slices.Contains(s.answers, id) {
@@ -184,14 +184,14 @@ func (s stand) majority() (need, have int) {
 	return len(s.voters)/2 + 1, have
 }
 
-// stuck reports whether nobody can be elected without this node's vote as long as
-// no more members come back.
+// stuck reports whether no leader can be elected without this node's vote, unless more members
+// return.
 func (s stand) stuck() bool {
 	need, have := s.majority()
 	return have < need
 }
 
-// advice names the command for a cluster that has lost most of its voters.
+// advice returns the command for a cluster that has lost the majority of its voters.
 func (s stand) advice() string {
 	where := "a node that still has its store"
 	if len(s.names) > 0 {
@@ -208,8 +208,8 @@ func (s stand) advice() string {
 	return fmt.Sprintf("%s; bring the others back, or, if their stores are lost for good, switch them off and run on %s: basalt cluster recover --i-am %s; it alone is the cluster then", what, where, name)
 }
 
-// standing asks the other members.
-func (p *patient) standing(ctx context.Context) stand {
+// standing polls the other members.
+func (p *damagedNode) standing(ctx context.Context) stand {
 	out := stand{self: string(p.self.Node)}
 	for _, n := range p.client.Book().Nodes() {
 		if n == p.self.Node {
@@ -236,7 +236,7 @@ func (p *patient) standing(ctx context.Context) stand {
 	return out
 }
 
-// serveDamaged answers what members without a store ask.
+// serveDamaged answers the calls of members without a store.
 func (cl *cluster) serveDamaged(s *store.Store) {
 	cl.server.Handle("POST "+ownNodePath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (n api.Node, err error) {
 		o, err := s.Get(ctx, api.KindNode, string(caller))
@@ -246,15 +246,15 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 		return api.Decode[api.Node](o)
 	}))
 	cl.server.Handle("POST "+rebuildPath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
-		return struct{}{}, s.RemoveMember(ctx, string(caller)) // the council adds it again, without a vote
+		return struct{}{}, s.RemoveMember(ctx, string(caller)) // the membership council adds it again, without a vote
 	}))
 	cl.server.Handle("POST "+standPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
 		return standing{cl.self.Name, s.Members()}, nil
 	}))
 }
 
-// each calls the other members until one's answer will do.
-func (p *patient) each(ctx context.Context, path string, out any) error {
+// each calls the other members until one answers without an error.
+func (p *damagedNode) each(ctx context.Context, path string, out any) error {
 	err := errors.New("this node knows no other member")
 	for _, n := range p.client.Book().Nodes() {
 		if n == p.self.Node {
@@ -270,12 +270,12 @@ func (p *patient) each(ctx context.Context, path string, out any) error {
 	return err
 }
 
-func (p *patient) ownNode(ctx context.Context) (n api.Node, err error) {
+func (p *damagedNode) ownNode(ctx context.Context) (n api.Node, err error) {
 	return n, p.each(ctx, ownNodePath, &n)
 }
 
-// work waits for the order, and carries it out.
-func (p *patient) work(ctx context.Context) {
+// work waits for the order to rebuild, and executes it.
+func (p *damagedNode) work(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
@@ -285,21 +285,22 @@ func (p *patient) work(ctx context.Context) {
 		err := p.rebuild(ctx)
 		if err == nil {
 			p.log.Info("rebuilding the store from other members")
-			p.begin(errBeginAnew)
+			p.requestRestart(errBeginAnew)
 			return
 		}
 		if s := p.standing(ctx); s.stuck() {
 			err = errors.New(s.advice())
 		}
-		p.say(fmt.Sprintf("basalt node rebuild does not get on: %v", err))
+		p.setMessage(fmt.Sprintf("basalt node rebuild does not get on: %v", err))
 		p.log.Warn("rebuild store failed, retrying", "error", err)
 	}
 }
 
-// rebuild can be done again from its beginning, until the record says that it is
-// done: a node that is not among Raft's members yet has told nobody anything.
-func (p *patient) rebuild(ctx context.Context) error {
-	if err := p.each(ctx, rebuildPath, &struct{}{}); err != nil { // the leader's will do
+// rebuild removes this node from the voters and discards the store. It can be repeated from its
+// beginning until the record says that it is done, because a node that is not one of Raft's
+// members has not acknowledged anything.
+func (p *damagedNode) rebuild(ctx context.Context) error {
+	if err := p.each(ctx, rebuildPath, &struct{}{}); err != nil { // only the leader's answer succeeds
 		return fmt.Errorf("remove this node from the voters: %w", err)
 	}
 	path := filepath.Join(p.c.data, "store")
@@ -320,31 +321,31 @@ func (p *patient) rebuild(ctx context.Context) error {
 	return p.change(func(r *membership.Record) { r.Rebuild = false })
 }
 
-func (p *patient) say(message string) {
+func (p *damagedNode) setMessage(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.message = message
 }
 
-func (p *patient) order() {
+func (p *damagedNode) order() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.told {
-		p.told = true
+	if !p.isOrdered {
+		p.isOrdered = true
 		close(p.ordered)
 	}
 }
 
-// Setup returns what the node is.
-func (p *patient) Setup(context.Context) api.Setup {
+// Setup implements membership.Node: it returns the state of the node.
+func (p *damagedNode) Setup(context.Context) api.Setup {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return api.Setup{State: api.SetupDamaged, Message: p.message, Node: p.self.Name, NodeID: p.self.Node, Cluster: p.keeper.Cluster(),
 		Addresses: []string{p.self.APIAddress}, PeerAddresses: p.self.PeerAddresses, Version: version}
 }
 
-// Rebuild makes the store anew.
-func (p *patient) Rebuild(context.Context) error {
+// Rebuild orders the rebuild of the store.
+func (p *damagedNode) Rebuild(context.Context) error {
 	if err := p.change(func(r *membership.Record) { r.Rebuild = true }); err != nil {
 		return err
 	}
@@ -352,17 +353,17 @@ func (p *patient) Rebuild(context.Context) error {
 	return nil
 }
 
-// Leave is for members with a store.
-func (p *patient) Leave(context.Context) error { return isDamaged() }
+// Leave fails: it is for members with a store.
+func (p *damagedNode) Leave(context.Context) error { return isDamaged() }
 
-// Init is for a node without a cluster.
-func (p *patient) Init(context.Context, string) error { return isDamaged() }
+// Init fails: it is for a node without a cluster.
+func (p *damagedNode) Init(context.Context, string) error { return isDamaged() }
 
-// Join is for a node without a cluster.
-func (p *patient) Join(context.Context, string) error { return isDamaged() }
+// Join fails: it is for a node without a cluster.
+func (p *damagedNode) Join(context.Context, string) error { return isDamaged() }
 
-// Restore is for a node without a cluster.
-func (p *patient) Restore(context.Context, io.Reader) error { return isDamaged() }
+// Restore fails: it is for a node without a cluster.
+func (p *damagedNode) Restore(context.Context, io.Reader) error { return isDamaged() }
 
 func isDamaged() error {
 	return api.Errorf(api.CodeState, "this node is a member of a cluster whose store here is lost or damaged").

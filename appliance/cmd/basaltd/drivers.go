@@ -33,7 +33,7 @@ func openPools(ctx context.Context, c config, reserve int64, urls outbound.Optio
 	if err != nil {
 		return pools, fmt.Errorf("--shared-dir: %w", err)
 	}
-	o.ReserveBytes = minStorageReserve // it is no node's own
+	o.ReserveBytes = minStorageReserve // the file system is not one node's own
 	o.Dir, o.Shared, o.Remember = dir, true, filepath.Join(c.data, "shared-pool")
 	shared, err := local.Open(o)
 	if err != nil {
@@ -43,10 +43,10 @@ func openPools(ctx context.Context, c config, reserve int64, urls outbound.Optio
 	return pools, nil
 }
 
-// hypervisors that --libvirt may name besides libvirt's own; see drivers_fake.go.
+// hypervisors are the values of --libvirt besides libvirt's own; see drivers_fake.go.
 var hypervisors = map[string]func() hypervisor.Driver{}
 
-func sayAccelerator(log *slog.Logger, how capability.Result) {
+func logAccelerator(log *slog.Logger, how capability.Result) {
 	switch {
 	case how.Why == "":
 		log.Info("guests use KVM")
@@ -57,23 +57,23 @@ func sayAccelerator(log *slog.Logger, how capability.Result) {
 	}
 }
 
-// probeAgain is how long after a probe by which no guest starts at all, because
-// QEMU is not installed perhaps, the next one is made.
+// probeAgain is the delay before the next probe after one in which no guest started at all, for
+// example because QEMU is not installed.
 const probeAgain = 15 * time.Second
 
-// watchAccelerator finds out how guests run, which may take minutes and needs
-// QEMU. Nothing but starting guests waits for it. Where KVM gave no answer it is
-// tried again. Machines that are pretended are not asked about.
+// watchAccelerator finds out whether guests can use KVM, which may take minutes and needs QEMU.
+// Only the start of guests waits for it. While KVM gives no answer, the probe is repeated. It
+// does nothing with a fake hypervisor.
 func (n *node) watchAccelerator(ctx context.Context) error {
 	if n.probed == "" {
 		return nil
 	}
-	said := ""
+	logged := ""
 	for {
 		how, err := capability.Accelerator(ctx, n.probed)
 		if err == nil {
-			n.tellAccelerator(how)
-			err = capability.Watch(ctx, n.probed, how, n.tellAccelerator)
+			n.setAccelerator(how)
+			err = capability.Watch(ctx, n.probed, how, n.setAccelerator)
 			if err == nil {
 				return nil
 			}
@@ -84,20 +84,20 @@ func (n *node) watchAccelerator(ctx context.Context) error {
 		if how.Accelerator == "" {
 			n.agent.NoAccelerator(err)
 		}
-		if said != err.Error() {
-			said = err.Error()
+		if logged != err.Error() {
+			logged = err.Error()
 			n.log.Error("find out whether guests can use KVM failed, retrying", "error", err)
 		}
 		sleep(ctx, probeAgain)
 	}
 }
 
-func (n *node) tellAccelerator(how capability.Result) {
-	sayAccelerator(n.log, how)
+func (n *node) setAccelerator(how capability.Result) {
+	logAccelerator(n.log, how)
 	n.agent.SetAccelerator(how.Accelerator)
 }
 
-// openMachines opens libvirt, which need not be there yet.
+// openMachines opens the hypervisor. libvirt need not be running yet.
 func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error {
 	log := n.log
 	if pretended := hypervisors[c.libvirt]; pretended != nil {
@@ -120,7 +120,7 @@ func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error 
 	return nil
 }
 
-// toolsDisc makes the disc from which guests install the guest tools.
+// toolsDisc creates the disc from which guests install the guest tools.
 func toolsDisc(c config) (string, error) {
 	if c.guestTools == "" {
 		return "", nil

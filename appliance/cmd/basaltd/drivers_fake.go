@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// Virtual machines and networks in memory, which end with basaltd, are for tests
-// of what is around them and for the portal's developers: go build -tags
-// basalt_fake, --libvirt fake: and --network fake.
+// Virtual machines and networks in memory, which end with basaltd, are for tests of the
+// surrounding parts and for developers of the portal: go build -tags basalt_fake, --libvirt
+// fake: and --network fake.
 func init() {
 	hypervisors["fake:"] = func() hypervisor.Driver { return fake.New(fake.Guest{}) }
 	networks["fake"] = func(id api.NodeID) pretended {
@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// works is a node's OVN that is always in order.
+// works is the OVN of a node, always in order.
 type works struct{}
 
 // Step implements nodenetwork.Stepper.

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// streamGuest carries a TCP connection to a guest of the node that is asked. It
-	// begins with the length of an error's JSON, 2 bytes, big-endian, and the error: 0
-	// and nothing where the guest has answered.
+	// streamGuest carries a TCP connection to a guest of the called node. It begins with the
+	// length of an error's JSON, 2 bytes, big-endian, and the error; the length is 0 if the
+	// guest has answered.
 	streamGuest = "guest"
 	guestHeader = "Basalt-Guest"
 
 	guestDialTime = 15 * time.Second
 )
 
-// guestAddress is what the header says.
+// guestAddress is the content of guestHeader.
 type guestAddress struct {
 	Instance api.InstanceID `json:"instance"`
 	Port     uint16         `json:"port"`
 }
 
-// guestDialer reaches the cluster's guests in their networks, for the gateways.
+// guestDialer connects the gateways to the cluster's guests in their networks.
 type guestDialer struct{ n *node }
 
-// openGuests lets other nodes reach guests of this one.
+// openGuests lets other nodes connect to guests of this one.
 func (n *node) openGuests() {
 	n.guests = &guestDialer{n}
 	if n.cluster != nil {
@@ -103,7 +103,7 @@ func writeGuestAnswer(c io.Writer, err error) error {
 	return err
 }
 
-// dialHere reaches a port of a guest that this node runs.
+// dialHere connects to a port of a guest that this node runs.
 func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error) {
 	f := d.n.network
 	if f == nil || f.service == nil {
@@ -125,7 +125,7 @@ func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint
 	return nil, api.Errorf(api.CodeState, "instance %s has no IPv4 address", in.Meta.Name).WithHint("the gateways reach instances over IPv4")
 }
 
-// serve connects another node's gateway to a guest of this one.
+// serve connects the gateway of another node to a guest of this one.
 func (d *guestDialer) serve(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 	var to guestAddress
 	if err := json.Unmarshal([]byte(header.Get(guestHeader)), &to); err != nil {

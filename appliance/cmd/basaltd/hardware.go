@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 )
 
-// hardwareChecks returns how the agent has the machine looked at; nil where machines
-// are pretended.
+// hardwareChecks returns the function by which the agent has the machine checked, or nil with a
+// fake hypervisor.
 func (n *node) hardwareChecks(c config) func(context.Context, string, []api.Node) []api.HardwareCheck {
 	if n.probed == "" {
 		return nil
@@ -33,8 +33,8 @@ func (n *node) hardwareChecks(c config) func(context.Context, string, []api.Node
 	}
 }
 
-// hugePages returns how the agent learns what is reserved; nil where machines are
-// pretended.
+// hugePages returns the function by which the agent reads the reserved huge pages, or nil with
+// a fake hypervisor.
 func (n *node) hugePages() func() []api.NodeHugePages {
 	if n.probed == "" {
 		return nil
@@ -42,12 +42,11 @@ func (n *node) hugePages() func() []api.NodeHugePages {
 	return func() []api.NodeHugePages { return hardware.HugePages(os.DirFS("/")) }
 }
 
-// offsetLimit is how long the leader's answer is waited for; one that takes long says
-// too little of its clock.
+// offsetLimit is the limit for the leader's answer: a late answer is too imprecise.
 const offsetLimit = 2 * time.Second
 
-// leaderOffset returns this clock's time less the leader's, to a second: HTTP's Date has
-// no more (RFC 9110, section 5.6.7).
+// leaderOffset returns this clock's time minus the leader's, to a second, which is the
+// resolution of HTTP's Date (RFC 9110, section 5.6.7).
 func (cl *cluster) leaderOffset(ctx context.Context) (time.Duration, error) {
 	leader := cl.leaderHint.LeaderID()
 	if leader == "" {
@@ -74,12 +73,12 @@ func (cl *cluster) leaderOffset(ctx context.Context) (time.Duration, error) {
 	return offset(resp.Header.Get("Date"), began, time.Now())
 }
 
-// offset of this clock from the one that said date between began and ended.
+// offset returns the offset of this clock from the one that sent date between began and ended.
 func offset(date string, began, ended time.Time) (time.Duration, error) {
 	at, err := http.ParseTime(date)
 	if err != nil {
 		return 0, fmt.Errorf("its answer has no time: %w", err)
 	}
-	// What is cut off of the second is half of one on average.
+	// The Date is truncated to a second, which is half a second on average.
 	return began.Add(ended.Sub(began) / 2).Sub(at.Add(time.Second / 2)), nil
 }

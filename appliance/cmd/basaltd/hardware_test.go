@@ -19,10 +19,10 @@ func TestOffset(t *testing.T) {
 		{-time.Minute + 500*time.Millisecond, -time.Minute + 500*time.Millisecond, -time.Minute},
 	} {
 		if got, err := offset(date, at.Add(x.began), at.Add(x.ended)); err != nil || got != x.want {
-			t.Errorf("asked from %v to %v after the date: offset = %v, %v, want %v", x.began, x.ended, got, err, x.want)
+			t.Errorf("offset of a request from %v to %v after the date = %v, %v, want %v", x.began, x.ended, got, err, x.want)
 		}
 	}
 	if got, err := offset("noon", at, at); err == nil {
-		t.Errorf("offset from what is no date = %v, want an error", got)
+		t.Errorf("offset from an invalid date = %v, want an error", got)
 	}
 }

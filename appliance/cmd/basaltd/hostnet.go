@@ -21,8 +21,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 )
 
-// networkCommand declares and changes this node's own network, beside the basaltd that
-// serves and without it: the network may be what does not work.
+// networkCommand declares and changes this node's own network. It works without the running
+// basaltd, because the network may be what has failed.
 func networkCommand(c *config) *cobra.Command {
 	cmd := &cobra.Command{Use: "network", Short: "Declare this node's network (" + hostnet.File + "), and change it with a way back"}
 	within, reach, due := trial.DefaultWithin, []string(nil), false
@@ -70,7 +70,7 @@ func networkFile(args []string) string {
 
 func newTrial(c config) *trial.Trial {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.logLevel)) // info where it is none
+	_ = level.UnmarshalText([]byte(c.logLevel)) // info if it is not a valid level
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
 	program, err := os.Executable()
 	if err != nil {
@@ -79,7 +79,7 @@ func newTrial(c config) *trial.Trial {
 	return &trial.Trial{Folders: trial.System, Machine: trial.Host{Program: program}, Log: log}
 }
 
-// readNetwork reads a declaration and looks for its cards.
+// readNetwork reads and parses a declaration.
 func readNetwork(file string) ([]byte, hostnet.Network, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -115,7 +115,7 @@ func applyNetwork(ctx context.Context, c config, out io.Writer, file string, wit
 	if absent := trial.Absent(&n); len(absent) > 0 {
 		return fmt.Errorf("%s: this machine has no card %s: `ip link` lists its cards", file, strings.Join(absent, ", "))
 	}
-	// The terminal may go away with the network that it came by: the change goes on.
+	// The terminal may be disconnected with the network that it uses: the change continues.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	t := newTrial(c)
 	state, err := trial.Read(t.Folders)
@@ -140,7 +140,7 @@ func applyNetwork(ctx context.Context, c config, out io.Writer, file string, wit
 	return err
 }
 
-// peersOf is where the cluster's other nodes are, by the record of this one.
+// peersOf returns the addresses of the cluster's other nodes according to this node's record.
 func peersOf(c config) []string {
 	r, err := membership.Load(membership.Dir(c.data))
 	if err != nil {

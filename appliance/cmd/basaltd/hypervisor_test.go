@@ -21,11 +21,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
-// alone makes a node of its own: the real basaltd, not started yet.
+// alone prepares a basaltd that is a node of its own, without starting it.
 func alone(t *testing.T, args ...string) *process {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basaltd")
-	dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
+	dir, err := os.MkdirTemp("/tmp", "basaltd") // the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func alone(t *testing.T, args ...string) *process {
 	p := &process{name: "n1", dir: dir, command: append([]string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
 		"--allow-emulation", "--node-name", "n1", "--listen", port.Address(t), "--fence", "none", "--log-level", "debug",
 		"--libvirt", "qemu+unix:///system?socket=" + filepath.Join(dir, "libvirt/run/libvirt-sock")}, args...)}
-	// OVN's daemons outlive their basaltd; exit status 1: there were none.
+	// OVN's daemons outlive their basaltd. pkill has exit status 1 if there were none.
 	t.Cleanup(func() { _ = exec.Command("pkill", "-KILL", "-f", "--", dir+"/run/").Run() })
 	t.Cleanup(p.kill)
 	failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
 	return p
 }
 
-// operator waits until the node's API answers its operator.
+// operator waits until the node's API answers with the operator's key, and returns its client.
 func operator(t *testing.T, p *process) *client.API {
 	t.Helper()
 	var key string
@@ -53,7 +53,7 @@ func operator(t *testing.T, p *process) *client.API {
 	return p.api(t, key)
 }
 
-// condition of the only node, as its agent has reported it.
+// condition returns a condition of the only node, as its agent has reported it.
 func condition(t *testing.T, op *client.API, typ string) (c api.Condition, n api.Node) {
 	t.Helper()
 	for node, err := range client.Of[api.Node](op).All(t.Context(), client.Query{}) {
@@ -70,8 +70,8 @@ func condition(t *testing.T, op *client.API, typ string) (c api.Condition, n api
 	return api.Condition{}, n
 }
 
-// A machine on which nothing of what basaltd drives is installed is a node all
-// the same: it serves, its store takes writes, and it says what is missing.
+// TestNothingInstalled: a machine without the programs that basaltd drives is a node
+// nevertheless. It serves the API, its store accepts writes, and it reports what is missing.
 func TestNothingInstalled(t *testing.T) {
 	p := alone(t, "--network", "ovn")
 	empty := filepath.Join(p.dir, "nothing")
@@ -91,11 +91,11 @@ func TestNothingInstalled(t *testing.T) {
 			return c.Type == typ && !c.Status && c.Message != "" && strings.Contains(c.Message, want)
 		})
 	}
-	until(t, "it says that QEMU is not there", func() bool {
+	until(t, "it reports that QEMU is not installed", func() bool {
 		c, _ := condition(t, op, api.ConditionHypervisor)
 		return strings.Contains(c.Message, "qemu-system-x86_64")
 	})
-	until(t, "the operator is told", func() bool {
+	until(t, "an alert reports it", func() bool {
 		for a, err := range op.Alerts(t.Context()) {
 			if err == nil && a.Code == api.AlertNodeHypervisor && strings.Contains(a.Message, "node n1 cannot start instances") {
 				return true
@@ -104,18 +104,18 @@ func TestNothingInstalled(t *testing.T) {
 		return false
 	})
 	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "written"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
-		t.Errorf("a write: %v", err)
+		t.Errorf("write on a node without a hypervisor: %v", err)
 	}
 	select {
 	case <-p.done:
-		t.Error("basaltd has ended")
+		t.Error("basaltd has ended, want it running")
 	default:
 	}
 }
 
-// ownLibvirt is the first process of a computer of its own, with its own /run and
-// folders of libvirt. It starts and kills libvirtd when it is told to. $1 is the
-// folder.
+// ownLibvirt is a script for the first process of a PID namespace, with its own /run and its
+// own folders of libvirt. It starts and kills libvirtd by commands on its standard input. $1 is
+// the folder.
 const ownLibvirt = `
 set -e
 mount --make-rslave /
@@ -162,7 +162,7 @@ while read -r verb; do
 done
 `
 
-// libvirtd of the test's own: nobody else's machines are there.
+// libvirtd is a libvirtd of the test's own, without other domains.
 type libvirtd struct {
 	t   *testing.T
 	in  io.Writer
@@ -193,23 +193,23 @@ func newLibvirtd(t *testing.T, dir string) *libvirtd {
 	if err := cmd.Start(); err != nil {
 		t.Skipf("host: no namespaces here: %v", err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // and all processes with it
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // ends all processes of the namespace
 	failed.Keep(t, func(f failed.Folder) { f.Files(dir+"/*.log", dir+"/libvirtd.out", dir+"/log/qemu/*.log") })
 	return &libvirtd{t, in, bufio.NewReader(out)}
 }
 
-// do returns when that is done: start, kill, stop (it hangs) or cont.
-func (l *libvirtd) do(verb string) {
+// command executes start, kill, stop (it hangs) or cont, and returns when it is done.
+func (l *libvirtd) command(verb string) {
 	l.t.Helper()
 	if _, err := fmt.Fprintln(l.in, verb); err != nil {
 		l.t.Fatal(err)
 	}
-	if said, err := l.out.ReadString('\n'); err != nil || strings.TrimSpace(said) != verb {
-		l.t.Fatalf("%s libvirtd: %q, %v", verb, said, err)
+	if answer, err := l.out.ReadString('\n'); err != nil || strings.TrimSpace(answer) != verb {
+		l.t.Fatalf("%s libvirtd: answer %q, error %v, want the verb", verb, answer, err)
 	}
 }
 
-// sector is a disk that boots to a halt.
+// sector returns a disk that boots to a halt.
 func sector() string {
 	disk := make([]byte, 1<<20)
 	copy(disk, []byte{0xfa, 0xf4, 0xeb, 0xfc}) // cli; again: hlt; jmp again-1
@@ -217,9 +217,9 @@ func sector() string {
 	return string(disk)
 }
 
-// libvirtd is absent when basaltd starts, comes, dies, hangs and comes back: the
-// API answers all the time, nothing is placed where no instance can start, and
-// what runs is neither declared dead nor started again.
+// TestLibvirtdComesAndGoes: libvirtd is absent when basaltd starts; later it is started,
+// killed, stopped and resumed. The API answers all the time, nothing is placed while no
+// instance can start, and a running instance is neither declared failed nor started again.
 func TestLibvirtdComesAndGoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a real machine through libvirtd")
@@ -239,7 +239,7 @@ func TestLibvirtdComesAndGoes(t *testing.T) {
 	op := operator(t, p)
 	works := func(want bool) {
 		t.Helper()
-		patience.Until(t, 5*time.Minute, fmt.Sprint("the hypervisor works: ", want), func() bool { // it asks every QEMU what it can
+		patience.Until(t, 5*time.Minute, fmt.Sprint("the hypervisor works: ", want), func() bool { // libvirtd queries every QEMU for its capabilities
 			c, _ := condition(t, op, api.ConditionHypervisor)
 			return c.Type != "" && c.Status == want
 		})
@@ -281,23 +281,23 @@ func TestLibvirtdComesAndGoes(t *testing.T) {
 	until(t, "it waits for a hypervisor", func() bool {
 		return strings.Contains(get(id).Assignment.Reason, "has no working hypervisor")
 	})
-	lv.do("start")
+	lv.command("start")
 	works(true)
 	until(t, "the instance runs", func() bool { return get(id).Status.Phase == api.InstanceRunning })
 	began := get(id).Status.StartedAt
 	for _, away := range [][2]string{{"kill", "start"}, {"stop", "cont"}} {
-		lv.do(away[0])
+		lv.command(away[0])
 		works(false)
 		second := create("after-" + away[0])
-		until(t, "nothing is placed", func() bool {
+		until(t, "the new instance is not placed", func() bool {
 			return strings.Contains(get(second).Assignment.Reason, "has no working hypervisor")
 		})
 		if in := get(id); in.Status.Phase != api.InstanceRunning || in.Assignment.NodeLost {
 			t.Errorf("after %s the instance is %s, node lost: %v; want Running", away[0], in.Status.Phase, in.Assignment.NodeLost)
 		}
-		lv.do(away[1])
+		lv.command(away[1])
 		works(true)
-		until(t, "what waited runs", func() bool { return get(second).Status.Phase == api.InstanceRunning })
+		until(t, "the pending instance runs", func() bool { return get(second).Status.Phase == api.InstanceRunning })
 		in := get(id)
 		if in.Status.Phase != api.InstanceRunning || !in.Status.StartedAt.Equal(*began) {
 			t.Errorf("after %s the instance is %s since %s, want Running since %s", away[1], in.Status.Phase, in.Status.StartedAt, began)
@@ -305,7 +305,7 @@ func TestLibvirtdComesAndGoes(t *testing.T) {
 	}
 	select {
 	case <-p.done:
-		t.Error("basaltd has ended")
+		t.Error("basaltd has ended, want it running")
 	default:
 	}
 }

@@ -15,7 +15,7 @@ import (
 // clustered reports whether the node may belong to a cluster of several.
 func (c config) clustered() bool { return len(c.peerListen) > 0 }
 
-// selfOf is this node as the others are told of it.
+// selfOf returns this node as it is presented to the other members.
 func selfOf(c config, id api.NodeID) (membership.Self, error) {
 	self := membership.Self{Node: id, Name: c.nodeName, Version: version, PeerAddresses: c.peerListen}
 	for _, a := range c.peerListen {
@@ -38,8 +38,8 @@ func selfOf(c config, id api.NodeID) (membership.Self, error) {
 	return self, nil
 }
 
-// newIdentity forgets who this node was in a cluster that it has left: its id,
-// and the state of that cluster, which is kept under another name.
+// newIdentity removes the ID that this node had in a cluster that it has left, and renames the
+// state of that cluster.
 func newIdentity(c config) error {
 	for _, name := range []string{"store", "cluster"} {
 		path := filepath.Join(c.data, name)

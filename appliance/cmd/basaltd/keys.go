@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/storage"
 )
 
-// keys are what the agent opens disks with: those of encrypted volumes, which
-// the cluster's ring in the store seals, and that of the pool ceph.
+// keys implements agent.Keys: the keys of encrypted volumes, which are sealed with the
+// cluster's key ring in the store, and the key of the pool ceph.
 type keys struct {
 	*secrets.Keep
 	storage *storage.Node

@@ -10,64 +10,63 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 )
 
-// leaderHint knows who leads, also where Raft does not: a node that does not hear
-// the leader forgets it, while another member hears both and relays its
-// heartbeats. Whom it names wrongly grants nothing.
+// leaderHint names the leader, also where Raft does not: a node that receives nothing from the
+// leader has none in Raft, while another member reaches both and relays its heartbeats. A wrong
+// hint is harmless, because a node that does not lead grants no lease.
 type leaderHint struct {
 	store elector
 	peers func() []api.NodeID // the other members
 	ask   func(ctx context.Context, member api.NodeID) (leader api.NodeID, err error)
 
-	mu      sync.Mutex
-	told    api.NodeID // by Raft or by a member, whichever was last
-	refused api.NodeID // a member that says that this node is none, while nobody says otherwise
+	mu        sync.Mutex
+	lastNamed api.NodeID // the leader that Raft or a member named last
+	refused   api.NodeID // a member that rejects this node as a non-member, while no other names a leader
 }
 
-// elector is *store.Store.
+// elector is implemented by *store.Store.
 type elector interface {
 	Verify(ctx context.Context) (term uint64, err error)
 	IsLeader() bool
-	LeaderID() string // empty: Raft does not hear of one here
+	LeaderID() string // empty: Raft knows none on this node
 	LeadChange() <-chan struct{}
 }
 
 const (
 	leaderPath = "/store/leader"
-	guideEvery = 500 * time.Millisecond // while Raft does not say who leads
-	guideLimit = 2 * time.Second        // for a member's answer
+	hintEvery  = 500 * time.Millisecond // while Raft names no leader
+	hintLimit  = 2 * time.Second        // for a member's answer
 )
 
 func (g *leaderHint) Verify(ctx context.Context) (uint64, error) { return g.store.Verify(ctx) }
 func (g *leaderHint) IsLeader() bool                             { return g.store.IsLeader() }
 
-// LeaderID is empty where nobody ever said.
+// LeaderID returns the leader, or "" if none was ever named.
 func (g *leaderHint) LeaderID() api.NodeID {
 	if id := api.NodeID(g.store.LeaderID()); id != "" {
 		return id
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.told
+	return g.lastNamed
 }
 
-// RefusedBy is a member that does not take this node for one any more; empty:
-// none.
+// RefusedBy returns a member that no longer accepts this node as a member, or "".
 func (g *leaderHint) RefusedBy() api.NodeID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused
 }
 
-// run follows Raft, and asks the others while it knows of no leader.
+// run follows Raft, and asks the other members while Raft names no leader.
 func (g *leaderHint) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := g.store.LeadChange()
 		var again <-chan time.Time
 		if id := api.NodeID(g.store.LeaderID()); id != "" {
-			g.hear(id, "")
+			g.record(id, "")
 		} else {
-			g.hear(g.askAll(ctx))
-			again = time.After(guideEvery)
+			g.record(g.askAll(ctx))
+			again = time.After(hintEvery)
 		}
 		select {
 		case <-ctx.Done():
@@ -78,17 +77,17 @@ func (g *leaderHint) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (g *leaderHint) hear(leader, refused api.NodeID) {
+func (g *leaderHint) record(leader, refused api.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.refused = refused; leader != "" {
-		g.told = leader
+		g.lastNamed = leader
 	}
 }
 
-// askAll takes the first answer: members that hear each other agree.
+// askAll returns the first answer, because members that reach each other agree.
 func (g *leaderHint) askAll(ctx context.Context) (leader, refused api.NodeID) {
-	ctx, cancel := context.WithTimeout(ctx, guideLimit)
+	ctx, cancel := context.WithTimeout(ctx, hintLimit)
 	defer cancel()
 	type answer struct {
 		member, leader api.NodeID
@@ -113,7 +112,7 @@ func (g *leaderHint) askAll(ctx context.Context) (leader, refused api.NodeID) {
 	return "", refused
 }
 
-// openLeaderHint also answers the others' questions.
+// openLeaderHint creates the leader hint and serves the other members' requests for it.
 func (cl *cluster) openLeaderHint(raft elector) {
 	cl.leaderHint = &leaderHint{store: raft,
 		peers: func() (others []api.NodeID) {

@@ -16,8 +16,8 @@ func (f *fakeElector) IsLeader() bool                         { return false }
 func (f *fakeElector) LeaderID() string                       { return f.leader }
 func (f *fakeElector) LeadChange() <-chan struct{}            { return nil }
 
-// A node that Raft tells of no leader believes the members that it can hear,
-// and Raft again as soon as it speaks.
+// TestGuideAsksTheOthers: a node whose Raft names no leader uses the answers of the members
+// that it reaches, and Raft again as soon as it names one.
 func TestGuideAsksTheOthers(t *testing.T) {
 	raft := &fakeElector{}
 	var knows, expelled atomic.Bool
@@ -25,7 +25,7 @@ func TestGuideAsksTheOthers(t *testing.T) {
 	g := &leaderHint{store: raft, peers: func() []api.NodeID { return []api.NodeID{"b", "c", "d"} },
 		ask: func(_ context.Context, member api.NodeID) (api.NodeID, error) {
 			switch {
-			case member == "c": // it leads, and is not heard
+			case member == "c": // it is the leader, and is not reachable
 				return "", errors.New("no answer")
 			case member == "d" && knows.Load():
 				return "c", nil
@@ -35,27 +35,27 @@ func TestGuideAsksTheOthers(t *testing.T) {
 			return "", nil
 		}}
 	if got := g.LeaderID(); got != "" {
-		t.Errorf("before anybody was asked it is %q", got)
+		t.Errorf("LeaderID before any member was asked = %q, want none", got)
 	}
-	g.hear(g.askAll(t.Context()))
+	g.record(g.askAll(t.Context()))
 	if got := g.LeaderID(); got != "c" {
-		t.Errorf("d says c, and it is %q", got)
+		t.Errorf("LeaderID after d named c = %q, want c", got)
 	}
 	knows.Store(false)
-	g.hear(g.askAll(t.Context()))
+	g.record(g.askAll(t.Context()))
 	if got := g.LeaderID(); got != "c" {
-		t.Errorf("nobody knows better, and it is %q", got)
+		t.Errorf("LeaderID while no member names one = %q, want c as before", got)
 	}
 	if by := g.RefusedBy(); by != "" {
-		t.Errorf("refused by %q", by)
+		t.Errorf("RefusedBy = %q, want none", by)
 	}
 	expelled.Store(true)
-	g.hear(g.askAll(t.Context()))
+	g.record(g.askAll(t.Context()))
 	if by := g.RefusedBy(); by != "b" {
-		t.Errorf("b says that this node is no member, and it is %q", by)
+		t.Errorf("RefusedBy after b rejected this node = %q, want b", by)
 	}
 	raft.leader = "b"
 	if got := g.LeaderID(); got != "b" {
-		t.Errorf("Raft says b, and it is %q", got)
+		t.Errorf("LeaderID while Raft names b = %q, want b", got)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
 
-// openLease wires the lease: this node's own, its eyes as a witness, and its
-// part when it leads.
-// epoch is the last for which the node has cleared up.
+// openLease creates the parts of the lease: this node's own lease, its observations as a
+// witness, and its part as the leader. epoch is the last one for which the node has released
+// what it no longer owns.
 func (cl *cluster) openLease(raft elector, epoch int64) {
 	cl.openLeaderHint(raft)
 	cl.leases = lease.NewServer(cl.self.Node, cl.leaderHint, nil)
@@ -25,7 +25,7 @@ func (cl *cluster) openLease(raft elector, epoch int64) {
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
 		Peers: cl.client, Leader: cl.leaderHint, Local: cl.leases.Heartbeat,
 		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
-		OnLease: cl.tellFence,
+		OnLease: cl.setFenceLease,
 		OnRefused: func(epoch int64) {
 			cl.log.Warn("the cluster has declared this node lost: releasing objects that it no longer owns", "epoch", epoch)
 		},
@@ -34,8 +34,8 @@ func (cl *cluster) openLease(raft elector, epoch int64) {
 	cl.server.AllowRelay(func(method, path string) bool { return method == http.MethodPost && path == lease.HeartbeatPath })
 }
 
-// tellFence hands the deadline to basalt-fence, which kills when it passes.
-func (cl *cluster) tellFence(until lease.Instant, epoch int64) {
+// setFenceLease passes the lease to basalt-fence, which kills instances when it expires.
+func (cl *cluster) setFenceLease(until lease.Instant, epoch int64) {
 	if cl.fence == nil {
 		return
 	}
@@ -44,21 +44,21 @@ func (cl *cluster) tellFence(until lease.Instant, epoch int64) {
 	}
 }
 
-// leaseMargin is what must be left of the lease for something new to start.
+// leaseMargin is the remaining validity that a lease must have for something new to start.
 const leaseMargin = 2 * time.Second
 
-// leaseHolder is agent.Lease. A lease that basalt-fence has not heard of does
-// not count: nobody would stop at its end what starts now.
+// leaseHolder implements agent.Lease. A lease that basalt-fence has not received is not valid,
+// because nothing would stop new instances when it expires.
 type leaseHolder struct {
 	lease *lease.Client
-	fence *fence.Client // nil: there is none
+	fence *fence.Client // nil: no basalt-fence
 }
 
 func (l leaseHolder) Valid() bool {
 	return l.lease.Valid(leaseMargin) && (l.fence == nil || l.fence.Covers(leaseMargin))
 }
 
-// keeper of instances that may run without a lease: agent.Fence.
+// fenceKeeper implements agent.Fence: it keeps instances that may run without a lease.
 type fenceKeeper struct{ *fence.Client }
 
 func (f fenceKeeper) Keep(ids []api.InstanceID) error {
@@ -69,7 +69,7 @@ func (f fenceKeeper) Keep(ids []api.InstanceID) error {
 	return f.Client.Keep(names)
 }
 
-// eyes is lease.Reach over the prober's standing connections.
+// eyes implements lease.Reach with the prober's permanent connections.
 type eyes struct {
 	prober *transport.Prober
 	book   *transport.Book
@@ -98,18 +98,18 @@ func (e eyes) Heard(node api.NodeID, path string) (last time.Time) {
 	return last
 }
 
-// termAgain is how long what the lease server could not be told waits.
-const termAgain = 100 * time.Millisecond
+// termRetry is the delay before a failed update of the lease server is retried.
+const termRetry = 100 * time.Millisecond
 
-// followTerm tells the lease server who leads, and who there is.
+// followTerm keeps the term and the members of the lease server up to date.
 func (cl *cluster) followTerm(ctx context.Context) error {
 	var term uint64
 	for ctx.Err() == nil {
 		elected, changed := cl.store.LeadChange(), cl.directory.Changed()
 		var again <-chan time.Time
-		if err := cl.tellTerm(ctx, &term); err != nil {
+		if err := cl.updateTerm(ctx, &term); err != nil {
 			cl.log.Warn("leases", "error", err)
-			again = time.After(termAgain)
+			again = time.After(termRetry)
 		}
 		select {
 		case <-ctx.Done():
@@ -121,13 +121,13 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tellTerm tells it what has changed since the term that it was told of.
-func (cl *cluster) tellTerm(ctx context.Context, told *uint64) error {
+// updateTerm updates the lease server with what has changed since the term *last.
+func (cl *cluster) updateTerm(ctx context.Context, last *uint64) error {
 	now, nodes := cl.store.LeadTerm(), cl.directory.Nodes()
 	switch {
-	case now == 0 && *told != 0:
+	case now == 0 && *last != 0:
 		cl.leases.Deposed()
-	case now != *told: // the directory may not have heard of all of it
+	case now != *last: // the directory may not be up to date
 		var err error
 		if nodes, err = api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode}); err != nil {
 			return fmt.Errorf("read members in term %d: %w", now, err)
@@ -136,7 +136,7 @@ func (cl *cluster) tellTerm(ctx context.Context, told *uint64) error {
 	case now != 0:
 		cl.leases.Members(leaseMembers(nodes))
 	}
-	*told = now
+	*last = now
 	cl.adopt()
 	if now == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (cl *cluster) tellTerm(ctx context.Context, told *uint64) error {
 	return cl.revoke(nodes)
 }
 
-// revoke takes the lease of nodes of which an operator says that they are off.
+// revoke revokes the leases of nodes that an operator has declared to be off.
 func (cl *cluster) revoke(nodes []api.Node) error {
 	var errs []error
 	for _, n := range nodes {
@@ -165,7 +165,8 @@ func leaseMembers(nodes []api.Node) []lease.Member {
 	return out
 }
 
-// adopt takes on the epoch for which the agent has cleared up.
+// adopt sets the lease's epoch to the one for which the agent has released what it no longer
+// owns.
 func (cl *cluster) adopt() {
 	for _, n := range cl.directory.Nodes() {
 		if n.Meta.ID == string(cl.self.Node) && n.Status.ObservedEpoch > cl.lease.State().Epoch {
@@ -174,8 +175,8 @@ func (cl *cluster) adopt() {
 	}
 }
 
-// health is what the planner is told of the nodes in a term; nothing before
-// the lease server has begun the term.
+// health returns the planner's view of the nodes in a term. The map is nil until the lease
+// server has begun the term.
 func (cl *cluster) health(term uint64) (string, map[string]plan.Health) {
 	now, verdicts := cl.leases.Verdicts()
 	if len(verdicts) == 0 {
@@ -191,7 +192,7 @@ func (cl *cluster) health(term uint64) (string, map[string]plan.Health) {
 			return string(cl.self.Node), nil
 		}
 		if lost[string(v.Node)] && now.Sub(v.Heard) < lease.Silence {
-			continue // the verdict is carried out, and the node is back
+			continue // the verdict has been applied, and the node is back
 		}
 		if v.State >= lease.Suspect {
 			all[string(v.Node)] = plan.Health{Suspect: true, Fenced: v.State == lease.Fenced, Why: v.Why}

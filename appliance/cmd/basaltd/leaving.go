@@ -19,11 +19,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/guests"
 )
 
-// guestsCommand is what basalt-guests.service runs when the node goes down and comes
-// up, beside the basaltd that serves.
+// guestsCommand contains the commands of basalt-guests.service, which runs them when the node
+// shuts down and boots, independently of the running basaltd.
 func guestsCommand(c *config) *cobra.Command {
 	cmd := &cobra.Command{Use: "guests", Short: "Shut this node's guests down in order, and let them run again; systemd does it (basalt-guests.service)"}
-	run := func(do func(context.Context, config, *slog.Logger) error) func(*cobra.Command, []string) error {
+	run := func(f func(context.Context, config, *slog.Logger) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
 			if c.file != "" {
 				if err := readConfig(c.file, cmd.Flags()); err != nil {
@@ -32,7 +32,7 @@ func guestsCommand(c *config) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return do(ctx, *c, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: utc})))
+			return f(ctx, *c, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: utc})))
 		}
 	}
 	cmd.AddCommand(
@@ -43,10 +43,10 @@ func guestsCommand(c *config) *cobra.Command {
 	return cmd
 }
 
-// stopGuests needs nothing of the basaltd that serves, which may have ended.
+// stopGuests shuts the guests down. It does not need the running basaltd, which may have ended.
 func stopGuests(ctx context.Context, c config, log *slog.Logger) error {
 	id, err := os.ReadFile(filepath.Join(c.data, "node-id"))
-	if errors.Is(err, fs.ErrNotExist) { // it has never run: there is no guest
+	if errors.Is(err, fs.ErrNotExist) { // basaltd has never run, so there is no guest
 		return nil
 	}
 	if err != nil {
@@ -61,13 +61,13 @@ func stopGuests(ctx context.Context, c config, log *slog.Logger) error {
 		Note: func(id api.InstanceID) error { return agent.NoteStopped(c.data, id) }})
 }
 
-// leavingLook is how often a node looks whether it goes down.
-const leavingLook = 500 * time.Millisecond
+// leavingCheckEvery is how often a node checks whether it is shutting down.
+const leavingCheckEvery = 500 * time.Millisecond
 
-// watchLeaving does what is to be done beside the shutdown of the guests: another node
-// leads, and the cluster hears of it.
+// watchLeaving does the cluster's part of a shutdown: it transfers the leadership and has the
+// shutdown reported.
 func (n *node) watchLeaving(ctx context.Context) error {
-	tick := time.NewTicker(leavingLook)
+	tick := time.NewTicker(leavingCheckEvery)
 	defer tick.Stop()
 	for was := false; ; {
 		if is := n.leaving(); is != was {
@@ -76,7 +76,7 @@ func (n *node) watchLeaving(ctx context.Context) error {
 			n.agent.LeavingChanged()
 		}
 		if was {
-			n.giveUpLead(ctx)
+			n.transferLeadership(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -86,16 +86,16 @@ func (n *node) watchLeaving(ctx context.Context) error {
 	}
 }
 
-// giveUpLead of a node that goes down, where another one can lead that stays.
-func (n *node) giveUpLead(ctx context.Context) {
+// transferLeadership makes another node the leader, if there is one that is not shutting down.
+func (n *node) transferLeadership(ctx context.Context) {
 	if n.cluster == nil || !n.store.IsLeader() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, handOverTime)
+	ctx, cancel := context.WithTimeout(ctx, transferLimit)
 	defer cancel()
 	nodes, err := objects.Read(ctx, n.store, objects.Of[api.Node]())
 	if err != nil || !anotherStays(objects.Map[api.Node](nodes), n.cluster.self.Node) {
-		return // it hands the lead over when its store is closed, if anybody is there
+		return // closing the store transfers the leadership if there is another node
 	}
 	if err := n.store.TransferLeadership(ctx); err != nil {
 		n.log.Info("make another node lead failed", "error", err)
@@ -104,11 +104,11 @@ func (n *node) giveUpLead(ctx context.Context) {
 	n.log.Info("another node leads: this one is shutting down")
 }
 
-// handOverTime bounds one try to make another node lead.
-const handOverTime = 5 * time.Second
+// transferLimit limits one attempt to transfer the leadership.
+const transferLimit = 5 * time.Second
 
-// anotherStays reports whether there is a node beside this one that is not going down
-// as well: of nodes that all go down, one would hand the lead to the next for ever.
+// anotherStays reports whether another node is ready and not shutting down: if all nodes shut
+// down, the leadership would be transferred in circles.
 func anotherStays(nodes map[string]api.Node, self api.NodeID) bool {
 	for id, n := range nodes {
 		if api.NodeID(id) != self && n.Assignment.State == api.NodeReady && !n.Status.ShuttingDown {

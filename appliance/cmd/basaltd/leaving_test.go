@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Nodes that all go down do not hand the lead from one to the next.
+// TestAnotherStays: nodes that all shut down do not transfer the leadership among them.
 func TestAnotherStays(t *testing.T) {
 	node := func(state api.NodeState, leaving bool) api.Node {
 		return api.Node{Assignment: api.NodeAssignment{State: state}, Status: api.NodeStatus{ShuttingDown: leaving}}
@@ -22,7 +22,7 @@ func TestAnotherStays(t *testing.T) {
 	} {
 		c.others["a"] = node(api.NodeReady, false)
 		if got := anotherStays(c.others, "a"); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
+			t.Errorf("%s: anotherStays = %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// levelPath is where a member says which feature level its release supports.
-// Releases before levels do not answer it.
+// levelPath is the call by which a member reports the feature level that its release supports.
+// Releases from before feature levels do not answer it.
 const levelPath = "/store/level"
 
 const (
-	levelEvery = 5 * time.Second // while a member is of an older release
-	levelLimit = 5 * time.Second // for a member's answer
+	levelEvery = 5 * time.Second // interval while a member has an older release
+	levelLimit = 5 * time.Second // limit for a member's answer
 )
 
-// raise gives the cluster the highest level that all its members support, while
-// this node leads in the term: after an upgrade, soon after the last node's.
+// raise raises the cluster's feature level to the highest that all members support, while this
+// node is the leader in the term. After an upgrade that is soon after the last node.
 func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 	for ctx.Err() == nil {
 		level, _, err := n.store.Settled()
@@ -42,15 +42,15 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 	}
 }
 
-// undecided reports whether a node may yet go back to the release before, which
+// undecided reports whether a node may still be rolled back to the previous release, which
 // would not support a new level.
 func (n *node) undecided(ctx context.Context) bool {
 	all, err := api.All[api.Upgrade](ctx, n.store, api.ListQuery{Kind: api.KindUpgrade})
 	return err != nil || slices.ContainsFunc(all, api.Upgrade.Unfinished)
 }
 
-// supported is the level that all members support, and who they are; 0: not all
-// have answered.
+// supported returns the members and the level that all of them support; 0: not all of them have
+// answered.
 func (n *node) supported(ctx context.Context) (members []string, level int) {
 	for _, m := range n.store.Members() {
 		members = append(members, m.ID)

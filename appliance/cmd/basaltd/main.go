@@ -1,6 +1,6 @@
-// Command basaltd is a node of the cluster: API, replicated store, planner (on
-// the leader) and node agent in one process. It may be stopped and started at
-// any moment: virtual machines and GPU work go on.
+// Command basaltd is a node of the cluster: API, replicated store, planner (on the leader) and
+// node agent in one process. It may be stopped and started at any time; virtual machines and
+// GPU work continue.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// config is what the command line says.
+// config is the configuration from the command line and the configuration file.
 type config struct {
 	file                        string
 	data, run, listen, nodeName string
@@ -139,7 +139,7 @@ func main() {
 	}
 }
 
-// exitForGood tells systemd that another start is no help (EX_CONFIG of
+// exitForGood is the exit status after which systemd does not restart basaltd (EX_CONFIG of
 // sysexits(3); RestartPreventExitStatus in basaltd.service).
 const exitForGood = 78
 
@@ -174,7 +174,7 @@ func serve(ctx context.Context, c config) error {
 	}
 }
 
-// live is one life of the node: until it ends, or what it is has changed.
+// live runs the node until it ends or everything has to be opened again.
 func live(ctx context.Context, c config, log *slog.Logger) error {
 	if err := makeFolders(c); err != nil {
 		return err
@@ -195,12 +195,12 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if rec.Rebuild {
-		return mend(ctx, c, rec, nil, log)
+		return runDamaged(ctx, c, rec, nil, log)
 	}
 	n, err := open(ctx, c, rec, log)
 	var damaged *store.Damaged
 	if errors.As(err, &damaged) && c.clustered() {
-		return mend(ctx, c, rec, err, log)
+		return runDamaged(ctx, c, rec, err, log)
 	}
 	if damaged != nil {
 		return fmt.Errorf("%w; a node alone has no other copy: put back a copy of all of %s, or move it away and begin anew; then: systemctl start basaltd", err, c.data)
@@ -213,9 +213,9 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 	return errors.Join(err, n.Close())
 }
 
-// makeFolders makes the node's own. Others on the machine may look into
-// neither: keys, consoles, screens. QEMU runs as a user that libvirt lets in by
-// the files' own permissions.
+// makeFolders creates the node's folders. Other users cannot list them, because they contain
+// keys, consoles and screens. QEMU runs as a user that gets access by the permissions that
+// libvirt sets on the files.
 func makeFolders(c config) error {
 	for _, dir := range []string{c.data, c.run} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
@@ -225,7 +225,7 @@ func makeFolders(c config) error {
 	return nil
 }
 
-// utc makes log times UTC, as every time is.
+// utc converts the times of log records to UTC.
 func utc(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey {
 		a.Value = slog.TimeValue(a.Value.Time().UTC())
@@ -233,7 +233,7 @@ func utc(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// siblings finds programs beside this one.
+// siblings returns a function that returns the path of a program in the folder of this one.
 func siblings() func(string) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -242,7 +242,7 @@ func siblings() func(string) string {
 	return func(name string) string { return filepath.Join(filepath.Dir(self), name) }
 }
 
-// cleanName makes a host name a valid object name.
+// cleanName converts a host name to a valid object name.
 func cleanName(host string) string {
 	var out []byte
 	for _, c := range []byte(host) {

@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// Cluster answers server.Membership: as this node knows it, so that a minority
-// can be asked too.
+// Cluster implements server.Membership. It returns the cluster according to this node, so that
+// it also works in a minority.
 func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 	out := api.Cluster{Name: cl.keeper.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
 	now, verdicts := cl.leases.Verdicts()
@@ -28,7 +28,7 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 			why[v.Node] = v.Why
 		}
 	}
-	votes := map[string]bool{} // now, not as planned: it says who may fail
+	votes := map[string]bool{} // the present voters, not the planned ones: they determine which nodes may fail
 	for _, m := range cl.store.Members() {
 		votes[m.ID] = m.Voter
 	}
@@ -61,13 +61,12 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 	return out, nil
 }
 
-// NewJoinToken makes a token.
+// NewJoinToken creates a join token.
 func (cl *cluster) NewJoinToken(ctx context.Context, id api.JoinTokenID) (token, hash string, err error) {
 	return membership.NewToken(ctx, cl.store, id)
 }
 
-// backupMeta goes with a backup: what a new cluster needs before its store is
-// open.
+// backupMeta is stored with a backup: what a new cluster needs before its store is open.
 type backupMeta struct {
 	Cluster string    `json:"cluster"`
 	CA      pki.CA    `json:"ca"`
@@ -83,7 +82,7 @@ func (m *backupMeta) decode(raw []byte) error {
 	return nil
 }
 
-// Backup writes the state, as it is when it begins.
+// Backup writes a backup of the state at its beginning.
 func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
 	ca, err := membership.Authority(ctx, cl.store)
 	if err != nil {
@@ -96,7 +95,7 @@ func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
 	return cl.store.Backup(ctx, w, meta)
 }
 
-// Setup returns what the node is, membership.Setup.
+// Setup implements membership.Node: it returns the state of the node.
 func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	c, _ := cl.Cluster(ctx)
 	s := api.Setup{State: api.SetupMember, Node: cl.self.Name, NodeID: cl.self.Node, Cluster: c.Name,
@@ -117,14 +116,14 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 			s.Message = cl.expelled(by, c.Members).Error()
 		}
 	}
-	if cl.rebuilds() { // who asked for that waits for a member with the new store
+	if cl.rebuilds() { // the client that requested it waits for a member with the new store
 		s.Quorum, s.Message = false, "the node closes its store and gets that of the other nodes"
 	}
 	return s
 }
 
-// expelled is the error that this node was removed while it was away, or that the
-// others were made a cluster without it.
+// expelled returns the error of a node that was removed while it was unreachable, or whose
+// other members became a cluster without it.
 func (cl *cluster) expelled(by api.NodeID, members []api.Member) error {
 	name := string(by)
 	for _, m := range members {
@@ -140,16 +139,16 @@ func isMember() error {
 	return api.Errorf(api.CodeState, "this node is already a member of a cluster").WithHint("basalt cluster status; to leave it: basalt node leave")
 }
 
-// Init is for a node without a cluster.
+// Init fails: it is for a node without a cluster.
 func (cl *cluster) Init(context.Context, string) error { return isMember() }
 
-// Join is for a node without a cluster.
+// Join fails: it is for a node without a cluster.
 func (cl *cluster) Join(context.Context, string) error { return isMember() }
 
-// Restore is for a node without a cluster.
+// Restore fails: it is for a node without a cluster.
 func (cl *cluster) Restore(context.Context, io.Reader) error { return isMember() }
 
-// Leave takes the node out, when nothing is left on it.
+// Leave removes the node from the cluster if no instance is left on it.
 func (cl *cluster) Leave(ctx context.Context) error {
 	page, err := cl.store.List(ctx, api.ListQuery{Kind: api.KindNode, Limit: 2})
 	switch {
@@ -176,11 +175,10 @@ func (cl *cluster) Leave(ctx context.Context) error {
 			cl.log.Warn("report leave to basalt-fence failed", "error", err)
 		}
 	}
-	return cl.left("the node has left the cluster")
+	return cl.endMembership("the node has left the cluster")
 }
 
-// Recover makes this node alone the cluster. It takes hold when everything is
-// opened again.
+// Recover makes this node alone the cluster. It takes effect when everything is opened again.
 func (cl *cluster) Recover(_ context.Context, confirm string) error {
 	if confirm != cl.self.Name {
 		return api.Errorf(api.CodeInvalid, "to confirm, name this node: %s", cl.self.Name).At("confirm").
@@ -189,12 +187,11 @@ func (cl *cluster) Recover(_ context.Context, confirm string) error {
 	if err := cl.change(func(r *membership.Record) { r.Recover, r.Founder, r.Rebuild = true, true, false }); err != nil {
 		return err
 	}
-	cl.begin(errBeginAnew)
+	cl.requestRestart(errBeginAnew)
 	return nil
 }
 
-// Rebuild makes this node's store anew. It takes hold when everything is opened
-// again.
+// Rebuild rebuilds this node's store. It takes effect when everything is opened again.
 func (cl *cluster) Rebuild(context.Context) error {
 	if !slices.ContainsFunc(cl.store.Members(), func(m store.Member) bool { return m.Voter && m.ID != string(cl.self.Node) }) {
 		return api.Errorf(api.CodeState, "this node is the only voter of the cluster: no other node has its data").
@@ -203,18 +200,18 @@ func (cl *cluster) Rebuild(context.Context) error {
 	if err := cl.change(func(r *membership.Record) { r.Rebuild = true }); err != nil {
 		return err
 	}
-	cl.begin(errBeginAnew)
+	cl.requestRestart(errBeginAnew)
 	return nil
 }
 
-// rebuilds reports whether the store that is open is to be made anew.
+// rebuilds reports whether the open store is to be rebuilt.
 func (cl *cluster) rebuilds() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	return cl.rec.Rebuild
 }
 
-// recoverAlone does what Recover asked for, before the store is opened.
+// recoverAlone executes a requested recovery, before the store is opened.
 func (cl *cluster) recoverAlone(dir string) error {
 	if !cl.rec.Recover {
 		return nil
@@ -222,8 +219,8 @@ func (cl *cluster) recoverAlone(dir string) error {
 	return store.Recover(dir, membership.PromiseFile(cl.dir), string(cl.self.Node))
 }
 
-// removeOthers ends a recovery: the other nodes' objects go, so that their
-// certificates count no more and what was on them starts here.
+// removeOthers completes a recovery: it deletes the other nodes' objects, so that their
+// certificates become invalid and their instances start here.
 func (cl *cluster) removeOthers(ctx context.Context) error {
 	if !cl.rec.Recover {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/budget"
 )
 
-// osdMemory is what an OSD of this machine aims at, in bytes; 0 where its memory is not
-// known.
+// osdMemory returns the memory target in bytes of an OSD on this machine, or 0 if the machine's
+// memory is unknown.
 func osdMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -16,7 +16,7 @@ func osdMemory() int64 {
 	return budget.OSDMemory(int64(info.Totalram) * int64(info.Unit))
 }
 
-// runs is what this node runs beside its instances.
+// runs returns what this node runs besides its instances.
 func (n *node) runs() budget.Runs {
 	d := n.storage.node.Daemons()
 	return budget.Runs{OSDs: d.OSDs, Monitor: d.Monitor, Manager: d.Manager, OSDMemory: n.storage.node.OSDMemory, Networks: n.network != nil}

@@ -24,11 +24,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// fabric is the node's part of the cluster's network; nil: it has none.
+// fabric is the node's part of the cluster's network; nil: the node has none.
 type fabric struct {
 	self    deploy.Member
 	paths   deploy.Paths
-	tls     *tls.Config // of the wire to other nodes' databases
+	tls     *tls.Config // of connections to other nodes' databases
 	node    *nodenetwork.Node
 	guests  *nodenetwork.Metadata
 	service *metadata.Service
@@ -36,20 +36,20 @@ type fabric struct {
 	chassis sdn.Chassis
 	store   *store.Store
 
-	pretended sdn.Controller // in the place of OVN's; nil: OVN
+	pretended sdn.Controller // replaces OVN's; nil: OVN
 }
 
-// pretended is what a network that carries nothing is made of.
+// pretended contains the parts of a fake network.
 type pretended struct {
 	stepper    nodenetwork.Stepper
 	chassis    sdn.Chassis
 	controller sdn.Controller
 }
 
-// networks that --network may name besides ovn; see drivers_fake.go.
+// networks are the values of --network besides ovn and none; see drivers_fake.go.
 var networks = map[string]func(api.NodeID) pretended{}
 
-// openNetwork prepares the network; nothing runs yet.
+// openNetwork prepares the network; nothing is started yet.
 func (n *node) openNetwork(c config, id api.NodeID) error {
 	switch c.network {
 	case "none", "":
@@ -65,8 +65,8 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	if err != nil {
 		return fmt.Errorf("--encap: %w", err)
 	}
-	// Where the others will reach its databases, also while there are no others
-	// yet: founded under another address, they would have to be founded again.
+	// The address at which the other nodes will reach its databases, even while there are none:
+	// databases that are created with another address would have to be created again.
 	self, err := nodenetwork.MemberOf(id, peerHost(c))
 	if err != nil {
 		return fmt.Errorf("--peer-listen: %w", err)
@@ -98,7 +98,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		f.paths.OVSRun = "/run/openvswitch"
 	}
 	stepper, err := deploy.NewNode(deploy.Config{Paths: f.paths, Daemons: daemons, Foreign: func() bool { return foreign }, Log: func(a deploy.Action) {
-		if a.Verb != deploy.Run { // which leaves alone what runs
+		if a.Verb != deploy.Run { // which does not affect running daemons
 			n.log.Info("network: " + a.String())
 		}
 	}})
@@ -126,8 +126,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	return nil
 }
 
-// pretendNetwork is openNetwork for one that carries nothing: no guest asks for
-// metadata, and nothing leaves.
+// pretendNetwork is openNetwork for a fake network, without metadata and egress.
 func (n *node) pretendNetwork(id api.NodeID, p pretended) error {
 	self, err := nodenetwork.MemberOf(id, "127.0.0.1")
 	if err != nil {
@@ -141,9 +140,9 @@ func (n *node) pretendNetwork(id api.NodeID, p pretended) error {
 // installed is the run folder of an installed node.
 const installed = "/run/basalt"
 
-// daemonsOf is who runs the network's programs, and whether the distribution's
-// service runs Open vSwitch. A node with a run folder of its own is a demo or a
-// test beside whatever else its machine does: it keeps to itself.
+// daemonsOf returns the supervisor of the network's programs, and whether the distribution's
+// service runs Open vSwitch. A node with another run folder than the installed one is a demo or
+// a test, and must be independent of the other services of its machine.
 func daemonsOf(c config) (d supervisor.Daemons, foreign bool, err error) {
 	state, logs := filepath.Join(c.run, "daemons"), filepath.Join(c.data, "log")
 	if c.run != installed {
@@ -154,7 +153,7 @@ func daemonsOf(c config) (d supervisor.Daemons, foreign bool, err error) {
 	return d, deploy.Foreign(), err
 }
 
-// clusterName of a node that is alone is its own for ever.
+// clusterName returns the cluster's name, which is constant for a node without a cluster.
 func (n *node) clusterName() string {
 	if n.cluster != nil {
 		return n.cluster.keeper.Cluster()
@@ -162,7 +161,7 @@ func (n *node) clusterName() string {
 	return "basalt"
 }
 
-// lacks are the kinds that this node's basaltd cannot carry out.
+// lacks returns the kinds that this node does not support, with the reason.
 func (n *node) lacks() map[api.Kind]string {
 	all := map[api.Kind]string{}
 	if why := lacksCeph(); why != "" {
@@ -176,7 +175,7 @@ func (n *node) lacks() map[api.Kind]string {
 	return all
 }
 
-// run is what goes on on every node.
+// run returns the tasks that run on every node.
 func (f *fabric) run() map[string]func(context.Context) error {
 	if f.pretended != nil {
 		return map[string]func(context.Context) error{"network": f.node.Run}
@@ -217,7 +216,7 @@ func (f *fabric) Unplug(ctx context.Context, port string) error {
 // Plugged implements agent.Ports.
 func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
 	if works, _ := f.node.Works(); !works {
-		return nil, nil // there is nobody to ask, and nothing to take away
+		return nil, nil // without a network there are no ports
 	}
 	all, err := f.chassis.Ports(ctx)
 	ids := make([]string, 0, len(all))
@@ -227,20 +226,20 @@ func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// encap is where this node's tunnels end: the link that is declared for them, or else the
-// main path, unless told otherwise.
+// encap returns the address of this node's end of the tunnels: --encap, or the link that is
+// declared for them, or the main path.
 func encap(c config) string { return cmp.Or(c.encap, declaredTunnel(c), peerHost(c)) }
 
-// peerHost is this node's address on the main path to the others.
+// peerHost returns this node's address on the main path to the others.
 func peerHost(c config) string {
 	if !c.clustered() {
-		return "127.0.0.1" // there are none
+		return "127.0.0.1" // there are no others
 	}
-	host, _, _ := net.SplitHostPort(c.peerListen[0]) // looked at by selfOf
+	host, _, _ := net.SplitHostPort(c.peerListen[0]) // checked by selfOf
 	return host
 }
 
-// lead makes the cluster's network while this node leads in that term.
+// lead configures the cluster's network while this node is the leader in the term.
 func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	l := &network.Leader{
 		Cache: n.cache, Store: term{n.store, in}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
@@ -254,7 +253,7 @@ func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	_ = l.Run(ctx) // ends with the term
 }
 
-// open connects to OVN's databases when it is first used.
+// open returns a controller that connects to OVN's databases when it is first used.
 func (f *fabric) open(members []deploy.Member, founding deploy.Founding) *ovn.Controller {
 	i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
 	ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }

@@ -48,41 +48,41 @@ import (
 	"github.com/basalt-gpu/basalt/ui"
 )
 
-// node is everything basaltd runs.
+// node is everything that basaltd runs.
 type node struct {
 	log      *slog.Logger
 	store    *store.Store
-	cache    *watchcache.Cache // what the parts of this node decide on
+	cache    *watchcache.Cache // the objects on which the parts of this node act
 	cluster  *cluster          // nil: the node is alone
 	machines hypervisor.Driver
-	probed   string // the cache of how machines run; empty: it is known
-	// accelerator is how they run, as far as that is known at the start.
+	probed   string // file with the cached accelerator; empty: no probe is needed
+	// accelerator is the accelerator of instances, if known at the start.
 	accelerator hypervisor.Accelerator
 	pools       map[string]sds.Driver
 	gpud        *client.Control
 	network     *fabric // nil: there are no networks
-	storage     *depot
+	storage     *nodeStorage
 	upgrade     *upgrades     // nil: the node is alone
-	keep        time.Duration // usage records
+	keep        time.Duration // how long usage records are kept
 
-	compareEvery time.Duration   // the nodes' tables
-	proxies      []netip.Prefix  // before the API
-	leaving      func() bool     // the node's guests are being shut down, or have been
-	urls         outbound.Policy // that tenants choose
+	compareEvery time.Duration   // interval of comparing the nodes' tables
+	proxies      []netip.Prefix  // trusted proxies before the API
+	leaving      func() bool     // reports whether the node's guests are being shut down, or have been
+	urls         outbound.Policy // policy for URLs that tenants choose
 	sealed       *secrets.Keep
 	guests       *guestDialer
-	ssh          *sshDoor         // nil: no SSH gateway
-	apps         *appDoor         // nil: no app gateway
-	anchors      []auditor.Anchor // of the audit trail
+	ssh          *sshService      // nil: no SSH gateway
+	apps         *appService      // nil: no app gateway
+	anchors      []auditor.Anchor // of the audit log
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
 	local        net.Listener // the unix socket that the CLI uses unless told otherwise
-	broken       chan error   // why the store of a node alone has ended; one at most
+	broken       chan error   // why the store of a node without a cluster has failed; one at most
 	closers      []func() error
 }
 
-// open wires the node: nothing runs yet.
+// open creates the parts of the node; nothing is started yet.
 func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger) (n *node, err error) {
 	n = &node{log: log, compareEvery: c.compareEvery, leaving: func() bool { return guests.Leaving(c.run) }, broken: make(chan error, 1)}
 	defer func() {
@@ -118,7 +118,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := n.openURLs(c); err != nil {
 		return n, err
 	}
-	// The store is open: no other process writes here.
+	// The store is open, so no other process writes here.
 	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove incomplete files: %w", err)
 	}
@@ -161,7 +161,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		Changes: n.cache, Store: n.store, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
 		Accelerator: n.accelerator, RefuseEmulation: n.probed != "" && !c.allowEmulation, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
-	if n.probed != "" && c.directIO { // machines that are pretended open nothing
+	if n.probed != "" && c.directIO { // a fake hypervisor opens no files
 		ao.OpenFiles = (&capability.Files{Log: log}).How
 	}
 	if err := n.openStorage(c, id); err != nil {
@@ -173,7 +173,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	ao.Keys, ao.Ceph, ao.Disks = keys{sealed, n.storage.node}, n.storage.node, n.storage.node.Pools
 	if kept, err := openBackups(c, sealed); err == nil {
 		ao.Backups = kept
-	} else { // machines do not wait for that
+	} else { // instances do not depend on backups
 		log.Error("backups are not available until basaltd is restarted", "error", err)
 	}
 	if err := n.openNetwork(c, id); err != nil {
@@ -232,7 +232,8 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	return n, err
 }
 
-// offers answers what fits and what it costs from this node's copy of the objects.
+// offers returns the board that computes what fits and its cost from this node's copy of the
+// objects.
 func (n *node) offers() *offers.Board {
 	b := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Books{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
 	n.closers = append(n.closers, func() error { b.Close(); return nil })
@@ -241,7 +242,7 @@ func (n *node) offers() *offers.Board {
 
 const day = 24 * time.Hour
 
-// keepRecords is how long usage records are kept.
+// keepRecords returns how long usage records are kept, or an error if days is out of range.
 func keepRecords(days int) (time.Duration, error) {
 	const most = 36_500
 	if least := int(api.MinKeepRecords / day); days < least || days > most {
@@ -250,7 +251,7 @@ func keepRecords(days int) (time.Duration, error) {
 	return time.Duration(days) * day, nil
 }
 
-// openStore opens the store, and with it the wire to the other nodes.
+// openStore opens the store, and with it the connections to the other nodes.
 func (n *node) openStore(ctx context.Context, c config, rec membership.Record, id api.NodeID) (err error) {
 	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log, Broken: func(why error) { n.broken <- afterBroken(why) }}
 	founder := true
@@ -282,7 +283,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		}
 	}
 	if !founder {
-		return nil // what a new cluster has came from the founder
+		return nil // the founder has created the first objects
 	}
 	if err := bootstrap(ctx, n.store, filepath.Join(c.data, "operator.key"), n.log); err != nil {
 		return fmt.Errorf("create first objects: %w", err)
@@ -290,7 +291,8 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 	return nil
 }
 
-// elsewhere hands a request to the node that can answer it.
+// elsewhere returns a handler that forwards a request to the node that can answer it, or nil if
+// that is this node.
 func (n *node) elsewhere(id api.NodeID) http.Handler {
 	if id == n.cluster.self.Node {
 		return nil
@@ -298,15 +300,15 @@ func (n *node) elsewhere(id api.NodeID) http.Handler {
 	return n.cluster.client.ProxyTo(id)
 }
 
-// forwarded makes requests that another node has forwarded come from whom that node
-// says; its socket has no address.
+// forwarded sets the origin of requests that another node has forwarded to the address that
+// this node reports, because its own connection has none.
 func forwarded(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(w, auth.Originating(r, r.Header.Get("X-Forwarded-For")))
 	})
 }
 
-// Run serves until ctx ends. Instances run on.
+// Run serves until ctx ends. Instances continue to run.
 func (n *node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -382,8 +384,8 @@ func (n *node) serveLocal(ctx context.Context) error {
 	return n.api.ServeWith(ctx, n.local, mux, membership.WithPeer)
 }
 
-// plan runs the planner whenever this node leads, for one term at a time: what
-// it decides is written in that term or not at all.
+// plan runs the planner and the leader's other tasks whenever this node is the leader, for one
+// term at a time: their decisions are written in that term or not at all.
 func (n *node) plan(ctx context.Context) error {
 	for ctx.Err() == nil {
 		elected := n.store.LeadChange()
@@ -442,7 +444,7 @@ func (n *node) plan(ctx context.Context) error {
 	return nil
 }
 
-// term is the store for the planner of one term.
+// term is the store restricted to one term: writes fail in any other.
 type term struct {
 	store *store.Store
 	in    uint64
@@ -452,7 +454,7 @@ func (t term) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return t.store.ApplyInTerm(ctx, t.in, b)
 }
 
-// ending is the store for what deletes ended services, in one term.
+// ending is the store of the offboarding, restricted to one term.
 type ending struct {
 	*store.Store
 	in uint64
@@ -462,12 +464,12 @@ func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return e.ApplyInTerm(ctx, e.in, b)
 }
 
-// Close lets go of everything, last opened first.
+// Close closes everything in reverse order of opening.
 func (n *node) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{n.listener, n.local} {
 		if l != nil {
-			_ = l.Close() // Serve has closed it already when it ran
+			_ = l.Close() // closed already if Serve has run
 		}
 	}
 	for i := len(n.closers) - 1; i >= 0; i-- {
@@ -477,7 +479,7 @@ func (n *node) Close() error {
 	return errors.Join(errs...)
 }
 
-// checkListen refuses to send bearer keys in the clear over a network.
+// checkListen rejects addresses at which API keys would be sent unencrypted over a network.
 func checkListen(c config) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
@@ -493,8 +495,8 @@ func checkListen(c config) error {
 	return nil
 }
 
-// listen opens the API's port: with TLS by a given certificate, else by the
-// cluster's, else, on a loopback address, without.
+// listen opens the API's port: with TLS by the given certificate, else by the cluster's
+// certificate, else, on a loopback address, without TLS.
 func (n *node) listen(c config) (net.Listener, error) {
 	l, err := transport.Listen(net.ListenConfig{}, c.listen)
 	switch {
@@ -514,10 +516,10 @@ func (n *node) listen(c config) (net.Listener, error) {
 	return tls.NewListener(l, conf), nil
 }
 
-// listenLocal serves everybody on the machine: requests need a key as they do
+// listenLocal opens a unix socket for all users of the machine: requests need a key, as they do
 // over the network.
 func listenLocal(path string) (net.Listener, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a run that was killed; the store's lock says that none lives
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a killed process; the store's lock ensures that none is running
 		return nil, err
 	}
 	l, err := net.Listen("unix", path)
@@ -527,7 +529,7 @@ func listenLocal(path string) (net.Listener, error) {
 	return l, os.Chmod(path, 0o666)
 }
 
-// nodeID is drawn at the first start and never changes.
+// nodeID reads the node's ID. It is generated at the first start and never changes.
 func nodeID(path string) (api.NodeID, error) {
 	b, err := os.ReadFile(path)
 	if err == nil && len(b) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripe"
 )
 
-// payments takes money by card, and writes by the store that is given.
+// payments returns the desk for card payments, which writes to the given store.
 func (n *node) payments(s payment.Store) *payment.Desk {
 	client := stripe.NewClient(n.urls)
 	return payment.New(payment.Options{Store: s, Open: n.sealed.Open, Log: n.log, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {

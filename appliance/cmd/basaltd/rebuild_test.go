@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
-// process is a basaltd of several, with machines in memory.
+// process is a basaltd of a cluster of several, with a fake hypervisor.
 type process struct {
 	name, dir string
 	command   []string
@@ -33,7 +33,7 @@ type process struct {
 
 func (p *process) data(name string) string { return filepath.Join(p.dir, "data", name) }
 
-// api is the node's own socket.
+// api returns a client of the node's own socket.
 func (p *process) api(t *testing.T, key string) *client.API {
 	t.Helper()
 	a, err := client.New(client.Options{Server: "unix:" + filepath.Join(p.dir, "run/api.sock"), Token: key, Retries: -1})
@@ -66,14 +66,14 @@ func (p *process) kill() {
 	}
 }
 
-// processes makes a cluster of three voters and answers its operator's key.
+// processes creates a cluster of three voters and returns its operator's key.
 func processes(t *testing.T) (all []*process, key string) {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basaltd", "basalt_fake")
 	return processesOf(t, runs(t, bin))
 }
 
-// runs starts the program.
+// runs returns a function that starts the program with the arguments of a process.
 func runs(t *testing.T, bin string) func(*process) {
 	return func(p *process) {
 		p.command = append([]string{bin}, p.command...)
@@ -82,16 +82,16 @@ func runs(t *testing.T, bin string) func(*process) {
 	}
 }
 
-// alertOf waits for an alert whose message has all of the words.
+// alertOf waits for an alert whose message contains all of the words.
 func alertOf(t *testing.T, p *process, key string, code api.AlertCode, words ...string) {
 	t.Helper()
 	seen := ""
 	defer func() {
 		if t.Failed() {
-			t.Log("the last alert: ", seen)
+			t.Log("last message of the alert: ", seen)
 		}
 	}()
-	until(t, fmt.Sprintf("the alert %s says %q", code, words), func() bool {
+	until(t, fmt.Sprintf("alert %s contains %q", code, words), func() bool {
 		for a, err := range p.api(t, key).Alerts(t.Context()) {
 			if err == nil && a.Code == code {
 				seen = a.Message
@@ -102,7 +102,7 @@ func alertOf(t *testing.T, p *process, key string, code api.AlertCode, words ...
 	})
 }
 
-// status is what basalt cluster status prints on the node.
+// status returns the output of "basalt cluster status" on the node.
 func status(t *testing.T, p *process) string {
 	t.Helper()
 	cmd := exec.Command(built.Program(t, "appliance/cmd/basalt"), "--server", "unix:"+filepath.Join(p.dir, "run/api.sock"), "cluster", "status")
@@ -114,20 +114,20 @@ func status(t *testing.T, p *process) string {
 	return string(out)
 }
 
-// processesOf starts them with the arguments that are their commands.
+// processesOf creates a cluster of three nodes, which start starts.
 func processesOf(t *testing.T, start func(*process)) (all []*process, key string) {
 	t.Helper()
 	return several(t, 3, start)
 }
 
-// several makes a cluster of some nodes, of which an odd number votes.
+// several creates a cluster of some nodes, of which an odd number are voters.
 func several(t *testing.T, nodes int, start func(*process)) (all []*process, key string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("the setup calls are for root")
+		t.Skip("the setup calls need root")
 	}
 	for i := range nodes {
-		dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
+		dir, err := os.MkdirTemp("/tmp", "basaltd") // the length of socket paths is limited
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func several(t *testing.T, nodes int, start func(*process)) (all []*process, key
 		start(p)
 		all = append(all, p)
 	}
-	until(t, "n1 makes a cluster", func() bool { _, err := all[0].api(t, "").SetupInit(t.Context(), "test"); return err == nil })
+	until(t, "n1 creates a cluster", func() bool { _, err := all[0].api(t, "").SetupInit(t.Context(), "test"); return err == nil })
 	until(t, "it has an operator", func() bool {
 		raw, err := os.ReadFile(all[0].data("operator.key"))
 		key = strings.TrimSpace(string(raw))
@@ -162,7 +162,7 @@ func several(t *testing.T, nodes int, start func(*process)) (all []*process, key
 	return all, key
 }
 
-// has waits until the node shows a flavor.
+// has waits until the node returns a flavor.
 func has(t *testing.T, p *process, key, flavor string) {
 	t.Helper()
 	until(t, p.name+" has "+flavor, func() bool {
@@ -171,7 +171,7 @@ func has(t *testing.T, p *process, key, flavor string) {
 	})
 }
 
-// vote waits until all of them vote and know of it, so that any one may fail.
+// vote waits until every node reports all of them as voters, so that any one may fail.
 func vote(t *testing.T, all []*process, key string) {
 	t.Helper()
 	for _, p := range all {
@@ -182,8 +182,8 @@ func vote(t *testing.T, all []*process, key string) {
 	}
 }
 
-// A voter whose store has gone is no voter: it says so and keeps its lease, and
-// one command makes its store anew of the others'.
+// TestRebuild: a voter whose store is missing does not vote. It reports that and keeps its
+// lease, and one command rebuilds its store from the others'.
 func TestRebuild(t *testing.T) {
 	all, key := processes(t)
 	p := all[1]
@@ -202,27 +202,27 @@ func TestRebuild(t *testing.T) {
 	write(all[0], "meanwhile")
 	p.start(t)
 	var s api.Setup
-	until(t, "it says what is wrong", func() bool {
+	until(t, "it reports the damage", func() bool {
 		var err error
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil
 	})
 	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "log.db: it is missing, but this node has written to it") {
-		t.Errorf("it says %s: %s", s.State, s.Message)
+		t.Errorf("setup of a node without its store = %s: %s, want %s with the missing file", s.State, s.Message, api.SetupDamaged)
 	}
 	if want := "run on this node: basalt node rebuild"; !strings.Contains(s.Message, want) || !strings.Contains(status(t, p), want) {
-		t.Errorf("it does not name the command: %s\n%s", s.Message, status(t, p))
+		t.Errorf("message of a node without its store = %q, want it and the status to contain %q:\n%s", s.Message, want, status(t, p))
 	}
 	if raw, err := os.ReadFile(filepath.Join(p.dir, "log")); err != nil || !strings.Contains(string(raw), "run on this node: basalt node rebuild") {
-		t.Errorf("its log does not name the command, %v", err)
+		t.Errorf("log of a node without its store does not contain the command to rebuild it (error %v)", err)
 	}
 	if _, err := os.Stat(p.data("store/log.db")); err == nil {
-		t.Error("it has made itself a new store")
+		t.Error("node without its store has created a new log.db, want none")
 	}
 	if _, err := p.api(t, "").SetupLeave(t.Context()); api.CodeOf(err) != api.CodeState {
-		t.Errorf("it leaves: %v", err)
+		t.Errorf("leave of a node without its store: error %v, want State", err)
 	}
-	until(t, "it is heard", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
+	until(t, "all three nodes are alive", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
 	alerted := func() (message string) {
 		for a, err := range all[0].api(t, key).Alerts(t.Context()) {
 			if err == nil && a.Code == api.AlertNodeStore {
@@ -239,8 +239,8 @@ func TestRebuild(t *testing.T) {
 		s, err := p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupMember && s.Quorum
 	})
-	until(t, "nothing is wrong any more", func() bool { return alerted() == "" })
-	// It counts: with another one gone it is half of the majority.
+	until(t, "the alert ends", func() bool { return alerted() == "" })
+	// Its vote counts: without another node it is half of the majority.
 	vote(t, all, key)
 	all[2].kill()
 	write(p, "after")
@@ -249,7 +249,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// Who has made the cluster makes it once.
+// TestFounderWithoutStore: the founder of a cluster never creates it a second time.
 func TestFounderWithoutStore(t *testing.T) {
 	all, key := processes(t)
 	p := all[0]
@@ -258,17 +258,17 @@ func TestFounderWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.start(t)
-	until(t, "it says what is wrong", func() bool {
+	until(t, "it reports the damage", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupDamaged
 	})
 	raw, err := os.ReadFile(p.data("operator.key"))
 	if err != nil || strings.TrimSpace(string(raw)) != key {
-		t.Errorf("the operator's key has changed, %v", err)
+		t.Errorf("operator's key = %q (error %v), want it unchanged", raw, err)
 	}
-	p.kill() // in the middle of it
+	p.kill() // while it is damaged
 	p.start(t)
-	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
+	until(t, "the rebuild is ordered", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	p.kill()
 	p.start(t)
 	until(t, "it is a member again", func() bool {
@@ -278,8 +278,8 @@ func TestFounderWithoutStore(t *testing.T) {
 	has(t, p, key, "small")
 }
 
-// change puts a digit before a flavor's processors in the tables of a node that is
-// off, as a bad disk may.
+// change inserts a digit before a flavor's vCPUs in the tables of a stopped node, as a bad disk
+// may.
 func change(t *testing.T, p *process, digit string) {
 	t.Helper()
 	db, err := bbolt.Open(p.data("store/tables.db"), 0o600, nil)
@@ -292,7 +292,7 @@ func change(t *testing.T, p *process, digit string) {
 		k, v := c.Seek([]byte("Flavor"))
 		changed := bytes.Replace(v, []byte(`"vcpus":`), []byte(`"vcpus":`+digit), 1)
 		if bytes.Equal(v, changed) {
-			return fmt.Errorf("%s is %s", k, v)
+			return fmt.Errorf("object %s = %s, want a flavor with vcpus", k, v)
 		}
 		return b.Put(bytes.Clone(k), changed)
 	})
@@ -301,8 +301,9 @@ func change(t *testing.T, p *process, digit string) {
 	}
 }
 
-// Where each of three nodes has another copy, nobody is right by majority: an alert
-// names them, and it is over when two have the same again, as the third is found then.
+// TestNoTwoNodesAgree: if each of three nodes has a different copy, there is no majority. An
+// alert names the nodes. It ends when two have the same copy again, because then the third is
+// found to differ.
 func TestNoTwoNodesAgree(t *testing.T) {
 	all, key := processes(t)
 	for i, p := range all[1:] {
@@ -315,12 +316,12 @@ func TestNoTwoNodesAgree(t *testing.T) {
 	alertOf(t, all[0], key, api.AlertAgreement, "no majority has the same copy: n1 differs from n2 differs from n3", "at entry")
 	for _, p := range all {
 		if s, err := p.api(t, "").Setup(t.Context()); err != nil || s.State != api.SetupMember {
-			t.Errorf("%s is %s, %v", p.name, s.State, err)
+			t.Errorf("setup of %s = %s (error %v), want %s", p.name, s.State, err, api.SetupMember)
 		}
 	}
-	// All that nobody can decide is the operator's: one copy is made anew of another.
-	until(t, "n2 rebuilds", func() bool { _, err := all[1].api(t, "").SetupRebuild(t.Context()); return err == nil })
-	until(t, "one of three is found", func() bool {
+	// The operator decides: one copy is rebuilt from another.
+	until(t, "the rebuild of n2 is ordered", func() bool { _, err := all[1].api(t, "").SetupRebuild(t.Context()); return err == nil })
+	until(t, "one of three is found to differ", func() bool {
 		damaged := 0
 		for _, p := range all {
 			if s, err := p.api(t, "").Setup(t.Context()); err == nil && s.State == api.SetupDamaged {
@@ -329,7 +330,7 @@ func TestNoTwoNodesAgree(t *testing.T) {
 		}
 		return damaged == 1
 	})
-	until(t, "the alert is over", func() bool {
+	until(t, "the alert ends", func() bool {
 		for _, p := range all {
 			n, over := 0, true
 			for a, err := range p.api(t, key).Alerts(t.Context()) {
@@ -343,8 +344,8 @@ func TestNoTwoNodesAgree(t *testing.T) {
 	})
 }
 
-// With no majority of voters left there is nobody to begin anew with: the node says
-// so, and names the other command.
+// TestRebuildWithoutMajority: without a majority of voters the store cannot be rebuilt. The
+// node reports that and names the command to recover.
 func TestRebuildWithoutMajority(t *testing.T) {
 	all, _ := several(t, 2, runs(t, built.Program(t, "appliance/cmd/basaltd", "basalt_fake")))
 	p := all[0] // the only voter
@@ -356,7 +357,7 @@ func TestRebuildWithoutMajority(t *testing.T) {
 	says := func(words string) {
 		t.Helper()
 		last := ""
-		until(t, "it says "+words, func() bool {
+		until(t, "its message contains "+words, func() bool {
 			s, err := p.api(t, "").Setup(t.Context())
 			if err == nil && s.Message != last {
 				last = s.Message
@@ -372,12 +373,13 @@ func TestRebuildWithoutMajority(t *testing.T) {
 	says("0 of the cluster's 1 voters have a store and answer, and 1 must")
 	says("run on a node that still has its store (n2): basalt cluster recover --i-am n2")
 	if got := status(t, p); !strings.Contains(got, "basalt cluster recover --i-am n2") {
-		t.Error(got)
+		t.Errorf("status = %q, want it to contain the command to recover", got)
 	}
 }
 
-// A node alone whose store is damaged, when it starts or while it runs, ends with
-// what is wrong and the status with which systemd does not start it again.
+// TestDamagedAlone: a node without a cluster whose store is damaged, at its start or while it
+// runs, ends with the damage as its error and with the exit status after which systemd does not
+// start it again.
 func TestDamagedAlone(t *testing.T) {
 	unit, err := os.ReadFile("../../../installer/deb/basalt/root/usr/lib/systemd/system/basaltd.service")
 	if err != nil {
@@ -413,7 +415,7 @@ func TestDamagedAlone(t *testing.T) {
 				"--node-name", "n1", "--listen", port.Address(t), "--libvirt", "fake:", "--fence", "none"}}
 			p.start(t)
 			t.Cleanup(p.kill)
-			until(t, "it is up", func() bool {
+			until(t, "basaltd is running", func() bool {
 				raw, err := os.ReadFile(filepath.Join(dir, "log"))
 				return err == nil && strings.Contains(string(raw), "basaltd is up")
 			})
@@ -428,25 +430,25 @@ func TestDamagedAlone(t *testing.T) {
 			select {
 			case <-p.done:
 			case <-time.After(2 * time.Minute):
-				t.Fatal("it goes on")
+				t.Fatal("basaltd with a damaged store still runs after 2 minutes, want it to end")
 			}
 			if got := fmt.Sprint(cmd.ProcessState.ExitCode()); got != string(found[1]) {
-				t.Errorf("it ends with %s, and the unit does not start it again after %s", got, found[1])
+				t.Errorf("exit status = %s, want RestartPreventExitStatus %s of the unit", got, found[1])
 			}
 			raw, err := os.ReadFile(filepath.Join(dir, "log"))
 			lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
 			if last := lines[len(lines)-1]; err != nil || !strings.HasPrefix(last, "basaltd: ") || !strings.Contains(last, c.file) || !strings.Contains(last, "put back a copy") || !strings.Contains(last, "systemctl start basaltd") {
-				t.Errorf("its last line is %q, %v", last, err)
+				t.Errorf("last line of the log = %q (error %v), want the damaged file and what to do", last, err)
 			}
 			if bytes.Contains(raw, []byte("panic")) || bytes.Contains(raw, []byte("SIGBUS")) {
-				t.Error("it panics")
+				t.Error("log contains a panic or SIGBUS, want an error")
 			}
 		})
 	}
 }
 
-// A node whose disk has changed what it was given is found by the others, stops
-// showing it, and is made anew.
+// TestNodeThatDiffers: a node whose disk has altered its tables is detected by the others,
+// stops serving them, and is rebuilt.
 func TestNodeThatDiffers(t *testing.T) {
 	all, key := processes(t)
 	p := all[2]
@@ -454,26 +456,26 @@ func TestNodeThatDiffers(t *testing.T) {
 	change(t, p, "1")
 	p.start(t)
 	var s api.Setup
-	until(t, "it is found", func() bool {
+	until(t, "it is found to differ", func() bool {
 		var err error
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupDamaged
 	})
 	if !strings.Contains(s.Message, "differs from that of most nodes") || !strings.Contains(s.Message, "basalt node rebuild") {
-		t.Error(s.Message)
+		t.Errorf("message of a node that differs = %q, want the difference and the command to rebuild", s.Message)
 	}
 	alertOf(t, all[0], key, api.AlertNodeStore, "node n3 has no copy of the cluster's state", "differs from that of most nodes", "basalt node rebuild")
-	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
+	until(t, "the rebuild is ordered", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	until(t, "it is a member again", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupMember && s.Quorum
 	})
 	has(t, p, key, "small")
 
-	// One that is well can be rebuilt too, and is no member until it has been.
+	// A healthy node can be rebuilt too, and is not a member until the rebuild is complete.
 	s, err := p.api(t, "").SetupRebuild(t.Context())
 	if err != nil || s.Quorum || !strings.Contains(s.Message, "gets that of the other nodes") {
-		t.Errorf("answer to the rebuild = %+v, %v, want a node without a majority that says why", s, err)
+		t.Errorf("answer to the rebuild = %+v, %v, want no quorum and a message with the reason", s, err)
 	}
 	until(t, "it is a member once more", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())
@@ -482,8 +484,8 @@ func TestNodeThatDiffers(t *testing.T) {
 	has(t, p, key, "small")
 }
 
-// A member whose disk takes no writes has no say either; its machines go on, and it
-// takes part again when the disk is well.
+// TestReadOnlyDisk: a member whose disk accepts no writes does not vote either. It keeps its
+// lease, and is a member again when the disk is writable.
 func TestReadOnlyDisk(t *testing.T) {
 	all, key := processes(t)
 	p := all[1]
@@ -492,17 +494,17 @@ func TestReadOnlyDisk(t *testing.T) {
 	p.command = append([]string{"unshare", "--mount", "sh", "-ec", `mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"`, filepath.Join(p.dir, "data")}, command...)
 	p.start(t)
 	var s api.Setup
-	until(t, "it says what is wrong", func() bool {
+	until(t, "it reports the damage", func() bool {
 		var err error
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil
 	})
 	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "read-only file system") {
-		t.Errorf("it says %s: %s", s.State, s.Message)
+		t.Errorf("setup with a read-only disk = %s: %s, want %s with that reason", s.State, s.Message, api.SetupDamaged)
 	}
-	until(t, "it is heard", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
+	until(t, "all three nodes are alive", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
 	if _, err := p.api(t, "").SetupRebuild(t.Context()); err == nil || !strings.Contains(err.Error(), "read-only file system") {
-		t.Errorf("its store is made anew: %v", err)
+		t.Errorf("rebuild on a read-only disk: error %v, want read-only file system", err)
 	}
 	p.kill()
 	p.command = command

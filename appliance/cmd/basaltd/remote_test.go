@@ -9,16 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// A node that does not lead is known by its answer, which comes as a problem document:
-// the caller asks the next leader, and does not fail.
+// TestIsNotLeader: the answer of a node that is not the leader arrives as a problem document
+// and is recognized, so that the caller asks the next leader instead of failing.
 func TestIsNotLeader(t *testing.T) {
 	var sent *api.Error
 	if !errors.As(store.ErrNotLeader, &sent) {
-		t.Fatalf("%v is no *api.Error", store.ErrNotLeader)
+		t.Fatalf("ErrNotLeader is %T, want an *api.Error", store.ErrNotLeader)
 	}
 	came := fmt.Errorf("call node n2: %w", sent.Problem().AsError())
 	if !isNotLeader(came) {
-		t.Errorf("%q is not taken for %q", came, store.ErrNotLeader)
+		t.Errorf("isNotLeader(%q) = false, want true", came)
 	}
 	for _, other := range []error{
 		errors.New(sent.Message),
@@ -26,7 +26,7 @@ func TestIsNotLeader(t *testing.T) {
 		api.Errorf(api.CodeState, "%s", sent.Message),
 	} {
 		if isNotLeader(other) {
-			t.Errorf("%q is taken for %q", other, store.ErrNotLeader)
+			t.Errorf("isNotLeader(%q) = true, want false", other)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// runtime is server.Runtime over this node's agent.
+// runtime implements server.Runtime with this node's agent.
 type runtime struct {
 	*agent.Agent
-	network *network.Sweeper // nil: there is none
-	leads   func() bool      // this node speaks for the whole cluster
+	network *network.Sweeper // nil: no network
+	leads   func() bool      // reports whether this node is the leader
 }
 
 func (n *node) runtime() runtime {
@@ -28,7 +28,8 @@ func (n *node) runtime() runtime {
 	return r
 }
 
-// Leaks of this node, and of the cluster's network when the node leads.
+// Leaks returns the leaks of this node, and those of the cluster's network if the node is the
+// leader.
 func (r runtime) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	all, err := r.Agent.Leaks(ctx, node)
 	if err != nil || r.network == nil || !r.leads() {
@@ -38,7 +39,7 @@ func (r runtime) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error)
 	return append(all, more...), err
 }
 
-// execTimeout is how long a program in a guest may run unless asked otherwise.
+// execTimeout is the default limit of a program in a guest.
 const execTimeout = 30 * time.Second
 
 func (r runtime) Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error) {
@@ -54,7 +55,7 @@ func (r runtime) Exec(ctx context.Context, id api.InstanceID, req api.ExecReques
 	}
 	code := int64(got.ExitCode)
 	if got.Signal != 0 {
-		code = int64(128 + got.Signal) // as a shell says it
+		code = int64(128 + got.Signal) // as in a shell
 	}
 	return api.ExecResult{ExitCode: code, Stdout: nonNil(got.Stdout), Stderr: nonNil(got.Stderr), Truncated: got.Truncated}, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// softGPU is a gpud with one soft GPU.
+// softGPU starts a gpud with one soft GPU and returns a client and its socket.
 func softGPU(t *testing.T) (*client.Control, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,13 +33,13 @@ func softGPU(t *testing.T) (*client.Control, string) {
 		control.Close()
 		cancel()
 		if err := errors.Join(<-ran, g.Close()); err != nil {
-			t.Error(err)
+			t.Errorf("end of gpud: %v", err)
 		}
 	})
 	return control, filepath.Join(dir, "s")
 }
 
-// tenant is a worker of a new vGPU, which holds VRAM.
+// tenant registers a worker of a new vGPU and reserves VRAM for it.
 func tenant(t *testing.T, control *client.Control, socket, id string, share int, hold uint64) *client.Host {
 	t.Helper()
 	v, err := control.PutVGPU(t.Context(), id, wire.VGPUSpec{GPU: "soft0", VRAMBytes: 2 << 30, SharePercent: share})
@@ -57,8 +57,8 @@ func tenant(t *testing.T, control *client.Control, socket, id string, share int,
 	return h
 }
 
-// What tenants hold of a soft GPU and how long they have it reaches the charts,
-// each tenant's by itself.
+// TestCardsAreMeasured: the VRAM and GPU time that tenants use of a soft GPU are reported, for
+// each tenant separately.
 func TestCardsAreMeasured(t *testing.T) {
 	control, socket := softGPU(t)
 	a := tenant(t, control, socket, "ins-a", 50, 300<<20)
@@ -85,12 +85,12 @@ func TestCardsAreMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(all) != 1 || all[0].Device != "soft0" || all[0].VRAMBytes != 8<<30 || all[0].VRAMResidentBytes != 320<<20 || len(all[0].Tenants) != 2 {
-			t.Fatalf("%+v", all)
+			t.Fatalf("usage = %+v, want soft0 with 8 GiB of VRAM, 320 MiB resident, and 2 tenants", all)
 		}
 		if got := all[0].Tenants; got[0] == want[0] && got[1] == want[1] {
 			return
 		} else if w.Over(20 * time.Second) {
-			t.Fatalf("%+v, want %+v", got, want)
+			t.Fatalf("usage of the tenants after 20 s = %+v, want %+v", got, want)
 		}
 	}
 }

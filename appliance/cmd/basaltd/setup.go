@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 )
 
-// applicant is a node without a cluster: it serves the setup calls on its own
-// socket until one of them, or its setup file, has made it a member.
+// applicant is a node without a cluster: it serves the setup calls on its own socket until one
+// of them, or its setup file, has made it a member.
 type applicant struct {
 	c    config
 	log  *slog.Logger
@@ -31,7 +31,7 @@ type applicant struct {
 	message string
 }
 
-// apply waits until the node is a member.
+// apply waits until the node is a member of a cluster.
 func apply(ctx context.Context, c config, rec membership.Record, log *slog.Logger) error {
 	a := &applicant{c: c, log: log, done: make(chan struct{}), state: rec.State}
 	l, err := listenLocal(filepath.Join(c.run, "api.sock"))
@@ -53,19 +53,19 @@ func apply(ctx context.Context, c config, rec membership.Record, log *slog.Logge
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = srv.Shutdown(end) // the call that made it a member still gets its answer
+	_ = srv.Shutdown(end) // let the call that made it a member receive its answer
 	return ctx.Err()
 }
 
-// setupFile is what an installer leaves.
+// setupFile is the file that an installer leaves.
 type setupFile struct {
 	Cluster string `json:"cluster"` // init or join
 	Name    string `json:"name,omitempty"`
 	Token   string `json:"token,omitempty"`
 }
 
-// followFile does what the setup file says, again and again until it worked:
-// the members of the cluster may not be up yet.
+// followFile applies the setup file, and retries until it succeeds: the members of the cluster
+// may not be running yet.
 func (a *applicant) followFile(ctx context.Context) {
 	raw, err := os.ReadFile(a.c.setup)
 	if errors.Is(err, os.ErrNotExist) {
@@ -79,7 +79,7 @@ func (a *applicant) followFile(ctx context.Context) {
 		err = fmt.Errorf("cluster: want init or join")
 	}
 	if err != nil {
-		a.say(fmt.Sprintf("%s: %v", a.c.setup, err))
+		a.setMessage(fmt.Sprintf("%s: %v", a.c.setup, err))
 		return
 	}
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
@@ -116,14 +116,14 @@ func (a *applicant) isDone() bool {
 	}
 }
 
-func (a *applicant) say(message string) {
+func (a *applicant) setMessage(message string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.message = message
 	a.log.Warn(message)
 }
 
-// Setup returns what the node is.
+// Setup implements membership.Node: it returns the state of the node.
 func (a *applicant) Setup(context.Context) api.Setup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,8 +137,9 @@ func (a *applicant) Setup(context.Context) api.Setup {
 	return s
 }
 
-// become does one attempt. A node that has left a cluster begins as another.
-func (a *applicant) become(what string, do func(dir string, self membership.Self) error) error {
+// become makes one attempt to become a member. A node that has left a cluster gets a new
+// identity before.
+func (a *applicant) become(what string, f func(dir string, self membership.Self) error) error {
 	if !a.mu.TryLock() {
 		return api.Errorf(api.CodeState, "another setup request is in progress").WithHint("basalt cluster status shows the progress")
 	}
@@ -158,7 +159,7 @@ func (a *applicant) become(what string, do func(dir string, self membership.Self
 	}
 	self, err := selfOf(a.c, id)
 	if err == nil {
-		err = do(membership.Dir(a.c.data), self)
+		err = f(membership.Dir(a.c.data), self)
 	}
 	if err != nil {
 		a.message = what + ": " + err.Error()
@@ -169,7 +170,7 @@ func (a *applicant) become(what string, do func(dir string, self membership.Self
 	return nil
 }
 
-// Init makes a new cluster.
+// Init creates a new cluster.
 func (a *applicant) Init(_ context.Context, cluster string) error {
 	return a.become("making the cluster", func(dir string, self membership.Self) error {
 		return membership.Found(dir, cluster, self, nil, time.Now())
@@ -187,20 +188,20 @@ func (a *applicant) Join(ctx context.Context, token string) error {
 	})
 }
 
-// Recover is for members.
+// Recover fails: it is for members.
 func (a *applicant) Recover(context.Context, string) error { return notMember() }
 
-// Rebuild is for members.
+// Rebuild fails: it is for members.
 func (a *applicant) Rebuild(context.Context) error { return notMember() }
 
-// Leave is for members.
+// Leave fails: it is for members.
 func (a *applicant) Leave(context.Context) error { return notMember() }
 
 func notMember() error {
 	return api.Errorf(api.CodeState, "this node is not part of a cluster").WithHint("basalt cluster init, or basalt node join TOKEN")
 }
 
-// Restore makes a new cluster with a backup's content.
+// Restore creates a new cluster with the content of a backup.
 func (a *applicant) Restore(_ context.Context, backup io.Reader) error {
 	return a.become("restoring", func(dir string, self membership.Self) error {
 		return restore(a.c, dir, self, backup)

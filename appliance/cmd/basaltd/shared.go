@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/nfs"
 )
 
-// mountShared returns the directory of the pool shared, and mounts it where it is an
-// export of an NFS server.
+// mountShared returns the directory of the pool shared. An export of an NFS server is mounted
+// first.
 func mountShared(ctx context.Context, c config) (string, error) {
 	if !strings.HasPrefix(c.sharedDir, nfs.Scheme) {
 		return c.sharedDir, nil
@@ -25,7 +25,7 @@ func mountShared(ctx context.Context, c config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = os.Stat("/run/systemd/system") // what sd_booted(3) looks at
+	_, err = os.Stat("/run/systemd/system") // as sd_booted(3) checks
 	return dir, nfs.Mount(ctx, nfs.System{Command: runProgram, Mounts: readMounts, Systemd: err == nil}, e, dir)
 }
 
@@ -34,7 +34,7 @@ func readMounts() (string, error) {
 	return string(raw), err
 }
 
-// runProgram runs a program; what it wrote is a part of its error.
+// runProgram runs a program; the error includes its output.
 func runProgram(ctx context.Context, argv ...string) error {
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {

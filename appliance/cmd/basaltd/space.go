@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a node keeps of its disk, and what it promises of the rest, in percent.
+// The reserve of a node's disk, and the overcommit of the rest, in percent.
 const (
 	defaultStorageReserve    = 5
 	defaultStorageOvercommit = 200
@@ -16,7 +16,7 @@ const (
 	maxStorageReserve = 64 << 30  // bytes
 )
 
-// checkStorage returns the bytes that are kept of the file system with --data.
+// checkStorage returns the number of reserved bytes of the file system with --data.
 func checkStorage(c config) (int64, error) {
 	if c.storageReserve < 0 || c.storageReserve > 50 {
 		return 0, fmt.Errorf("--storage-reserve-percent %d: want 0 to 50", c.storageReserve)
@@ -31,7 +31,7 @@ func checkStorage(c config) (int64, error) {
 	return storageReserve(int64(st.Blocks)*st.Bsize, c.storageReserve), nil
 }
 
-// storageReserve is a part of a file system of so many bytes, in bytes.
+// storageReserve returns the reserve in bytes of a file system of that size.
 func storageReserve(size, percent int64) int64 {
 	return min(max(size/100*percent, minStorageReserve), maxStorageReserve)
 }

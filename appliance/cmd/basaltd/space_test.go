@@ -11,7 +11,7 @@ func TestStorageReserve(t *testing.T) {
 		{0, 5, minStorageReserve},
 	} {
 		if got := storageReserve(c.size, c.percent); got != c.want {
-			t.Errorf("%d %% of %d: got %d, want %d", c.percent, c.size, got, c.want)
+			t.Errorf("storageReserve(%d, %d) = %d, want %d", c.size, c.percent, got, c.want)
 		}
 	}
 }
@@ -23,7 +23,7 @@ func TestCheckStorage(t *testing.T) {
 		ok                  bool
 	}{{5, 200, true}, {0, 100, true}, {50, 1000, true}, {-1, 200, false}, {51, 200, false}, {5, 99, false}, {5, 1001, false}} {
 		if _, err := checkStorage(config{data: dir, storageReserve: c.reserve, storageOvercommit: c.overcommit}); (err == nil) != c.ok {
-			t.Errorf("reserve %d %%, overcommit %d %%: got %v", c.reserve, c.overcommit, err)
+			t.Errorf("checkStorage with reserve %d %%, overcommit %d %%: error %v, want success = %t", c.reserve, c.overcommit, err, c.ok)
 		}
 	}
 }

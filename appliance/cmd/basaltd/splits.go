@@ -11,13 +11,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// splitKept is how long a part without a majority is reported after it was last
-// seen: all tables are compared within a day, also when another node leads.
+// splitKept is how long a part without a majority is reported after it was last found: all
+// tables are compared within a day, even after a change of the leader.
 const splitKept = 48 * time.Hour
 
-// splits are the parts of the tables for which a leader found that no most nodes
-// have the same. The node that led reports them, as a condition of its own, until it
-// sees that the part has a majority, or another leader has had the time to see it.
+// splits are the parts of the tables for which a leader has found that no majority of the nodes
+// has the same content. The node that was the leader reports them, as a condition of its own,
+// until it finds that the part has a majority, or another leader has had enough time to compare
+// it.
 type splits struct {
 	mu  sync.Mutex // guards all
 	all []split    // in the order of their places, at most maxSplits
@@ -27,25 +28,25 @@ const maxSplits = 64
 
 type split struct {
 	from   state.Place
-	groups string // of nodes that have the same
+	groups string // names of the nodes, grouped by content
 	index  uint64 // entry of the log
 	at     time.Time
 }
 
-// add notes a part, or that it still is so.
+// add records a part, or that it still has no majority.
 func (s *splits) add(x split) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(old split) bool { return old.from.Compare(x.from) == 0 })
-	if len(s.all) >= maxSplits { // there is enough to tell
+	if len(s.all) >= maxSplits { // enough are reported
 		return
 	}
 	s.all = append(s.all, x)
 	slices.SortFunc(s.all, func(a, b split) int { return a.from.Compare(b.from) })
 }
 
-// agreed forgets the parts that begin from a place on and before next, the zero
-// Place being the tables' end.
+// agreed removes the parts that begin at or after from and before next. The zero Place as next
+// is the end of the tables.
 func (s *splits) agreed(from, next state.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *splits) agreed(from, next state.Place) {
 	})
 }
 
-// first is where the first of them begins.
+// first returns the beginning of the first part.
 func (s *splits) first(now time.Time) (from state.Place, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,7 @@ func (s *splits) first(now time.Time) (from state.Place, ok bool) {
 	return s.all[0].from, true
 }
 
-// why returns which nodes differ; nil: none are known to.
+// why returns an error that names the nodes that differ, or nil if none are known to.
 func (s *splits) why(now time.Time) error {
 	if _, ok := s.first(now); !ok {
 		return nil
@@ -79,7 +80,7 @@ func (s *splits) why(now time.Time) error {
 	return fmt.Errorf("%s; seen from %v on, at entry %d of the log", x.groups, x.from, x.index)
 }
 
-// parties names the nodes by what they have: those with the same together.
+// parties groups the names of the nodes by their content.
 func parties(all map[string]state.Part, names map[string]string) string {
 	same := map[string][]string{}
 	for id, p := range all {
@@ -94,7 +95,7 @@ func parties(all map[string]state.Part, names map[string]string) string {
 	return strings.Join(groups, " differs from ")
 }
 
-// names are the nodes' names by their ids.
+// names returns the nodes' names by ID.
 func (cl *cluster) names() map[string]string {
 	out := map[string]string{}
 	for _, n := range cl.directory.Nodes() {
@@ -103,5 +104,5 @@ func (cl *cluster) names() map[string]string {
 	return out
 }
 
-// agreement is the agent's Options.Agreement: api.ConditionAgreement.
+// agreement implements the agent's Options.Agreement: api.ConditionAgreement.
 func (cl *cluster) agreement() error { return cl.splits.why(time.Now()) }

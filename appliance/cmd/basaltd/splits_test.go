@@ -28,48 +28,49 @@ func TestParties(t *testing.T) {
 	}
 }
 
-// What was found is reported until the part has a majority, or for two days.
+// TestSplits: a split is reported until the part has a majority, or for two days.
 func TestSplits(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(bucket string) state.Place { return state.Place{Bucket: bucket} }
 	var s splits
 	if err := s.why(now); err != nil {
-		t.Fatalf("at the beginning: %v", err)
+		t.Fatalf("why without splits = %v, want nil", err)
 	}
 	s.add(split{from: at("objects"), groups: "n1 differs from n2", index: 7, at: now})
 	s.add(split{from: at(""), groups: "n1 differs from n3", index: 8, at: now.Add(time.Hour)})
 	if err := s.why(now); err == nil || err.Error() != "n1 differs from n3; seen from the beginning on, at entry 8 of the log" {
-		t.Errorf("the first of two: %v", err)
+		t.Errorf("why of two splits = %v, want the one at the beginning of the tables", err)
 	}
 	s.agreed(at("a"), at("b"))
 	if from, ok := s.first(now); !ok || from.Bucket != "" {
-		t.Errorf("after another part agreed: %v, %v", from, ok)
+		t.Errorf("first after another part agreed = %v, %v, want the beginning", from, ok)
 	}
 	s.agreed(at(""), at("objects"))
 	if from, ok := s.first(now); !ok || from.Bucket != "objects" {
-		t.Errorf("after the first part agreed: %v, %v", from, ok)
+		t.Errorf("first after the first part agreed = %v, %v, want objects", from, ok)
 	}
 	if err := s.why(now.Add(splitKept + time.Second)); err != nil {
-		t.Errorf("after two days: %v", err)
+		t.Errorf("why after two days = %v, want nil", err)
 	}
 	s.add(split{from: at("objects"), groups: "n1 differs from n2", at: now})
 	s.agreed(at("names"), state.Place{})
 	if err := s.why(now); err != nil {
-		t.Errorf("after the last part agreed: %v", err)
+		t.Errorf("why after the last part agreed = %v, want nil", err)
 	}
 	for i := range 2 * maxSplits {
 		s.add(split{from: state.Place{Bucket: "objects", Key: []byte{byte(i)}}, at: now})
 	}
 	if len(s.all) != maxSplits {
-		t.Errorf("%d are kept", len(s.all))
+		t.Errorf("splits kept = %d, want at most %d", len(s.all), maxSplits)
 	}
 	s.add(split{from: s.all[0].from, groups: "n1 differs from n4", at: now})
 	if len(s.all) != maxSplits || s.all[0].groups != "n1 differs from n4" {
-		t.Errorf("the same part again: %d, %+v", len(s.all), s.all[0])
+		t.Errorf("after adding the same part again: %d splits, the first %+v, want %d with the new groups", len(s.all), s.all[0], maxSplits)
 	}
 }
 
-// Nobody can be elected without the node whose store is lost.
+// TestStandStuck: no leader can be elected without the node whose store is lost, unless the
+// others are a majority.
 func TestStandStuck(t *testing.T) {
 	for _, c := range []struct {
 		voters, answers string
@@ -85,7 +86,7 @@ func TestStandStuck(t *testing.T) {
 			return slices.Clip(out)
 		}
 		if got := (stand{self: "a", voters: split(c.voters), answers: split(c.answers)}).stuck(); got != c.stuck {
-			t.Errorf("voters %q, answers %q: stuck = %v", c.voters, c.answers, got)
+			t.Errorf("voters %q, answers %q: stuck = %v, want %v", c.voters, c.answers, got, c.stuck)
 		}
 	}
 }

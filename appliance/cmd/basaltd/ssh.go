@@ -19,25 +19,25 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/sshgateway"
 )
 
-// sshDoor is the SSH gateway of this node.
-type sshDoor struct {
+// sshService is the SSH gateway of this node.
+type sshService struct {
 	n         *node
 	authority *sshgateway.Authority
 	gateway   *sshgateway.Gateway
 	listener  net.Listener
-	host      string // under which users reach it; empty: the API's
+	host      string // at which users reach it; empty: the API's
 	port      uint16
 
 	mu   sync.RWMutex              // guards what follows
-	keys map[string][]api.SSHKeyID // by fingerprint; a slice is never written to again
-	open map[api.SSHKeyID]string   // their fingerprints
+	keys map[string][]api.SSHKeyID // by fingerprint; slices are never modified
+	open map[api.SSHKeyID]string   // fingerprints by ID
 }
 
 var sshKinds = []objects.Kind{objects.Of[api.SSHKey]()}
 
-// openSSH opens the port, unless there is to be none.
+// openSSH opens the SSH gateway's port if --ssh-listen is set.
 func (n *node) openSSH(c config) (err error) {
-	d := &sshDoor{n: n, authority: sshgateway.NewAuthority(n.store, n.sealed), keys: map[string][]api.SSHKeyID{}, open: map[api.SSHKeyID]string{}}
+	d := &sshService{n: n, authority: sshgateway.NewAuthority(n.store, n.sealed), keys: map[string][]api.SSHKeyID{}, open: map[api.SSHKeyID]string{}}
 	if c.sshListen == "" {
 		return nil
 	}
@@ -51,20 +51,20 @@ func (n *node) openSSH(c config) (err error) {
 	if err := d.reached(c.sshAddress); err != nil {
 		return errors.Join(err, d.listener.Close())
 	}
-	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // Serve has closed it when it ran
+	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // closed already if Serve has run
 	d.gateway = sshgateway.New(sshgateway.Options{Authority: d.authority, Directory: d, Dialer: n.guests, Log: n.log})
 	n.ssh = d
 	return nil
 }
 
-// info is what clients are told of the gateway.
-func (d *sshDoor) info(ctx context.Context) (api.SSHGateway, error) {
+// info returns the description of the gateway for clients.
+func (d *sshService) info(ctx context.Context) (api.SSHGateway, error) {
 	line, fingerprint, err := d.authority.HostKey(ctx)
 	return api.SSHGateway{Host: d.host, Port: int64(d.port), HostKey: line, Fingerprint: fingerprint}, err
 }
 
-// reached reads --ssh-address.
-func (d *sshDoor) reached(address string) error {
+// reached parses --ssh-address.
+func (d *sshService) reached(address string) error {
 	if address == "" {
 		return nil
 	}
@@ -81,17 +81,17 @@ func (d *sshDoor) reached(address string) error {
 	return nil
 }
 
-// run serves clients, and follows who has which key.
-func (d *sshDoor) run() map[string]func(context.Context) error {
+// run returns the tasks that serve clients and keep the index of SSH keys up to date.
+func (d *sshService) run() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"SSH keys":    func(ctx context.Context) error { return d.n.cache.Follow(ctx, sshKinds, d.follow) },
 		"SSH gateway": d.serve,
 	}
 }
 
-// serve as soon as there are keys of the gateway's: a majority of the cluster may have
-// to come first.
-func (d *sshDoor) serve(ctx context.Context) error {
+// serve serves clients once the gateway's keys can be read, which may need a majority of the
+// cluster.
+func (d *sshService) serve(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_, _, err := d.authority.HostKey(ctx)
 		if err == nil {
@@ -103,8 +103,8 @@ func (d *sshDoor) serve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow keeps the index of fingerprints.
-func (d *sshDoor) follow(news watchcache.News) {
+// follow updates the index of fingerprints.
+func (d *sshService) follow(news watchcache.News) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if news.All {
@@ -127,17 +127,17 @@ func (d *sshDoor) follow(news watchcache.News) {
 	}
 }
 
-func (d *sshDoor) of(fingerprint string) []api.SSHKeyID {
+func (d *sshService) of(fingerprint string) []api.SSHKeyID {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.keys[fingerprint]
 }
 
 // Known implements sshgateway.Directory.
-func (d *sshDoor) Known(fingerprint string) bool { return len(d.of(fingerprint)) > 0 }
+func (d *sshService) Known(fingerprint string) bool { return len(d.of(fingerprint)) > 0 }
 
 // Admit implements sshgateway.Directory.
-func (d *sshDoor) Admit(ctx context.Context, fingerprint string, t sshgateway.Target, _ string) (sshgateway.Access, error) {
+func (d *sshService) Admit(ctx context.Context, fingerprint string, t sshgateway.Target, _ string) (sshgateway.Access, error) {
 	a, err := d.n.api.AdmitSSH(ctx, d.of(fingerprint), t.Project, t.Instance)
 	if err != nil {
 		return sshgateway.Access{}, err
@@ -147,7 +147,7 @@ func (d *sshDoor) Admit(ctx context.Context, fingerprint string, t sshgateway.Ta
 }
 
 // OpenShell implements server.Shells.
-func (d *sshDoor) OpenShell(ctx context.Context, a server.SSHAccess, user string) (server.Shell, error) {
+func (d *sshService) OpenShell(ctx context.Context, a server.SSHAccess, user string) (server.Shell, error) {
 	access := sshgateway.Access{Instance: api.InstanceID(a.Instance.Meta.ID), Name: a.Instance.Meta.Name, Node: a.Instance.Assignment.Node, GuestUser: a.GuestUser,
 		User: a.Caller.User, Login: a.Caller.Name, Ticket: a}
 	s, err := d.gateway.OpenShell(ctx, access, sshgateway.ShellOptions{Owner: cmp.Or(string(a.Caller.User), a.Caller.ID), User: user})
@@ -160,21 +160,21 @@ func (d *sshDoor) OpenShell(ctx context.Context, a server.SSHAccess, user string
 func ticket(a sshgateway.Access) server.SSHAccess { return a.Ticket.(server.SSHAccess) }
 
 // While implements sshgateway.Directory.
-func (d *sshDoor) While(ctx context.Context, a sshgateway.Access) (context.Context, context.CancelFunc, error) {
+func (d *sshService) While(ctx context.Context, a sshgateway.Access) (context.Context, context.CancelFunc, error) {
 	return d.n.api.WhileSSH(ctx, ticket(a))
 }
 
 // HostKey implements sshgateway.Directory.
-func (d *sshDoor) HostKey(ctx context.Context, a sshgateway.Access, key string) error {
+func (d *sshService) HostKey(ctx context.Context, a sshgateway.Access, key string) error {
 	return d.n.api.CheckSSHHostKey(ctx, ticket(a), key)
 }
 
 // Opened implements sshgateway.Directory.
-func (d *sshDoor) Opened(ctx context.Context, a sshgateway.Access, from string) error {
+func (d *sshService) Opened(ctx context.Context, a sshgateway.Access, from string) error {
 	return d.n.api.NoteSSH(ctx, ticket(a), from, 0)
 }
 
 // Closed implements sshgateway.Directory.
-func (d *sshDoor) Closed(ctx context.Context, a sshgateway.Access, from string, lasted time.Duration) error {
+func (d *sshService) Closed(ctx context.Context, a sshgateway.Access, from string, lasted time.Duration) error {
 	return d.n.api.NoteSSH(ctx, ticket(a), from, max(lasted, 1))
 }

@@ -22,23 +22,22 @@ import (
 	"github.com/basalt-gpu/basalt/sds/local"
 )
 
-// depot is the node's part of the cluster's storage: its disks, and Ceph when
-// the cluster has it.
-type depot struct {
+// nodeStorage is the node's part of the cluster's storage: its disks, and Ceph if the cluster has it.
+type nodeStorage struct {
 	node    *nodestorage.Node
 	deploy  deploy.Node
 	agent   *agent.Agent
 	staging string
-	urls    outbound.Options // from where images are fetched
+	urls    outbound.Options // for fetching images
 	driver  atomic.Pointer[ceph.Driver]
 	log     interface{ Warn(msg string, args ...any) }
 }
 
-// cephPrograms that a node needs to have a part in Ceph.
+// cephPrograms are the programs that a node needs to take part in Ceph.
 var cephPrograms = []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-bluestore-tool", "rbd", "rados"}
 
-// openStorage prepares it; nothing runs yet. Ceph's daemons run on the network
-// of the nodes' main path.
+// openStorage prepares the storage; nothing is started yet. Ceph's daemons use the network of
+// the nodes' main path.
 func (n *node) openStorage(c config, id api.NodeID) error {
 	self, err := nodenetwork.MemberOf(id, peerHost(c))
 	if err != nil {
@@ -53,7 +52,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	if n.cluster == nil {
 		alone = self.Address
 	}
-	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
+	d := &nodeStorage{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &nodestorage.Node{
 		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log, OSDMemory: osdMemory(),
@@ -66,13 +65,13 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	return nil
 }
 
-// diskPools keeps disks as pools of this node's own.
-func (d *depot) diskPools(c config, id api.NodeID) (*nodestorage.Pools, error) {
+// diskPools manages disks as pools of this node alone.
+func (d *nodeStorage) diskPools(c config, id api.NodeID) (*nodestorage.Pools, error) {
 	dir, err := filepath.Abs(filepath.Join(c.data, "pools"))
 	if err != nil {
 		return nil, err
 	}
-	_, err = os.Stat("/run/systemd/system") // what sd_booted(3) looks at
+	_, err = os.Stat("/run/systemd/system") // as sd_booted(3) checks
 	return &nodestorage.Pools{
 		Dir: dir, Self: id, Systemd: err == nil, Log: d.node.Log,
 		Open: func(dir string, present func() error) (sds.Driver, error) {
@@ -82,7 +81,7 @@ func (d *depot) diskPools(c config, id api.NodeID) (*nodestorage.Pools, error) {
 	}, nil
 }
 
-// lacksCeph returns why this node cannot have a part in Ceph; empty: it can.
+// lacksCeph returns why this node cannot take part in Ceph, or "".
 func lacksCeph() string {
 	for _, p := range cephPrograms {
 		if _, err := exec.LookPath(p); err != nil {
@@ -92,15 +91,15 @@ func lacksCeph() string {
 	return ""
 }
 
-// pool gives the agent the pool ceph, or takes it away.
-func (d *depot) pool(ctx context.Context, a *nodestorage.Access) error {
+// pool adds the pool ceph to the agent, or removes it.
+func (d *nodeStorage) pool(ctx context.Context, a *nodestorage.Access) error {
 	if a == nil {
 		d.driver.Store(nil)
 		d.agent.SetPool(api.PoolCeph, nil)
 		return nil
 	}
 	if driver := d.driver.Load(); driver != nil {
-		driver.SetMonitors(a.Monitors) // a second driver would take this one's work for a dead process's
+		driver.SetMonitors(a.Monitors) // a second driver would treat this one's work as that of a dead process
 		return nil
 	}
 	driver, err := ceph.Open(ctx, ceph.Options{
@@ -115,10 +114,10 @@ func (d *depot) pool(ctx context.Context, a *nodestorage.Access) error {
 	return nil
 }
 
-// sweepEvery is how often what dead processes left in the pool is looked for.
+// sweepEvery is the interval of removing what dead processes have left in the pool.
 const sweepEvery = time.Hour
 
-func (d *depot) sweep(ctx context.Context) error {
+func (d *nodeStorage) sweep(ctx context.Context) error {
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
 	for {
@@ -135,13 +134,13 @@ func (d *depot) sweep(ctx context.Context) error {
 	}
 }
 
-// run is what goes on on every node.
-func (d *depot) run() map[string]func(context.Context) error {
+// run returns the tasks that run on every node.
+func (d *nodeStorage) run() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{"storage": d.node.Run, "storage sweep": d.sweep}
 }
 
-// lead decides about the cluster's storage while this node leads in that term.
-func (d *depot) lead(ctx context.Context, n *node, in uint64) {
+// lead manages the cluster's storage while this node is the leader in the term.
+func (d *nodeStorage) lead(ctx context.Context, n *node, in uint64) {
 	l := &storage.Leader{Cache: n.cache, Store: term{n.store, in}, Ceph: d.deploy, Node: d.node, Log: n.log}
 	_ = l.Run(ctx) // ends with the term
 }

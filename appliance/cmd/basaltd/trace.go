@@ -5,7 +5,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 )
 
-// tracer follows packets through the network; nil: there is none.
+// tracer returns the tracer of packets through the network, or nil without a network.
 func (n *node) tracer() server.Tracer {
 	if n.network == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 )
 
-// declared is the network of an installed node that is in force; false: none is declared,
-// or this basaltd runs beside whatever else its machine does.
+// declared returns the confirmed network of an installed node. It returns false if none is
+// declared, or if this basaltd is not the installed one.
 func declared(c config) (hostnet.Network, bool) {
 	if c.run != installed {
 		return hostnet.Network{}, false
@@ -23,7 +23,7 @@ func declared(c config) (hostnet.Network, bool) {
 	return n, err == nil
 }
 
-// declaredTunnel is the address of the link with role tunnel; empty: there is none.
+// declaredTunnel returns the address of the link with role tunnel, or "".
 func declaredTunnel(c config) string {
 	n, ok := declared(c)
 	if !ok {
@@ -50,8 +50,8 @@ func declaredTunnel(c config) string {
 	return ""
 }
 
-// mtu is the agent's Options.NetworkMTU: what fits through the interface that has the
-// address at which tunnels end.
+// mtu implements the agent's Options.NetworkMTU: it returns the largest MTU that fits into
+// tunnels through the interface with their address, or 0.
 func (f *fabric) mtu() int64 {
 	all, err := net.Interfaces()
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 	nodeupgrade "github.com/basalt-gpu/basalt/appliance/node/upgrade"
 )
 
-// upgrades is this node's part in upgrades of the cluster, and the leader's.
+// upgrades is this node's part in upgrades of the cluster, including that of the leader.
 type upgrades struct {
 	node  *node
 	agent *nodeupgrade.Agent
 	log   *slog.Logger
 }
 
-// pathPackage is where members fetch packages from each other.
+// pathPackage is the call by which members fetch packages from each other.
 const pathPackage = "/upgrade/packages/"
 
-// openUpgrades prepares it, and serves this node's packages to the others;
-// nothing runs yet.
+// openUpgrades prepares the upgrades and serves this node's packages to the other members;
+// nothing is started yet.
 func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 	a := &nodeupgrade.Agent{
 		Cache: n.cache, Self: id, Version: version, Packages: nodeupgrade.Packages{Dir: filepath.Join(c.data, "packages")},
@@ -48,7 +48,7 @@ func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 		defer f.Close()
 		w.Header().Set("Content-Type", "application/octet-stream")
 		if _, err := io.Copy(w, f); err != nil {
-			panic(http.ErrAbortHandler) // half a package must not look like a whole one
+			panic(http.ErrAbortHandler) // abort, so that a partial package is not taken for a complete one
 		}
 	}))
 }
@@ -77,13 +77,14 @@ func (n agentRPC) FetchPackage(ctx context.Context, from api.NodeID, sha256 stri
 	return nil, fmt.Errorf("node %s responded with status %s for package %s", from, resp.Status, sha256)
 }
 
-// lead carries an upgrade on while this node leads in that term.
+// lead executes an upgrade while this node is the leader in the term.
 func (u *upgrades) lead(ctx context.Context, in uint64) {
 	l := &upgrade.Leader{Cache: u.node.cache, Store: term{u.node.store, in}, Cluster: u, Log: u.log}
 	_ = l.Run(ctx) // ends with the term
 }
 
-// caughtUpLimit is for a node to have what the leader had when it was asked.
+// caughtUpLimit is the limit for a node to have everything that the leader had when the call
+// began.
 const caughtUpLimit = 3 * time.Second
 
 // Nodes implements upgrade.Cluster.

@@ -18,8 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// kept is a process as systemd keeps it: its program is the file basaltd in its
-// folder, and it is started again whenever it ends.
+// kept is a process under a supervisor like systemd: its program is the file basaltd in its
+// folder, and it is restarted whenever it ends.
 type kept struct {
 	*process
 	over chan struct{}
@@ -27,7 +27,7 @@ type kept struct {
 
 const restartAfter = 200 * time.Millisecond
 
-// keep starts the program until the test ends.
+// keep runs the program until the test ends.
 func keep(t *testing.T, p *process, program string, flags ...string) *kept {
 	t.Helper()
 	k := &kept{process: p, over: make(chan struct{})}
@@ -38,7 +38,7 @@ func keep(t *testing.T, p *process, program string, flags ...string) *kept {
 		defer close(ended)
 		for {
 			if err := k.live(args); err != nil {
-				t.Errorf("%s does not start: %v", p.name, err)
+				t.Errorf("start of %s: %v", p.name, err)
 				return
 			}
 			select {
@@ -62,7 +62,7 @@ func keep(t *testing.T, p *process, program string, flags ...string) *kept {
 	return k
 }
 
-// live is one life of the process.
+// live runs the process once.
 func (k *kept) live(args []string) error {
 	log, err := os.OpenFile(filepath.Join(k.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -75,14 +75,14 @@ func (k *kept) live(args []string) error {
 		return err
 	}
 	err = os.WriteFile(filepath.Join(k.dir, "pid"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
-	_ = cmd.Wait() // however it ends, it is started again
+	_ = cmd.Wait() // it is restarted regardless of how it ends
 	return err
 }
 
 func (k *kept) signal(s syscall.Signal) { signalOf(k.dir, s) }
 
-// signalOf sends a signal to the process whose folder it is. One that is between
-// two lives has none that could get it.
+// signalOf sends a signal to the process with that folder. It does nothing between two runs of
+// the process.
 func signalOf(dir string, s syscall.Signal) {
 	raw, _ := os.ReadFile(filepath.Join(dir, "pid"))
 	if pid, err := strconv.Atoi(string(raw)); err == nil {
@@ -97,7 +97,7 @@ func (k *kept) install(t *testing.T, program string) {
 	}
 }
 
-// replace a file by a copy of another, at once.
+// replace atomically replaces a file by a copy of another.
 func replace(from, to string) error {
 	raw, err := os.ReadFile(from)
 	if err == nil {
@@ -109,11 +109,10 @@ func replace(from, to string) error {
 	return err
 }
 
-// upgradeVar is the folder of the process for which this test binary is the
-// upgrade program.
+// upgradeVar names the folder of the process for which this test binary is the upgrade program.
 const upgradeVar = "BASALT_TEST_UPGRADE_OF"
 
-// programOf writes the upgrade program of a process.
+// programOf writes the upgrade program of a process and returns its path.
 func programOf(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -127,16 +126,16 @@ func programOf(t *testing.T, dir string) string {
 	return path
 }
 
-// A release that ends so often, or is not a member by then, does not work. The
-// cluster is not to give the node up meanwhile: there is no gpud here, without
-// which a node cannot say that it has nothing left.
+// A release that ends that often, or is not a member within that time, does not work. The
+// cluster must not declare the node lost meanwhile: without gpud, which does not run here, a
+// node cannot report that it has nothing left.
 const (
 	newLives = 5
 	newLimit = time.Minute
 )
 
-// upgradeProgram stands for /usr/lib/basalt/upgrade: a package is a program, and
-// to install it is to put it in the old one's place.
+// upgradeProgram replaces /usr/lib/basalt/upgrade: a package is a program, and installing it
+// replaces the old program.
 func upgradeProgram(dir string, args []string) int {
 	var id, version, file, outcome string
 	for i := 1; i+1 < len(args); i += 2 {
@@ -154,7 +153,7 @@ func upgradeProgram(dir string, args []string) int {
 	if args[0] == "start" {
 		f, err := os.OpenFile(filepath.Join(dir, "upgrade-"+id), os.O_CREATE|os.O_EXCL, 0o600)
 		if os.IsExist(err) {
-			return 0 // it runs, or has run
+			return 0 // it is running or has run
 		}
 		cmd := exec.Command(os.Args[0], append([]string{"run"}, args[1:]...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -178,7 +177,7 @@ func upgradeProgram(dir string, args []string) int {
 	return 0
 }
 
-// swap the program for another and end the one that runs.
+// swap replaces the program and ends the running process.
 func swap(dir, here, file string) error {
 	if !strings.HasSuffix(file, ".old") {
 		if err := replace(here, here+".old"); err != nil {
@@ -192,6 +191,7 @@ func swap(dir, here, file string) error {
 	return nil
 }
 
+// joined waits until the node is a member with the version, and reports whether it is.
 func joined(dir, version string) bool {
 	a, err := client.New(client.Options{Server: "unix:" + filepath.Join(dir, "run/api.sock"), Retries: -1})
 	if err != nil {

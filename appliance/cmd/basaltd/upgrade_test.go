@@ -30,20 +30,19 @@ import (
 
 const (
 	basaltd = "appliance/cmd/basaltd"
-	// quietFor is the longest time in which nobody may take a write: an election,
-	// or several when who leads is killed, on a machine that does other work too.
+	// quietFor is the longest time without an accepted write: an election, or several when the
+	// leader is killed, on a machine that does other work too.
 	quietFor = 15 * time.Second
 )
 
-// load writes all the time, wherever it is taken, and remembers what was
-// acknowledged.
+// load writes continuously through all nodes, and records the acknowledged writes.
 type load struct {
 	stop func()
 
 	mu    sync.Mutex // guards what is below
-	taken []string
-	worst time.Duration // between two that were taken, as the machine gave time
-	wall  time.Duration // and on the wall
+	acked []string
+	worst time.Duration // longest time between two acknowledged writes, as measured by package patience
+	wall  time.Duration // the same on the wall clock
 }
 
 func newLoad(t *testing.T, all []*kept, key string) *load {
@@ -60,11 +59,11 @@ func newLoad(t *testing.T, all []*kept, key string) *load {
 		last, at := patience.Start(), time.Now()
 		for i := 0; ctx.Err() == nil; i++ {
 			name := fmt.Sprintf("w%d", i)
-			if !put1(ctx, apis[i%len(apis)], name) {
-				continue // the next asks another node
+			if !tryWrite(ctx, apis[i%len(apis)], name) {
+				continue // the next write uses another node
 			}
 			l.mu.Lock()
-			l.taken, l.worst = append(l.taken, name), max(l.worst, last.Given())
+			l.acked, l.worst = append(l.acked, name), max(l.worst, last.Given())
 			l.wall = max(l.wall, time.Since(at))
 			l.mu.Unlock()
 			last, at = patience.Start(), time.Now()
@@ -76,8 +75,8 @@ func newLoad(t *testing.T, all []*kept, key string) *load {
 	return l
 }
 
-// put1 reports whether a write was acknowledged.
-func put1(ctx context.Context, a *client.API, name string) bool {
+// tryWrite writes a flavor and reports whether the write was acknowledged.
+func tryWrite(ctx context.Context, a *client.API, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, err := client.Of[api.Flavor](a).Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
@@ -87,35 +86,35 @@ func put1(ctx context.Context, a *client.API, name string) bool {
 	return err == nil
 }
 
-// check that every node has all that was acknowledged, and that somebody took
-// writes all the time.
+// check checks that every node has all acknowledged writes, and that the pauses between them
+// were short.
 func (l *load) check(t *testing.T, all []*kept, key string) {
 	t.Helper()
 	l.stop()
-	t.Logf("%d writes were taken; the longest time without one: %s (%s on the wall)", len(l.taken), l.worst.Round(time.Millisecond), l.wall.Round(time.Millisecond))
+	t.Logf("%d writes were acknowledged; the longest time without one: %s (%s on the wall clock)", len(l.acked), l.worst.Round(time.Millisecond), l.wall.Round(time.Millisecond))
 	if l.worst > quietFor {
-		t.Errorf("for %s nobody took a write", l.worst)
+		t.Errorf("longest time without an acknowledged write = %s, want at most %s", l.worst, quietFor)
 	}
-	if len(l.taken) == 0 {
-		t.Fatal("no write was taken")
+	if len(l.acked) == 0 {
+		t.Fatal("no write was acknowledged")
 	}
 	for _, k := range all {
 		has := map[string]bool{}
 		for o, err := range client.Of[api.Flavor](k.api(t, key)).All(t.Context(), client.Query{}) {
 			if err != nil {
-				t.Fatalf("%s: %v", k.name, err)
+				t.Fatalf("list flavors on %s: %v", k.name, err)
 			}
 			has[o.Meta.Name] = true
 		}
-		for _, name := range l.taken {
+		for _, name := range l.acked {
 			if !has[name] {
-				t.Fatalf("%s does not have %s, which was acknowledged", k.name, name)
+				t.Fatalf("node %s does not have flavor %s, which was acknowledged", k.name, name)
 			}
 		}
 	}
 }
 
-// asMember waits until the node says that it is a member with the version.
+// asMember waits until the node reports itself as a member with the version.
 func asMember(t *testing.T, k *kept, version string) {
 	t.Helper()
 	until(t, k.name+" is a member with version "+version, func() bool {
@@ -127,7 +126,7 @@ func asMember(t *testing.T, k *kept, version string) {
 func leaderOf(t *testing.T, all []*kept) *kept {
 	t.Helper()
 	var leader string
-	until(t, "somebody leads", func() bool {
+	until(t, "there is a leader", func() bool {
 		for _, k := range all {
 			if s, err := k.api(t, "").Setup(t.Context()); err == nil && s.Quorum && s.Leader != "" {
 				leader = s.Leader
@@ -140,8 +139,8 @@ func leaderOf(t *testing.T, all []*kept) *kept {
 
 var wholeCompare = regexp.MustCompile(`a part of the nodes' tables was compared" entry=\d+ nodes=3 different=(\d) all=true`)
 
-// sameTables waits until all tables of all three nodes were compared after now,
-// and looks whether any ever differed.
+// sameTables waits until all tables of all three nodes have been compared from now on, and
+// checks that none ever differed.
 func sameTables(t *testing.T, all []*kept) {
 	t.Helper()
 	read := func() (logs []byte) {
@@ -155,28 +154,28 @@ func sameTables(t *testing.T, all []*kept) {
 		return logs
 	}
 	before := len(wholeCompare.FindAll(read(), -1))
-	until(t, "the tables are compared", func() bool { return len(wholeCompare.FindAll(read(), -1)) > before })
+	until(t, "all tables are compared", func() bool { return len(wholeCompare.FindAll(read(), -1)) > before })
 	for _, m := range wholeCompare.FindAllSubmatch(read(), -1) {
 		if string(m[1]) != "0" {
-			t.Errorf("tables differ: %s", m[0])
+			t.Errorf("log of a comparison = %q, want different=0", m[0])
 		}
 	}
 	if bytes.Contains(read(), []byte("tables are not what most nodes have")) {
-		t.Error("a node's tables have differed from the others'")
+		t.Error("log reports tables that differ from most nodes, want none")
 	}
 }
 
-// haveLevel waits until all nodes' tables have the level.
+// haveLevel waits until the tables of all nodes have the level.
 func haveLevel(t *testing.T, all []*kept, want uint64) {
 	t.Helper()
 	level := func(k *kept) (n uint64) {
-		copied := filepath.Join(t.TempDir(), "tables.db") // it is open
+		copied := filepath.Join(t.TempDir(), "tables.db") // a copy, because the file is open
 		if err := replace(k.data("store/tables.db"), copied); err != nil {
 			t.Fatal(err)
 		}
 		db, err := bbolt.Open(copied, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 		if err != nil {
-			return 0 // copied while it was written
+			return 0 // inconsistent, because it was copied during a write
 		}
 		defer db.Close()
 		_ = db.View(func(tx *bbolt.Tx) error {
@@ -192,9 +191,9 @@ func haveLevel(t *testing.T, all []*kept, want uint64) {
 	}
 }
 
-// Three nodes of the release before get this tree's, one after the other, while
-// somebody writes, and who leads is killed in the middle: by the cluster itself
-// if that release could do so, else by hand.
+// TestUpgradeFromPreviousRelease: three nodes of the previous release are upgraded to this
+// tree's, one after the other, under load, and the leader is killed in between. The cluster
+// upgrades itself if that release supports it; otherwise the nodes are upgraded by hand.
 func TestUpgradeFromPreviousRelease(t *testing.T) {
 	raw, err := os.ReadFile("testdata/previous-release")
 	if err != nil {
@@ -205,7 +204,7 @@ func TestUpgradeFromPreviousRelease(t *testing.T) {
 	qemuPretended(t)
 	help, err := exec.Command(before, "--help").CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, help)
+		t.Fatalf("%s --help: %v\n%s", before, err, help)
 	}
 	able := bytes.Contains(help, []byte("--upgrade-program"))
 	var all []*kept
@@ -230,21 +229,20 @@ func TestUpgradeFromPreviousRelease(t *testing.T) {
 	haveLevel(t, all, state.Level)
 }
 
-// qemuPretended puts a QEMU in front of the real one which says at once that guests run:
-// releases until the one of 2026-11-24 ask it also where machines are pretended, and it
-// takes three nodes 17 s of a processor to say what nobody wants to know.
+// qemuPretended puts a QEMU first in PATH which reports at once that guests run. Releases up to
+// that of 2026-11-24 probe it even with a fake hypervisor, and for three nodes the real one
+// takes 17 s of a processor.
 func qemuPretended(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	const booted = "#!/bin/sh\nexit 85\n" // as hypervisor/capability's guest ends QEMU
+	const booted = "#!/bin/sh\nexit 85\n" // the exit status with which hypervisor/capability's guest ends QEMU
 	if err := os.WriteFile(filepath.Join(dir, "qemu-system-x86_64"), []byte(booted), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// byHand puts the program in place of the old one as an operator does: on one
-// node after the other.
+// byHand replaces the program as an operator does, on one node after the other.
 func byHand(t *testing.T, all []*kept, program string) {
 	t.Helper()
 	for i, k := range all {
@@ -253,9 +251,9 @@ func byHand(t *testing.T, all []*kept, program string) {
 		asMember(t, k, "2.0")
 		if i == 1 {
 			leader := leaderOf(t, all)
-			t.Logf("%s leads and is killed", leader.name)
+			t.Logf("leader %s is killed", leader.name)
 			leader.signal(syscall.SIGKILL)
-			until(t, "it is back", func() bool {
+			until(t, "the killed node is a member again", func() bool {
 				s, err := leader.api(t, "").Setup(t.Context())
 				return err == nil && s.State == api.SetupMember && s.Quorum
 			})
@@ -263,7 +261,7 @@ func byHand(t *testing.T, all []*kept, program string) {
 	}
 }
 
-// begin an upgrade whose package is a program.
+// begin creates an upgrade whose package is a program.
 func begin(t *testing.T, k *kept, key, version, program string) api.Upgrade {
 	t.Helper()
 	content, err := os.ReadFile(program)
@@ -276,7 +274,7 @@ func begin(t *testing.T, k *kept, key, version, program string) api.Upgrade {
 		t.Fatal(err)
 	}
 	var u api.Upgrade
-	until(t, "the upgrade is begun", func() bool {
+	until(t, "the upgrade is created", func() bool {
 		u, err = client.Of[api.Upgrade](k.api(t, key)).Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: api.UpgradeName},
 			Spec: api.UpgradeSpec{Version: version, Packages: []api.UpgradePackage{p}}})
 		return err == nil
@@ -284,7 +282,7 @@ func begin(t *testing.T, k *kept, key, version, program string) api.Upgrade {
 	return u
 }
 
-// upgradeOf is the upgrade as any node knows it.
+// upgradeOf returns the upgrade according to any node.
 func upgradeOf(t *testing.T, all []*kept, key string) (u api.Upgrade, ok bool) {
 	t.Helper()
 	for _, k := range all {
@@ -298,13 +296,12 @@ func upgradeOf(t *testing.T, all []*kept, key string) (u api.Upgrade, ok bool) {
 	return u, false
 }
 
-// upgradeTo upgrades the cluster and waits until that is done. Who leads is killed
-// when the first node has the new release; in the long form whenever something
-// has changed, several times.
+// upgradeTo upgrades the cluster and waits until it is done. The leader is killed when the
+// first node has the new release; in the long layer after every change, several times.
 func upgradeTo(t *testing.T, all []*kept, key, version, program string) {
 	t.Helper()
 	begin(t, all[0], key, version, program)
-	kills, said := 1, ""
+	kills, logged := 1, ""
 	if layer.Long() {
 		kills = 6
 	}
@@ -314,30 +311,31 @@ func upgradeTo(t *testing.T, all []*kept, key, version, program string) {
 			return false
 		}
 		now, half, done := phasesOf(u)
-		if now != said {
-			said = now
+		if now != logged {
+			logged = now
 			t.Log(now)
 			if kills > 0 && (done > 0 || layer.Long() && u.Status.Phase == api.UpgradeRunning) {
 				kills--
 				leader := leaderOf(t, all)
-				t.Logf("%s leads and is killed", leader.name)
+				t.Logf("leader %s is killed", leader.name)
 				leader.signal(syscall.SIGKILL)
 			}
 		}
 		if half > 1 {
-			t.Errorf("%d nodes are half-way", half)
+			t.Errorf("%d nodes are being upgraded at a time, want at most 1: %s", half, now)
 		}
 		if u.Status.Phase == api.UpgradePaused {
-			t.Fatalf("the upgrade has paused: %s", u.Status.Reason)
+			t.Fatalf("upgrade to %s is paused, want it done: %s", version, u.Status.Reason)
 		}
 		return u.Status.Phase == api.UpgradeDone
 	})
 	if kills > 0 {
-		t.Errorf("%d kills were not done", kills)
+		t.Errorf("%d of the kills were not done before the upgrade ended, want 0", kills)
 	}
 }
 
-// phasesOf an upgrade and its nodes, as text, and how many are half-way and done.
+// phasesOf returns the phases of an upgrade and its nodes as text, and how many nodes are being
+// upgraded and how many are done.
 func phasesOf(u api.Upgrade) (text string, half, done int) {
 	text = fmt.Sprintf("%s (%s):", u.Status.Phase, u.Status.Reason)
 	for _, n := range u.Status.Nodes {
@@ -352,9 +350,8 @@ func phasesOf(u api.Upgrade) (text string, half, done int) {
 	return text, half, done
 }
 
-// A release that does not come up is taken back, and the cluster goes on. The
-// next is brought onto every node, while somebody writes, and who leads is killed
-// in the middle.
+// TestClusterUpgrade: a release that does not start is rolled back, and the cluster continues.
+// The next release is installed on every node, under load, and the leader is killed in between.
 func TestClusterUpgrade(t *testing.T) {
 	before := built.Program(t, basaltd, "basalt_fake")
 	after := built.Release(t, "2.0", basaltd, "basalt_fake")
@@ -368,7 +365,7 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	begin(t, all[1], key, "1.1", broken)
 	var u api.Upgrade
-	until(t, "it pauses", func() bool {
+	until(t, "the upgrade pauses", func() bool {
 		var ok bool
 		u, ok = upgradeOf(t, all, key)
 		return ok && u.Status.Phase == api.UpgradePaused
@@ -380,13 +377,13 @@ func TestClusterUpgrade(t *testing.T) {
 			back++
 		case api.UpgradeNodeWaiting:
 		default:
-			t.Errorf("a node is %s: %s", n.Phase, n.Message)
+			t.Errorf("node is %s, want RolledBack or Waiting: %s", n.Phase, n.Message)
 		}
 	}
 	if back != 1 {
-		t.Errorf("%d nodes have gone back, want 1: %+v", back, u.Status)
+		t.Errorf("%d nodes are rolled back, want 1: %+v", back, u.Status)
 	}
-	until(t, "the operator is told", func() bool {
+	until(t, "an alert reports it", func() bool {
 		for a, err := range all[0].api(t, key).Alerts(t.Context()) {
 			if err == nil && a.Code == api.AlertUpgradePaused && strings.Contains(a.Message, "was rolled back to dev") {
 				return true
@@ -401,7 +398,7 @@ func TestClusterUpgrade(t *testing.T) {
 		page, err := client.Of[api.Node](all[0].api(t, key)).Page(t.Context(), client.Query{})
 		return err == nil && !slices.ContainsFunc(page.Items, func(n api.Node) bool { return n.Spec.Drain })
 	})
-	until(t, "it is forgotten", func() bool {
+	until(t, "the upgrade is deleted", func() bool {
 		_, err := client.Of[api.Upgrade](all[0].api(t, key)).Delete(t.Context(), u.Meta.ID)
 		return err == nil
 	})

@@ -15,7 +15,7 @@ import (
 	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 )
 
-// openURLs decides which addresses that tenants choose may be reached.
+// openURLs sets the policy for addresses that tenants choose.
 func (n *node) openURLs(c config) (err error) {
 	if n.urls.Allow, err = prefixes("--url-network", c.urlNetworks); err != nil {
 		return err
@@ -31,14 +31,14 @@ func (n *node) openURLs(c config) (err error) {
 	return nil
 }
 
-// nodeAddresses are those that the cluster's nodes have reported, of all their
-// cards, and what else their operators keep from guests. They are read again when
-// they are older than a few seconds.
+// nodeAddresses are the addresses that the cluster's nodes have reported, of all their
+// interfaces, and the networks that their operators forbid to guests. They are read again when
+// they are older than 5 seconds.
 type nodeAddresses struct {
 	store interface {
 		List(context.Context, api.ListQuery) (api.ListPage, error)
 	}
-	forbidden []netip.Prefix // this node's --forbid, known before anything is reported
+	forbidden []netip.Prefix // this node's --forbid, which is valid before anything is reported
 
 	mu   sync.Mutex // guards what is below
 	last []netip.Prefix
@@ -58,12 +58,12 @@ func (a *nodeAddresses) all() []netip.Prefix {
 	return a.last
 }
 
-// read what this node knows, and ask nobody.
+// read returns the addresses from this node's own copy of the store.
 func (a *nodeAddresses) read() ([]netip.Prefix, error) {
 	out := slices.Clone(a.forbidden)
 	err := each(a, api.KindNode, func(n api.Node) {
 		for _, address := range append([]string{n.Spec.APIAddress}, n.Spec.PeerAddresses...) {
-			if ap, err := netip.ParseAddrPort(address); err == nil { // a name's address is not known here
+			if ap, err := netip.ParseAddrPort(address); err == nil { // host names are not resolved
 				ip := ap.Addr().Unmap().WithZone("")
 				out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
 			}
@@ -79,7 +79,7 @@ func (a *nodeAddresses) read() ([]netip.Prefix, error) {
 	return append(out, network.Forbidden(chassis)...), nil
 }
 
-// each calls f with all objects of a kind that this node knows.
+// each calls f with all objects of a kind from this node's own copy of the store.
 func each[T any](a *nodeAddresses, kind api.Kind, f func(T)) error {
 	for q := (api.ListQuery{Kind: kind, Limit: 1000}); ; {
 		p, err := a.store.List(store.Stale(context.Background()), q)
@@ -99,5 +99,5 @@ func each[T any](a *nodeAddresses, kind api.Kind, f func(T)) error {
 	}
 }
 
-// imageURLs is how images are fetched.
+// imageURLs returns the options for fetching images.
 func (n *node) imageURLs() outbound.Options { return outbound.Options{Policy: n.urls, Log: n.log} }

@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// vgpus is agent.VGPUs and agent.Cards: slices from gpud, a basalt-vgpu process each.
+// vgpus implements agent.VGPUs and agent.Cards: slices of gpud, with a basalt-vgpu process
+// each.
 type vgpus struct {
 	gpud   *client.Control
 	runner *backend.Runner
@@ -65,11 +66,10 @@ func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
 	return v.runner.Ensure(ctx, string(g.Instance), slice.Token, workerLimits(g))
 }
 
-// workerLimits bound what the vGPU's workers take of the node together. What they
-// need grows with the instance: a guest process is a worker with a context of the
-// driver, whose programs and buffers are in the node's memory, as the VRAM of a
-// soft GPU is, and what is swapped of a real one's; a worker polls while its guest
-// process has work.
+// workerLimits returns the limits of all workers of the vGPU together. Their needs grow with
+// the instance: each guest process has a worker with a context of the driver, whose programs
+// and buffers are in the node's memory, as are the VRAM of a soft GPU and the swapped VRAM of a
+// real one. A worker polls while its guest process has work.
 func workerLimits(g agent.VGPU) cgroup.Limits {
 	return cgroup.Limits{
 		MemoryBytes: 1<<30 + g.MemoryBytes/2 + g.VRAMBytes,
@@ -124,8 +124,8 @@ func (v *vgpus) List(ctx context.Context) ([]api.InstanceID, error) {
 	return ids, nil
 }
 
-// Totals also finds a vGPU that was deleted lately: its last usage is kept
-// until it is recorded.
+// Totals implements agent.VGPUs. It also finds a vGPU that was deleted recently, whose last
+// usage gpud keeps until it is recorded.
 func (v *vgpus) Totals(ctx context.Context, id api.InstanceID) (agent.Totals, error) {
 	all, err := v.gpud.VGPUsAndDeleted(ctx)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 
-// What a vGPU's workers may take grows with what the instance pays for, and with
-// nothing else: no instance has a way to more than that.
+// TestWorkerLimits: the limits of a vGPU's workers depend only on what the instance pays for.
 func TestWorkerLimits(t *testing.T) {
 	const gib = 1 << 30
 	for name, c := range map[string]struct {

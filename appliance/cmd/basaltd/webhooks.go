@@ -9,18 +9,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/webhook"
 )
 
-// webhooks is what delivers events in a term in which this node leads.
+// webhooks returns the deliverer of events for a term in which this node is the leader.
 func (n *node) webhooks(in term) *webhook.Deliverer {
 	return webhook.New(webhook.Options{Store: hookTerm{in}, Open: n.sealed.Open, URLs: n.urls, Log: n.log})
 }
 
-// mailer is what sends mail in a term in which this node leads.
+// mailer returns the mailer for a term in which this node is the leader.
 func (n *node) mailer(in term) *mail.Mailer {
 	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, Log: n.log})
 }
 
-// hookTerm is the store of one term for webhooks and mail: the leader has all that was
-// acknowledged, so that it asks nobody before it reads.
+// hookTerm is the store of one term for webhooks and mail. The leader has everything that was
+// acknowledged, so reads need no other node.
 type hookTerm struct{ term }
 
 func (t hookTerm) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
