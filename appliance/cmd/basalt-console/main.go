@@ -50,7 +50,7 @@ func command() *cobra.Command {
 			if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 				return errors.New("standard input and output must be a terminal: use --once to print the state as text")
 			}
-			// Ctrl-C must not end the screen: it is an ordinary key.
+			// Ctrl-C is an ordinary key and must not end the screen.
 			return screen.Run(cmd.Context(), console.New(n, terminal.Plain(os.Getenv("TERM"))), 4)
 		},
 	}

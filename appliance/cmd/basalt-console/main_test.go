@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Without basaltd it says so, and that is no failure.
+// TestOnceWithoutBasaltd: without basaltd the state says so, which is not an error.
 func TestOnceWithoutBasaltd(t *testing.T) {
 	var out bytes.Buffer
 	cmd := command()
@@ -17,7 +17,7 @@ func TestOnceWithoutBasaltd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "State") || !strings.Contains(out.String(), "does not answer") {
-		t.Error(out.String())
+		t.Errorf("output without basaltd = %q, want State and \"does not answer\"", out.String())
 	}
 }
 
@@ -27,6 +27,6 @@ func TestVersion(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--version"})
 	if err := cmd.Execute(); err != nil || !strings.Contains(out.String(), version) {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("--version printed %q, error %v, want %s", out.String(), err, version)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
-// pty is a terminal whose other end nobody answers on, as a serial line is.
+// pty returns a pseudo-terminal whose other end answers no queries, like a serial line.
 func pty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -40,9 +40,8 @@ func pty(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-// On a line where nobody answers, the programs do not ask the terminal
-// anything (and so do not wait for answers), and the screen comes at once,
-// without a basaltd.
+// TestOnALineWithoutAnswers: the programs do not query the terminal (and so do not wait for
+// answers), and the screen is drawn at once, without a basaltd.
 func TestOnALineWithoutAnswers(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for _, c := range []struct {
@@ -56,21 +55,21 @@ func TestOnALineWithoutAnswers(t *testing.T) {
 	} {
 		got := onTerminal(t, built.Program(t, "appliance/cmd/"+c.name), c.args, c.sees)
 		if !strings.Contains(got, c.sees) {
-			t.Errorf("%s %v: %q is not in %q", c.name, c.args, c.sees, got)
+			t.Errorf("%s %v printed %q, want it to contain %q", c.name, c.args, got, c.sees)
 		}
 		for _, question := range []string{"\x1b]11;?", "\x1b]10;?", "\x1b[6n", "\x1b[c"} {
 			if strings.Contains(got, question) {
-				t.Errorf("%s %v asks the terminal %q", c.name, c.args, question)
+				t.Errorf("%s %v sends the query %q to the terminal, want none", c.name, c.args, question)
 			}
 		}
 	}
 }
 
-// It ends when it is told to: while it draws, and with a terminal that takes
-// nothing.
+// TestEndsOnSIGTERM: the program ends on SIGTERM, while it draws and with a terminal that
+// accepts no output.
 func TestEndsOnSIGTERM(t *testing.T) {
 	program := built.Program(t, "appliance/cmd/basalt-console")
-	for range 8 { // what once kept it did so every other time
+	for range 8 { // an earlier bug prevented the end in every second run
 		endOnSIGTERM(t, program, false)
 	}
 	endOnSIGTERM(t, program, true)
@@ -112,15 +111,15 @@ func endOnSIGTERM(t *testing.T, program string, held bool) {
 		}
 	}
 	if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
-		t.Error(err)
+		t.Errorf("send SIGTERM: %v", err)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("terminal held: %v: it ended with %v", held, err)
+		t.Errorf("terminal held = %v: the program ended with %v, want exit status 0", held, err)
 	}
 }
 
-// onTerminal runs a program on a terminal until it has printed sees or ends,
-// and returns what it printed.
+// onTerminal runs a program on a terminal until it has printed sees or ended, and returns its
+// output.
 func onTerminal(t *testing.T, program string, args []string, sees string) string {
 	t.Helper()
 	master, slave := pty(t)
@@ -143,12 +142,12 @@ func onTerminal(t *testing.T, program string, args []string, sees string) string
 		}
 		if err != nil { // EIO: the other end is closed
 			if !errors.Is(err, io.EOF) && !errors.Is(err, unix.EIO) {
-				t.Error(err)
+				t.Errorf("read from the terminal: %v", err)
 			}
 			break
 		}
 	}
 	stuck.Stop()
-	_ = cmd.Wait() // by a signal, or by itself
+	_ = cmd.Wait() // ended by a signal or by itself
 	return out.String()
 }

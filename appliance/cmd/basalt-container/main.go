@@ -1,6 +1,6 @@
-// Command basalt-container gives a guest's virtual GPU to containers. It goes by
-// several names: the OCI runtimes that Docker starts, the hook that Docker looks for,
-// and nvidia-smi in a container (gpu/guest/container).
+// Command basalt-container gives containers access to a guest's virtual GPU. It has several
+// names: the OCI runtimes that Docker starts, the hook that Docker looks for, and nvidia-smi in
+// a container (gpu/guest/container).
 package main
 
 import (
@@ -25,14 +25,14 @@ func main() {
 	var err error
 	switch name {
 	case "basalt-container-runtime":
-		os.Exit(exit(container.Runtime(os.Args, false))) // it has reported its error
+		os.Exit(exit(container.Runtime(os.Args, false))) // Runtime has reported its error
 	case "nvidia-container-runtime":
 		os.Exit(exit(container.Runtime(os.Args, true)))
 	case "nvidia-container-runtime-hook":
 		err = container.ErrHook
 	case "nvidia-smi":
-		fmt.Fprintln(os.Stderr, "nvidia-smi:", container.Smi(os.Args)) // it returns with an error or not at all
-		os.Exit(127)                                                   // as of a shell whose program cannot be run
+		fmt.Fprintln(os.Stderr, "nvidia-smi:", container.Smi(os.Args)) // Smi returns only on an error
+		os.Exit(127)                                                   // the exit status of a shell if a program cannot be run
 	default:
 		name = "basalt-container"
 		err = run(os.Args[1:], os.Stdout)
@@ -56,7 +56,7 @@ func exit(err error) int {
 	return 1
 }
 
-// errUsage is a command line that is not one of usage.
+// errUsage is returned for an invalid command line.
 var errUsage = errors.New("unknown command line")
 
 func run(args []string, out io.Writer) error {

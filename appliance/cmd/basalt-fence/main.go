@@ -1,5 +1,5 @@
-// Command basalt-fence kills the instances of this node whose lease is over,
-// and feeds the watchdog while it is able to. See package fence.
+// Command basalt-fence kills the instances of this node whose lease has expired, and feeds the
+// watchdog as long as it is able to. See package fence.
 package main
 
 import (
@@ -78,7 +78,7 @@ func parse(args []string) (o fence.Options, level slog.Level, err error) {
 	return o, level, err
 }
 
-// utc makes log times UTC, as every time is.
+// utc converts the times of log records to UTC.
 func utc(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey {
 		a.Value = slog.TimeValue(a.Value.Time().UTC())

@@ -22,8 +22,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// The tests run basalt-fence and QEMUs made of paper in a PID namespace of
-// their own: what it kills is whatever it sees.
+// The tests run basalt-fence and fake QEMUs in a PID namespace of their own, because
+// basalt-fence kills every QEMU that it finds.
 
 const (
 	roleEnv = "BASALT_FENCE_TEST"
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// node is a PID namespace with a shell as its init, which takes commands. Its
-// end is the end of everything in it, as a reset is of a machine.
+// node is a PID namespace whose init is a shell that executes commands. Ending it ends every
+// process in it, like the reset of a machine.
 type node struct {
 	t      *testing.T
 	dir    string
@@ -111,25 +111,25 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// reset the machine. unshare takes its child with it.
+// reset ends the namespace. unshare kills its child with itself.
 func (n *node) reset() { n.killed.Do(func() { _ = n.init.Kill() }) }
 
-// sh has the shell run something, and returns what its last echo says.
+// sh executes a command in the shell, and returns the next line of its output.
 func (n *node) sh(format string, args ...any) string {
 	n.t.Helper()
 	if _, err := fmt.Fprintf(n.in, format+"\n", args...); err != nil {
 		n.t.Fatal(err)
 	}
-	slow := time.AfterFunc(2*enough, n.reset) // what it waits for never comes
+	slow := time.AfterFunc(2*enough, n.reset) // ends a wait that would never end
 	defer slow.Stop()
 	if !n.out.Scan() {
-		n.t.Fatalf("the node is gone, or did not answer: %v", n.out.Err())
+		n.t.Fatalf("no answer of the node to %q: %v", format, n.out.Err())
 	}
 	return n.out.Text()
 }
 
-// qemu of an instance; its number. Until the program is loaded the process is
-// the shell's copy, which nobody kills.
+// qemu starts a fake QEMU of an instance and returns its PID. Until the program is loaded, the
+// process is a copy of the shell, which is not killed.
 func (n *node) qemu(instance string) string {
 	return n.named("basalt-" + instance)
 }
@@ -139,10 +139,10 @@ func (n *node) named(guest string) string {
 until readlink /proc/$!/exe | grep -q /qemu-; do :; done; echo $!`, guest)
 }
 
-// fence started; its number.
+// fence starts basalt-fence and returns its PID.
 func (n *node) fence(watchdog string) string {
 	pid := n.sh("%s=fence ./basalt-fence --socket s --state state --watchdog %s </dev/null >&2 & echo $!", roleEnv, watchdog)
-	n.until("it answers", func(fence.Status) bool { return true })
+	n.until("basalt-fence answers", func(fence.Status) bool { return true })
 	return pid
 }
 
@@ -166,7 +166,7 @@ func (n *node) lease(d time.Duration) {
 	}
 }
 
-const sigkilled = "137" // as a shell says it
+const sigkilled = "137" // the exit status in a shell
 
 func TestKills(t *testing.T) {
 	n := newNode(t)
@@ -180,18 +180,18 @@ func TestKills(t *testing.T) {
 	n.lease(3 * time.Second)
 	for _, pid := range []string{running, stopped} { // they ignore SIGTERM
 		if got := n.wait(pid); got != sigkilled {
-			t.Errorf("process %s ended with %s", pid, got)
+			t.Errorf("exit status of process %s = %s, want %s", pid, got, sigkilled)
 		}
 	}
-	s := n.until("both reported", func(s fence.Status) bool { return len(s.Fenced) == 2 && len(s.Killing) == 0 })
+	s := n.until("both are reported", func(s fence.Status) bool { return len(s.Fenced) == 2 && len(s.Killing) == 0 })
 	if s.Mode != fence.Fencing {
-		t.Errorf("%+v", s)
+		t.Errorf("status = %+v, want mode %s", s, fence.Fencing)
 	}
 	if got := n.wait(n.qemu("ins-late")); got != sigkilled {
-		t.Errorf("a late one ended with %s", got)
+		t.Errorf("exit status of a QEMU that started late = %s, want %s", got, sigkilled)
 	}
 	if got := n.sh("kill -0 %s %s && echo alive", kept, other); got != "alive" {
-		t.Error(got)
+		t.Errorf("kept and foreign QEMUs: %q, want alive", got)
 	}
 }
 
@@ -203,44 +203,44 @@ func TestKilledItself(t *testing.T) {
 	}
 	kept, moved := n.qemu("ins-kept"), n.qemu("ins-moved")
 	n.lease(50 * time.Second)
-	n.lease(5 * time.Second) // shorter: on disk before it answers
+	n.lease(5 * time.Second) // shorter: stored on the disk before the answer
 	n.sh("kill -KILL %s; echo", pid)
 	n.wait(pid)
-	// The lease ends while nobody is there, or after; in both cases:
+	// The lease expires before or after the restart; in both cases:
 	n.fence("none")
 	if got := n.wait(moved); got != sigkilled {
-		t.Errorf("ended with %s", got)
+		t.Errorf("exit status after the restart = %s, want %s", got, sigkilled)
 	}
-	// And in the middle of fencing.
+	// It is killed while it is fencing, too.
 	pid = n.sh("pidof basalt-fence")
 	n.sh("kill -KILL %s; echo", pid)
 	late := n.qemu("ins-late")
 	n.fence("none")
 	if got := n.wait(late); got != sigkilled {
-		t.Errorf("ended with %s", got)
+		t.Errorf("exit status after a restart while fencing = %s, want %s", got, sigkilled)
 	}
 	if got := n.sh("kill -0 %s && echo alive", kept); got != "alive" {
-		t.Error(got)
+		t.Errorf("kept QEMU: %q, want alive", got)
 	}
 	if s, err := n.Status(); err != nil || s.Mode != fence.Fencing || len(s.Keep) != 1 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("status = %+v, error %v, want mode %s with one kept instance", s, err, fence.Fencing)
 	}
 }
 
-// Killed with its work half done, it knows afterwards whom it had killed, and
-// kills whom it only had meant to.
+// TestRemembersWhomItKilled: after basalt-fence was killed it still reports the instances that
+// it had killed, and kills the one that it had only recorded.
 func TestRemembersWhomItKilled(t *testing.T) {
 	n := newNode(t)
 	pid := n.fence("none")
 	moved := n.qemu("ins-moved")
 	n.lease(time.Second)
 	if got := n.wait(moved); got != sigkilled {
-		t.Fatalf("ended with %s", got)
+		t.Fatalf("exit status = %s, want %s", got, sigkilled)
 	}
 	n.sh("kill -KILL %s; echo", pid)
 	n.wait(pid)
-	// What it writes before the signal, for one that did not get it any more. A
-	// lease has come meanwhile.
+	// The record that it writes before the signal, of a process that has not received it. A
+	// lease has arrived meanwhile.
 	meant := n.qemu("ins-meant")
 	path := filepath.Join(n.dir, "fence.victims")
 	raw, err := os.ReadFile(path)
@@ -271,16 +271,16 @@ func TestRemembersWhomItKilled(t *testing.T) {
 	}
 	pid = n.fence("none")
 	if got := n.wait(meant); got != sigkilled {
-		t.Errorf("ended with %s", got)
+		t.Errorf("exit status of the recorded QEMU = %s, want %s", got, sigkilled)
 	}
 	both := func(s fence.Status) bool {
 		return s.Mode == fence.Holding && len(s.Fenced) == 2 && s.Fenced[0].Instance == "ins-moved" && s.Fenced[1].Instance == "ins-meant"
 	}
-	n.until("it knows both", both)
+	n.until("both are reported", both)
 	n.sh("kill -KILL %s; echo", pid)
 	n.wait(pid)
 	n.fence("none")
-	n.until("and again", both)
+	n.until("both are reported after another restart", both)
 }
 
 func boottime(t *testing.T) time.Duration {
@@ -292,8 +292,8 @@ func boottime(t *testing.T) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// The stand-in for the hardware resets the node when it is not fed, even
-// though basalt-fence can do nothing any more.
+// TestStoppedItself: the fake watchdog resets the node when it is not fed, even though
+// basalt-fence is stopped.
 func TestStoppedItself(t *testing.T) {
 	n := newNode(t)
 	path := filepath.Join(n.dir, "watchdog")
@@ -312,7 +312,8 @@ func TestStoppedItself(t *testing.T) {
 	patience.Receive(t, enough, "the node is reset", n.ended)
 }
 
-// watchdog resets the node limit after it was last fed, from the first time on.
+// watchdog resets the node when limit has passed since it was last fed, beginning with the
+// first feed.
 func (n *node) watchdog(ln net.Listener, limit time.Duration, fed chan<- struct{}) {
 	c, err := ln.Accept()
 	if err != nil {
@@ -339,11 +340,11 @@ func (n *node) watchdog(ln net.Listener, limit time.Duration, fed chan<- struct{
 func TestOptions(t *testing.T) {
 	good := []string{"--socket", "s", "--state", "d"}
 	if o, _, err := parse(good); err != nil || o.Grace != fence.DefaultGrace || o.Watchdog != "none" {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("parse(%q) = %+v, error %v, want the default grace and no watchdog", good, o, err)
 	}
 	for _, bad := range [][]string{nil, {"--socket", "s"}, append(good, "x"), append(good, "--grace", "4s"), append(good, "--grace", "0"), append(good, "--watchdog", ""), append(good, "--nonsense")} {
 		if _, _, err := parse(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("parse(%q) succeeded, want an error", bad)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// daemon is gpud, and with --standalone the server for programs beside it.
+// daemon is gpud, with --standalone also the server for programs on this machine.
 type daemon struct {
 	o        options
 	control  string // socket
@@ -76,7 +76,7 @@ func (d *daemon) Run(ctx context.Context) error {
 		d.log.Info("gpud is ready", "socket", d.control, "state", d.o.state)
 		return d.server.Run(ctx)
 	}
-	// The workers end before gpud does, so that their last totals count.
+	// The workers end before gpud does, so that their last totals are recorded.
 	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServer()
 	var all errgroup.Group
@@ -85,7 +85,7 @@ func (d *daemon) Run(ctx context.Context) error {
 		defer stopServer()
 		token, err := d.giveWholeCard(ctx)
 		if ctx.Err() != nil {
-			return nil // it was told to stop while it started: that is no error
+			return nil // stopped during the start, which is not an error
 		}
 		if err != nil {
 			return err
@@ -95,8 +95,8 @@ func (d *daemon) Run(ctx context.Context) error {
 	return all.Wait()
 }
 
-// giveWholeCard puts the one vGPU on the first card, says how to use it, and
-// returns its token.
+// giveWholeCard creates a vGPU that is the whole first GPU, prints how to use it, and returns
+// its token.
 func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -124,8 +124,8 @@ func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 	return v.Token, nil
 }
 
-// guestLibraries is where the guest's libcuda lies: beside the programs in a
-// build tree, else as the README says.
+// guestLibraries returns the folder of the guest's libcuda: beside the programs in a build
+// tree, otherwise as in the README.
 func guestLibraries() string {
 	if exe, err := os.Executable(); err == nil {
 		dir := filepath.Join(filepath.Dir(exe), "..", "guest", "lib")
@@ -136,7 +136,7 @@ func guestLibraries() string {
 	return "build/guest/lib"
 }
 
-// Close removes the sockets and gives the state back.
+// Close removes the sockets and releases the state.
 func (d *daemon) Close() error {
 	if d.programs != nil {
 		return errors.Join(d.programs.Close(), d.server.Close())

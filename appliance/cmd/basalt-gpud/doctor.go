@@ -18,9 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// doctor checks what workers need of this machine's GPUs and its NVIDIA driver, in the
-// order in which one thing needs the other, and returns what to do about the first that
-// is missing.
+// doctor checks what workers need of this machine's GPUs and NVIDIA driver, in the order of
+// their dependencies, and returns what to do about the first thing that is missing.
 type doctor struct {
 	root         string // of the file system, for tests
 	worker, user string
@@ -33,8 +32,8 @@ instance does, in a worker with full confinement. It can run while basalt-gpud r
 
 `
 
-// checkTime is how long a card may take for all steps: a first context takes seconds on
-// a machine without persistence mode.
+// checkTime limits all steps of one GPU: a first context takes seconds on a machine without
+// persistence mode.
 const checkTime = 2 * time.Minute
 
 func runDoctor(ctx context.Context, args []string) error {
@@ -57,7 +56,7 @@ func runDoctor(ctx context.Context, args []string) error {
 	return o.run(ctx)
 }
 
-// besideThis is a program in the folder of this one.
+// besideThis returns the path of a program in the folder of this one.
 func besideThis(name string) string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -99,7 +98,7 @@ func (d doctor) run(ctx context.Context) error {
 	return nil
 }
 
-// driver looks for the kernel's module.
+// driver checks that the kernel's module is loaded.
 func (d doctor) driver() error {
 	b, err := os.ReadFile(filepath.Join(d.root, "proc/driver/nvidia/version"))
 	if err != nil {
@@ -110,7 +109,7 @@ func (d doctor) driver() error {
 	return nil
 }
 
-// devices looks at the device files as the workers' user.
+// devices checks the device files for the workers' user.
 func (d doctor) devices(box sandbox.Sandbox) error {
 	paths := []string{"dev/nvidiactl", "dev/nvidia-uvm"}
 	cards, _ := filepath.Glob(filepath.Join(d.root, "dev/nvidia[0-9]*"))
@@ -156,13 +155,14 @@ func mayUse(i os.FileInfo, u *syscall.Credential) bool {
 	return false
 }
 
-// less is what a check leaves out of the confinement to find which part is in the way.
+// less lists the parts of the confinement that a check can leave out to find the part that
+// causes a failure.
 var less = []struct{ part, without, remedy string }{
 	{"the list of files that a worker may open (Landlock)", "landlock", "If the libraries of the driver are in a directory of their own, start basalt-gpud with it in LD_LIBRARY_PATH"},
 	{"the filter of system calls (seccomp)", "seccomp", "This driver needs a system call that basalt-worker's filter (seccomp.go) does not allow: report it with the version of the driver"},
 }
 
-// card has a worker check it; where that fails, once more with less confinement.
+// card has a worker check a GPU; if that fails, it repeats the check with less confinement.
 func (d doctor) card(ctx context.Context, id string, box sandbox.Sandbox) error {
 	failed := d.check(ctx, id, box, "", d.out)
 	if failed == nil {
@@ -179,7 +179,7 @@ func (d doctor) card(ctx context.Context, id string, box sandbox.Sandbox) error 
 	return fmt.Errorf("%w. It fails without confinement too: run a CUDA program of NVIDIA on this machine, e.g. deviceQuery", failed)
 }
 
-// check runs one check and writes its steps; the error is of the step that failed.
+// check runs one check and writes its steps; the error is that of the failed step.
 func (d doctor) check(ctx context.Context, id string, box sandbox.Sandbox, without string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -206,7 +206,8 @@ func (d doctor) check(ctx context.Context, id string, box sandbox.Sandbox, witho
 	return nil
 }
 
-// readSteps prints the steps of a check, and returns the last line and what failed.
+// readSteps prints the steps of a check, and returns the last line and the error of the first
+// failed step.
 func readSteps(from io.Reader, out io.Writer) (last string, failed error) {
 	for lines := bufio.NewScanner(from); lines.Scan(); {
 		last = lines.Text()

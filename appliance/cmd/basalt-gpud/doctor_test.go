@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// machine is a file system with a driver and a card, less what is named.
+// machine creates a file system with a driver and a GPU, without the named files.
 func machine(t *testing.T, without ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -40,16 +40,16 @@ func machine(t *testing.T, without ...string) string {
 	return root
 }
 
-// What is missing is named, with what to do about it.
+// TestDoctorSaysWhatIsMissing: the error names what is missing and what to do about it.
 func TestDoctorSaysWhatIsMissing(t *testing.T) {
 	if cards, _ := gpud.NVIDIACards(); len(cards) > 0 {
-		t.Skip("GPU: this machine has what the test takes away")
+		t.Skip("GPU: this machine has the GPU that the test assumes to be missing")
 	}
 	for without, want := range map[string]string{
 		"proc/driver/nvidia/version": "Install NVIDIA's driver",
 		"dev/nvidia-uvm":             "modprobe nvidia-uvm",
 		"dev/nvidiactl":              "nvidia-modprobe -c 0",
-		"":                           "lists no GPU", // there is none, whatever these files say
+		"":                           "lists no GPU", // there is no GPU, regardless of these files
 	} {
 		var missing []string
 		if without != "" {
@@ -58,7 +58,7 @@ func TestDoctorSaysWhatIsMissing(t *testing.T) {
 		var out bytes.Buffer
 		d := doctor{root: machine(t, missing...), out: &out}
 		if err := d.run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("without %q: %v, want %q\n%s", without, err, want, out.String())
+			t.Errorf("doctor without %q: error %v, want %q\n%s", without, err, want, out.String())
 		}
 	}
 }
@@ -66,12 +66,12 @@ func TestDoctorSaysWhatIsMissing(t *testing.T) {
 func TestDoctorArguments(t *testing.T) {
 	for want, args := range map[string][]string{"unexpected argument \"more\"": {"more"}, "not defined": {"--sockets", "x"}} {
 		if err := runDoctor(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", args, err, want)
+			t.Errorf("doctor %v: error %v, want %q", args, err, want)
 		}
 	}
 }
 
-// A file that the workers' user may not use.
+// TestDoctorLooksAtPermissions checks a device file that the workers' user may not use.
 func TestDoctorLooksAtPermissions(t *testing.T) {
 	root := machine(t)
 	path := filepath.Join(root, "dev/nvidia0")
@@ -95,12 +95,12 @@ func TestDoctorLooksAtPermissions(t *testing.T) {
 		d := doctor{root: root, out: &bytes.Buffer{}}
 		err := d.devices(sandbox.Sandbox{User: x.user})
 		if (err == nil) != x.may || err != nil && !strings.Contains(err.Error(), "/dev/nvidia0 has mode "+fs.FileMode(0o660).String()) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("devices for %s: error %v, want success = %t", name, err, x.may)
 		}
 	}
 }
 
-// worker is a program in a worker's place: what it says depends on its arguments.
+// worker writes a script that replaces a worker; its output depends on its arguments.
 func worker(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "worker")
@@ -110,7 +110,8 @@ func worker(t *testing.T, script string) string {
 	return path
 }
 
-// The part of the confinement that is in the way is found.
+// TestDoctorFindsWhatIsInTheWay: the error names the part of the confinement that causes the
+// failure.
 func TestDoctorFindsWhatIsInTheWay(t *testing.T) {
 	fails := "echo 'check: a context: CUresult(304)' >&2; exit 1\n"
 	for name, x := range map[string]struct{ script, want string }{
@@ -122,21 +123,21 @@ func TestDoctorFindsWhatIsInTheWay(t *testing.T) {
 		var out bytes.Buffer
 		d := doctor{worker: worker(t, x.script), out: &out}
 		if err := d.card(t.Context(), "GPU-1", sandbox.Sandbox{}); err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%s: %v, want %q", name, err, x.want)
+			t.Errorf("%s: error %v, want %q", name, err, x.want)
 		}
 		if name != "it dies" && out.String() != "    a context: CUresult(304)\n" {
-			t.Errorf("%s: printed %q", name, out.String())
+			t.Errorf("%s: printed %q, want the failed step", name, out.String())
 		}
 	}
 }
 
-// TestDoctorOnACard runs it on a nested card, with a real worker in its jail.
+// TestDoctorOnACard runs the doctor on a nested GPU, with a real worker in its sandbox.
 func TestDoctorOnACard(t *testing.T) {
 	if root := os.Getenv("DOCTOR_ROOT"); root != "" { // the process that has the card
 		var out bytes.Buffer
 		d := doctor{root: root, worker: os.Getenv("DOCTOR_WORKER"), out: &out}
 		if err := d.run(t.Context()); err != nil || !strings.HasSuffix(out.String(), "all GPUs can be used for virtual GPUs\n") || strings.Count(out.String(), ": ok\n") != 8 {
-			t.Errorf("%v\n%s", err, out.String())
+			t.Errorf("doctor: error %v, want 8 successful steps:\n%s", err, out.String())
 		}
 		return
 	}
@@ -144,6 +145,6 @@ func TestDoctorOnACard(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestDoctorOnACard$")
 	cmd.Env = append(append(os.Environ(), card.Env()...), "DOCTOR_ROOT="+machine(t), "DOCTOR_WORKER="+filepath.Join(built.Programs(t, "appliance/cmd/basalt-worker"), "basalt-worker"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("doctor in the process that has the GPU: %v\n%s", err, out)
 	}
 }

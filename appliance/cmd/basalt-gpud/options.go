@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// options are the command line.
+// options are the options of the command line.
 type options struct {
 	state, socket, worker, group, user string
 	debugListen                        string
@@ -115,11 +115,10 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// makesCards reports whether a soft or null GPU is asked for.
+// makesCards reports whether a soft or null GPU is requested.
 func (o options) makesCards() bool { return o.firstMade() != "" }
 
-// firstMade is the name of the first soft GPU, or else of the first null GPU;
-// empty when there is neither.
+// firstMade returns the name of the first soft GPU, or else of the first null GPU, or "".
 func (o options) firstMade() string {
 	switch {
 	case len(o.soft) > 0:
@@ -130,8 +129,8 @@ func (o options) firstMade() string {
 	return ""
 }
 
-// groupID is the number of --worker-group, or of the workers' usual group;
-// 0 when there is none.
+// groupID returns the ID of --worker-group, or of the workers' default group; 0 if there is
+// none.
 func (o options) groupID() (int, error) {
 	if o.group == "" {
 		g, err := user.LookupGroup(sandbox.DefaultUser)
@@ -150,7 +149,7 @@ func (o options) groupID() (int, error) {
 	return number(g)
 }
 
-// number is the ID of a group.
+// number returns the ID of a group.
 func number(g *user.Group) (int, error) {
 	id, err := strconv.Atoi(g.Gid)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command basalt-guest-agent is the guest agent of the tools disc, for images that bring
-// none (gpu/guest/guestagent). It serves the host's virtio-serial port until it is ended.
+// Command basalt-guest-agent is the guest agent of the tools disc, for images without one
+// (gpu/guest/guestagent). It serves the host's virtio-serial port until it is killed.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/guest/guestagent"
 )
 
-// port is what the host's hypervisor calls it; udev makes the name.
+// port is the port's name, which the hypervisor of the host sets; udev creates the link.
 const port = "/dev/virtio-ports/org.qemu.guest_agent.0"
 
 func main() {
@@ -39,10 +39,10 @@ func run(path string) error {
 	return guestagent.New().Serve(waiting{f}, f)
 }
 
-// waiting reads a port whose other end comes and goes: without a host it has no bytes.
+// waiting reads a port that may have no other end: without a host, reads return no bytes.
 type waiting struct{ f *os.File }
 
-// withoutHost is how long it waits then.
+// withoutHost is the pause between two reads without a host.
 const withoutHost = 100 * time.Millisecond
 
 func (w waiting) Read(b []byte) (int, error) {

@@ -1,5 +1,5 @@
-// Command basalt-installer puts a Basalt node onto a disk: it asks on a
-// screen, or reads an answer file. It also checks answer files anywhere.
+// Command basalt-installer installs a Basalt node on a disk, interactively or with an answer
+// file. It also validates answer files on any machine.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// errSaid: whoever called has been told already.
+// errSaid is an error that has been reported already.
 var errSaid = errors.New("")
 
 func main() {
@@ -84,7 +84,7 @@ func validate(name string, stdin io.Reader, out io.Writer) error {
 	return nil
 }
 
-// readAnswers of at most a little more than a file may have.
+// readAnswers reads at most one byte more than an answer file may have.
 func readAnswers(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" {

@@ -34,16 +34,16 @@ func TestValidate(t *testing.T) {
 		var out bytes.Buffer
 		err := validate(path, strings.NewReader(c.stdin), &out)
 		if !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("validate(%s): error %v, want %v", name, err, c.err)
 		}
 		for _, s := range c.says {
 			if !strings.Contains(out.String(), s) {
-				t.Errorf("%s: %q is not in\n%s", name, s, out.String())
+				t.Errorf("validate(%s) does not print %q:\n%s", name, s, out.String())
 			}
 		}
 	}
 	if err := validate(answerFiles+"none.yaml", nil, &bytes.Buffer{}); err == nil || errors.Is(err, errSaid) {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("validate of a missing file: error %v, want one that is not reported yet", err)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestVersion(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--version"})
 	if err := cmd.Execute(); err != nil || !strings.Contains(out.String(), version) {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("--version printed %q, error %v, want %s", out.String(), err, version)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestInventory(t *testing.T) {
 		[]machine.NIC{{Name: "eno1", MAC: "52:54:00:00:00:01"}})
 	for _, s := range []string{"/dev/sda", "ata-A", "sda1 ext4", "cannot be chosen: small (larger)", "eno1"} {
 		if !strings.Contains(out.String(), s) {
-			t.Errorf("%q is not in\n%s", s, out.String())
+			t.Errorf("inventory does not print %q:\n%s", s, out.String())
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestOneInstallationAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := sys.Install(context.Background(), install.Request{}, nil); api.CodeOf(err) != api.CodeConflict {
-		t.Error(err)
+		t.Errorf("Install while another installation runs: error %v, want Conflict", err)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestLogTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sys.Log() != "" {
-		t.Error(sys.Log())
+		t.Errorf("log of a new system = %q, want none", sys.Log())
 	}
 	for range 3 {
 		if _, err := sys.log.Write(append(bytes.Repeat([]byte("x"), 40<<10), '\n')); err != nil {
@@ -101,19 +101,19 @@ func TestLogTail(t *testing.T) {
 		}
 	}
 	if got := sys.Log(); len(got) != 64<<10 || !strings.HasSuffix(got, "x\n") {
-		t.Errorf("%d bytes", len(got))
+		t.Errorf("length of the log's tail = %d bytes, want %d and the end of the log", len(got), 64<<10)
 	}
 }
 
 func TestUnpackedBytes(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "filesystem.squashfs")
 	if n := unpackedBytes(image); n != 0 {
-		t.Error(n)
+		t.Errorf("unpackedBytes without a size file = %d, want 0", n)
 	}
 	if err := os.WriteFile(strings.TrimSuffix(image, ".squashfs")+".size", []byte("1234\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if n := unpackedBytes(image); n != 1234 {
-		t.Error(n)
+		t.Errorf("unpackedBytes = %d, want 1234", n)
 	}
 }

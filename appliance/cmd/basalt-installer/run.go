@@ -77,7 +77,7 @@ func run(ctx context.Context, sys *system, file string) error {
 	}
 }
 
-// withoutQuestions reads the answers and installs.
+// withoutQuestions reads the answers and installs without interaction.
 func withoutQuestions(ctx context.Context, sys *system, file string, out io.Writer) (answers.After, error) {
 	data, err := []byte(nil), error(nil)
 	if file == "auto" {
@@ -88,13 +88,13 @@ func withoutQuestions(ctx context.Context, sys *system, file string, out io.Writ
 	if err != nil {
 		return "", err
 	}
-	for _, c := range hardware.Failed(sys.Hardware(ctx)) { // nobody is there to be asked
+	for _, c := range hardware.Failed(sys.Hardware(ctx)) { // reported only, because the installation is unattended
 		fmt.Fprintf(out, unattended.Prefix+"hardware, %s: %s. %s\n", c.ID, c.Found, c.Meaning)
 	}
 	return unattended.Run(ctx, sys, data, out)
 }
 
-// find the answer file of --answers auto.
+// find returns the answer file of --answers auto.
 func find(ctx context.Context, sys *system, out io.Writer) ([]byte, error) {
 	line, err := os.ReadFile("/proc/cmdline")
 	if err != nil {
@@ -116,7 +116,8 @@ func find(ctx context.Context, sys *system, out io.Writer) ([]byte, error) {
 	return data, err
 }
 
-// connect to the network of the command line, to fetch the answers by.
+// connect brings up the network of the kernel's command line, from which the answers are
+// fetched.
 func connect(ctx context.Context, sys *system, s source.Source, out io.Writer) error {
 	nics, err := sys.NICs(ctx)
 	if err != nil {
@@ -140,7 +141,7 @@ func connect(ctx context.Context, sys *system, s source.Source, out io.Writer) e
 	return api.Errorf(api.CodeUnavailable, "no card got the network of basalt.network").WithHint("check cables and the card's name: basalt-installer machine")
 }
 
-// ask on the screen.
+// ask runs the interactive installation.
 func ask(ctx context.Context, sys *system) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("there is no terminal to ask on: give --answers FILE")
@@ -149,8 +150,8 @@ func ask(ctx context.Context, sys *system) error {
 	return errors.Join(screen.Run(ctx, m, 15), ctx.Err())
 }
 
-// stay after a failure: the machine must not go on as if nothing were, and
-// whoever comes wants to look. True: try again.
+// stay keeps the machine from continuing after a failure, so that the failure can be examined.
+// It returns true to try again.
 func stay(sys *system) bool {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return false

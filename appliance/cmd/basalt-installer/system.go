@@ -28,13 +28,14 @@ import (
 	"github.com/basalt-gpu/basalt/installer/tui"
 )
 
-// system is this machine; the screens and the unattended way both use it.
+// system is this machine, for the interactive and the unattended installation.
 type system struct {
 	source string
 	log    *logFile
 }
 
-// newSystem with its log in dir; the live system has it in memory.
+// newSystem returns the system, with its log in the file log, which the live system has in
+// memory.
 func newSystem(source, log string) (*system, error) {
 	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func newSystem(source, log string) (*system, error) {
 }
 
 func (s *system) Disks(ctx context.Context) ([]machine.Disk, error) {
-	// Whoever is here again after a failure has the target still mounted.
+	// After a failed attempt the target is still mounted.
 	return machine.ReadDisks(ctx, install.Target)
 }
 
@@ -56,7 +57,7 @@ func (s *system) NICs(ctx context.Context) ([]machine.NIC, error) {
 	return machine.ReadNICs()
 }
 
-// Hardware is noted in the log as well.
+// Hardware implements tui.System. It also writes the checks to the log.
 func (s *system) Hardware(ctx context.Context) []api.HardwareCheck {
 	all := hardware.Checks(hardware.Probe(ctx, hardware.Options{}))
 	for _, c := range all {
@@ -67,29 +68,30 @@ func (s *system) Hardware(ctx context.Context) []api.HardwareCheck {
 
 func (s *system) Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check) {
 	up, checks := network.Try(ctx, name, nic.Name, nic.MAC, p, gateway, dns)
-	s.note("network "+name+" on "+nic.Name, checks)
+	s.logChecks("network "+name+" on "+nic.Name, checks)
 	return up, checks
 }
 
 func (s *system) TryDeclared(ctx context.Context, n *hostnet.Network) ([]network.Up, []network.Check) {
 	ups, checks := network.TryDeclared(ctx, n)
-	s.note("network as declared", checks)
+	s.logChecks("network as declared", checks)
 	return ups, checks
 }
 
 func (s *system) Reach(ctx context.Context, t answers.Token) []network.Check {
 	checks := network.Reach(ctx, t, time.Now())
-	s.note("members of the cluster", checks)
+	s.logChecks("members of the cluster", checks)
 	return checks
 }
 
-func (s *system) note(what string, checks []network.Check) {
+func (s *system) logChecks(what string, checks []network.Check) {
 	for _, c := range checks {
 		fmt.Fprintf(s.log, "%s %s: %s %s\n", time.Now().UTC().Format("15:04:05"), what, c.Text, c.Hint)
 	}
 }
 
-// Install, once at a time: there may be a screen and a serial line.
+// Install implements tui.System. Only one installation may run at a time, because the installer
+// may run on a screen and a serial line.
 func (s *system) Install(ctx context.Context, r install.Request, progress func(install.Progress)) error {
 	lock, err := os.OpenFile(filepath.Join(filepath.Dir(s.log.f.Name()), "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -100,7 +102,7 @@ func (s *system) Install(ctx context.Context, r install.Request, progress func(i
 		return api.Errorf(api.CodeConflict, "this computer is being installed from another screen or line").WithHint("go on there; F3 shows the log here too")
 	}
 	var random [36]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(random[:]) // crypto/rand.Read never returns an error
 	e := &install.Executor{Target: install.Target, Log: s.log, Progress: progress, Disks: machine.ReadDisks, Command: install.Exec}
 	return e.Run(ctx, install.Plan(install.Job{
 		Request: r, Source: s.source, SourceBytes: unpackedBytes(s.source), Target: install.Target,
@@ -114,13 +116,14 @@ func takesBootEntries() bool {
 	return unix.Access("/sys/firmware/efi/efivars", unix.W_OK) == nil
 }
 
-// startedWith reports whether the word stands on the kernel's command line.
+// startedWith reports whether the kernel's command line contains the word.
 func startedWith(word string) bool {
 	line, err := os.ReadFile("/proc/cmdline")
 	return err == nil && slices.Contains(strings.Fields(string(line)), word)
 }
 
-// unpackedBytes of an image, from the file beside it that says so; 0: unknown.
+// unpackedBytes returns the unpacked size of an image from the .size file beside it; 0:
+// unknown.
 func unpackedBytes(image string) uint64 {
 	data, err := os.ReadFile(strings.TrimSuffix(image, filepath.Ext(image)) + ".size")
 	if err != nil {
@@ -143,8 +146,8 @@ func (s *system) Shell() *exec.Cmd {
 	return cmd
 }
 
-// End the live system, which has nothing to save: its services are killed instead of
-// stopped one after the other.
+// End implements tui.System. The live system has nothing to save, so its services are killed
+// instead of stopped one after the other.
 func (s *system) End(a answers.After) error {
 	unix.Sync()
 	out, err := exec.Command("systemctl", "--force", string(a)).CombinedOutput()
@@ -166,7 +169,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return l.f.Write(p)
 }
 
-// tail of the log, at most 64 KiB.
+// tail returns the end of the log, at most 64 KiB.
 func (l *logFile) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

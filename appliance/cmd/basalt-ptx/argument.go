@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// argument of a kernel: a number, TYPE=VALUE, or a buffer, TYPE[N]=VALUE,…, whose
-// last values are zero where fewer are given.
+// argument is an argument of a kernel: a number, TYPE=VALUE, or a buffer, TYPE[N]=VALUE,….
+// Missing values at the end of a buffer are zero.
 type argument struct {
 	text     string
 	kind     kind
@@ -56,7 +56,7 @@ func parseArgument(s string) (a argument, err error) {
 	}
 	a.bytes = make([]byte, max(1, a.elements)*a.kind.size)
 	for i, v := range list {
-		if err := a.kind.put(a.bytes[i*a.kind.size:], v); err != nil {
+		if err := a.kind.write(a.bytes[i*a.kind.size:], v); err != nil {
 			return a, fmt.Errorf("argument %q: %w", s, err)
 		}
 	}
@@ -75,8 +75,8 @@ func parseKind(s string) (k kind, err error) {
 	return k, fmt.Errorf("type %q: want s8 to s64, u8 to u64, f32 or f64", s)
 }
 
-// put writes a number.
-func (k kind) put(b []byte, s string) error {
+// write parses a number and writes it to b.
+func (k kind) write(b []byte, s string) error {
 	var bits uint64
 	switch k.letter {
 	case 'f':
@@ -107,7 +107,7 @@ func (k kind) put(b []byte, s string) error {
 	return nil
 }
 
-// text is the number at the start of b.
+// text formats the number at the start of b.
 func (k kind) text(b []byte) string {
 	var eight [8]byte
 	copy(eight[:], b[:k.size])
@@ -124,8 +124,8 @@ func (k kind) text(b []byte) string {
 	return strconv.FormatUint(bits, 10)
 }
 
-// value is what the kernel is given: the number, or the address of the buffer,
-// which is made and filled.
+// value returns the bytes of the parameter: the number, or the address of the buffer, which is
+// allocated and filled.
 func (a *argument) value(c worker.Context) ([]byte, error) {
 	if a.elements == 0 {
 		return a.bytes, nil
@@ -137,7 +137,7 @@ func (a *argument) value(c worker.Context) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(nil, a.address), c.CopyHtoD(nil, a.address, a.bytes, nil)
 }
 
-// print writes a buffer's first elements.
+// print writes the first elements of a buffer.
 func (a *argument) print(c worker.Context, index int, out io.Writer) error {
 	if a.elements == 0 {
 		return nil

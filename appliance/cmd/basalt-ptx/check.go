@@ -14,7 +14,7 @@ import (
 // Image is one module of a file.
 type Image struct {
 	File    string   `json:"file"`
-	Number  int      `json:"number"`          // of several in a program, from 0 on
+	Number  int      `json:"number"`          // index within a file with several modules
 	Error   string   `json:"error,omitempty"` // why the module is refused
 	Kernels []Kernel `json:"kernels"`
 }
@@ -23,12 +23,12 @@ type Image struct {
 type Kernel struct {
 	Name string `json:"name"`
 	Runs bool   `json:"runs"`
-	Line int    `json:"line,omitempty"` // of the PTX, where it is refused
-	// Rule is the rule of PTX that the instruction breaks, or what of it is not
+	Line int    `json:"line,omitempty"` // line of the PTX of the refused instruction
+	// Rule is the rule of PTX that the instruction violates, or the feature that is not
 	// implemented.
 	Rule        string `json:"rule,omitempty"`
 	Instruction string `json:"instruction,omitempty"`
-	Why         string `json:"why,omitempty"` // all of it
+	Why         string `json:"why,omitempty"` // the whole error
 }
 
 func check(name string) ([]Image, error) {
@@ -45,7 +45,7 @@ func check(name string) ([]Image, error) {
 	return list, nil
 }
 
-// readImages finds the modules in a file.
+// readImages returns the modules in a file.
 func readImages(name string) ([][]byte, error) {
 	file, err := os.ReadFile(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func readImages(name string) ([][]byte, error) {
 	return images, nil
 }
 
-// imagesOf finds the modules of a file.
+// imagesOf returns the modules in the content of a file.
 func imagesOf(file []byte) ([][]byte, error) {
 	if !fatbin.IsELF(file) && !fatbin.IsArchive(file) {
 		return [][]byte{file}, nil
@@ -82,7 +82,7 @@ func imagesOf(file []byte) ([][]byte, error) {
 	return list, nil
 }
 
-// compiled compiles a module as a soft GPU does, and returns which kernels it runs.
+// compiled compiles a module as a soft GPU does, and returns which kernels it can run.
 func compiled(image []byte) (i Image) {
 	kernels, err := compile.DefaultCapability.Check(image)
 	if err != nil {

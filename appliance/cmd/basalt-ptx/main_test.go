@@ -18,7 +18,7 @@ var files = map[string]string{
 	"mixed.ptx": head + ".visible .entry good() { ret; }\n.visible .entry bad()\n{\nfrobnicate.u32 1;\nret;\n}\n",
 	"wrong.ptx": head + ".visible .entry k() { add.u32 1 2; }\n",
 	"lib.fatbin": fatbins(head+".visible .entry k() { ret; }\n") +
-		"\x00\x00\x00", // an image ends where its header says
+		"\x00\x00\x00", // bytes after the end of the image that its header gives
 	"program": program(".nv_fatbin", fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry bad() { .reg .b32 %r<9>; frobnicate.b32 %r1, %r2; ret; }\n")),
 	"lib.a":   archive(program(".nv_fatbin", fatbins(head+".visible .entry k() { ret; }\n"))),
 	"host":    program("", ""),
@@ -27,7 +27,7 @@ var files = map[string]string{
 	"text": "hello\n",
 }
 
-// fatbins makes one fatbin a text, one after the other.
+// fatbins returns a fatbin for each text, one after the other.
 func fatbins(texts ...string) string {
 	var b []byte
 	le := binary.LittleEndian
@@ -47,12 +47,12 @@ func fatbins(texts ...string) string {
 	return string(b)
 }
 
-// archive has one member.
+// archive returns an archive with one member.
 func archive(member string) string {
 	return "!<arch>\n" + fmt.Sprintf("%-48s%-10d`\n", "k.o/", len(member)) + member
 }
 
-// program is an ELF file with a section that is loaded, where there is something in it.
+// program returns an ELF file with a loaded section, unless section is empty.
 func program(name, section string) string {
 	names := "\x00" + name + "\x00"
 	le := binary.LittleEndian
@@ -90,8 +90,8 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		args   string
 		status int
-		out    string // the whole of it
-		errs   string // a part
+		out    string // the whole output
+		errs   string // a part of the errors
 	}{
 		{"check good.ptx", 0, "good.ptx: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check lib.fatbin", 0, "lib.fatbin: 0 of 1 kernels refused\n  runs     k\n", ""},
@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 		var out, errs bytes.Buffer
 		status := run(strings.Fields(c.args), &out, &errs)
 		if status != c.status || !strings.Contains(errs.String(), c.errs) || !strings.Contains(c.args, "-json") && out.String() != c.out {
-			t.Errorf("basalt-ptx %s: status %d, want %d\n%s%s", c.args, status, c.status, out.String(), errs.String())
+			t.Errorf("basalt-ptx %s: status %d, want %d; output:\n%s\nwant:\n%s\nerrors:\n%s\nwant %q", c.args, status, c.status, out.String(), c.out, errs.String(), c.errs)
 		}
 		if strings.Contains(c.args, "-json") {
 			checkJSON(t, out.Bytes())
@@ -127,9 +127,9 @@ func checkJSON(t *testing.T, out []byte) {
 	t.Helper()
 	var doc struct{ Images []Image }
 	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("decode the output of -json: %v\n%s", err, out)
 	}
 	if len(doc.Images) != 2 || len(doc.Images[0].Kernels) != 2 || doc.Images[0].Kernels[1] != (Kernel{Name: "bad", Line: 7, Rule: "not implemented: opcode frobnicate", Instruction: "frobnicate.u32 1;", Why: "line 7: not implemented: opcode frobnicate: frobnicate.u32 1;"}) || doc.Images[1].Error == "" {
-		t.Errorf("%+v", doc.Images)
+		t.Errorf("images = %+v, want a refused kernel bad with its line and rule, and an image with an error", doc.Images)
 	}
 }

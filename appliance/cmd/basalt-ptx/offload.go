@@ -8,9 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// GCC's offloading (OpenACC, OpenMP) puts PTX into a host's program as C strings: those
-// of the program and those of the device's libraries, which the driver links when the
-// program starts. Every one begins with the preamble that nvptx-none-as looks for.
+// offloadPreamble begins each PTX object of GCC's offloading (OpenACC, OpenMP), which embeds
+// PTX in the host's program as C strings: that of the program and that of the device's
+// libraries, which the driver links when the program starts. nvptx-none-as looks for the same
+// preamble.
 var offloadPreamble = []byte("// BEGIN PREAMBLE\n")
 
 // offloadImage returns the PTX objects of a program as one image to be linked, or nil

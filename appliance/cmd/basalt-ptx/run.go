@@ -94,8 +94,7 @@ func parseDims(s string, into *[3]uint32) error {
 	return nil
 }
 
-// run makes a device, runs the kernel of the first image that has it, and prints
-// the buffers.
+// run creates a device, runs the kernel of the first image that has it, and prints the buffers.
 func (l *launch) run(images [][]byte, out, errs io.Writer) (err error) {
 	d, err := device.New(l.device)
 	if err != nil {
@@ -143,7 +142,7 @@ func (l *launch) run(images [][]byte, out, errs io.Writer) (err error) {
 	return nil
 }
 
-// find loads the images until one has the kernel.
+// find loads the images until one contains the kernel.
 func (l *launch) find(c worker.Context, images [][]byte) (worker.Function, abi.FunctionInfo, error) {
 	for _, image := range images {
 		_, funcs, info, err := c.ModuleLoad(image, worker.ModuleOptions{})
@@ -163,7 +162,7 @@ func (l *launch) find(c worker.Context, images [][]byte) (worker.Function, abi.F
 	return nil, abi.FunctionInfo{}, fmt.Errorf("%s has no kernel %s: list its kernels with basalt-ptx check", l.file, l.kernel)
 }
 
-// params makes the buffers and lays the arguments out as the kernel has them.
+// params creates the buffers and lays out the arguments as the kernel's parameters.
 func (l *launch) params(c worker.Context, f abi.FunctionInfo) ([]byte, error) {
 	if len(l.args) != len(f.Params) {
 		return nil, fmt.Errorf("kernel %s: %d arguments, want %d", f.Name, len(l.args), len(f.Params))

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// saxpy adds a multiple of a buffer to another, and has a mistake beyond n.
+// saxpy adds a multiple of a buffer to another. It writes beyond a buffer that is shorter than
+// n.
 const saxpy = head + `.visible .entry saxpy(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y)
 {
 	.reg .b32 %r<5>; .reg .f32 %f<5>; .reg .b64 %rd<6>; .reg .pred %p;
@@ -61,10 +62,10 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			if status := run(append([]string{"run"}, c.args...), &out, &errs); status != c.status {
-				t.Errorf("status %d, want %d\n%s", status, c.status, &errs)
+				t.Errorf("exit status = %d, want %d; errors:\n%s", status, c.status, &errs)
 			}
 			if !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.errs) || c.errs == "" && errs.Len() > 0 {
-				t.Errorf("it says\n%s%s\nwant\n%s%s", &out, &errs, c.out, c.errs)
+				t.Errorf("output and errors:\n%s%s\nwant them to contain:\n%s%s", &out, &errs, c.out, c.errs)
 			}
 		})
 	}

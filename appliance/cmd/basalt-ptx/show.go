@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 )
 
-// runShow prints the programs of a file's kernels, or of one of them.
+// runShow prints the programs of all kernels of a file, or of one of them.
 func runShow(args []string, out, errs io.Writer) int {
 	if len(args) < 1 || len(args) > 2 || args[0] == "-h" || args[0] == "--help" {
 		fmt.Fprint(errs, usage)

@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 )
 
-// BenchmarkPathInVM prints the samples of gpu/guest/bench's path, taken in a VM over
-// a null GPU, for installer/dev/bench-gpu-path.sh. Their baselines are the VM's own:
-// under software emulation nothing else compares.
+// BenchmarkPathInVM prints the samples of gpu/guest/bench's path in a VM with a null GPU, for
+// installer/dev/bench-gpu-path.sh. The baselines are the VM's own, because others are not
+// comparable under software emulation.
 func BenchmarkPathInVM(b *testing.B) {
 	library, tests := built.Guest(b)
 	bench := filepath.Join(tests, "bench")
@@ -25,13 +25,13 @@ func BenchmarkPathInVM(b *testing.B) {
 			Run: "export LD_LIBRARY_PATH=/guest/lib\n/bench path 3 20000\necho \"exit of bench: $?\""})
 		var out string
 		for !strings.Contains(out, "exit of bench: ") {
-			out = g.Expect(`[^\n]*\n`) // a row, so that each has the patience of a whole wait
+			out = g.Expect(`[^\n]*\n`) // one row at a time, so that each has the limit of a whole wait
 			if row, ok := strings.CutPrefix(strings.TrimSpace(out), "BenchmarkPath"); ok {
 				fmt.Println("BenchmarkVMPath" + row)
 			}
 		}
 		if !strings.Contains(out, "exit of bench: 0") {
-			b.Fatalf("the benchmark's program in the VM: %s", out)
+			b.Fatalf("exit of the benchmark's program in the VM: %s, want 0", out)
 		}
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 )
 
-// begin installs the tools as a tenant does, and makes images of what the guest has:
-// one with glibc and a CUDA program, which brings a libcudart of its own, and one with
-// musl. Nothing of the driver is in them.
+// begin installs the tools as a tenant does, and creates images from files of the guest: one
+// with glibc and a CUDA program, which has its own libcudart, and one with musl. The images
+// contain nothing of the driver.
 const begin = `
 cp -r /test/tools /tmp/tools
 step install sh /tmp/tools/install.sh
@@ -42,7 +42,7 @@ for i in glibc musl; do
 done
 `
 
-// contained is a command of a tenant in the guest.
+// contained is a command that a tenant runs in the guest.
 type contained struct {
 	name, command string
 	fails         bool
@@ -51,7 +51,7 @@ type contained struct {
 
 const vecaddOK = "max error 0, OK"
 
-// podman's containers, of root and of another user.
+// podman returns the commands with Podman's containers, of root and of another user.
 func podman() []contained {
 	const run = "podman run --rm --network none "
 	const rootless = "podman run --rm --network none --device nvidia.com/gpu=all localhost/glibc "
@@ -69,7 +69,7 @@ func podman() []contained {
 	}
 }
 
-// docker's containers.
+// docker returns the commands with Docker's containers.
 func docker() []contained {
 	const run = "docker run --rm --network none "
 	return []contained{
@@ -88,10 +88,10 @@ func docker() []contained {
 	}
 }
 
-// changes are what comes after an installation: a vGPU that goes and comes, a boot, a
-// second installation, and the end of it.
+// changes returns the commands for what happens after an installation: a vGPU that is removed
+// and added, a boot, a second installation, and the deregistration.
 func changes() []contained {
-	// The last PCI address on its way.
+	// The last PCI address in its device path.
 	const node = "d=$(readlink -f /sys/class/drm/renderD128 | grep -o '0000:[0-9a-f:.]*' | tail -n 1); echo $d >/run/vgpu; "
 	return []contained{
 		{"unbind", node + "echo $d >/sys/bus/pci/drivers/virtio-pci/unbind; udevadm settle; ! test -e /run/cdi/basalt.json", false, ""},
@@ -99,19 +99,19 @@ func changes() []contained {
 		{"docker-gone", "docker run --rm --network none --gpus all glibc /app/bin/vecadd", true, "this machine has no vGPU: /dev/dri has no render nodes"},
 		{"bind", "cat /run/vgpu >/sys/bus/pci/drivers/virtio-pci/bind; udevadm settle; cat /run/cdi/basalt.json", false, `"/dev/dri/renderD128"`},
 		{"podman-again", "podman run --rm --network none --device nvidia.com/gpu=all glibc /app/bin/vecadd", false, vecaddOK},
-		// As systemd-udev-trigger.service does at a boot, when /run is empty.
+		// The trigger of systemd-udev-trigger.service at a boot, when /run is empty.
 		{"boot", "rm /run/cdi/basalt.json; udevadm trigger --type=devices --action=add --subsystem-match=drm; udevadm settle; cat /run/cdi/basalt.json", false, `"all"`},
 		{"second", "basalt-container docker off; sh /tmp/tools/install.sh && ! test -e /etc/docker/daemon.json", false, "guest tools"},
 		{"on-again", "BASALT_DOCKER=on sh /tmp/tools/install.sh && grep basalt-container-runtime /etc/docker/daemon.json", false, "basalt-container-runtime"},
 	}
 }
 
-// A Debian with its own Podman and Docker runs containers on the vGPU.
-// BASALT_GUEST_SUITE names another release than this machine's.
+// TestContainers runs containers with the vGPU on Debian's Podman and Docker.
+// BASALT_GUEST_SUITE selects another release than this machine's.
 func TestContainers(t *testing.T) {
 	layer.NeedLong(t, "gpu/guest/container TestBundles")
 	if os.Geteuid() != 0 {
-		t.Skip("the guest's root file system is made by root")
+		t.Skip("creating the guest's root file system needs root")
 	}
 	script := filepath.Join(tree.Top(), "gpu/guest/container/testguest/build.sh")
 	suite := os.Getenv("BASALT_GUEST_SUITE")
@@ -119,7 +119,7 @@ func TestContainers(t *testing.T) {
 		suite = thisSuite(t)
 	}
 	if out, err := exec.Command(script, suite).CombinedOutput(); err != nil {
-		t.Fatalf("the guest: %v\n%s", err, out)
+		t.Fatalf("build the guest: %v\n%s", err, out)
 	}
 	tools, tests := built.Guest(t)
 	files := map[string]string{"/cudart": filepath.Join(tests, "bad-12")}
@@ -144,19 +144,19 @@ func TestContainers(t *testing.T) {
 	g.Expect("begun")
 	for _, name := range []string{"install", "restart", "podman-import-glibc", "docker-import-glibc", "podman-import-musl", "docker-import-musl"} {
 		if out := g.Expect(`(?s).*?exit of ` + name + `: \d+`); !strings.HasSuffix(out, ": 0") {
-			t.Fatalf("%s: %s", name, out)
+			t.Fatalf("step %s failed, want exit status 0: %s", name, out)
 		}
 	}
 	for _, c := range all {
 		out := g.Expect(`(?s).*?exit of ` + regexp.QuoteMeta(c.name) + `: \d+`)
 		if strings.HasSuffix(out, ": 0") == c.fails || !strings.Contains(out, c.want) {
-			t.Errorf("%s printed %s\nwant %q", c.command, out, c.want)
+			t.Errorf("output of %s:\n%s\nwant %q, and failure = %t", c.command, out, c.want, c.fails)
 		}
 	}
-	n.until("gpud forgot the processes", func() bool { return len(n.state().Processes) == 0 })
+	n.until("gpud has no processes", func() bool { return len(n.state().Processes) == 0 })
 }
 
-// thisSuite is the codename of this machine's Debian.
+// thisSuite returns the codename of this machine's Debian.
 func thisSuite(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("/etc/os-release")
@@ -165,7 +165,7 @@ func thisSuite(t *testing.T) string {
 	}
 	m := regexp.MustCompile(`(?m)^VERSION_CODENAME=(\w+)$`).FindSubmatch(text)
 	if m == nil {
-		t.Fatal("/etc/os-release names no release")
+		t.Fatal("/etc/os-release has no VERSION_CODENAME")
 	}
 	return string(m[1])
 }

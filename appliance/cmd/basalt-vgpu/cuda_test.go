@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 )
 
-// cudaGuest boots a guest with the CUDA library and programs of build/guest
-// under /guest, and more files, on a node with a soft GPU.
+// cudaGuest boots a guest on a node with a soft GPU. The guest has the CUDA library and
+// programs of build/guest under /guest, and the files more.
 func cudaGuest(t testing.TB, more map[string]string, run string) (*node, *testguest.Guest) {
 	t.Helper()
 	library, _ := built.Guest(t)
@@ -33,10 +33,10 @@ func cudaGuest(t testing.TB, more map[string]string, run string) (*node, *testgu
 		Run: "export LD_LIBRARY_PATH=/guest/lib\n" + run})
 }
 
-// program is one that runs in the guest, ends with 0 and prints what is wanted.
+// program is a program that must exit with 0 in the guest and print want.
 type program struct{ name, command, want string }
 
-// programs are a tenant's.
+// programs returns programs as a tenant uses them.
 func programs() []program {
 	return []program{
 		{"add", "/cudaprobe add", "cudaprobe: Basalt Test, 256 MiB"},
@@ -48,9 +48,9 @@ func programs() []program {
 	}
 }
 
-// libraryTests are the programs of gpu/guest/test, which it runs on the host: all
-// functions of the API with good and bad arguments, and the recorded call
-// sequences; here they go through the device of the VM.
+// libraryTests returns the programs of gpu/guest/test: all functions of the API with valid and
+// invalid arguments, and the recorded call sequences. They run on the host there, and through
+// the VM's device here.
 func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	t.Helper()
 	library, tests := built.Guest(t)
@@ -66,7 +66,7 @@ func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	}
 	for name := range strings.FieldsSeq(string(names)) {
 		if reason := leftOut(name); reason != "" {
-			t.Logf("%s is left out: %s", name, reason)
+			t.Logf("test %s is skipped: %s", name, reason)
 			continue
 		}
 		all = append(all, program{name, "/guest/api " + name, ""})
@@ -88,8 +88,8 @@ func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	return files, all
 }
 
-// runtimeTests are programs on our libcudart: some that clang built, with all of its
-// functions that none of the others needs, and one that calls each with rubbish.
+// runtimeTests returns programs that use our libcudart: some compiled by clang, which cover all
+// of its functions together, and one that calls each function with invalid arguments.
 func runtimeTests(t *testing.T, files map[string]string) (all []program) {
 	t.Helper()
 	library, tests := built.Guest(t)
@@ -110,11 +110,11 @@ func runtimeTests(t *testing.T, files map[string]string) (all []program) {
 	return append(all, program{"bad", "/guest/bad", "bad: 12: OK"}, program{"blas", "/guest/blas handles capture threads", "blas: OK"})
 }
 
-// leftOut returns why a test of gpu/guest/test is not in this VM, or "".
+// leftOut returns why a test of gpu/guest/test is not run in this VM, or "".
 func leftOut(name string) string {
 	switch {
 	case name == "host_again":
-		return "a region of 3 GiB is more than a VM's may have"
+		return "a region of 3 GiB is larger than a VM may have"
 	case layer.Long():
 	case name == "thread_churn":
 		return "long: 6,400 threads take a quarter of a minute in software emulation, and thread_storm shows the same path"
@@ -126,29 +126,29 @@ func leftOut(name string) string {
 	return ""
 }
 
-// The main job: CUDA programs in a VM, on a virtual GPU; and all tests of the
-// guest's library there.
+// TestCUDA runs CUDA programs in a VM with a virtual GPU, and all tests of the guest's library.
 func TestCUDA(t *testing.T) {
 	files, tests := libraryTests(t)
 	all := append(append(programs(), tests...), runtimeTests(t, files)...)
-	run := "mkdir -p /tmp\necho 1 >/proc/sys/vm/overcommit_memory\n" // window_limited asks for more than there is
+	run := "mkdir -p /tmp\necho 1 >/proc/sys/vm/overcommit_memory\n" // window_limited allocates more memory than exists
 	for _, p := range all {
 		run += p.command + "; echo \"exit of " + p.name + ": $?\"\n"
 	}
 	n, g := cudaGuest(t, files, run)
 	for _, p := range all {
 		if out := g.Expect(`(?s).*?exit of ` + p.name + `: \d+`); !strings.HasSuffix(out, ": 0") || !strings.Contains(out, p.want) {
-			t.Errorf("%s printed %q", p.command, out)
+			t.Errorf("output of %s = %q, want exit status 0 and %q", p.command, out, p.want)
 		}
 	}
-	n.until("gpud forgot the processes", func() bool { return len(n.state().Processes) == 0 })
+	n.until("gpud has no processes", func() bool { return len(n.state().Processes) == 0 })
 	u := n.state()
 	if u.VRAMUsed != 0 || u.Usage.Launches < 20 || u.Usage.BytesToDevice < 8<<20 || u.Usage.GPUNanos == 0 {
-		t.Errorf("after the programs: %+v", u)
+		t.Errorf("vGPU after the programs = %+v, want no VRAM in use, and launches, copies and GPU time", u)
 	}
 }
 
-// What a tenant's program sees when things die under it.
+// TestCUDAKills checks what a tenant's program observes when processes that it depends on are
+// killed.
 func TestCUDAKills(t *testing.T) {
 	n, g := cudaGuest(t, nil, `
 /cudaprobe loop
@@ -162,28 +162,28 @@ echo survived
 sleep 1000`)
 	processes := func(want int) func() bool { return func() bool { return len(n.state().Processes) == want } }
 
-	// Its worker: an error.
+	// The worker is killed: the program gets an error.
 	g.Expect("cudaprobe: looping")
-	n.until("process known", processes(1))
+	n.until("the process is registered", processes(1))
 	n.killWorkers()
 	t.Log(g.Expect(`cudaprobe: error \d+ from .*`))
 
-	// Itself: its memory is free.
+	// The program is killed: its memory is freed.
 	g.Expect("cudaprobe: looping")
-	n.until("process known", processes(1))
+	n.until("the process is registered", processes(1))
 	g.Type("go")
 	g.Expect("killed")
-	n.until("process forgotten", processes(0))
-	n.until("memory freed", func() bool { return n.state().VRAMUsed == 0 })
-	g.Type("next") // or the next process may be there before the last is seen to be gone
+	n.until("the process is no longer registered", processes(0))
+	n.until("the memory is freed", func() bool { return n.state().VRAMUsed == 0 })
+	g.Type("next") // otherwise the next process may be registered before the last one is seen to be removed
 
-	// An upgrade in between goes unnoticed; basalt-vgpu's death is an error,
-	// and the guest lives on.
+	// An upgrade meanwhile has no effect. When basalt-vgpu is killed, the program gets an error
+	// and the guest continues.
 	g.Expect("cudaprobe: looping")
 	_ = n.vgpu.Process.Signal(unix.SIGUSR2)
-	n.until("process known", processes(1))
+	n.until("the process is registered", processes(1))
 	_ = n.vgpu.Process.Kill()
 	t.Log(g.Expect(`cudaprobe: error \d+ from .*`))
 	g.Expect("survived")
-	n.until("process forgotten", processes(0))
+	n.until("the process is no longer registered", processes(0))
 }

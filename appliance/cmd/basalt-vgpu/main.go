@@ -1,9 +1,8 @@
-// Command basalt-vgpu is one VM's vGPU: the vhost-user back-end that QEMU
-// connects to. It starts a basalt-worker for each guest process that uses the
-// vGPU, and ends with the VM.
+// Command basalt-vgpu is the vGPU of one VM: the vhost-user back-end that QEMU connects to. It
+// starts a basalt-worker for each guest process that uses the vGPU, and ends with the VM.
 //
-// SIGUSR2 makes it re-execute its binary in place, which is how it is
-// upgraded: QEMU, the guest and the workers do not notice.
+// SIGUSR2 makes it re-execute its binary in place, which is how it is upgraded without an
+// effect on QEMU, the guest and the workers.
 package main
 
 import (
@@ -28,8 +27,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// The workers are told to die with the thread that started them, and the
-// upgrade's exec keeps only the main one: so the loop runs on that.
+// The workers have a parent-death signal for the thread that started them, and the exec of an
+// upgrade keeps only the main thread, so the loop runs on that thread.
 func init() { runtime.LockOSThread() }
 
 func main() {
@@ -95,21 +94,23 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := cgroup.Join(c.cgroups); err != nil {
 		return err
 	}
-	// basaltd, which starts this, is protected more than a tenant's processes are.
+	// basaltd, which starts this process, is better protected from the OOM killer than a
+	// tenant's processes.
 	if err := cgroup.SetVictim(cgroup.VictimUsual); err != nil {
 		return err
 	}
 	if c.worker == "" {
 		c.worker = filepath.Join(filepath.Dir(self), "basalt-worker")
 	}
-	// Before anything that a caller could notice: SIGUSR2 is deadly until then.
+	// Before anything that a caller can observe, because SIGUSR2 would end the process until
+	// then.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
-	// Whoever reads the log, or started this, may end: the VM goes on.
+	// The reader of the log and the parent process may end while the VM continues.
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
 	log := slog.New(vhostgpu.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
 	debug, err := debugserver.Start(c.debugListen, log)
-	if err != nil && c.handover >= 0 { // profiles are no reason to take a running VM's vGPU away
+	if err != nil && c.handover >= 0 { // missing profiles must not end the vGPU of a running VM
 		log.Warn("cannot serve profiles", "error", err)
 	} else if err != nil {
 		return err
@@ -155,7 +156,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 			}
 			select {
 			case to <- struct{}{}:
-			default: // asked for already
+			default: // requested already
 			}
 			s.Wake()
 		}
@@ -169,13 +170,13 @@ func run(args []string, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = token.Close() }() // the upgrade did not take place
+		defer func() { _ = token.Close() }() // reached only if the upgrade has failed
 		fd := int(token.Fd())
 		return s.HandOver(self, append(args, "--token-fd", strconv.Itoa(fd)), fd)
 	})
 }
 
-// groupID is a group's number; -1 for none.
+// groupID returns the ID of a group; -1 for no group.
 func groupID(name string) (int, error) {
 	if name == "" {
 		return -1, nil

@@ -36,12 +36,12 @@ func TestArguments(t *testing.T) {
 	} {
 		_, err := parse(strings.Fields(args), io.Discard)
 		if got := fmt.Sprint(err); err == nil != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%q: %v, want %q", args, err, want)
+			t.Errorf("parse(%q): error %v, want %q", args, err, want)
 		}
 	}
 }
 
-// node is a gpud with one GPU, and a basalt-vgpu for one VM of it.
+// node is a gpud with one GPU, and a basalt-vgpu for one VM.
 type node struct {
 	t       testing.TB
 	control *client.Control
@@ -53,13 +53,14 @@ type node struct {
 
 const vgpuID = "vgpu-test"
 
-// startNode builds and starts both, with a soft GPU; worker is basalt-worker's path.
+// startNode builds and starts both daemons, with a soft GPU; worker is the path of
+// basalt-worker.
 func startNode(t testing.TB, worker string) *node {
 	t.Helper()
 	return startNodeOn(t, worker, "--soft-gpu", "name=soft0,vram=1GiB")
 }
 
-// startNodeOn starts both with the card of gpud's arguments.
+// startNodeOn starts both daemons, with the GPU of gpud's arguments.
 func startNodeOn(t testing.TB, worker string, card ...string) *node {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,13 +71,13 @@ func startNodeOn(t testing.TB, worker string, card ...string) *node {
 	n.control = client.NewControl(gpud)
 	t.Cleanup(n.control.Close)
 	var gpus []wire.GPU
-	n.until("gpud answers", func() (answers bool) { // its socket is there a moment before
+	n.until("gpud answers", func() (answers bool) { // its socket exists before it answers
 		var err error
 		gpus, err = n.control.GPUs(context.Background())
 		return err == nil
 	})
 	if len(gpus) != 1 {
-		t.Fatalf("GPUs: %v, want one", gpus)
+		t.Fatalf("GPUs = %v, want one", gpus)
 	}
 	v, err := n.control.PutVGPU(context.Background(), vgpuID, wire.VGPUSpec{GPU: gpus[0].ID, Name: "Basalt Test", VRAMBytes: 256 << 20})
 	if err != nil {
@@ -93,8 +94,7 @@ func startNodeOn(t testing.TB, worker string, card ...string) *node {
 	return n
 }
 
-// groups are the arguments of basalt-vgpu for a control group, where this test may
-// make one.
+// groups returns basalt-vgpu's arguments for a control group, if this test may create one.
 func (n *node) groups() (args []string) {
 	n.t.Helper()
 	if os.Geteuid() != 0 {
@@ -110,28 +110,28 @@ func (n *node) groups() (args []string) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(func() { n.until("the group goes", func() bool { return g.Remove(n.group) == nil }) })
+	n.t.Cleanup(func() { n.until("the group is removed", func() bool { return g.Remove(n.group) == nil }) })
 	for _, dir := range dirs {
 		args = append(args, "--cgroup", dir)
 	}
 	return args
 }
 
-// confined looks at what bounds a worker.
+// confined checks the limits of a worker.
 func (n *node) confined(pid string) {
 	n.t.Helper()
 	score, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
 	if err != nil || strings.TrimSpace(string(score)) != "900" {
-		n.t.Errorf("a worker's oom_score_adj is %q, %v; want 900", score, err)
+		n.t.Errorf("oom_score_adj of a worker = %q, error %v, want 900", score, err)
 	}
 	groups, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if n.group != "" && (err != nil || !strings.Contains(string(groups), "/"+n.group)) {
-		n.t.Errorf("a worker's control groups are %q, %v; want one of %s", groups, err, n.group)
+		n.t.Errorf("control groups of a worker = %q, error %v, want one of %s", groups, err, n.group)
 	}
 }
 
-// workerUser are the arguments of basalt-vgpu and of gpud for workers of a user
-// without rights, where this test may have them.
+// workerUser returns the arguments of basalt-vgpu and of gpud for workers of an unprivileged
+// user, if this test may start such workers.
 func (n *node) workerUser(dir string) (vgpu, gpud []string) {
 	n.t.Helper()
 	nobody, err := user.Lookup("nobody")
@@ -139,7 +139,7 @@ func (n *node) workerUser(dir string) (vgpu, gpud []string) {
 		n.t.Log("workers run as this user: it is not root, or there is no user nobody")
 		return nil, nil
 	}
-	// The programs and gpud's socket lie beneath the test's directory.
+	// The programs and gpud's socket are below the test's directory.
 	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
 		n.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (n *node) run(path string, args ...string) *exec.Cmd {
 	return n.runWith(nil, path, args...)
 }
 
-// runWith gives it a descriptor 3.
+// runWith is like run, with file as descriptor 3.
 func (n *node) runWith(file *os.File, path string, args ...string) *exec.Cmd {
 	n.t.Helper()
 	log, err := os.Create(filepath.Join(n.t.TempDir(), "log"))
@@ -191,35 +191,35 @@ func (n *node) exists(path string) {
 	n.until(path, func() bool { _, err := os.Stat(path); return err == nil })
 }
 
-// killWorkers kills basalt-vgpu's children.
+// killWorkers kills the workers that basalt-vgpu has started, and checks their confinement.
 func (n *node) killWorkers() {
 	n.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", n.vgpu.Process.Pid))
 	if err != nil || len(b) == 0 {
-		n.t.Fatalf("basalt-vgpu's children: %q, %v", b, err)
+		n.t.Fatalf("children of basalt-vgpu = %q, error %v, want at least one", b, err)
 	}
 	for _, f := range strings.Fields(string(b)) {
 		pid, _ := strconv.Atoi(f)
 		var st unix.Stat_t
 		if err := unix.Stat("/proc/"+f, &st); err == nil && n.uid != "" && fmt.Sprint(st.Uid) != n.uid {
-			n.t.Errorf("a worker runs as user %d, not %s", st.Uid, n.uid)
+			n.t.Errorf("user of a worker = %d, want %s", st.Uid, n.uid)
 		}
 		n.confined(f)
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }
 
-// state is the vGPU as gpud sees it.
+// state returns gpud's state of the vGPU.
 func (n *node) state() wire.VGPU {
 	n.t.Helper()
 	all, err := n.control.VGPUs(context.Background())
 	if err != nil || len(all) != 1 {
-		n.t.Fatalf("vGPUs: %v, %v", all, err)
+		n.t.Fatalf("vGPUs = %v, error %v, want one", all, err)
 	}
 	return all[0]
 }
 
-// A real worker behind a real guest kernel: ring, slots and doorbells.
+// TestRealWorker tests ring, slots and doorbells with a real worker and a real guest kernel.
 func TestRealWorker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a virtual machine")
@@ -235,7 +235,7 @@ func TestRealWorker(t *testing.T) {
 	g.Expect("probe: ready")
 	t.Log(g.Expect("probe: 500 synchronizing calls.*"))
 	g.Expect("probe: ok")
-	n.until("gpud forgot the process", func() bool { return len(n.state().Processes) == 0 })
+	n.until("gpud has no processes", func() bool { return len(n.state().Processes) == 0 })
 	g.Type("more")
 	g.Expect("probe: ok")
 }

@@ -23,8 +23,8 @@ func session(b *testing.B) *guesttest.Guest {
 	return g
 }
 
-// BenchmarkProcessRoundTrip is a call that returns data, between two
-// processes. Baseline: BenchmarkPingPong of gpu/worker.
+// BenchmarkProcessRoundTrip measures a call that returns data, between two processes. Baseline:
+// BenchmarkPingPong of gpu/worker.
 func BenchmarkProcessRoundTrip(b *testing.B) {
 	g := session(b)
 	for b.Loop() {
@@ -34,7 +34,7 @@ func BenchmarkProcessRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessSynchronize also asks the device's goroutine.
+// BenchmarkProcessSynchronize measures a call that also waits for the device's goroutine.
 func BenchmarkProcessSynchronize(b *testing.B) {
 	g := session(b)
 	for b.Loop() {
@@ -44,9 +44,9 @@ func BenchmarkProcessSynchronize(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessCopyHtoD stages 1 MiB in chunks of 64 KiB, as the guest
-// library does, and waits until it is on the device. Baseline:
-// BenchmarkMemcpy of gpu/worker.
+// BenchmarkProcessCopyHtoD measures copies of 1 MiB in chunks of 64 KiB, as the guest library
+// does them, including the wait for their completion on the device. Baseline: BenchmarkMemcpy
+// of gpu/worker.
 func BenchmarkProcessCopyHtoD(b *testing.B) {
 	g := session(b)
 	const size = 1 << 20
@@ -71,8 +71,8 @@ func BenchmarkProcessCopyHtoD(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessStart is a worker from its start, with all of its confinement,
-// to the first answer, and its end.
+// BenchmarkProcessStart measures a worker from its start, with all of its confinement, to the
+// first answer, and its end.
 func BenchmarkProcessStart(b *testing.B) {
 	bin := build(b)
 	for b.Loop() {

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/selftest"
 )
 
-// check opens a card and uses it as a guest's program would. Each step is a line on
+// check opens a GPU and uses it as a guest's program would. It writes a line per step to
 // stderr, which basalt-gpud doctor reads.
 func check(o options) error {
 	id, err := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(o.check, "GPU-"), "-", ""))
@@ -20,13 +20,13 @@ func check(o options) error {
 	}
 	d := wire.Device{Driver: wire.DriverCUDA, UUID: [16]byte(id)}
 	driver, err := openDriver(d)
-	said(selftest.Step{Name: "libcuda opens the card", Err: err})
+	printStep(selftest.Step{Name: "libcuda opens the card", Err: err})
 	if err != nil {
 		return errNotSound
 	}
 	sound := true
 	selftest.Run(driver, func(s selftest.Step) {
-		said(s)
+		printStep(s)
 		sound = sound && s.Err == nil
 	})
 	if !sound {
@@ -37,8 +37,8 @@ func check(o options) error {
 
 var errNotSound = errors.New("workers cannot use the GPU")
 
-// said writes a step as "check: NAME: ok" or "check: NAME: ERROR".
-func said(s selftest.Step) {
+// printStep writes a step as "check: NAME: ok" or "check: NAME: ERROR".
+func printStep(s selftest.Step) {
 	result := "ok"
 	if s.Err != nil {
 		result = strings.ReplaceAll(s.Err.Error(), "\n", "; ")

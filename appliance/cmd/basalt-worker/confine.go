@@ -10,10 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 
-// confine gives up what a worker does not need. Some of it belongs to threads,
-// and a Go program has several before main: so the first stage gives it up on
-// one thread and executes itself, under a name by which the second stage knows
-// itself. Nothing but a check leaves a part of it out.
+// confine drops the privileges that a worker does not need. Some of them belong to threads, and
+// a Go program has several before main: so the first stage drops them on one thread and
+// executes itself, under a name by which the second stage is recognized. Only a check may leave
+// out a part.
 func confine(o options) error {
 	if err := limitResources(); err != nil {
 		return err
@@ -33,11 +33,11 @@ func confine(o options) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	// Root without capabilities owns its files and sockets, and no more.
+	// Root without capabilities can only access its own files and sockets.
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EPERM) {
-			break // not privileged to begin with
+			break // the process is not privileged
 		}
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
@@ -55,8 +55,8 @@ func confine(o options) error {
 
 const confinedName = "basalt-worker: confined"
 
-// dropStdout leaves stdout to nobody. A card's driver writes there what tenants'
-// kernels print, as much as they like, and our parent's stdout is a log of the host.
+// dropStdout redirects stdout to /dev/null. A GPU's driver writes there what tenants' kernels
+// print, without a limit, and the parent's stdout is a log of the host.
 func dropStdout() error {
 	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -69,8 +69,8 @@ func dropStdout() error {
 	return nil
 }
 
-// dieWithParent asks for SIGKILL when the parent ends, unless it has asked
-// already. It survives the exec.
+// dieWithParent requests SIGKILL for when the parent ends, and fails if it has ended already.
+// The setting survives the exec.
 func dieWithParent() error {
 	parent := os.Getppid()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
@@ -85,7 +85,7 @@ func dieWithParent() error {
 const maxFiles = 4096
 
 func limitResources() error {
-	// A core dump would hold the tenant's memory.
+	// A core dump would contain the tenant's memory.
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("core limit: %w", err)
 	}

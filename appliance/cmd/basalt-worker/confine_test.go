@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 )
 
-// TestMain: the test binary is also a worker that was taken over, and tries
-// what it is told to.
+// TestMain also runs the test binary as a worker that was taken over, which makes the attempts
+// that are its arguments.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "taken-over" {
 		os.Exit(m.Run())
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println("nobody reads this: stdout leads nowhere")
+	fmt.Println("must not be visible: stdout is /dev/null")
 	for _, what := range os.Args[2:] {
 		verb, object, _ := strings.Cut(what, " ")
 		fmt.Fprintln(os.Stderr, attempts[verb](object))
@@ -69,7 +69,7 @@ var attempts = map[string]func(string) error{
 		}
 		defer code.Close()
 		if got := code.Function(0).Call(nil); got != 7 {
-			return fmt.Errorf("the code returned %d", got)
+			return fmt.Errorf("code returned %d, want 7", got)
 		}
 		return nil
 	},
@@ -80,8 +80,8 @@ var attempts = map[string]func(string) error{
 	},
 }
 
-// takenOver starts one; what it writes to stderr is its answers, a line each, and
-// what it writes to stdout is not to be seen.
+// takenOver starts a worker that was taken over and returns the lines that it writes to stderr:
+// the result of each attempt. Its output on stdout must not be visible.
 func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"taken-over"}, tries...)...)
@@ -103,7 +103,7 @@ func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
 		_ = in.Close()
 		_ = cmd.Wait()
 		if stdout.Len() > 0 {
-			t.Errorf("its stdout has %q", stdout.String())
+			t.Errorf("stdout of the worker = %q, want none", stdout.String())
 		}
 	})
 	if len(tries) > 0 {
@@ -125,7 +125,8 @@ func landlockVersion() int {
 	return int(v)
 }
 
-// A worker that a guest has taken over finds no secret, no other worker and no way out.
+// TestTakenOverWorkerGainsNothing: a worker that a guest has taken over has no access to
+// secrets, other workers or the network.
 func TestTakenOverWorkerGainsNothing(t *testing.T) {
 	version := landlockVersion()
 	if version == 0 {
@@ -149,7 +150,7 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 		{"read /etc/passwd", true, 1},
 		{"read /proc/self/maps", true, 1},
 		{"write /dev/null", true, 1},
-		{"code of its own", true, 1}, // of the soft GPU's compiled kernels
+		{"code of its own", true, 1}, // needed for the soft GPU's compiled kernels
 		{"read " + secret, false, 1},
 		{"write " + secret, false, 1},
 		{"write " + secret + ".new", false, 1},
@@ -163,26 +164,26 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 	}
 	_, lines := takenOver(t, words...)
 	if len(lines) != len(tries) {
-		t.Fatalf("%q", lines)
+		t.Fatalf("answers = %q, want %d", lines, len(tries))
 	}
 	for i, try := range tries {
 		denied := strings.Contains(lines[i], "permission denied") || strings.Contains(lines[i], "not permitted") || strings.Contains(lines[i], "not implemented")
 		if try.since <= version && (denied == try.allowed || try.allowed && lines[i] != "<nil>") {
-			t.Errorf("%s: %s", try.what, lines[i])
+			t.Errorf("attempt to %s: %s, want allowed = %t", try.what, lines[i], try.allowed)
 		}
 	}
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "token" {
-		t.Errorf("the secret is %q now, %v", b, err)
+		t.Errorf("secret after the attempts = %q, error %v, want it unchanged", b, err)
 	}
 	if _, err := os.Stat(secret + ".new"); !errors.Is(err, os.ErrNotExist) {
-		t.Error("a file was made")
+		t.Error("worker created a file, want none")
 	}
 }
 
-// The system calls that it does not need do not exist for it.
+// TestTakenOverWorkerHasFewSystemCalls: system calls that a worker does not need fail.
 func TestTakenOverWorkerHasFewSystemCalls(t *testing.T) {
 	tries := []struct{ what, want string }{
-		{"execute /bin/true", "not permitted"}, // for want of a process
+		{"execute /bin/true", "not permitted"}, // a process cannot be created
 		{fmt.Sprint("call ", unix.SYS_EXECVE), "not implemented"},
 		{fmt.Sprint("call ", unix.SYS_CLONE), "not permitted"},
 		{fmt.Sprint("call ", unix.SYS_CLONE3), "not implemented"},
@@ -211,11 +212,11 @@ func TestTakenOverWorkerHasFewSystemCalls(t *testing.T) {
 	}
 	_, lines := takenOver(t, args...)
 	if len(lines) != len(tries) {
-		t.Fatalf("%d answers to %d attempts: %q", len(lines), len(tries), lines)
+		t.Fatalf("%d answers to %d attempts, want one each: %q", len(lines), len(tries), lines)
 	}
 	for i, try := range tries {
 		if !strings.Contains(lines[i], try.want) {
-			t.Errorf("%s: %s, want %s", try.what, lines[i], try.want)
+			t.Errorf("attempt to %s: %s, want %s", try.what, lines[i], try.want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 )
 
-// The fake is for trying a worker without a device: go build -tags basalt_fake.
+// The fake driver is for testing a worker without a device: go build -tags basalt_fake.
 func init() {
 	drivers["fake"] = func(d wire.Device) (worker.Driver, error) {
 		return fakedriver.New(fakedriver.Options{VRAM: d.VRAMBytes}), nil

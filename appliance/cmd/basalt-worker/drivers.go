@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// drivers open devices; each is in a file of its own.
+// drivers are the functions that open devices, by driver; each is registered in a file of its
+// own.
 var drivers = map[string]func(wire.Device) (worker.Driver, error){}
 
 func openDriver(d wire.Device) (worker.Driver, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// group is a control group for workers of a test.
+// group creates a control group and returns a function that adds a worker to it.
 func group(t *testing.T, bytes int64) (join func(*exec.Cmd)) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -34,7 +34,7 @@ func group(t *testing.T, bytes int64) (join func(*exec.Cmd)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil })
+		patience.Until(t, 20*time.Second, "the group is removed", func() bool { return g.Remove(id) == nil })
 	})
 	return func(cmd *exec.Cmd) {
 		for _, dir := range dirs {
@@ -45,7 +45,8 @@ func group(t *testing.T, bytes int64) (join func(*exec.Cmd)) {
 	}
 }
 
-// fill takes that much VRAM, which a soft GPU has of the host, and has it written.
+// fill allocates that much VRAM, which a soft GPU takes from the host's memory, and starts to
+// write to all of it.
 func fill(g *guesttest.Guest, bytes uint64) error {
 	address, _, err := g.Call(abi.OpMemAlloc, abi.MemAlloc{Ctx: 1, Size: bytes}, nil)
 	if err != nil {
@@ -54,14 +55,14 @@ func fill(g *guesttest.Guest, bytes uint64) error {
 	return g.Send(abi.OpMemset, abi.Memset{Stream: 2, Dst: address, Value: 7, Width: 4, Count: bytes / 4}, nil)
 }
 
-// filled waits until it has been.
+// filled waits until the write has completed.
 func filled(g *guesttest.Guest) error {
 	_, _, err := g.Call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: 2}, nil)
 	return err
 }
 
-// A worker that takes more of the host than its vGPU may is ended alone: its
-// session gets an error, and another of the same vGPU goes on.
+// TestWorkerThatAllocatesDiesAlone: a worker that uses more of the host's memory than its vGPU
+// may is killed alone. Its session gets an error, and another one of the same vGPU continues.
 func TestWorkerThatAllocatesDiesAlone(t *testing.T) {
 	join, bin := group(t, 256<<20), build(t)
 	var guests [2]*guesttest.Guest
@@ -86,12 +87,12 @@ func TestWorkerThatAllocatesDiesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := wait(t, ends[0]); err == nil {
-		t.Error("the worker has ended as if nothing had happened")
+		t.Error("worker that exceeded the limit ended without an error, want it killed")
 	}
 	if m, err := guests[0].Receive(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("its session got %+v, %v; want that the worker is gone", m, err)
+		t.Errorf("session of the killed worker: got %+v, error %v, want EOF or ECONNRESET", m, err)
 	}
 	if err := errors.Join(fill(guests[1], 16<<20), filled(guests[1])); err != nil {
-		t.Errorf("the other session: %v", err)
+		t.Errorf("other session after the kill: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const ptxHead = ".version 6.4\n.target sm_61\n.address_size 64\n"
 
-// hostile PTX: little text that asks for much memory, or 20 MB of it.
+// hostile returns PTX by name: short text that requests much memory, or 20 MB of text.
 func hostile() map[string]string {
 	const large = 20 << 20
 	entry := func(body string) string {
@@ -44,7 +44,7 @@ func hostile() map[string]string {
 	}
 }
 
-// peak is the most memory that the process has had, in bytes.
+// peak returns the peak resident memory of the process in bytes.
 func peak(t *testing.T, pid int) uint64 {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -60,15 +60,15 @@ func peak(t *testing.T, pid int) uint64 {
 			return n << 10
 		}
 	}
-	t.Fatal("there is no VmHWM")
+	t.Fatal("/proc/PID/status has no VmHWM")
 	return 0
 }
 
-// promised is what the comments of the limits in gpu/ptx and gpu/soft/compile say that a
-// module of n bytes takes, as numbers of their own: the image, which is shared with
-// the guest, its copy and its tables, and where it comes to that its kernels'
-// programs, with half as much of garbage (SetGCPercent in main).
-func promised(n uint64, programs bool) uint64 {
+// memoryLimit returns the memory that a module of n bytes may take, according to the comments
+// of the limits in gpu/ptx and gpu/soft/compile, with numbers of its own: the image, which is
+// shared with the guest, its copy and its tables, and with programs those of its kernels; half
+// as much is added for garbage (SetGCPercent in main).
+func memoryLimit(n uint64, programs bool) uint64 {
 	held := n + min(8<<20+32*n, 192<<20)
 	if programs {
 		held += 512 << 10 * 208
@@ -76,8 +76,8 @@ func promised(n uint64, programs bool) uint64 {
 	return n + held*3/2
 }
 
-// A tenant's PTX takes a small multiple of its size of the host's memory, whatever
-// it says, and the worker answers.
+// TestHostilePTXTakesLittleMemory: a tenant's PTX takes at most a small multiple of its size of
+// the host's memory, whatever its content, and the worker continues to answer.
 func TestHostilePTXTakesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads modules of 20 MB")
@@ -99,11 +99,11 @@ func hostilePTX(t *testing.T, bin, driver string) {
 			err := load(t, g, image)
 			took := peak(t, cmd.Process.Pid) - before
 			t.Logf("%d MB of PTX: %d MB of memory; %v", len(image)>>20, took>>20, err)
-			if limit := promised(uint64(len(image)), name == "calls"); took > limit {
+			if limit := memoryLimit(uint64(len(image)), name == "calls"); took > limit {
 				t.Errorf("%d bytes of PTX took %d bytes of memory, want at most %d", len(image), took, limit)
 			}
 			if _, _, err := g.Call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: 1}, nil); err != nil {
-				t.Errorf("afterwards: %v", err)
+				t.Errorf("call after loading the module: %v", err)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func load(t *testing.T, g *guesttest.Guest, image string) error {
 	_, _, err = g.Call(abi.OpModuleLoad, abi.ModuleLoad{Ctx: 1, Module: 2, FirstFunction: 10, ImageRegion: 1, ImageLen: uint64(len(image)), OutOff: g.Arena, OutLen: 64 << 10}, nil)
 	// The record of a module with many functions does not fit into OutLen: ErrInvalidValue.
 	if err != nil && !errors.Is(err, abi.ErrInvalidPTX) && !errors.Is(err, abi.ErrOutOfMemory) && !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("the error is %v, want that the PTX is invalid or too large, or its record", err)
+		t.Errorf("error of the load = %v, want InvalidPTX, OutOfMemory or InvalidValue", err)
 	}
 	return err
 }

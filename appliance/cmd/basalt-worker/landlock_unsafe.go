@@ -10,27 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a worker may do with files beneath a directory. Executing is left
-// alone: the second stage does it once, and what it starts inherits all this.
+// The access rights of a worker to files below a directory. Executing is not restricted,
+// because the second stage does it once, and a program that is started inherits the
+// restrictions.
 const (
 	mayRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	mayWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE
-	// mayChange it may nowhere: it makes and removes no files.
+	// mayChange is allowed nowhere: a worker creates and removes no files.
 	mayChange = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
-// places are what the host's libcuda and the C library need: programs and
-// libraries, the loader's cache, cards, and what the kernel tells of them.
-// Neither gpud's state nor anybody's home is among them.
+// places returns what the host's libcuda and the C library need: programs and libraries, the
+// loader's cache, GPUs, and information from the kernel about them. It includes neither gpud's
+// state nor home directories.
 func places() map[string]uint64 {
 	m := map[string]uint64{"/dev": mayRead | mayWrite, "/proc": mayRead | mayWrite, "/proc/self/exe": mayRead}
 	for _, dir := range []string{"/usr", "/lib", "/lib32", "/lib64", "/opt", "/etc", "/sys"} {
 		m[dir] = mayRead
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) { // of the host's libcuda, set by whoever runs gpud
+	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) { // of the host's libcuda, set by the operator of gpud
 		if filepath.IsAbs(dir) {
 			m[filepath.Clean(dir)] |= mayRead
 		}
@@ -38,17 +39,17 @@ func places() map[string]uint64 {
 	return m
 }
 
-// landlock gives up, for this thread and what it executes, files, TCP, signals
-// to others and, which comes with any such domain, looking into processes
-// outside of it: another worker's memory, with its token. Kernels know more or
-// less of it (landlock(7)); without any of it nothing is given up.
+// landlock restricts this thread and what it executes in its access to files, TCP and signals
+// to other processes. Any such domain also prevents access to processes outside of it, such as
+// another worker's memory, which contains its token. Kernels support more or less of it
+// (landlock(7)); a kernel without Landlock restricts nothing.
 func landlock() error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return nil
 	}
 	attr := unix.LandlockRulesetAttr{Access_fs: mayRead | mayWrite | mayChange}
-	size := unsafe.Sizeof(attr.Access_fs) // what version 1 knows
+	size := unsafe.Sizeof(attr.Access_fs) // the size in version 1
 	if version >= 4 {
 		attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		size += unsafe.Sizeof(attr.Access_net)
@@ -73,7 +74,7 @@ func landlock() error {
 	return nil
 }
 
-// allow lets files beneath dir be used, if there is such a directory.
+// allow permits access to files below dir, if the directory exists.
 func allow(ruleset int, dir string, access uint64) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {

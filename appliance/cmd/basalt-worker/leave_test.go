@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// launches are entries of kernels that nobody waits for; the kernel's first
+// launches returns ring entries of kernels that are not waited for; the kernel's first
 // parameter is a number.
 func launches(n int, parameter uint64) (all []byte) {
 	for range n {
@@ -28,15 +28,15 @@ func launches(n int, parameter uint64) (all []byte) {
 	return all
 }
 
-// publish writes entries at the ring's start, of a guest that has put none, and
-// tells the worker.
+// publish writes entries at the start of the ring of a guest that has written none, and sends a
+// doorbell.
 func publish(g *guesttest.Guest, head uint64, entries []byte) error {
 	copy(g.Shm.Bytes(g.Ring, g.Layout.RingSize), entries)
 	g.Shm.Store64(abi.OffHead, head)
 	return g.Kick()
 }
 
-// prepare makes a context, 1, and a module, 2, with the fake driver's kernel, 3.
+// prepare creates a context, 1, and loads a module, 2, with the fake driver's kernel, 3.
 func prepare(g *guesttest.Guest, kernel string) error {
 	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}, nil); err != nil {
 		return err
@@ -47,8 +47,8 @@ func prepare(g *guesttest.Guest, kernel string) error {
 	return err
 }
 
-// leaving are the moments at which a program's end finds its worker, each with the
-// fake driver. The program ends when they return.
+// leaving lists states of a session, with the fake driver, in which the program ends when the
+// function returns.
 var leaving = map[string]func(g *guesttest.Guest) error{
 	"idle": func(*guesttest.Guest) error { return nil },
 	"half a message": func(g *guesttest.Guest) error {
@@ -109,7 +109,8 @@ var leaving = map[string]func(g *guesttest.Guest) error{
 	},
 }
 
-// A program may end at any moment: its worker ends too.
+// TestWorkerEndsWhereverItsGuestLeaves: a worker ends with its program, in whatever state the
+// session is.
 func TestWorkerEndsWhereverItsGuestLeaves(t *testing.T) {
 	bin := build(t)
 	for name, leave := range leaving {
@@ -119,7 +120,7 @@ func TestWorkerEndsWhereverItsGuestLeaves(t *testing.T) {
 			if err := leave(g); err != nil {
 				t.Fatal(err)
 			}
-			if err := g.Conn.Close(); err != nil { // the memory stays, as another process of the guest's may have it
+			if err := g.Conn.Close(); err != nil { // the memory remains, because another process of the guest may have it
 				t.Fatal(err)
 			}
 			defer g.Close()
@@ -128,12 +129,12 @@ func TestWorkerEndsWhereverItsGuestLeaves(t *testing.T) {
 	}
 }
 
-// While the program lives and does nothing, its worker sleeps, whatever was the last
-// thing that it has seen of it.
+// TestWorkerSleepsWhateverItsGuestLeavesUndone: while the program exists and does nothing, its
+// worker sleeps, in whatever state the session is.
 func TestWorkerSleepsWhateverItsGuestLeavesUndone(t *testing.T) {
 	bin := build(t)
 	for name, leave := range leaving {
-		if name == "half an entry" || name == "full ring" { // these end it
+		if name == "half an entry" || name == "full ring" { // these end the worker
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestWorkerSleepsWhateverItsGuestLeavesUndone(t *testing.T) {
 			if err := leave(g); err != nil {
 				t.Fatal(err)
 			}
-			patience.Until(t, 30*time.Second, "the worker takes no processor time", func() bool {
+			patience.Until(t, 30*time.Second, "the worker uses no processor time", func() bool {
 				before := processorTime(t, cmd)
 				time.Sleep(300 * time.Millisecond) // the length of the measurement
 				return processorTime(t, cmd)-before < 100*time.Millisecond
@@ -153,7 +154,7 @@ func TestWorkerSleepsWhateverItsGuestLeavesUndone(t *testing.T) {
 	}
 }
 
-// processorTime is what a process has used so far, to a hundredth of a second.
+// processorTime returns the processor time that a process has used, with a resolution of 10 ms.
 func processorTime(t testing.TB, cmd *exec.Cmd) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
@@ -172,7 +173,8 @@ func processorTime(t testing.TB, cmd *exec.Cmd) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ
 }
 
-// A program that ends while it greets leaves no worker behind.
+// TestWorkerEndsWithAGuestThatGreets: a program that ends during the handshake leaves no worker
+// behind.
 func TestWorkerEndsWithAGuestThatGreets(t *testing.T) {
 	bin := build(t)
 	hello := carrier.Message{Type: abi.MsgHello, Body: guesttest.Hello().Append(nil)}

@@ -1,8 +1,7 @@
-// Command basalt-worker executes one guest process's CUDA commands. It is
-// started by basalt-vgpu (a guest in a VM) or by a standalone basalt-gpud (a
-// program on this host) with the guest's carrier socket as an inherited
-// descriptor, and ends when the guest does, or when gpud says that the vGPU is
-// gone.
+// Command basalt-worker executes the CUDA commands of one guest process. It is started by
+// basalt-vgpu (a guest in a VM) or by a standalone basalt-gpud (a program on this host) with
+// the guest's carrier socket as an inherited descriptor. It ends when the guest process does,
+// or when gpud reports that the vGPU was deleted.
 package main
 
 import (
@@ -22,13 +21,13 @@ import (
 // The first stage changes attributes of its thread and then executes itself.
 func init() { runtime.LockOSThread() }
 
-// endTime is how long orderly cleaning up may take. The kernel cleans up the
-// rest: a tenant's memory is free within a second.
+// endTime limits the orderly cleanup. The kernel frees the rest, so that a tenant's memory is
+// free within a second.
 const endTime = 800 * time.Millisecond
 
-// untouchedBytes are on the heap and never written, so that they take no memory. The
-// heap of a worker with small modules would else be collected for each MiB of what
-// launches leave, which takes as long as the launches.
+// untouchedBytes is the size of a heap object that is never written and so takes no memory.
+// Without it, the heap of a worker with small modules would be collected after every MiB of
+// garbage from launches, which takes as long as the launches.
 const untouchedBytes = 8 << 20
 
 func main() {
@@ -41,11 +40,11 @@ func main() {
 	}
 	if err == nil {
 		runtime.UnlockOSThread()
-		// The issuer polls on a processor of the Go scheduler's: the driver's
-		// goroutines shall not have to wait for that one.
+		// The issuer polls on one of the Go scheduler's processors; the driver's goroutines
+		// must not have to wait for that one.
 		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
-		// A tenant's modules are what is on the heap, and loading one is rare: less
-		// garbage is worth more than the time that collecting takes.
+		// The heap consists of a tenant's modules, which are rarely loaded: less garbage is
+		// worth more than the time for collecting it.
 		debug.SetGCPercent(50)
 		untouched := make([]byte, untouchedBytes)
 		if o.check != "" {
@@ -64,7 +63,7 @@ func main() {
 func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // whoever reads the log may end
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "basalt-worker", "vgpu", o.vgpu)
 	p, err := newProgram(ctx, o, log)
 	if err != nil {
@@ -77,7 +76,7 @@ func run(o options) error {
 	}
 	freeing := time.AfterFunc(endTime, tooLong)
 	if ctx.Err() != nil {
-		err = nil // told to end
+		err = nil // ended by a signal
 	}
 	err = errors.Join(err, p.Free())
 	if freeing.Stop() {

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// build makes the worker with the fake driver in it.
+// build builds the worker with the fake driver.
 func build(t testing.TB) string {
 	t.Helper()
 	return built.Program(t, "appliance/cmd/basalt-worker", "basalt_fake")
@@ -30,7 +30,7 @@ func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan 
 	return startWith(t, bin, driver, "64MiB")
 }
 
-// startWith starts one with so much VRAM.
+// startWith starts a worker and a session with that much VRAM.
 func startWith(t testing.TB, bin, driver, vram string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	t.Helper()
 	cmd, a, ended := startProcess(t, bin, driver, vram)
@@ -41,7 +41,7 @@ func startWith(t testing.TB, bin, driver, vram string) (*exec.Cmd, *guesttest.Gu
 	return cmd, g, ended
 }
 
-// startProcess starts a worker that nobody has greeted.
+// startProcess starts a worker without a handshake.
 func startProcess(t testing.TB, bin, driver, vram string) (*exec.Cmd, *net.UnixConn, chan error) {
 	t.Helper()
 	a, b, err := guesttest.Pair()
@@ -81,7 +81,7 @@ func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := abi.DecodeDeviceInfoReply(g.Shm.Bytes(g.Arena, n)); err != nil || info.Name != "Test" || info.TotalMemory != 64<<20 {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("device info = %+v, error %v, want Test with 64 MiB", info, err)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
@@ -89,12 +89,12 @@ func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
 	}
 	for _, want := range []string{"NoNewPrivs:\t1", "CapEff:\t0000000000000000"} {
 		if !strings.Contains(string(status), want) {
-			t.Errorf("no %q in\n%s", want, status)
+			t.Errorf("status of the worker does not contain %q:\n%s", want, status)
 		}
 	}
 	g.Close()
 	if err := wait(t, ended); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("worker ended with %v after the guest closed the session, want no error", err)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestKilledWorkerLeavesAClosedCarrier(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := g.Receive(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("Receive after the worker was killed = %+v, error %v, want EOF or ECONNRESET", m, err)
 	}
 	_ = wait(t, ended)
 }
@@ -115,25 +115,25 @@ func TestTerminatedWorkerTellsTheGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := wait(t, ended); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("worker ended with %v after SIGTERM, want no error", err)
 	}
 	if g.Dead() == nil {
-		t.Error("the session is not dead")
+		t.Error("session after SIGTERM is alive, want an error")
 	}
 }
 
 func TestRefusedGuestIsAnErrorOfTheWorker(t *testing.T) {
 	_, g, ended := start(t, build(t), "fake")
-	g.Shm.Store64(abi.OffHead, 12345) // no multiple of 8
+	g.Shm.Store64(abi.OffHead, 12345) // not a multiple of 8
 	if err := g.Kick(); err != nil {
 		t.Fatal(err)
 	}
 	if err := wait(t, ended); err == nil {
-		t.Error("ended as if nothing had happened")
+		t.Error("worker ended without an error after an invalid ring head, want one")
 	}
 	var dead *guesttest.ErrDead
 	if err := g.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrIllegalState || !strings.Contains(dead.Text, "ring head") {
-		t.Errorf("%v", err)
+		t.Errorf("error of the session = %v, want IllegalState for the ring head", err)
 	}
 }
 
@@ -147,7 +147,8 @@ LOOP:
 }
 `
 
-// A kernel that never ends dies with its guest, and with SIGTERM.
+// TestEndlessKernelEndsWithItsGuest: a kernel that never ends is ended with its guest, and by
+// SIGTERM.
 func TestEndlessKernelEndsWithItsGuest(t *testing.T) {
 	bin := build(t)
 	for name, end := range map[string]func(*exec.Cmd, *guesttest.Guest){
@@ -171,7 +172,7 @@ func TestEndlessKernelEndsWithItsGuest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := g.Call(abi.OpStreamQuery, abi.StreamQuery{Stream: ctx}, nil); !errors.Is(err, abi.ErrNotReady) {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: query of the stream = %v, want NotReady", name, err)
 		}
 		begin := time.Now()
 		end(cmd, g)
@@ -187,11 +188,11 @@ func TestOptions(t *testing.T) {
 		{"--standalone-limits", "vram=99999999999GiB"},
 	} {
 		if o, err := parse(bad, io.Discard); err == nil {
-			t.Errorf("%q: %+v", bad, o)
+			t.Errorf("parse(%q) = %+v, want an error", bad, o)
 		}
 	}
 	o, err := parse([]string{"--standalone-limits", "vram=3MiB,name=a b"}, io.Discard)
 	if err != nil || o.limits.VRAM != 3<<20 || o.limits.Name != "a b" || o.driver != "soft" || o.carrier != 3 {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("parse = %+v, error %v, want 3 MiB, name \"a b\" and the defaults", o, err)
 	}
 }

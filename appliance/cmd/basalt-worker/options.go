@@ -19,9 +19,9 @@ type options struct {
 	vgpu    string
 	driver  string
 	device  string
-	limits  *worker.Limits // without gpud
-	check   string         // id of a card to be checked; empty: none
-	without string         // what of the confinement the check leaves out
+	limits  *worker.Limits // used without gpud
+	check   string         // ID of a GPU to check; empty: none
+	without string         // parts of the confinement that the check leaves out
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -57,13 +57,12 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// leavesOut reports whether a check leaves a part of the confinement out.
+// leavesOut reports whether a check leaves out a part of the confinement.
 func (o options) leavesOut(part string) bool {
 	return slices.Contains(strings.Split(o.without, ","), part)
 }
 
-// parseLimits reads vram=SIZE,name=NAME; sizes are bytes or have a unit KiB,
-// MiB or GiB.
+// parseLimits parses vram=SIZE,name=NAME; sizes are in bytes or have a unit KiB, MiB or GiB.
 func parseLimits(s string) (l worker.Limits, err error) {
 	l.Name = "Basalt vGPU"
 	for part := range strings.SplitSeq(s, ",") {

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// program is a worker's parts, wired.
+// program is the connected parts of a worker.
 type program struct {
 	session *worker.Session
 	driver  worker.Driver
@@ -85,10 +85,10 @@ func carrierConn(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// Run serves the guest until it leaves.
+// Run serves the guest until it ends the session.
 func (p *program) Run(ctx context.Context) error { return p.session.Run(ctx) }
 
-// Free the device.
+// Free closes the device.
 func (p *program) Free() error {
 	if p.driver == nil {
 		return nil
@@ -98,7 +98,8 @@ func (p *program) Free() error {
 	return d.Close()
 }
 
-// Await gpud, if it is away: what was used is not lost with this process.
+// Await waits for gpud to return if the connection is lost, so that usage is not lost with this
+// process.
 func (p *program) Await(ctx context.Context) error {
 	if p.node == nil {
 		return nil
@@ -106,7 +107,7 @@ func (p *program) Await(ctx context.Context) error {
 	return p.node.Part(ctx)
 }
 
-// Close frees the device and says goodbye to gpud.
+// Close frees the device and ends the connection to gpud.
 func (p *program) Close() error {
 	err := p.Free()
 	if p.node != nil {

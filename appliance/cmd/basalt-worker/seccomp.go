@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls (seccomp(2)): what is not named here does not exist
-// for a worker (ENOSYS, so that libraries take an older way). Named is what Go's
-// runtime, the C library and the host's libcuda need to open cards, map memory,
-// run threads, and speak with the guest, gpud and NVIDIA's daemons by unix
-// sockets. Not named is, above all: executing, other processes (fork, ptrace,
-// kill), mounting and namespaces, io_uring, bpf, performance events, userfaultfd,
-// keys, modules. Files are Landlock's business.
+// allowed is the filter of system calls (seccomp(2)): calls that are not listed fail with
+// ENOSYS, so that libraries fall back to an older way. It lists what Go's runtime, the C
+// library and the host's libcuda need to open GPUs, map memory, run threads, and communicate
+// with the guest, gpud and NVIDIA's daemons by unix sockets. Most importantly it does not list:
+// executing, other processes (fork, ptrace, kill), mounting and namespaces, io_uring, bpf,
+// performance events, userfaultfd, keys, modules. Access to files is restricted by Landlock.
 var allowed = []uintptr{
-	// While work goes on: first, as the kernel goes through the list.
+	// Calls of the fast path come first, because the kernel evaluates the list in order.
 	unix.SYS_FUTEX, unix.SYS_IOCTL, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP,
 	unix.SYS_EPOLL_PWAIT, unix.SYS_RECVMSG, unix.SYS_SENDMSG, unix.SYS_SCHED_YIELD, unix.SYS_MADVISE,
 	unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK, unix.SYS_CLOCK_GETTIME, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_PPOLL,
@@ -30,7 +29,7 @@ var allowed = []uintptr{
 	unix.SYS_READLINKAT, unix.SYS_GETDENTS64, unix.SYS_GETCWD, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_FCNTL, unix.SYS_FLOCK,
 	unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_UMASK, unix.SYS_PIPE2, unix.SYS_EVENTFD2, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME,
 	unix.SYS_TIMERFD_GETTIME, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_PSELECT6,
-	// Sockets; which ones, see below.
+	// Sockets; guarded restricts the families.
 	unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT,
 	unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT4,
 	// Threads, signals, time.
@@ -40,12 +39,13 @@ var allowed = []uintptr{
 	unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN, unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY,
 	unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE,
 	unix.SYS_SETITIMER, unix.SYS_GETCPU,
-	// What there is, and who one is.
+	// Information about the system and the process.
 	unix.SYS_GETPPID, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID, unix.SYS_GETRESUID, unix.SYS_GETRESGID, unix.SYS_GETGROUPS,
 	unix.SYS_GETPGID, unix.SYS_GETSID, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_GETRUSAGE, unix.SYS_SYSINFO, unix.SYS_UNAME, unix.SYS_GETRANDOM,
 }
 
-// guarded are allowed by an argument. self is the process that the filter is for.
+// guarded returns the calls that are allowed depending on an argument. self is the process that
+// the filter is for.
 func guarded(self uint32) []guard {
 	return []guard{
 		{unix.SYS_TGKILL, 0, ^uint32(0), self},                    // Go's runtime interrupts its own threads
@@ -55,8 +55,7 @@ func guarded(self uint32) []guard {
 	}
 }
 
-// guard: the call is allowed when the low half of that argument, under the mask,
-// is the value.
+// guard allows a call if the low half of an argument, under the mask, equals the value.
 type guard struct {
 	call        uintptr
 	argument    uint32
@@ -72,14 +71,14 @@ const (
 
 func statement(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 
-// unless k skips so many instructions when the accumulator is not k.
+// unless returns a jump over skip instructions if the accumulator is not k.
 func unless(k uint32, skip int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(skip), K: k}
 }
 
 func returns(action uint32) unix.SockFilter { return statement(unix.BPF_RET|unix.BPF_K, action) }
 
-// filter is the program (classic BPF) that the kernel runs at each system call of the
+// filter returns the program (classic BPF) that the kernel runs at each system call of the
 // process self.
 func filter(self uint32) []unix.SockFilter {
 	const load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -87,7 +86,7 @@ func filter(self uint32) []unix.SockFilter {
 		statement(load, dataArch),
 		unless(auditArch, 1),
 		{Code: unix.BPF_JMP | unix.BPF_JA, K: 1},
-		returns(unix.SECCOMP_RET_KILL_PROCESS), // numbers mean something else there
+		returns(unix.SECCOMP_RET_KILL_PROCESS), // call numbers differ in other architectures
 		statement(load, dataNumber),
 	}
 	for _, call := range append(allowed, allowedHere...) {
@@ -104,8 +103,8 @@ func filter(self uint32) []unix.SockFilter {
 	return append(p, returns(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)))
 }
 
-// restrict makes the filter hold for all threads of this process, for good. A
-// kernel without it gives up nothing.
+// restrict installs the filter permanently for all threads of this process. A kernel without
+// filters restricts nothing.
 func restrict() error {
 	err := install(filter(uint32(os.Getpid())))
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {

@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// allowedHere are calls that only this architecture has.
+// allowedHere lists calls that only this architecture has.
 var allowedHere = []uintptr{unix.SYS_FSTATAT, unix.SYS_SETRLIMIT, unix.SYS_GETRLIMIT}
