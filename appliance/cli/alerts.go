@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// alertsCommand ends with 1 when something critical is wrong, for cron.
+// alertsCommand exits with 1 when an alert is critical, for use from cron.
 func (a *App) alertsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "alerts", Short: "Show active alerts and how to resolve them", Args: cobra.NoArgs,

@@ -20,8 +20,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// document is one object of a file: what a person writes, and what `get -o
-// yaml` prints, of which the server's parts are left aside.
+// document is one object of a file. It has the fields that users write and those that `get -o
+// yaml` prints; apply ignores the ones that the server sets.
 type document struct {
 	Kind       api.Kind        `json:"kind"`
 	Meta       api.Meta        `json:"meta"`
@@ -72,8 +72,8 @@ func (a *App) applyCommand() *cobra.Command {
 	return cmd
 }
 
-// placed is an error with the document that it is about; what stood before it
-// is applied.
+// placed is an error with the document that caused it. The documents before it have been
+// applied.
 type placed struct {
 	where   string
 	applied int
@@ -127,7 +127,7 @@ func (a *App) readDocuments(file string) ([]document, error) {
 	return docs, nil
 }
 
-// splitDocuments cuts at lines "---" and drops parts without content.
+// splitDocuments splits s at lines "---" and drops parts without content.
 func splitDocuments(s string) []string {
 	var parts []string
 	var part strings.Builder
@@ -175,10 +175,10 @@ func parseDocument(text string) (document, error) {
 	if raw, err = json.Marshal(tree); err != nil {
 		return d, err
 	}
-	return d, strictly(raw, &d)
+	return d, decodeStrict(raw, &d)
 }
 
-func strictly(raw []byte, into any) error {
+func decodeStrict(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
@@ -191,7 +191,7 @@ func strictly(raw []byte, into any) error {
 	return nil
 }
 
-// typeWords is a Go type for people who write YAML.
+// typeWords describes a Go type to users who write YAML.
 func typeWords(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -206,7 +206,7 @@ func typeWords(t reflect.Type) string {
 	return "an object"
 }
 
-// withSizes replaces texts under names that end in Bytes by numbers.
+// withSizes replaces strings under names that end in Bytes by numbers.
 func withSizes(name string, v any) (any, error) {
 	var err error
 	switch v := v.(type) {
@@ -230,7 +230,7 @@ func withSizes(name string, v any) (any, error) {
 	return v, nil
 }
 
-// apply makes the object, or changes the one of that name in that scope.
+// apply creates the object, or updates the one with that name in that scope.
 func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) error {
 	if !k.written() {
 		return api.Errorf(api.CodeInvalid, "objects of kind %s cannot be applied", d.Kind).At("kind")
@@ -248,7 +248,7 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) er
 	if err != nil {
 		return err
 	}
-	if err := strictly(spec, &want); err != nil {
+	if err := decodeStrict(spec, &want); err != nil {
 		return api.Errorf(api.CodeInvalid, "%s", err)
 	}
 	objects, label, would := k.objects(), fmt.Sprintf("%s %s", k.noun, d.Meta.Name), ""
@@ -292,7 +292,8 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) er
 	return err
 }
 
-// replace writes want's spec over old, or tries to, whatever its agent reports meanwhile.
+// replace updates old to want's spec. It retries when the object changed in the meantime, for
+// example by its agent's reports.
 func (k *kind[T]) replace(ctx context.Context, objects client.Collection[T], old, want T, labels map[string]string, q client.Query) (T, error) {
 	const tries = 8
 	for i := 1; ; i++ {
@@ -320,7 +321,7 @@ func sameLabels(a, b map[string]string) bool {
 	return true
 }
 
-// differences of specs and labels, one line each.
+// differences lists the changes of specs and labels, one line each.
 func differences(old, next any) []string {
 	a, b := map[string]string{}, map[string]string{}
 	flatten(old, a)

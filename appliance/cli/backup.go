@@ -74,7 +74,7 @@ func (a *App) backupTargets() *kind[api.BackupTarget] {
 	}
 }
 
-// backupTargetFlags take secrets from files only: a command line is seen by others.
+// backupTargetFlags reads secrets from files only: other users can see command lines.
 func backupTargetFlags(f *pflag.FlagSet) func(*api.BackupTarget) error {
 	directory := f.String("directory", "", "absolute path available on every node, e.g. a mounted share")
 	endpoint := f.String("s3-endpoint", "", "endpoint URL, e.g. https://s3.example")

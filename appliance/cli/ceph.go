@@ -63,7 +63,7 @@ func (a *App) disks() *kind[api.Disk] {
 	return k
 }
 
-// diskRelease is "use DISK nothing" in one word.
+// diskRelease is short for "use DISK nothing".
 func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release DISK", Short: "Give a disk back: one in Ceph after its data has been copied to other disks, a storage pool when no volume lies on it", Args: cobra.ExactArgs(1),
@@ -80,7 +80,7 @@ func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	return cmd
 }
 
-// diskUse is what a disk is for, and which pool it is.
+// diskUse describes what a disk is used for, with the name of its storage pool.
 func diskUse(s api.DiskSpec) string {
 	if s.Use == api.DiskLocal {
 		return string(s.Use) + " (" + s.Pool + ")"
@@ -91,7 +91,7 @@ func diskUse(s api.DiskSpec) string {
 func diskReady(d api.Disk) (bool, string, error) {
 	st := d.Status
 	if st.ObservedGeneration < d.Meta.Generation {
-		return false, string(st.State), nil // what it says is from before
+		return false, string(st.State), nil // the state is that of an earlier spec
 	}
 	if st.State == api.DiskFailed {
 		return false, string(st.State), api.Errorf(api.CodeState, "disk %s failed: %s", d.Meta.Name, st.Reason)
@@ -189,7 +189,7 @@ func cephDisable(k *kind[api.CephCluster]) *cobra.Command {
 	}
 }
 
-// done waits, if that was asked for, and prints what came of it.
+// done waits if that was requested, and prints the resulting object.
 func (k *kind[T]) done(ctx context.Context, o T, err error, w waiting) error {
 	if err == nil {
 		o, err = k.await(ctx, o, w)

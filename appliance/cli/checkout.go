@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// checkouts are online payments.
+// checkouts describes online payments.
 func (a *App) checkouts() *kind[api.Checkout] {
 	return &kind[api.Checkout]{
 		app: a, noun: "checkout", about: "Online payments that are under way, or were lately",

@@ -1,6 +1,6 @@
-// Package cli is the command line: `basalt <noun> <verb>`, a client of the API
-// and nothing more. kind.go makes list, get, create, set and delete of every
-// kind from a description in the kind's own file (instance.go, …).
+// Package cli implements the command line `basalt <noun> <verb>`, which only uses the public
+// API. kind.go builds list, get, create, set and delete of every kind from a description in the
+// kind's own file (instance.go, …).
 package cli
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// Exit codes, as `basalt help exit-codes` lists them. Of `instance exec` it is
-// the command's own.
+// Exit codes, which `basalt help exit-codes` lists. `instance exec` exits with the code of its
+// command instead.
 const (
 	exitOK          = 0
 	exitError       = 1
@@ -49,11 +49,11 @@ type App struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Now      func() time.Time
-	// Patience is how long --wait bears that a thing fits nowhere; 0: 15 s.
+	// Patience is how long --wait tolerates that an object cannot be placed; 0 means 15 s.
 	Patience time.Duration
-	// Hardware checks this machine; nil: really.
+	// Hardware checks this machine; nil runs the real checks.
 	Hardware func(context.Context) []api.HardwareCheck
-	// ConfigDir holds config.yaml; empty: there is none.
+	// ConfigDir contains config.yaml; empty means that no configuration is read or saved.
 	ConfigDir string
 
 	flags struct {
@@ -62,13 +62,13 @@ type App struct {
 	}
 	config config
 	api    *client.API
-	names  map[string]string // by id, as far as learn has asked
+	names  map[string]string // by ID; filled by learn
 }
 
-// Version of this program; its main sets it.
+// Version is the version of this program. Its main package sets it.
 var Version = "dev"
 
-// Main runs the command line of this process and answers its exit code.
+// Main runs the command line of this process and returns its exit code.
 func Main(ctx context.Context, args []string) int {
 	dir, err := os.UserConfigDir()
 	if err == nil {
@@ -78,12 +78,12 @@ func Main(ctx context.Context, args []string) int {
 	return a.Run(ctx, args)
 }
 
-// exitCode ends a run that has said what there is to say.
+// exitCode ends a run that has already printed its output.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// Run executes one command line and answers its exit code.
+// Run executes one command line and returns its exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
@@ -98,11 +98,11 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	return a.complain(ctx, err)
+	return a.printError(ctx, err)
 }
 
-// Check returns what is wrong with a command line, without running it: whether
-// there is such a command with these flags and as many arguments.
+// Check returns what is wrong with a command line without running it: an unknown command or
+// flag, or a wrong number of arguments.
 func Check(args []string) error {
 	root := (&App{Getenv: func(string) string { return "" }, Now: time.Now}).root()
 	cmd, rest, err := root.Find(args)
@@ -115,8 +115,8 @@ func Check(args []string) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// complain prints an error and what to do about it.
-func (a *App) complain(ctx context.Context, err error) int {
+// printError prints an error and its hint, and returns the exit code for it.
+func (a *App) printError(ctx context.Context, err error) int {
 	var e *api.Error
 	var where placed
 	if errors.As(err, &where) && where.applied > 0 {
@@ -168,10 +168,10 @@ func (a *App) complain(ctx context.Context, err error) int {
 	return exitError
 }
 
-// codeTimeout is the CLI's own: --timeout is over.
+// codeTimeout is an error code that only the CLI uses: --timeout has expired.
 const codeTimeout = api.Code("timeout")
 
-// usageError is a command line that cannot be understood.
+// usageError is an error in a command line, with a hint.
 type usageError struct {
 	error
 	hint string
@@ -226,7 +226,7 @@ func (a *App) root() *cobra.Command {
 	return root
 }
 
-// strictArgs makes a wrong verb or number of arguments a usage error.
+// strictArgs turns an unknown subcommand or a wrong number of arguments into a usage error.
 func strictArgs(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		strictArgs(c)
@@ -257,7 +257,8 @@ func strictArgs(cmd *cobra.Command) {
 	}
 }
 
-// connect reads flags, environment and file, in this order of precedence.
+// connect reads flags, environment and configuration file, in this order of precedence, and
+// creates the API client.
 func (a *App) connect(cmd *cobra.Command) error {
 	switch a.flags.output {
 	case "table", "json", "yaml":
@@ -295,8 +296,8 @@ func (a *App) connect(cmd *cobra.Command) error {
 	return err
 }
 
-// trust is whom to believe: the CA of --ca-file, or the one of the last login;
-// nil: the system's.
+// trust returns the TLS configuration with the CA of --ca-file or else of the last login; nil
+// means the system's CAs.
 func (a *App) trust() (*tls.Config, error) {
 	if path := first(a.flags.ca, a.Getenv("BASALT_CA_FILE")); path != "" {
 		raw, err := os.ReadFile(path)
@@ -324,7 +325,7 @@ func first(values ...string) string {
 	return ""
 }
 
-// scope narrows to --project and --organization.
+// scope returns the query for --organization and --project.
 func (a *App) scope() client.Query {
 	return client.Query{Organization: a.config.Organization, Project: a.config.Project}
 }

@@ -38,26 +38,26 @@ func TestMoneyAndAges(t *testing.T) {
 	now := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{time.Second: "1s", 90 * time.Second: "1m", 47 * time.Hour: "47h", 72 * time.Hour: "3d", -time.Hour: "0s"} {
 		if got := formatAge(now, now.Add(-d)); got != want {
-			t.Errorf("age of %s is %q, want %q", d, got, want)
+			t.Errorf("formatAge of a time %s ago = %q, want %q", d, got, want)
 		}
 	}
 	if got := formatQuantity(api.MeterGPU, api.Units(1500000000)); got != "1.50 GPU s" {
-		t.Error(got)
+		t.Errorf("formatQuantity of 1500000000 GPU nanoseconds = %q, want \"1.50 GPU s\"", got)
 	}
 }
 
-// What tenants and guests wrote cannot command the terminal.
+// TestTablesArePlain verifies that text of tenants and guests cannot control the terminal.
 func TestTablesArePlain(t *testing.T) {
 	got := table{{"A", "B"}, {"x\x1b[2J\ny", ""}}.String()
 	if want := "A         B\nx [2J y   -\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("table with control characters = %q, want %q", got, want)
 	}
 	if got := plain([]byte("a\x1b]0;t\x07b\r\n\xff")); got != "a]0;tb\n?" {
-		t.Errorf("%q", got)
+		t.Errorf("plain = %q, want \"a]0;tb\\n?\"", got)
 	}
 }
 
-// Ctrl-] leaves, and is not sent.
+// TestConsoleLeaves verifies that Ctrl-] ends the bridge and is not sent.
 func TestConsoleLeaves(t *testing.T) {
 	near, far := net.Pipe()
 	got := make(chan []byte, 1)
@@ -84,16 +84,16 @@ func TestCopyUntilLeave(t *testing.T) {
 	var sent bytes.Buffer
 	left, err := copyUntilLeave(&sent, strings.NewReader("ls\r\x1dnot this"))
 	if !left || err != nil || sent.String() != "ls\r" {
-		t.Errorf("left %v, %v, sent %q", left, err, sent.String())
+		t.Errorf("copyUntilLeave of input with Ctrl-] = %v, %v, sent %q; want true, nil, \"ls\\r\"", left, err, sent.String())
 	}
 	sent.Reset()
 	left, err = copyUntilLeave(&sent, strings.NewReader("script\n"))
 	if left || err != nil || sent.String() != "script\n" {
-		t.Errorf("left %v, %v, sent %q", left, err, sent.String())
+		t.Errorf("copyUntilLeave of input without Ctrl-] = %v, %v, sent %q; want false, nil, \"script\\n\"", left, err, sent.String())
 	}
 }
 
-// A quantity keeps three digits, however small it is.
+// TestQuantities verifies that a quantity has three digits, however small it is.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct {
 		meter api.Meter
@@ -116,12 +116,13 @@ func TestQuantities(t *testing.T) {
 		{api.MeterLaunch, 7, "7"},
 	} {
 		if got := formatQuantity(c.meter, api.Units(c.n)); got != c.want {
-			t.Errorf("%s %d: %q, want %q", c.meter, c.n, got, c.want)
+			t.Errorf("formatQuantity(%s, %d) = %q, want %q", c.meter, c.n, got, c.want)
 		}
 	}
 }
 
-// A narrow terminal gets names without ids, then shorter cells.
+// TestTablesFit verifies that a narrow terminal gets tables without IDs, then with shortened
+// cells.
 func TestTablesFit(t *testing.T) {
 	wide := func() table {
 		return table{{"NAME", "NOTE", "AGE", "ID"}, {"demo", "no node fits: vm: 16 vCPUs requested", "1m", "ins-0123456789ab"}}
@@ -133,7 +134,7 @@ func TestTablesFit(t *testing.T) {
 		5:   "NAME   NOTE       AGE\ndemo   no node…   1m\n",
 	} {
 		if got := wide().fit(width).String(); got != want {
-			t.Errorf("at %d columns:\n%s\nwant:\n%s", width, got, want)
+			t.Errorf("table in %d columns:\n%s\nwant:\n%s", width, got, want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (a *App) clusterCommand() *cobra.Command {
 	return cmd
 }
 
-// local is for what a node says to its own machine only.
+// local is the help of commands that work only on the node's own socket.
 const local = "Run this command as root on the node itself: it uses the node's own socket."
 
 func (a *App) clusterInitCommand() *cobra.Command {
@@ -57,12 +57,12 @@ func (a *App) nodeJoinCommand() *cobra.Command {
 	}
 }
 
-// awaitMember waits until the node, which opens everything anew, answers as a
-// member that reaches the cluster. say is told what it does meanwhile.
-func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(string)) (last api.Setup, err error) {
+// awaitMember waits until the node, which restarts its services, answers as a member with
+// quorum. report, if not nil, is called with each new message of the node.
+func (a *App) awaitMember(parent context.Context, limit time.Duration, report func(string)) (last api.Setup, err error) {
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	said, state := "", "its socket is not responding"
+	reported, state := "", "its socket is not responding"
 	for {
 		s, err := a.api.Setup(ctx)
 		switch {
@@ -72,9 +72,9 @@ func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(
 			if state = "its state is " + string(s.State); s.Message != "" {
 				state += ": " + s.Message
 			}
-			if say != nil && s.Message != "" && s.Message != said {
-				said = s.Message
-				say(said)
+			if report != nil && s.Message != "" && s.Message != reported {
+				reported = s.Message
+				report(reported)
 			}
 		}
 		select {
@@ -88,7 +88,7 @@ func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(
 	}
 }
 
-// ownSocket explains the answer of a server that is not a node's own socket.
+// ownSocket explains the error of a server that is not a node's own socket.
 func ownSocket(err error) error {
 	if api.CodeOf(err) != api.CodeNotFound {
 		return err

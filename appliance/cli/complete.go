@@ -11,26 +11,26 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// completionTime is what a shell's user waits at most for names.
+// completionTime is the maximum time that a shell's user waits for names.
 const completionTime = 2 * time.Second
 
-// completion of a word on the command line.
+// completion completes a word on the command line.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// completeNames offers the names of a kind's objects; most is how many
-// arguments the command takes, 0 any number.
+// completeNames completes the names of a kind's objects; most is how many arguments the command
+// accepts, 0 for any number.
 func (k *kind[T]) completeNames(most int) completion {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return k.app.offer(cmd, k, begun, args), cobra.ShellCompDirectiveNoFileComp
+		return k.app.namesWithPrefix(cmd, k, begun, args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// offer is the names that begin so, without those given already; none when the
-// server does not answer soon.
-func (a *App) offer(cmd *cobra.Command, k anyKind, begun string, given []string) []string {
+// namesWithPrefix returns the objects' names that begin with begun, without those already
+// given, or nil when the server does not answer within completionTime.
+func (a *App) namesWithPrefix(cmd *cobra.Command, k anyKind, begun string, given []string) []string {
 	if a.connect(cmd) != nil || a.api == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (a *App) offer(cmd *cobra.Command, k anyKind, begun string, given []string)
 	return slices.Compact(names)
 }
 
-// flagKinds are the flags that name an object of a kind.
+// flagKinds maps flags that name an object to its kind.
 var flagKinds = map[string]api.Kind{
 	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "app": api.KindApp, "image": api.KindImage,
 	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
@@ -55,7 +55,7 @@ var flagKinds = map[string]api.Kind{
 	"target": api.KindBackupTarget, "reseller": api.KindOrganization,
 }
 
-// flagWords are the flags that take one of a few words.
+// flagWords maps flags to the values that they accept.
 var flagWords = map[string][]string{
 	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
 	"role":     {string(api.RoleBilling), string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleReseller), string(api.RoleOperator)},
@@ -63,7 +63,7 @@ var flagWords = map[string][]string{
 	"failure-domain": {string(api.DomainHost), string(api.DomainOSD)},
 }
 
-// completeFlags offers values of flags, on cmd and all below it.
+// completeFlags registers completions of flag values on cmd and all its subcommands.
 func (a *App) completeFlags(cmd *cobra.Command) {
 	for name, kind := range flagKinds {
 		if cmd.Flag(name) == nil {
@@ -72,11 +72,11 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			for _, k := range a.kinds() {
 				if k.name() == kind {
-					return a.offer(c, k, begun, nil), cobra.ShellCompDirectiveNoFileComp
+					return a.namesWithPrefix(c, k, begun, nil), cobra.ShellCompDirectiveNoFileComp
 				}
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
-		}) // fails when it is there already, as an inherited flag's is
+		}) // fails if it is registered already, as for an inherited flag
 	}
 	for name, words := range flagWords {
 		if cmd.Flag(name) != nil {
@@ -88,7 +88,7 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// completeKinds offers the kinds, for watch.
+// completeKinds completes kinds, for watch.
 func (a *App) completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, k := range a.kinds() {

@@ -14,10 +14,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// defaultServer is the socket of a node's own basaltd.
+// defaultServer is the socket of basaltd on this node.
 const defaultServer = "unix:/run/basalt/api.sock"
 
-// config is config.yaml: where to connect to, and as whom.
+// config is the content of config.yaml: the server to connect to and the credentials.
 type config struct {
 	Server       string `json:"server,omitempty"`
 	Token        string `json:"token,omitempty"`
@@ -46,7 +46,7 @@ func (a *App) readConfig() (config, error) {
 	return c, nil
 }
 
-// writeConfig replaces the file, readable by its owner only.
+// writeConfig replaces the file; only its owner can read it.
 func (a *App) writeConfig(c config) error {
 	raw, err := yaml.Marshal(c)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *App) contextCommand() *cobra.Command {
 	}
 }
 
-// maskToken leaves the part of a token that is no secret.
+// maskToken returns the public part of a token.
 func maskToken(t string) string {
 	const public = len("bslt_key-000000000000")
 	if len(t) <= public+16 {

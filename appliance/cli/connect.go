@@ -18,14 +18,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// way into an instance by SSH.
+// way is one way to sign in to an instance by SSH.
 type way struct {
 	what, user, host string
 	port             int64
-	hostKey          string // of the gateway; empty: the instance's own, which nobody here knows
+	hostKey          string // of the gateway; empty: the instance's own key, which is unknown here
 }
 
-// command is what to type.
+// command returns the ssh command line.
 func (w way) command() string {
 	port := ""
 	if w.port != 22 {
@@ -34,7 +34,8 @@ func (w way) command() string {
 	return "ssh " + port + w.user + "@" + w.host
 }
 
-// ways into an instance, the best first: to a floating IP, and through the gateway.
+// ways returns how to reach an instance, the preferred one first: a floating IP, then the SSH
+// gateway.
 func (a *App) ways(c api.InstanceConnection) (all []way) {
 	for _, ip := range c.Addresses {
 		all = append(all, way{what: "floating IP", user: cmp.Or(c.User, "USER"), host: ip, port: 22})
@@ -49,7 +50,7 @@ func (a *App) ways(c api.InstanceConnection) (all []way) {
 	return all
 }
 
-// serverHost is the host of the API, where every node has a gateway.
+// serverHost returns the host of the API; every node runs a gateway.
 func (a *App) serverHost() string {
 	first, _, _ := strings.Cut(a.config.Server, ",")
 	if u, err := url.Parse(first); err == nil && u.Hostname() != "" {
@@ -127,7 +128,7 @@ func sshCommand(k *kind[api.Instance]) *cobra.Command {
 		case c.User == "":
 			return usagef("the image of instance %s has no default user: --user is required", in.Meta.Name)
 		}
-		w := ways[len(ways)-1] // the gateway where there is one: its host key is known
+		w := ways[len(ways)-1] // the gateway if there is one, as its host key is known
 		words, err := a.sshArguments(w, *identity)
 		if err != nil {
 			return err
@@ -144,8 +145,8 @@ func sshCommand(k *kind[api.Instance]) *cobra.Command {
 	return cmd
 }
 
-// sshArguments are ssh's, before a command. The gateway's host key is written beside
-// the configuration, in a file of its own.
+// sshArguments returns the arguments of ssh that precede a command. It writes the gateway's
+// host key to a file of its own next to the configuration.
 func (a *App) sshArguments(w way, identity string) ([]string, error) {
 	words := []string{"-p", strconv.FormatInt(w.port, 10), "-l", w.user}
 	if identity != "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// leaveKey is Ctrl-].
+// leaveKey is Ctrl-], which disconnects.
 const leaveKey = 0x1d
 
-// terminal is the terminal behind a reader or writer.
+// terminal returns the file descriptor of a reader or writer, and whether it is a terminal.
 func terminal(f any) (int, bool) {
 	file, ok := f.(*os.File)
 	if !ok {
@@ -67,8 +67,8 @@ func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 	}
 }
 
-// bridge copies both ways until the far side ends, the user presses Ctrl-] or
-// ctx ends. Input that ends leaves the output running: `… console < script`.
+// bridge copies in both directions until the remote side closes, the user presses Ctrl-] or ctx
+// ends. The output continues after the end of the input, for `… console < script`.
 func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer) error {
 	done := make(chan error, 2)
 	go func() {
@@ -88,10 +88,10 @@ func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer
 	}
 }
 
-// errFar is a console whose far side ended.
+// errFar reports that the remote side of a console closed it.
 var errFar = errors.New("the console was closed: the instance stopped, or its node closed the connection")
 
-// fromFar copies what the instance writes, and says why that ended.
+// fromFar copies what the instance writes, and returns why that ended.
 func fromFar(out io.Writer, conn io.Reader) error {
 	switch _, err := io.Copy(out, conn); {
 	case err == nil:
@@ -104,7 +104,7 @@ func fromFar(out io.Writer, conn io.Reader) error {
 	}
 }
 
-// copyUntilLeave copies the user's keys until Ctrl-].
+// copyUntilLeave copies the user's keys until Ctrl-]; left reports whether it was pressed.
 func copyUntilLeave(w io.Writer, in io.Reader) (left bool, err error) {
 	buf := make([]byte, 4096)
 	for {

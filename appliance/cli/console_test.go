@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// pty is a terminal: near is the user's side of it, far the program's.
+// pty is a pseudo terminal: near is the user's side, far the program's.
 type pty struct {
 	near, far *os.File
 	mu        sync.Mutex // guards seen
@@ -32,7 +32,7 @@ func openPty(t *testing.T) *pty {
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no pseudo terminals here: ", err)
+		t.Skip("pseudo terminals are not available: ", err)
 	}
 	t.Cleanup(func() { _ = near.Close() })
 	fd := int(near.Fd())
@@ -89,7 +89,7 @@ func (p *pty) waitFor(t *testing.T, what string, so func() bool) {
 	patience.Until(t, 30*time.Second, what, so)
 }
 
-// relay stands between CLI and server, so that the server can die.
+// relay forwards connections from the CLI to the server, so that a test can cut them with die.
 func relay(t *testing.T, to string) (url string, die func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,7 +128,7 @@ func relay(t *testing.T, to string) (url string, die func()) {
 	return "http://" + l.Addr().String(), die
 }
 
-// However a console ends, the terminal is as it was before.
+// TestConsoleTerminal verifies that the terminal's mode is restored however a console ends.
 func TestConsoleTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -147,7 +147,7 @@ func TestConsoleTerminal(t *testing.T) {
 			url, die := relay(t, e.URL)
 			p := openPty(t)
 			before := p.mode(t)
-			ctx, stop := context.WithCancel(t.Context()) // as main's, which a signal ends
+			ctx, stop := context.WithCancel(t.Context()) // as in main, where a signal cancels it
 			defer stop()
 			app := &cli.App{In: p.far, Out: p.far, Err: p.far, Now: time.Now, Getenv: func(name string) string {
 				return map[string]string{"BASALT_SERVER": url, "BASALT_TOKEN": e.Token, "BASALT_PROJECT": "web"}[name]
@@ -155,7 +155,7 @@ func TestConsoleTerminal(t *testing.T) {
 			code := make(chan int, 1)
 			go func() { code <- app.Run(ctx, []string{"instance", "console", "demo"}) }()
 			p.waitFor(t, "raw mode", func() bool { return p.mode(t).Lflag&(unix.ECHO|unix.ICANON|unix.ISIG) == 0 })
-			// Ctrl-C is for the instance, which echoes it.
+			// Ctrl-C is passed to the instance, which echoes it.
 			if _, err := p.near.Write([]byte("hello\x03")); err != nil {
 				t.Fatal(err)
 			}
@@ -167,10 +167,10 @@ func TestConsoleTerminal(t *testing.T) {
 					t.Errorf("exit code %d, want %d", got, c.code)
 				}
 			case <-patience.After(30 * time.Second):
-				t.Fatalf("it does not end; the terminal shows %q", p.text())
+				t.Fatalf("basalt instance console did not end within 30 s; the terminal shows %q", p.text())
 			}
 			if after := p.mode(t); after != before {
-				t.Errorf("the terminal is not as it was: %+v, was %+v", after, before)
+				t.Errorf("terminal mode after the console = %+v, want %+v as before", after, before)
 			}
 			p.waitFor(t, c.says, func() bool { return strings.Contains(p.text(), c.says) })
 		})

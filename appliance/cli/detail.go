@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// detail is what `get` says below its row: a heading and a text a line.
+// detail is what `get` prints below its row: a heading and a text per line.
 type detail [][2]string
 
 func (d *detail) add(heading, text string) {
@@ -19,7 +19,7 @@ func (d *detail) add(heading, text string) {
 	}
 }
 
-// conditions, the bad ones with why.
+// conditions adds each condition, with its reason.
 func (d *detail) conditions(now time.Time, all []api.Condition) {
 	for _, c := range all {
 		text := "no"
@@ -36,7 +36,7 @@ func (d *detail) conditions(now time.Time, all []api.Condition) {
 	}
 }
 
-// String aligns the texts and takes their control characters.
+// String aligns the texts and replaces their control characters.
 func (d detail) String() string {
 	width := 0
 	for _, line := range d {
@@ -50,12 +50,12 @@ func (d detail) String() string {
 	return b.String()
 }
 
-// nodeSilence: a node that has not reported for so long gets nothing new and
-// may be away. Quiet nodes report every minute.
+// nodeSilence is how long a node may not have reported before it counts as NotReady; the
+// scheduler then places nothing new on it. Idle nodes report every minute.
 const nodeSilence = 2 * time.Minute
 
-// readiness is Ready, or NotReady and why. The conditions of nodes and GPUs
-// are true when all is well.
+// readiness returns Ready, or NotReady and the reason. The conditions of nodes and GPUs are
+// true when all is well.
 func readiness(now, seen time.Time, conditions []api.Condition) (ready, why string) {
 	if seen.IsZero() {
 		return "Unknown", ""
@@ -64,7 +64,7 @@ func readiness(now, seen time.Time, conditions []api.Condition) (ready, why stri
 		return "NotReady", "no report for " + formatAge(now, seen)
 	}
 	for _, c := range conditions {
-		if !c.Status && c.Type == api.ConditionHardware { // it works nonetheless
+		if !c.Status && c.Type == api.ConditionHardware { // the node works nonetheless
 			why = c.Type + ": " + c.Message
 			continue
 		}

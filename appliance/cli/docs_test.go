@@ -14,7 +14,7 @@ var (
 	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
-// The commands that the documents name are commands.
+// TestDocs verifies that the commands in the documents exist.
 func TestDocs(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -33,13 +33,13 @@ func TestDocs(t *testing.T) {
 				continue
 			}
 			seen++
-			// One that is only mentioned lacks its arguments.
+			// A command that is only mentioned lacks its arguments.
 			if err := Check(words); err != nil && !strings.Contains(err.Error(), "arg(s)") && !strings.Contains(err.Error(), "needs an argument") {
 				t.Errorf("%s: `%s`: %v", filepath.Base(name), m[1], err)
 			}
 		}
 	}
 	if seen < 100 {
-		t.Errorf("only %d commands were found", seen)
+		t.Errorf("found %d commands in the documents, want at least 100", seen)
 	}
 }

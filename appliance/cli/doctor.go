@@ -16,7 +16,7 @@ func (a *App) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// leaksCommand ends with 1 when something is left somewhere.
+// leaksCommand exits with 1 when it lists an orphaned resource.
 func (a *App) leaksCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "leaks", Short: "List orphaned resources on the nodes", Args: cobra.NoArgs,

@@ -12,18 +12,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 )
 
-// nodeHardware is a check of a node's machine.
+// nodeHardware is the result of one check of a node's machine.
 type nodeHardware struct {
 	Node              string `json:"node,omitempty"`
 	api.HardwareCheck `json:",inline"`
 }
 
-// lookHardware checks this machine.
-func lookHardware(ctx context.Context) []api.HardwareCheck {
+// probeHardware checks this machine.
+func probeHardware(ctx context.Context) []api.HardwareCheck {
 	return hardware.Checks(hardware.Probe(ctx, hardware.Options{}))
 }
 
-// hardwareCommand ends with 1 when a check has failed.
+// hardwareCommand exits with 1 when a check has failed.
 func (a *App) hardwareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hardware", Short: "Check the machine of a node, or of all", Args: cobra.NoArgs,
@@ -60,10 +60,10 @@ func (a *App) hardware(ctx context.Context) []api.HardwareCheck {
 	if a.Hardware != nil {
 		return a.Hardware(ctx)
 	}
-	return lookHardware(ctx)
+	return probeHardware(ctx)
 }
 
-// printHardware shows checks, what they mean below.
+// printHardware prints the results, and below them what the problems mean.
 func (a *App) printHardware(found []nodeHardware) error {
 	err := a.print(found, func() table { return hardwareTable(found) })
 	if err != nil {
@@ -95,7 +95,7 @@ func hardwareTable(found []nodeHardware) table {
 	return t
 }
 
-// hardwareAdvice returns what the checks that did not go well mean, and what to do.
+// hardwareAdvice returns the meaning and the advice of the checks that are not ok.
 func hardwareAdvice(found []nodeHardware) string {
 	var b strings.Builder
 	for _, f := range found {

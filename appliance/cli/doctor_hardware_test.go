@@ -11,7 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cli"
 )
 
-// A machine is checked without a server, without a key and without a configuration.
+// TestHardwareOfThisMachine verifies that a machine is checked without a server, key or
+// configuration.
 func TestHardwareOfThisMachine(t *testing.T) {
 	checks := []api.HardwareCheck{
 		{ID: api.HardwareFirmware, State: api.HardwareOK, Found: "UEFI"},
@@ -30,9 +31,9 @@ func TestHardwareOfThisMachine(t *testing.T) {
 	}
 	checks[1].State = api.HardwareFailed
 	if code, out := run("-o", "json"); code != 1 || !strings.Contains(out, `"state": "failed"`) || strings.Contains(out, `"node"`) {
-		t.Errorf("basalt doctor hardware -o json with a failed check: code %d and\n%s", code, out)
+		t.Errorf("basalt doctor hardware -o json with a failed check: code %d, want 1, and output with the state failed and without node, got\n%s", code, out)
 	}
 	if code, out := run("--all"); code == 0 || !strings.Contains(out, "error:") {
-		t.Errorf("basalt doctor hardware --all without a server: code %d and\n%s", code, out)
+		t.Errorf("basalt doctor hardware --all without a server: code %d, want an error, got\n%s", code, out)
 	}
 }

@@ -15,12 +15,12 @@ func dryRunFlag(f *pflag.FlagSet) *bool {
 	return f.Bool("dry-run", false, "check the request and show the result without changing anything")
 }
 
-// canTry reports whether making such an object has a dry run.
-func (k *kind[T]) canTry() bool {
+// hasDryRun reports whether creating an object of the kind supports a dry run.
+func (k *kind[T]) hasDryRun() bool {
 	return !k.name().Info().NoDryRun && !k.can(api.CanPut)
 }
 
-// printTried prints an object as it would be, and that nothing was changed.
+// printTried prints an object as it would be, and a note that nothing was changed.
 func (k *kind[T]) printTried(ctx context.Context, o T, would string) error {
 	if k.made != nil && !k.secret {
 		k.made(o)

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxStdin is what exec sends along; the server takes 1 MiB of JSON.
+// maxStdin is how much standard input exec sends; the server accepts 1 MiB of JSON.
 const maxStdin = 512 << 10
 
 func execCommand(k *kind[api.Instance]) *cobra.Command {
@@ -83,7 +83,8 @@ func logCommand(k *kind[api.Instance]) *cobra.Command {
 	return cmd
 }
 
-// plain is a guest's text without what would command the terminal.
+// plain removes control characters from a guest's output, so that it cannot control the
+// terminal.
 func plain(log []byte) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) {
@@ -93,7 +94,7 @@ func plain(log []byte) string {
 	}, string(bytes.ToValidUTF8(log, []byte("?"))))
 }
 
-// keyLines are the keys in a file like authorized_keys.
+// keyLines returns the keys in a file like authorized_keys.
 func keyLines(file string) ([]string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

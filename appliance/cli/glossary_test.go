@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// forbidden is a word that the glossary has another term for.
+// forbidden is a word for which the glossary has another term.
 type forbidden struct {
 	word, term string
 	find       *regexp.Regexp
@@ -22,7 +22,7 @@ var (
 	command    = regexp.MustCompile(`\bbasalt( [a-z-]+)+|/[\w.]+/[\w./-]+`)
 )
 
-// forbiddenWords are the English ones of the tables in a glossary.
+// forbiddenWords returns the English ones from the tables of a glossary.
 func forbiddenWords(document string) []forbidden {
 	var all []forbidden
 	for line := range strings.Lines(document) {
@@ -42,8 +42,8 @@ func forbiddenWords(document string) []forbidden {
 	return all
 }
 
-// faults of a text: the words in it that the glossary forbids. Commands, paths and
-// what is named as code are left out.
+// faults returns the words of a text that the glossary forbids. It ignores commands, paths and
+// code.
 func faults(words []forbidden, text string) []string {
 	text = command.ReplaceAllString(backquoted.ReplaceAllString(text, "…"), "…")
 	var found []string
@@ -55,7 +55,7 @@ func faults(words []forbidden, text string) []string {
 	return found
 }
 
-// Help keeps to the glossary.
+// TestGlossary verifies that help uses the glossary's terms.
 func TestGlossary(t *testing.T) {
 	document, err := os.ReadFile("../../docs/glossary.md")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestGlossary(t *testing.T) {
 	}
 	walk((&App{Getenv: func(string) string { return "" }}).root())
 	if texts < 500 {
-		t.Errorf("only %d texts were checked", texts)
+		t.Errorf("checked %d texts, want at least 500", texts)
 	}
 	for text, want := range map[string]int{
 		"VRAM Promised to cards":                     2,
@@ -93,7 +93,7 @@ func TestGlossary(t *testing.T) {
 		"a compromised ID; see `id` or basalt login": 0,
 	} {
 		if got := faults(words, text); len(got) != want {
-			t.Errorf("faults of %q = %q, want %d", text, got, want)
+			t.Errorf("faults of %q = %q, want %d of them", text, got, want)
 		}
 	}
 }

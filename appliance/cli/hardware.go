@@ -48,7 +48,7 @@ func (a *App) nodes() *kind[api.Node] {
 	return k
 }
 
-// memoryParts says how a node's memory is divided.
+// memoryParts describes how a node's memory is divided.
 func memoryParts(m api.NodeMemory) string {
 	if m.TotalBytes == 0 {
 		return ""
@@ -64,7 +64,7 @@ func memoryParts(m api.NodeMemory) string {
 	return fmt.Sprintf("%s of %s for instances; reserved: %s", size(m.InstancesBytes), size(m.TotalBytes), strings.Join(parts, ", "))
 }
 
-// hugePages says what is reserved of each size, and how much of it nothing uses.
+// hugePages describes how much is reserved of each page size, and how much of it is free.
 func hugePages(all []api.NodeHugePages) string {
 	var parts []string
 	for _, p := range all {
@@ -73,7 +73,7 @@ func hugePages(all []api.NodeHugePages) string {
 	return strings.Join(parts, "; ")
 }
 
-// hugePagesFlag is shared by what creates and resizes instances and flavors.
+// hugePagesFlag declares --huge-pages for commands that create or resize instances and flavors.
 func hugePagesFlag(f *pflag.FlagSet, otherwise string) func(*api.HugePages) {
 	pages := f.String("huge-pages", "", "back the memory with huge pages: 2Mi or 1Gi; default: "+otherwise)
 	return func(to *api.HugePages) {
@@ -83,16 +83,16 @@ func hugePagesFlag(f *pflag.FlagSet, otherwise string) func(*api.HugePages) {
 	}
 }
 
-// localStorage says what a node's own pool has promised, and what it keeps.
+// localStorage describes what a node's own pool has allocated and reserved.
 func localStorage(p api.StoragePool) string {
 	if p.LimitBytes == 0 {
-		return "" // a node of a version before
+		return "" // the node runs an older version that does not report it
 	}
 	return fmt.Sprintf("%s of %s allocated (images: %s), %s of %s free beside the reserve of %s", size(p.PromisedBytes), size(p.LimitBytes),
 		size(p.ImageBytes), size(p.FreeBytes), size(p.SizeBytes), size(p.ReserveBytes))
 }
 
-// size is formatSize, with a number for nothing as well.
+// size is formatSize that prints 0 as a number.
 func size(n int64) string {
 	if n == 0 {
 		return "0 B"

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// historyCommand shows how an instance came to be as it is.
+// historyCommand shows the state changes of an instance.
 func (a *App) historyCommand(k *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{Use: "history NAME|ID", Short: "Show state changes, newest first", Args: cobra.ExactArgs(1),
 		Long: "Shows state changes, nodes and requests. `basalt audit list --object` shows who made them. The history is deleted with the instance."}

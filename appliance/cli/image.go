@@ -57,7 +57,7 @@ func imageRow(i api.Image) []string {
 		formatSize(i.Status.VirtualBytes), public, note}
 }
 
-// imageDetail is what an image can do, as far as it is known.
+// imageDetail lists the known abilities of an image.
 func imageDetail(i api.Image) detail {
 	var d detail
 	d.add("vGPU", string(i.Spec.Abilities.Vgpu))
@@ -118,7 +118,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 	return cmd
 }
 
-// abilityFlags say what an image can do; the server checks them.
+// abilityFlags declares the flags for an image's abilities; the server validates them.
 func abilityFlags(f *pflag.FlagSet) *api.ImageAbilities {
 	a := &api.ImageAbilities{}
 	f.StringVar((*string)(&a.Vgpu), "vgpu", "", "whether its kernel can use a vGPU: supported, new-kernel (the guest tools replace it) or unsupported")
@@ -133,8 +133,8 @@ func formatOfName(name string) string {
 	return api.FormatQCOW2
 }
 
-// sendImage makes the image and sends a file as its bytes; when that fails the
-// image is deleted again.
+// sendImage creates the image and uploads a file as its content. If the upload fails, it
+// deletes the image again.
 func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path string) (api.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -152,7 +152,7 @@ func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path st
 	n, _ := io.ReadFull(file, head)
 	if image.Spec.Format == "" {
 		image.Spec.Format = api.FormatRaw
-		if string(head[:n]) == "QFI\xfb" { // QEMU's docs/interop/qcow2: the magic
+		if string(head[:n]) == "QFI\xfb" { // QEMU's docs/interop/qcow2: magic bytes
 			image.Spec.Format = api.FormatQCOW2
 		}
 	}

@@ -19,7 +19,7 @@ func (a *App) instances() *kind[api.Instance] {
 		app: a, noun: "instance", about: "Virtual machines",
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
-		detail: instanceDetail(a), made: a.warn,
+		detail: instanceDetail(a), made: a.printWarnings,
 		ready: instanceReady, flags: instanceFlags,
 		filter: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
@@ -37,8 +37,8 @@ func (a *App) instances() *kind[api.Instance] {
 	return k
 }
 
-// warn prints what is likely not to work of a new instance.
-func (a *App) warn(i api.Instance) {
+// printWarnings prints the warnings of the server about a new instance.
+func (a *App) printWarnings(i api.Instance) {
 	for _, w := range i.Warnings {
 		text := "warning: " + w.Message
 		if w.Hint != "" {
@@ -73,7 +73,8 @@ func (a *App) instanceRow(i api.Instance) []string {
 		a.named(string(i.Assignment.Node)), cmp.Or(i.Status.LastError, note)}
 }
 
-// instanceReady: the agent has seen this spec and its power is as asked.
+// instanceReady reports whether the agent has applied this spec and the instance has the
+// requested power state.
 func instanceReady(i api.Instance) (bool, string, error) {
 	st := i.Status
 	doing := string(api.InstancePhaseOf(i))
@@ -102,7 +103,7 @@ func instanceReady(i api.Instance) (bool, string, error) {
 	return seen && st.Phase == want && st.Restarts >= i.Spec.Restarts, doing, nil
 }
 
-// vgpuFlags are those that create, set and resize share.
+// vgpuFlags declares the flags that create, set and resize share.
 func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	var vram int64
 	f.Var(sizeFlag{&vram}, "vram", "VRAM of the virtual GPU, e.g. 1GiB")
@@ -204,7 +205,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	}
 }
 
-// powerCommand is start, stop or restart.
+// powerCommand builds start, stop or restart.
 func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.Context, string) (T, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: verb + " NAME|ID", Short: about, Args: cobra.ExactArgs(1)}
 	w := k.waitFlags(cmd)

@@ -17,8 +17,8 @@ the operator must check that the vendor's licence allows it. Every change is
 recorded in the audit log. All other programs work without it
 (docs/vendor-interop.md).`
 
-// interopCommand shows and changes which pools' guests may answer the vendor
-// runtime's authenticity query.
+// interopCommand shows and changes in which pools guests may answer the authenticity query of
+// the vendor's runtime.
 func (a *App) interopCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "interop", Short: "Support for programs linked with NVIDIA's own runtime library", Long: interopAbout}
 	var pools []string
@@ -31,7 +31,7 @@ func (a *App) interopCommand() *cobra.Command {
 	return cmd
 }
 
-// interopVerb makes the pools so, unless on is nil, and shows them.
+// interopVerb sets interop of the pools, unless on is nil, and prints them.
 func (a *App) interopVerb(use, short string, refs *[]string, on *bool) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, k := cmd.Context(), a.pools()
@@ -62,8 +62,8 @@ func (a *App) interopVerb(use, short string, refs *[]string, on *bool) *cobra.Co
 	}}
 }
 
-// poolsNamed are those that were named, or all, by name: the default one also
-// where it is no object yet.
+// poolsNamed returns the pools in refs, or all sorted by name if refs is empty. It includes the
+// default pool even if it is not stored as an object yet.
 func (a *App) poolsNamed(cmd *cobra.Command, refs []string) (pools []api.GPUPool, err error) {
 	all := []api.GPUPool{}
 	for p, err := range client.Of[api.GPUPool](a.api).All(cmd.Context(), client.Query{Limit: 1000}) {
@@ -82,7 +82,7 @@ func (a *App) poolsNamed(cmd *cobra.Command, refs []string) (pools []api.GPUPool
 	for _, ref := range refs {
 		i := slices.IndexFunc(all, func(p api.GPUPool) bool { return ref == p.Meta.Name || ref == p.Meta.ID })
 		if i < 0 {
-			p, err := a.pools().get(cmd.Context(), ref) // says that it is not there
+			p, err := a.pools().get(cmd.Context(), ref) // returns the not-found error
 			if err != nil {
 				return nil, err
 			}

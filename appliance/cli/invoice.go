@@ -100,7 +100,7 @@ func explanationTable(e api.InvoiceExplanation) table {
 	return t
 }
 
-// periodFlags are --from and --to: this month until now unless given.
+// periodFlags declares --from and --to, which default to the first of this month and now.
 func (a *App) periodFlags(cmd *cobra.Command) func() (from, to time.Time, err error) {
 	first := cmd.Flags().String("from", "", "start, e.g. 2026-03-01 or 2026-03-01T12:00:00Z; default: the first of the month")
 	end := cmd.Flags().String("to", "", "end (exclusive); default: now")
@@ -163,7 +163,7 @@ func (a *App) invoiceRow(l api.InvoiceLine) []string {
 	return row
 }
 
-// formatPerCent of hundredths of a per cent.
+// formatPerCent formats hundredths of a percent.
 func formatPerCent(basisPoints int64) string {
 	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + " %"
 }

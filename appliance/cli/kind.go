@@ -13,43 +13,43 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// kind describes one kind to the command line. From it come its commands.
+// kind describes one kind to the command line. Its commands are built from it.
 type kind[T any] struct {
 	app         *App
 	noun, about string // singular noun of the command
 	aliases     []string
-	// columns after the name; rows in the same order.
+	// columns are the headings after the name; row returns cells in the same order.
 	columns []string
 	row     func(T) []string
-	// plainRow kinds have names and ages that say nothing.
+	// plainRow omits name and age, which carry no information for this kind.
 	plainRow bool
-	// refs are the kinds whose ids a row shows by name.
+	// refs are the kinds whose IDs a row shows by name.
 	refs []api.Kind
-	// detail is what get says below the row; nil: nothing.
+	// detail returns what get prints below the row; nil prints nothing.
 	detail func(T) detail
-	// flags declares a spec's flags; the function that it answers puts those
-	// that were given into the object. nil: no create, no set.
+	// flags declares the flags of a spec; the function that it returns sets the given ones in
+	// the object. If nil, there is no create and no set.
 	flags func(*pflag.FlagSet) func(*T) error
-	// ready reports whether an object is what its spec asks for, and else what it
-	// is doing. nil: always ready.
+	// ready reports whether an object matches its spec, and otherwise what it is doing. If nil,
+	// it is always ready.
 	ready func(T) (bool, string, error)
-	// made prints what only the answer to a create holds.
+	// made prints what only the response to a create contains.
 	made func(T)
-	// secret: what made prints is a secret, which a dry run makes none of.
+	// secret: made prints a secret, which a dry run does not create.
 	secret bool
-	// remove is another way to delete, with flags of its own; nil: none.
+	// remove is another way to delete, with its own flags; nil uses the standard one.
 	remove func(*pflag.FlagSet) func(context.Context, string) (T, error)
-	// own kinds are made and deleted by commands of their own.
+	// own kinds are created and deleted by their own commands.
 	own bool
-	// readOnly kinds are what somebody does, not what a file describes.
+	// readOnly kinds are operations that users start, which files cannot describe.
 	readOnly bool
-	// filter declares flags of the list, which narrow looks at.
+	// filter declares flags of the list, which narrow applies to the query.
 	filter func(*cobra.Command)
 	narrow func(*client.Query)
 	more   []*cobra.Command
 }
 
-// anyKind is a kind whatever its type.
+// anyKind is a kind of any type.
 type anyKind interface {
 	command() *cobra.Command
 	name() api.Kind
@@ -93,10 +93,10 @@ func (k *kind[T]) command() *cobra.Command {
 
 func (k *kind[T]) can(verbs api.Verbs) bool { return api.KindOf[T]().Info().Verbs&verbs == verbs }
 
-// written reports whether a person says what such an object should be.
+// written reports whether users write the specs of the kind's objects.
 func (k *kind[T]) written() bool { return k.can(api.CanUpdate) && !k.readOnly }
 
-// query is --organization and --project, as far as the kind has them.
+// query returns --organization and --project, limited to the kind's scope.
 func (k *kind[T]) query() client.Query {
 	q := k.app.scope()
 	scope := api.KindOf[T]().Info().Scope
@@ -151,7 +151,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 		k.filter(cmd)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		const page = 1000 // the server's most
+		const page = 1000 // the server's maximum
 		if *limit < 0 {
 			return usagef("--limit %d is negative", *limit)
 		}
@@ -203,7 +203,7 @@ func (k *kind[T]) createCommand() *cobra.Command {
 	fill := k.flags(cmd.Flags())
 	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable")
 	w, dry := k.waitFlags(cmd), new(bool)
-	if k.canTry() {
+	if k.hasDryRun() {
 		dry = dryRunFlag(cmd.Flags())
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -271,8 +271,8 @@ func mergeLabels(old, given map[string]string) map[string]string {
 	return out
 }
 
-// change reads, changes and writes, again when somebody was quicker (the agent
-// reports now and then).
+// change reads an object, changes it and writes it. It retries when the object was changed in
+// the meantime, as by an agent's report.
 func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error) (T, error) {
 	const tries = 8
 	for i := 1; ; i++ {

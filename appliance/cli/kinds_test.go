@@ -7,9 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestEveryKindHasCommands: what the API serves can be used from the command line.
+// TestEveryKindHasCommands verifies that every kind of the API can be used from the command
+// line.
 func TestEveryKindHasCommands(t *testing.T) {
-	// A service is what WHMCS makes of an order, by the API.
+	// Services have no commands of a kind: WHMCS creates them for orders through the API.
 	want := []api.Kind{api.KindService}
 	for _, k := range new(App).kinds() {
 		want = append(want, k.name())

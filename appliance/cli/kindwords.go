@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// kindWords returns what help calls an object of a kind: "GPU pool" of GPUPool.
-// Words of capitals and names stay as they are.
+// kindWords returns the words that help uses for an object of a kind: "GPU pool" for GPUPool.
+// Words in capitals and names stay as they are.
 func kindWords(k api.Kind) string {
 	words := splitKind(string(k))
 	for i, w := range words {

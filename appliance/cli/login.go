@@ -39,12 +39,12 @@ func (a *App) loginCommand() *cobra.Command {
 		if a.config.Token == "" {
 			return usagef("--token is required, or --email to sign in with a password")
 		}
-		return a.remember(cmd.Context())
+		return a.saveSession(cmd.Context())
 	}
 	return cmd
 }
 
-// session begins one and remembers it.
+// session signs in with a password and saves the session.
 func (a *App) session(ctx context.Context, email string) error {
 	in := bufio.NewReader(a.In)
 	password, err := a.secret(in, "Password: ")
@@ -56,7 +56,7 @@ func (a *App) session(ctx context.Context, email string) error {
 	var e *api.Error
 	if errors.As(err, &e) && (e.Field == "totp" || e.Field == "passkey") && c.Totp == "" {
 		ask := "One-time code: "
-		if e.Field == "passkey" { // a browser's matter
+		if e.Field == "passkey" { // passkeys work in browsers only
 			ask = "Recovery code (your account has passkeys and no one-time codes): "
 		}
 		if c.Totp, err = a.secret(in, ask); err != nil {
@@ -67,11 +67,11 @@ func (a *App) session(ctx context.Context, email string) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, s)
+	return a.useSession(ctx, s)
 }
 
-// begin goes on with a session's token.
-func (a *App) begin(ctx context.Context, s api.Session) error {
+// useSession continues with a session's token, and saves it.
+func (a *App) useSession(ctx context.Context, s api.Session) error {
 	a.config.Token = s.Token
 	trust, err := a.trust()
 	if err == nil {
@@ -80,10 +80,10 @@ func (a *App) begin(ctx context.Context, s api.Session) error {
 	if err != nil {
 		return err
 	}
-	return a.remember(ctx)
+	return a.saveSession(ctx)
 }
 
-func (a *App) remember(ctx context.Context) error {
+func (a *App) saveSession(ctx context.Context) error {
 	me, err := a.api.Whoami(ctx)
 	if err != nil {
 		return err
@@ -107,7 +107,8 @@ func (a *App) logoutCommand() *cobra.Command {
 				return usagef("you are not signed in")
 			}
 			_, err = a.api.Logout(cmd.Context())
-			// One that is over already, or a key, which no logout ends, is forgotten too.
+			// A session that has already expired, or a key, which a logout does not end, is
+			// removed too.
 			if code := api.CodeOf(err); err != nil && code != api.CodeUnauthenticated && code != api.CodeState && code != api.CodeInvalid {
 				return err
 			}
@@ -153,13 +154,13 @@ func (a *App) passwordCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.begin(cmd.Context(), s)
+			return a.useSession(cmd.Context(), s)
 		},
 	}, a.passwordReset())
 	return cmd
 }
 
-// secret is a line that a terminal does not show.
+// secret reads a line that a terminal does not show.
 func (a *App) secret(in *bufio.Reader, prompt string) (string, error) {
 	if fd, ok := terminal(a.In); ok {
 		fmt.Fprint(a.Err, prompt)

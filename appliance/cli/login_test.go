@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// A person at a terminal: sets a password, logs in, turns one-time codes on,
-// and needs one from then on. The terminal never shows what is secret.
+// TestLoginAtATerminal sets a password at a terminal, signs in, turns one-time codes on and
+// needs one from then on. The terminal never shows a secret.
 func TestLoginAtATerminal(t *testing.T) {
 	const password = "correct horse battery"
 	e := servertest.Start(t, nil)
@@ -30,8 +30,9 @@ func TestLoginAtATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	// run a command, answer what it asks for, and wait for the words; none: it
-	// fails. What the terminal shows then is answered.
+	// run runs a command, answers its questions and waits until the terminal shows words; empty
+	// words mean that the command fails. An answer gets what the terminal shows before it. run
+	// returns a function that returns the terminal's text.
 	run := func(words string, args []string, answers ...func(shown string) string) func() string {
 		t.Helper()
 		p := openPty(t)
@@ -41,30 +42,30 @@ func TestLoginAtATerminal(t *testing.T) {
 		go func() { code <- app.Run(t.Context(), args) }()
 		for _, answer := range answers {
 			p.waitFor(t, "a question", func() bool { return p.mode(t).Lflag&unix.ECHO == 0 && strings.HasSuffix(p.text(), ": ") })
-			said, before := answer(p.text()), len(p.text())
-			if _, err := p.near.Write([]byte(said + "\n")); err != nil {
+			typed, before := answer(p.text()), len(p.text())
+			if _, err := p.near.Write([]byte(typed + "\n")); err != nil {
 				t.Fatal(err)
 			}
 			p.waitFor(t, "its end", func() bool { return len(p.text()) > before })
-			if strings.Contains(p.text(), said) {
-				t.Errorf("the terminal shows the answer: %q", p.text())
+			if strings.Contains(p.text(), typed) {
+				t.Errorf("terminal shows %q with the answer to a question in it, want the answer hidden", p.text())
 			}
 		}
 		select {
 		case c := <-code:
 			if (c == 0) != (words != "") {
-				t.Errorf("%v: exit code %d; the terminal shows %q", args, c, p.text())
+				t.Errorf("%v: exit code %d, want success %v; the terminal shows %q", args, c, words != "", p.text())
 			}
 			p.waitFor(t, words, func() bool { return strings.Contains(p.text(), words) })
 		case <-patience.After(time.Minute):
-			t.Fatalf("%v does not end; the terminal shows %q", args, p.text())
+			t.Fatalf("%v did not end within a minute; the terminal shows %q", args, p.text())
 		}
 		return p.text
 	}
-	is := func(s string) func(string) string { return func(string) string { return s } }
+	reply := func(s string) func(string) string { return func(string) string { return s } }
 	login := []string{"login", "--email", "op@example.com"}
-	run("is set", []string{"password", "set", u.Link.Token}, is(password))
-	run("(operator)", login, is(password))
+	run("is set", []string{"password", "set", u.Link.Token}, reply(password))
+	run("(operator)", login, reply(password))
 
 	secret := ""
 	now := func(at time.Time) string {
@@ -83,10 +84,10 @@ func TestLoginAtATerminal(t *testing.T) {
 		recovery = regexp.MustCompile(`[a-z2-7]{4}(-[a-z2-7]{4}){3}`).FindString(shown())
 		return recovery != ""
 	})
-	run("", login, is(password), is("000000"))
-	// The next step's: one that was used is not good again.
-	run("(operator)", login, is(password), is(now(time.Now().Add(30*time.Second))))
-	run("authentication is off", []string{"totp", "disable"}, is(password), is(recovery))
-	run("(operator)", login, is(password))
+	run("", login, reply(password), reply("000000"))
+	// The next time step's code: one that was used is not accepted again.
+	run("(operator)", login, reply(password), reply(now(time.Now().Add(30*time.Second))))
+	run("authentication is off", []string{"totp", "disable"}, reply(password), reply(recovery))
+	run("(operator)", login, reply(password))
 	run("Signed out", []string{"logout"})
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// machine is a node's own socket: what a node says of itself, in order. The first
-// line is what it says before it is told to rebuild, the others follow then, the last
-// one for ever. A line with a code is the answer to that command instead.
+// machine serves a node's own socket with prepared states. The first line of a script is the
+// state before the rebuild request; each state request after it returns the next line, and the
+// last one again and again. A second line with an error code is the response to the rebuild
+// request instead.
 type machine struct {
 	mu      sync.Mutex // guards all below
 	states  []json.RawMessage
@@ -52,8 +53,8 @@ func (m *machine) handler() http.Handler {
 	return mux
 }
 
-// startMachine is the command machine FILE: the CLI speaks to such a node's socket
-// from now on, without a key; the server of before is $API.
+// startMachine implements the script command machine FILE: from then on the CLI connects to
+// such a node's socket without a key. The previous server is in $API.
 func startMachine(ts *testscript.TestScript, _ bool, args []string) {
 	m := &machine{}
 	for line := range bytes.Lines([]byte(ts.ReadFile(args[0]))) {
@@ -73,17 +74,17 @@ func startMachine(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value("machines").(map[string]*machine)["last"] = m
 }
 
-// rebuilt is the command rebuilt N: so often was the node told to rebuild.
+// rebuilt implements the script command rebuilt N: the node has received N rebuild requests.
 func rebuilt(ts *testscript.TestScript, _ bool, args []string) {
 	m := ts.Value("machines").(map[string]*machine)["last"]
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if want, err := strconv.Atoi(args[0]); err != nil || m.rebuilt != want {
-		ts.Fatalf("the node was told to rebuild %d times, want %s", m.rebuilt, args[0])
+		ts.Fatalf("node received %d rebuild requests, want %s", m.rebuilt, args[0])
 	}
 }
 
-// exitCode is the command code N PROGRAM ARGS: the program's exit status is N.
+// exitCode implements the script command code N PROGRAM ARGS: the program's exit status is N.
 func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)

@@ -28,7 +28,7 @@ func (a *App) mailCommand() *cobra.Command {
 	return cmd
 }
 
-// mailFlags are the settings that a command line changes.
+// mailFlags declares the settings that a command line changes.
 func mailFlags(f *pflag.FlagSet) func(*api.MailSettings) {
 	server, port := f.String("smtp-server", "", "host name or address of the mail server"), f.Int("port", 0, "default: 587, or 465 with tls")
 	security := f.String("security", "", "starttls, tls or none; default: starttls")
@@ -70,7 +70,7 @@ func (a *App) mailSet() *cobra.Command {
 		}
 		was := s
 		if change(&s); cmd.Flags().Changed("security") && !cmd.Flags().Changed("port") && s.Security != was.Security {
-			s.Port = 0 // the new security's own
+			s.Port = 0 // the default port of the new security
 		}
 		if *password {
 			if s.Password, err = a.secret(bufio.NewReader(a.In), "Password of "+s.User+": "); err != nil {
@@ -118,7 +118,7 @@ func (a *App) printMail(s api.MailSettings) error {
 	})
 }
 
-// mailMessages are the outbox.
+// mailMessages describes the messages in the outbox.
 func (a *App) mailMessages() *kind[api.MailMessage] {
 	k := &kind[api.MailMessage]{
 		app: a, noun: "mail-message", about: "Messages that the cluster sends",

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/iso9660"
 )
 
-// defaultReleaseKey is where an installed node has the key of its medium.
+// defaultReleaseKey is the file in which an installed node keeps the key of its medium.
 const defaultReleaseKey = "/etc/apt/keyrings/basalt.gpg"
 
 // isMedium reports whether a medium is mounted at the directory.
@@ -24,7 +24,7 @@ func isMedium(dir string) bool {
 	return err == nil
 }
 
-// openMedium opens a directory, or an image of a disc in a file or on a device.
+// openMedium opens a directory, or an ISO image in a file or on a device.
 func openMedium(path string) (fs.FS, io.Closer, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func openMedium(path string) (fs.FS, io.Closer, error) {
 	if err == nil && info.IsDir() {
 		return os.DirFS(path), f, nil
 	}
-	size, err := f.Seek(0, io.SeekEnd) // of a device, too
+	size, err := f.Seek(0, io.SeekEnd) // also works for a device
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
@@ -46,8 +46,8 @@ func openMedium(path string) (fs.FS, io.Closer, error) {
 	return disc, f, nil
 }
 
-// sendMedium verifies a medium and sends its packages. Nothing is sent before all of
-// them are found to be what was signed.
+// sendMedium verifies a medium and uploads its packages. It uploads nothing before all of them
+// match what was signed.
 func (a *App) sendMedium(ctx context.Context, path, key string) (spec api.UpgradeSpec, err error) {
 	medium, done, err := openMedium(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *App) sendMedium(ctx context.Context, path, key string) (spec api.Upgrad
 	return spec, nil
 }
 
-// readRelease reads the keys, and the release that one of them has signed.
+// readRelease reads the keys, and the release that one of them signed.
 func readRelease(medium fs.FS, path, key string) (r release.Release, err error) {
 	f, err := os.Open(key)
 	if err != nil {
@@ -117,7 +117,7 @@ func readRelease(medium fs.FS, path, key string) (r release.Release, err error) 
 	return r, err
 }
 
-// verified opens a package of the medium and compares it with its sum.
+// verified opens a package of the medium and compares it with its checksum.
 func (a *App) verified(medium fs.FS, p release.Package) (io.ReadSeeker, error) {
 	f, err := medium.Open(p.Path)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *App) verified(medium fs.FS, p release.Package) (io.ReadSeeker, error) {
 	return file, nil
 }
 
-// notOlder refuses a release that is older than what a node runs.
+// notOlder returns an error if the release is older than one that a node runs.
 func (a *App) notOlder(ctx context.Context, path, version string) error {
 	for n, err := range client.Of[api.Node](a.api).All(ctx, client.Query{}) {
 		if err != nil {

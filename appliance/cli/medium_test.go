@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/iso9660"
 )
 
-// makeMedium is the command "medium NAME VERSION": a medium of a release in the
-// directory NAME and in NAME.iso, and its key in NAME.gpg.
+// makeMedium implements the script command medium NAME VERSION: it creates the medium of a
+// release in the directory NAME and in NAME.iso, and its key in NAME.gpg.
 func makeMedium(ts *testscript.TestScript, _ bool, args []string) {
 	name, version := args[0], args[1]
 	key, err := openpgp.NewEntity("test", "", "", nil)

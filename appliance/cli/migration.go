@@ -33,7 +33,7 @@ func (a *App) migrations() *kind[api.Migration] {
 	return k
 }
 
-// migrationPhase is what the cluster has decided when it is over, else what the
+// migrationPhase returns the cluster's final decision if the migration has ended, else what the
 // source is doing.
 func migrationPhase(m api.Migration) string {
 	switch {
@@ -78,7 +78,7 @@ func abortCommand(k *kind[api.Migration]) *cobra.Command {
 	}
 }
 
-// migrateCommand of an instance makes a migration and follows it.
+// migrateCommand creates a migration of an instance and follows it.
 func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate NAME|ID", Short: "Live-migrate an instance to another node", Args: cobra.ExactArgs(1),

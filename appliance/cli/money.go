@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// billingFlags declares how an organization pays.
+// billingFlags declares the flags for how an organization pays.
 func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.OrganizationBilling, error) {
 	mode := f.String("billing", "", "invoice, prepaid, or none (not billed)")
 	zone := f.String("time-zone", "", "billing time zone, e.g. Europe/Berlin; default: UTC")
@@ -185,7 +185,7 @@ func (a *App) ledgerCommand() *cobra.Command {
 		}}
 }
 
-// parseMicros reads an amount of money: 12, 12.5 or 0.000001.
+// parseMicros parses an amount of money, for example 12, 12.5 or 0.000001, and returns micros.
 func parseMicros(s string) (int64, error) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	bad := usagef("%q is not a valid amount, want e.g. 12, 12.50 or 0.000001", s)
@@ -254,11 +254,11 @@ func (a *App) budgets() *kind[api.Budget] {
 	}
 }
 
-// pdfCommand writes a document to a file.
+// pdfCommand downloads a document to a file.
 func (a *App) pdfCommand(write func(ctx context.Context, ref, organization string, w io.Writer) error) *cobra.Command {
 	return &cobra.Command{Use: "pdf NUMBER FILE", Short: "Download the PDF", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var raw bytes.Buffer // no file of a document that there is not
+			var raw bytes.Buffer // so that an error creates no file
 			if err := write(cmd.Context(), args[0], a.config.Organization, &raw); err != nil {
 				return err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// learn asks for the names of objects of these kinds, so that tables show them
-// in place of ids. What the key may not list stays an id.
+// learn fetches the names of objects of these kinds, so that tables show them instead of IDs.
+// Objects that the key may not list keep their IDs.
 func (a *App) learn(ctx context.Context, kinds []api.Kind) {
 	for _, k := range a.kinds() {
 		for _, want := range kinds {
@@ -27,11 +27,11 @@ func (a *App) learn(ctx context.Context, kinds []api.Kind) {
 	}
 }
 
-// named is an object's name when it is known, else its id.
+// named returns an object's name if it is known, else its ID.
 func (a *App) named(id string) string { return cmp.Or(a.names[id], id) }
 
-// namedResource is what a usage record calls its resource. Root volumes bear
-// their instance's id in their names.
+// namedResource returns the name to show for a usage record's resource. The names of root
+// volumes contain their instance's ID.
 func (a *App) namedResource(name, id string) string {
 	if instance, _, ok := strings.Cut(name, "-root"); ok && strings.HasPrefix(instance, "ins-") {
 		return a.named(instance) + "-root"
@@ -39,7 +39,7 @@ func (a *App) namedResource(name, id string) string {
 	return cmp.Or(name, a.named(id))
 }
 
-// names by id: one page of them, the rest stay ids.
+// names returns names by ID. It fetches one page; other objects keep their IDs.
 func (k *kind[T]) names(ctx context.Context) map[string]string {
 	names := map[string]string{}
 	for _, m := range k.metas(ctx, client.Query{}) {
@@ -48,7 +48,7 @@ func (k *kind[T]) names(ctx context.Context) map[string]string {
 	return names
 }
 
-// metas of one page of objects; none when the key may not list them.
+// metas returns the metadata of one page of objects, or nil when the key may not list them.
 func (k *kind[T]) metas(ctx context.Context, q client.Query) []api.Meta {
 	page, err := k.objects().Page(ctx, q)
 	if err != nil {

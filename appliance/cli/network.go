@@ -50,7 +50,7 @@ func (a *App) networks() *kind[api.Network] {
 	}
 }
 
-// traceCommand ends with 1 when the packet does not arrive.
+// traceCommand exits with 1 when the packet does not arrive.
 func (a *App) traceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "trace FROM TO PACKET", Short: "Trace a packet: where it goes, or what drops it",
@@ -109,7 +109,7 @@ func (a *App) securityGroups() *kind[api.SecurityGroup] {
 	}
 }
 
-// ruleText is a rule as --allow takes it.
+// ruleText formats a rule as --allow accepts it.
 func (a *App) ruleText(self string, r api.SecurityRule) string {
 	words := []string{string(r.Direction), string(r.Protocol)}
 	if r.Ports != "" {
@@ -130,7 +130,7 @@ func (a *App) ruleText(self string, r api.SecurityRule) string {
 	return strings.Join(words, " ")
 }
 
-// parseRule reads DIRECTION PROTOCOL [PORTS] [from|to CIDR | from|to group NAME].
+// parseRule parses DIRECTION PROTOCOL [PORTS] [from|to CIDR | from|to group NAME].
 func parseRule(text string) (api.SecurityRule, error) {
 	bad := usageError{fmt.Errorf("%q is not a valid rule", text), `use e.g. "ingress tcp 443 from 0.0.0.0/0" or "egress any to group web"`}
 	words := strings.Fields(text)
@@ -310,7 +310,7 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 	}
 }
 
-// networkFlags of an instance.
+// networkFlags declares the flags for an instance's networks.
 func networkFlags(f *pflag.FlagSet) func(*api.InstanceSpec) error {
 	networks := f.StringArray("network", nil, "NETWORK, or NETWORK,ADDRESS for a fixed address; repeatable; default: the project's default network")
 	groups := f.StringSlice("security-group", nil, "security groups of its ports; default: the project's default security group")
@@ -346,7 +346,7 @@ func networkFlags(f *pflag.FlagSet) func(*api.InstanceSpec) error {
 	}
 }
 
-// addressesOf an instance, for its detail.
+// addressesOf adds the addresses of an instance to its detail.
 func (a *App) addressesOf(d *detail, i api.Instance) {
 	for _, p := range i.Assignment.Ports {
 		d.add("Address", strings.TrimSpace(fmt.Sprintf("%s %s", p.Address4, p.Address6))+", network "+a.named(string(p.Network))+", MAC "+p.Mac)

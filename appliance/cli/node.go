@@ -27,7 +27,7 @@ func (a *App) joinTokens() *kind[api.JoinToken] {
 	return k
 }
 
-// nodeCommands are the verbs of a node beyond those of every kind.
+// nodeCommands returns the commands of nodes beyond those of every kind.
 func (a *App) nodeCommands(k *kind[api.Node]) []*cobra.Command {
 	return []*cobra.Command{a.nodeTokenCommand(), a.nodeJoinCommand(), a.nodeRebuildCommand(), a.nodeLeaveCommand(), a.nodeRemoveCommand(k),
 		drainCommand(k, "drain", "Drain a node: migrate its instances and accept no new ones", true),
@@ -82,7 +82,7 @@ func drainCommand(k *kind[api.Node], verb, about string, drain bool) *cobra.Comm
 	return cmd
 }
 
-// nodeReady: drained, if that is asked for, or takes work.
+// nodeReady reports whether a node is drained, if that was requested, or accepts work.
 func nodeReady(n api.Node) (bool, string, error) {
 	a := n.Assignment
 	doing := string(a.State)

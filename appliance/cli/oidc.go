@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// oidcWait is how long a login in the browser may take.
+// oidcWait is how long a sign-in in the browser may take.
 const oidcWait = 10 * time.Minute
 
-// oidcSession begins one with an identity provider: the browser comes back to a
-// port that only this machine reaches (RFC 8252).
+// oidcSession signs in with an identity provider. The browser is redirected to a port that only
+// this machine can reach (RFC 8252).
 func (a *App) oidcSession(ctx context.Context, provider string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,11 +40,11 @@ func (a *App) oidcSession(ctx context.Context, provider string) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, s)
+	return a.useSession(ctx, s)
 }
 
-// awaitCode serves until the browser has brought a code. Whether its state is
-// that of this login, the server says.
+// awaitCode serves until the browser has delivered a code. The server verifies that its state
+// is that of this sign-in.
 func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 	ctx, cancel := context.WithTimeout(ctx, oidcWait)
 	defer cancel()
@@ -69,7 +69,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 		}
 		select {
 		case got <- x:
-		default: // a second one changes nothing
+		default: // a second request is ignored
 		}
 	}
 	s := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
@@ -77,7 +77,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = s.Shutdown(end) // the page is sent before
+		_ = s.Shutdown(end) // waits until the page is sent
 	}()
 	select {
 	case x := <-got:
@@ -145,8 +145,7 @@ func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 	}
 }
 
-// claimGrant reads CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; a value may have
-// colons.
+// claimGrant parses CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; a value may contain colons.
 func claimGrant(text string) (api.ClaimGrant, error) {
 	claim, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndexByte(rest, ':')

@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// shown is what a command has printed so far.
+// shown collects what a command has printed so far.
 type shown struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -26,8 +26,8 @@ type shown struct {
 func (s *shown) Write(p []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.buf.Write(p) }
 func (s *shown) String() string              { s.mu.Lock(); defer s.mu.Unlock(); return s.buf.String() }
 
-// The browser comes back to the command's own port, which hands what it brought
-// to the server and goes on with the session.
+// TestLoginWithAnIdentityProvider verifies that the command's own port receives the browser's
+// redirect, passes its parameters to the server and continues with the session.
 func TestLoginWithAnIdentityProvider(t *testing.T) {
 	var redirect string
 	var finish api.OIDCFinish
@@ -45,7 +45,7 @@ func TestLoginWithAnIdentityProvider(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(api.Session{Token: "bslt_ses"})
 		case "/v1/whoami":
 			if r.Header.Get("Authorization") != "Bearer bslt_ses" {
-				t.Errorf("as %q", r.Header.Get("Authorization"))
+				t.Errorf("whoami with Authorization %q, want \"Bearer bslt_ses\"", r.Header.Get("Authorization"))
 			}
 			_ = json.NewEncoder(w).Encode(api.Identity{Name: "ann@example.com", Role: api.RoleAdmin})
 		}
@@ -61,12 +61,12 @@ func TestLoginWithAnIdentityProvider(t *testing.T) {
 		done := make(chan int, 1)
 		go func() { done <- app.Run(t.Context(), []string{"login", "--oidc", "id"}) }()
 		address := regexp.MustCompile(`https://id.example/authorize\?provider=id`)
-		patience.Until(t, time.Minute, "it shows the address", func() bool { return address.MatchString(errs.String()) })
+		patience.Until(t, time.Minute, "the address on standard error", func() bool { return address.MatchString(errs.String()) })
 		u, err := url.Parse(redirect)
 		if err != nil || u.Hostname() != "127.0.0.1" {
-			t.Fatalf("back to %q", redirect)
+			t.Fatalf("redirect of the sign-in = %q (%v), want one to 127.0.0.1", redirect, err)
 		}
-		for _, q := range []string{"", back.query} { // the first is nobody's
+		for _, q := range []string{"", back.query} { // the first has no state and is not answered
 			resp, err := http.Get(redirect + q)
 			if err != nil {
 				t.Fatal(err)
@@ -77,13 +77,13 @@ func TestLoginWithAnIdentityProvider(t *testing.T) {
 		select {
 		case code := <-done:
 			if code != back.code {
-				t.Errorf("%s: exit code %d: %s%s", back.query, code, out.String(), errs.String())
+				t.Errorf("exit code after the redirect %s = %d, want %d: %s%s", back.query, code, back.code, out.String(), errs.String())
 			}
 		case <-patience.After(time.Minute):
-			t.Fatal("it does not end")
+			t.Fatal("basalt login --oidc did not end within a minute after the redirect")
 		}
 	}
 	if finish.Flow != "flow" || finish.State != "st" || finish.Code != "co" {
-		t.Errorf("%+v", finish)
+		t.Errorf("finish of the sign-in = %+v, want flow \"flow\", state \"st\" and code \"co\"", finish)
 	}
 }

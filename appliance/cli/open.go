@@ -35,7 +35,7 @@ func openCommand(k *kind[api.Instance]) *cobra.Command {
 	return cmd
 }
 
-// onlyApp is the port of what an instance serves, where it serves one thing.
+// onlyApp returns the port of the app that an instance serves, if it is exactly one.
 func onlyApp(instance string, apps []api.InstanceApp) (int64, error) {
 	switch len(apps) {
 	case 0:

@@ -13,7 +13,7 @@ import (
 // table is rows of cells; the first row is the heading.
 type table [][]string
 
-// print writes v as --output says; rows makes its table.
+// print writes v in the format of --output; rows builds the table.
 func (a *App) print(v any, rows func() table) error {
 	switch a.flags.output {
 	case "json":
@@ -43,11 +43,11 @@ func (a *App) print(v any, rows func() table) error {
 
 const (
 	gap     = 3 // columns of space between cells
-	leastOf = 8 // what a cell is never cut below
+	leastOf = 8 // minimum width to which a cell is cut
 )
 
-// fit makes a table narrow enough for a terminal: it leaves out the ids, which
-// names replace, then cuts the widest cells. Pipes get all of it.
+// fit makes a table narrow enough for a terminal: it omits the IDs, which names replace, then
+// cuts the widest cells. Output to pipes is not cut.
 func (t table) fit(width int) table {
 	total := func() (sum, widest, at int) {
 		for c := range t[0] {
@@ -80,8 +80,8 @@ func (t table) fit(width int) table {
 	return t
 }
 
-// String aligns the columns. What came from tenants and guests loses its
-// control characters, so that it cannot play with the terminal.
+// String aligns the columns. It replaces control characters, so that text of tenants and guests
+// cannot control the terminal.
 func (t table) String() string {
 	var widths []int
 	for r, row := range t {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// bar shows how far a copy is: on a terminal a bar, elsewhere nothing until
-// its end.
+// bar shows the progress of a copy: a bar on a terminal, elsewhere one line at the end.
 type bar struct {
 	out         io.Writer
 	live        bool

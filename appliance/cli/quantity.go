@@ -6,13 +6,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// step is a unit that people read and how many of the meter's own it is.
+// step is a unit for display and its size in the meter's own unit.
 type step struct {
 	unit string
 	size float64
 }
 
-// ladders of units, the largest first.
+// The units of each meter, the largest first.
 var (
 	vcpuSteps    = []step{{"vCPU h", 3600}, {"vCPU min", 60}, {"vCPU s", 1}}
 	byteSteps    = []step{{"GiB h", 3600 << 30}, {"GiB min", 60 << 30}, {"GiB s", 1 << 30}, {"MiB s", 1 << 20}, {"KiB s", 1 << 10}, {"B s", 1}}
@@ -22,27 +22,27 @@ var (
 	copySteps    = []step{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 )
 
-// formatQuantity is a meter's reading in the largest unit of which there is at
-// least one, to three digits. JSON and YAML have it exactly.
+// formatQuantity formats a meter's quantity with three digits, in the largest unit of which
+// there is at least one. JSON and YAML have the exact value.
 func formatQuantity(m api.Meter, n api.Quantity) string {
 	switch m {
 	case api.MeterVCPU:
-		return climb(n, vcpuSteps)
+		return inLargestUnit(n, vcpuSteps)
 	case api.MeterMemory, api.MeterVolume, api.MeterSnapshot, api.MeterVRAM:
-		return climb(n, byteSteps)
+		return inLargestUnit(n, byteSteps)
 	case api.MeterAddress:
-		return climb(n, addressSteps)
+		return inLargestUnit(n, addressSteps)
 	case api.MeterGPU, api.MeterGPUPremium, api.MeterGPUBasic:
-		return climb(n, gpuSteps)
+		return inLargestUnit(n, gpuSteps)
 	case api.MeterGPUShare:
-		return climb(n, shareSteps)
+		return inLargestUnit(n, shareSteps)
 	case api.MeterEgress, api.MeterCopy:
-		return climb(n, copySteps)
+		return inLargestUnit(n, copySteps)
 	}
 	return n.String()
 }
 
-func climb(n api.Quantity, steps []step) string {
+func inLargestUnit(n api.Quantity, steps []step) string {
 	for _, s := range steps {
 		if f := n.Float() / s.size; f >= 1 {
 			return threeDigits(f, s.size == 1) + " " + s.unit
@@ -51,7 +51,7 @@ func climb(n api.Quantity, steps []step) string {
 	return n.String() + " " + steps[len(steps)-1].unit
 }
 
-// threeDigits of f ≥ 1; more when its whole part has more.
+// threeDigits formats f ≥ 1 with three digits, or with more if its integer part is longer.
 func threeDigits(f float64, whole bool) string {
 	switch {
 	case whole || f >= 99.95:

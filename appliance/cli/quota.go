@@ -13,7 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// quotaFlag declares --quota, and puts what was given into an object's quotas.
+// quotaFlag declares --quota; the function that it returns applies the given values to an
+// object's quotas.
 func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
 	given := f.StringArray("quota", nil, "NAME=AMOUNT, e.g. vcpus=16 or memoryBytes=64GiB; NAME=none removes the limit; repeatable")
 	return func(quota api.Amounts) (api.Amounts, error) {
@@ -40,7 +41,7 @@ func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
 	}
 }
 
-// quotaCommand shows what a project or an organization may have, and has.
+// quotaCommand shows the limits and the current usage of a project or an organization.
 func (a *App) quotaCommand(noun string, get func(ctx context.Context, ref string) (api.Quota, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "quota NAME", Short: "Show quotas and current usage", Args: cobra.ExactArgs(1),

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// rotate is the command that makes an object's secret anew, and shows it.
+// rotate builds the command that replaces an object's secret and prints the new one.
 func rotate[T any](k *kind[T], then, keeps string, call func(a *client.API, ctx context.Context, id string, keepSeconds int64) (T, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Create a new secret; " + then, Args: cobra.ExactArgs(1)}
 	keep := cmd.Flags().Duration("keep", 24*time.Hour, keeps)

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// samplesCommand shows what one object has used lately, a row a step.
+// samplesCommand shows the recent utilization of one object, one row per step.
 func samplesCommand[T any](k *kind[T], ask func(*client.API, context.Context, string, api.SampleQuery) (api.Samples, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: "samples NAME|ID", Short: "Show recent utilization", Args: cobra.ExactArgs(1),
 		Long: "The node keeps samples for one day: every 5 seconds for the last quarter of an hour, and every minute before that."}
@@ -71,10 +71,10 @@ func formatSample(unit api.SampleSeriesUnit, v float64) string {
 	return text
 }
 
-// topNames are the columns of top.
+// topNames are the series in the columns of top.
 var topNames = []string{api.SampleCPU, api.SampleMemory, api.SampleDiskRead, api.SampleDiskWrite, api.SampleReceived, api.SampleSent, api.SampleGPU, api.SampleVRAM}
 
-// instanceUse is what an instance uses now: the latest of each series.
+// instanceUse is the current utilization of an instance: the latest value of each series.
 type instanceUse struct {
 	ID     string             `json:"id"`
 	Name   string             `json:"name"`
@@ -83,8 +83,8 @@ type instanceUse struct {
 	cells  []string
 }
 
-// topCommand shows what instances use now. One whose node does not answer is
-// listed with the reason.
+// topCommand shows the current utilization of instances. An instance whose node does not answer
+// is listed with the error.
 func topCommand(k *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{Use: "top [NAME|ID]...", Short: "Show current utilization of all or the named instances"}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -123,7 +123,7 @@ func topCommand(k *kind[api.Instance]) *cobra.Command {
 
 var topTitles = []string{"CPU", "MEMORY", "DISK READ", "DISK WRITE", "RECEIVED", "SENT", "GPU", "VRAM"}
 
-// recent is how old the latest value may be.
+// recent is the maximum age of the latest value.
 const recent = 30 * time.Second
 
 func (a *App) use(ctx context.Context, i api.Instance) instanceUse {
@@ -143,7 +143,7 @@ func (a *App) use(ctx context.Context, i api.Instance) instanceUse {
 	return u
 }
 
-// tenantsCommand lists who is on a card now.
+// tenantsCommand lists the virtual GPUs that are on a GPU now.
 func tenantsCommand(k *kind[api.GPU]) *cobra.Command {
 	cmd := &cobra.Command{Use: "tenants NAME|ID", Short: "List the virtual GPUs on a GPU and their usage", Args: cobra.ExactArgs(1)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func screenCommand(k *kind[api.Instance]) *cobra.Command {
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer cancel()
-			first, err := k.app.api.Screen(ctx, i.Meta.ID) // it says now why it cannot be seen
+			first, err := k.app.api.Screen(ctx, i.Meta.ID) // reports early why the screen is not available
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,8 @@ func screenCommand(k *kind[api.Instance]) *cobra.Command {
 	return cmd
 }
 
-// serveViewers until the listener is closed, and until all have been served.
+// serveViewers serves viewers until the listener is closed, and then waits until all have
+// ended.
 func serveViewers(l net.Listener, serve func(net.Conn)) error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -69,7 +70,7 @@ func serveViewers(l net.Listener, serve func(net.Conn)) error {
 	}
 }
 
-// view bridges one viewer until it or the screen goes, or ctx ends.
+// view connects one viewer to the screen until either closes or ctx ends.
 func (a *App) view(ctx context.Context, viewer net.Conn, id string) error {
 	defer viewer.Close()
 	screen, err := a.api.Screen(ctx, id)

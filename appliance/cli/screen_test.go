@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// Viewers that connect to what the command says see the screen, one after the
-// other; it ends when it is asked to.
+// TestScreen verifies that viewers that connect to the printed address see the screen, one
+// after the other, and that the command ends when it is cancelled.
 func TestScreen(t *testing.T) {
 	e := servertest.Start(t, nil)
 	makeInstance(t, e)
@@ -41,7 +41,7 @@ func TestScreen(t *testing.T) {
 	}
 	at := regexp.MustCompile(`vnc://(127\.0\.0\.1:[0-9]+)\n`).FindSubmatch(line[:n])
 	if at == nil {
-		t.Fatalf("it says %q", line[:n])
+		t.Fatalf("output = %q, want a vnc:// address on 127.0.0.1", line[:n])
 	}
 	for range 2 {
 		viewer, err := net.Dial("tcp", string(at[1]))
@@ -51,18 +51,18 @@ func TestScreen(t *testing.T) {
 		patience.Limit(t, 30*time.Second, viewer)
 		version := make([]byte, 12)
 		if _, err := io.ReadFull(viewer, version); err != nil || string(version) != "RFB 003.008\n" {
-			t.Errorf("it says %q, %v", version, err)
+			t.Errorf("server's version = %q (%v), want \"RFB 003.008\\n\"", version, err)
 		}
 		if _, err := viewer.Write(version); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(viewer, version); err != nil || string(version) != "RFB 003.008\n" {
-			t.Errorf("it hears %q, %v", version, err)
+			t.Errorf("echoed version = %q (%v), want \"RFB 003.008\\n\"", version, err)
 		}
 		_ = viewer.Close()
 	}
 	stop()
-	if got := patience.Receive(t, 30*time.Second, "it ends", code); got != 0 {
-		t.Errorf("exit code %d", got)
+	if got := patience.Receive(t, 30*time.Second, "the end of basalt instance vnc", code); got != 0 {
+		t.Errorf("exit code = %d, want 0", got)
 	}
 }

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// Every script has a server of its own, an operator's key, and a pretended
-// node that does what instances ask for.
+// TestScripts runs every script with its own server, an operator's key, and a simulated node
+// that does what instances request.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", UpdateScripts: *update, RequireExplicitExec: false,
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// node: a server and a GPU report themselves.
+			// node: a node and a GPU report themselves.
 			"node": func(ts *testscript.TestScript, _ bool, _ []string) {
 				e := ts.Value("env").(*servertest.Env)
 				e.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-0123456789ab", Name: "n1", Data: api.Encode(api.NodeStatus{
@@ -61,18 +61,19 @@ func TestScripts(t *testing.T) {
 					api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0123456789ab", Organization: "org-0", Project: "prj-0",
 						Data: []byte(`{"meter":"gpu-nanoseconds","resource":"ins-1","resourceName":"demo","start":"2026-03-01T00:00:00Z","end":"2026-03-01T00:01:00Z","quantity":1500000000}`)})
 			},
-			// disk: the server's disk reports itself.
+			// disk: the node's disk reports itself.
 			"disk": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value("env").(*servertest.Env).Apply(t, api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: "disk-0123456789ab", Name: "n1-sdb",
 					Data: api.Encode(api.DiskStatus{Node: "node-0123456789ab", Path: "/dev/sdb", Model: "Fast", Serial: "S1", SizeBytes: 1 << 40, State: api.DiskFree, Osd: -1})})
 			},
-			// says KIND NAME ASSIGNMENT STATUS: what the cluster's other parts would say.
+			// says KIND NAME ASSIGNMENT STATUS: writes what other parts of the cluster would
+			// report.
 			"says": func(ts *testscript.TestScript, _ bool, args []string) {
 				e := ts.Value("env").(*servertest.Env)
 				kind := api.Kind(args[0])
 				page, err := e.Store.List(context.Background(), api.ListQuery{Kind: kind, Name: args[1], Limit: 10})
 				if err != nil || len(page.Items) != 1 {
-					ts.Fatalf("%s %s: %v, %v", kind, args[1], page.Items, err)
+					ts.Fatalf("list of %s %s = %v, %v; want one object", kind, args[1], page.Items, err)
 				}
 				id := page.Items[0].Meta.ID
 				e.Apply(t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[2])},
@@ -80,7 +81,8 @@ func TestScripts(t *testing.T) {
 			},
 			"machine": startMachine,
 			"medium":  makeMedium,
-			// cut FILE BYTES: its start is in cut.iso; without so many at the end, if negative.
+			// cut FILE BYTES: writes the first BYTES of FILE to cut.iso; a negative number
+			// omits that many bytes at the end.
 			"cut": func(ts *testscript.TestScript, _ bool, args []string) {
 				n, err := strconv.Atoi(args[1])
 				ts.Check(err)
@@ -92,25 +94,26 @@ func TestScripts(t *testing.T) {
 			},
 			"rebuilt": rebuilt,
 			"code":    exitCode,
-			// sent FILE…: these packages have come to the server.
+			// sent FILE…: verifies that the server has received these packages.
 			"sent": func(ts *testscript.TestScript, _ bool, args []string) {
 				e := ts.Value("env").(*servertest.Env)
 				for _, name := range args {
 					content := ts.ReadFile(name)
 					if got := e.Packages.Size(fmt.Sprintf("%x", sha256.Sum256([]byte(content)))); got != int64(len(content)) {
-						ts.Fatalf("%s: %d bytes have come, want %d", name, got, len(content))
+						ts.Fatalf("%s: server has received %d bytes, want %d", name, got, len(content))
 					}
 				}
 			},
-			// keep NAME REGEXP: what its group matches in the last output is $NAME.
+			// keep NAME REGEXP: sets $NAME to what the group of REGEXP matches in the last
+			// output.
 			"keep": func(ts *testscript.TestScript, _ bool, args []string) {
 				m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
 				if m == nil {
-					ts.Fatalf("no %s in the output", args[1])
+					ts.Fatalf("output does not match %s", args[1])
 				}
 				ts.Setenv(args[0], m[1])
 			},
-			// plain FILE: ids, ages and tokens become the same in every run.
+			// plain FILE: replaces IDs, ages and tokens, which differ between runs.
 			"plain": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, name := range args {
 					text := ts.ReadFile(name)

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// serviceCommand shows what outside billing systems have sold. They make and
-// end services themselves.
+// serviceCommand shows the services that external billing systems have sold. These systems
+// create and end services themselves.
 func (a *App) serviceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "service", Short: "Services sold by a billing system, e.g. WHMCS; NAME is INSTALLATION:SERVICE"}
 	cmd.AddCommand(

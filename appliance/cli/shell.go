@@ -20,7 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// signalExit is added to a signal's number, as shells do.
+// signalExit is added to a signal's number for the exit code, as shells do.
 const signalExit = 128
 
 func shellCommand(k *kind[api.Instance]) *cobra.Command {
@@ -61,12 +61,12 @@ func shellCommand(k *kind[api.Instance]) *cobra.Command {
 		}
 		defer func() { _ = term.Restore(fd, state) }()
 		go followSize(ctx, s, fd)
-		return a.runShell(ctx, s, &leaver{fresh: true})
+		return a.runShell(ctx, s, &escapeFilter{fresh: true})
 	}
 	return cmd
 }
 
-// sizeOf a terminal; zero: it does not say.
+// sizeOf returns the size of a terminal, or zero if it is unknown.
 func sizeOf(fd int) api.ShellSize {
 	columns, rows, err := term.GetSize(fd)
 	if err != nil || columns < 1 || rows < 1 || columns > 1<<15 || rows > 1<<15 {
@@ -75,7 +75,7 @@ func sizeOf(fd int) api.ShellSize {
 	return api.ShellSize{Columns: uint16(columns), Rows: uint16(rows)}
 }
 
-// followSize tells the shell when the terminal's size changes.
+// followSize reports changes of the terminal's size to the shell.
 func followSize(ctx context.Context, s *client.Shell, fd int) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, unix.SIGWINCH)
@@ -92,11 +92,11 @@ func followSize(ctx context.Context, s *client.Shell, fd int) {
 	}
 }
 
-// errLeft is a user who has left a shell.
+// errLeft reports that the user has disconnected from a shell.
 var errLeft = errors.New("left")
 
-// runShell carries both ways until what runs has ended, the user leaves, or ctx ends.
-func (a *App) runShell(ctx context.Context, s *client.Shell, keys *leaver) error {
+// runShell copies in both directions until the command ends, the user disconnects, or ctx ends.
+func (a *App) runShell(ctx context.Context, s *client.Shell, keys *escapeFilter) error {
 	type end struct {
 		exit api.ShellExit
 		err  error
@@ -137,8 +137,8 @@ func (a *App) shellEnded(exit api.ShellExit, err error) error {
 	return nil
 }
 
-// sendInput sends standard input until it ends, or the user leaves.
-func sendInput(s *client.Shell, in io.Reader, keys *leaver) error {
+// sendInput sends standard input until it ends or the user disconnects.
+func sendInput(s *client.Shell, in io.Reader, keys *escapeFilter) error {
 	if in == nil {
 		return s.CloseWrite()
 	}
@@ -151,14 +151,14 @@ func sendInput(s *client.Shell, in io.Reader, keys *leaver) error {
 		}
 		if len(send) > 0 {
 			if _, err := s.Write(send); err != nil {
-				return nil //nolint:nilerr // Run says why it has ended
+				return nil //nolint:nilerr // Run reports why it has ended
 			}
 		}
 		switch {
 		case left:
 			return errLeft
 		case errors.Is(err, io.EOF):
-			_ = s.CloseWrite() // it has ended: Run says so
+			_ = s.CloseWrite() // fails if it has ended, which Run reports
 			return nil
 		case err != nil:
 			return fmt.Errorf("read standard input: %w", err)
@@ -166,37 +166,37 @@ func sendInput(s *client.Shell, in io.Reader, keys *leaver) error {
 	}
 }
 
-// leaver finds ~. at the beginning of a line, as ssh does; ~~ is one ~.
-type leaver struct {
+// escapeFilter detects ~. at the beginning of a line, as ssh does; ~~ sends one ~.
+type escapeFilter struct {
 	fresh bool // nothing was typed in this line
 	tilde bool // a ~ at its beginning is held back
 }
 
-// filter returns what of the keys is for the instance, and whether the user leaves.
-func (l *leaver) filter(keys []byte) (send []byte, left bool) {
-	if !l.tilde && !bytes.ContainsRune(keys, '~') {
+// filter returns the keys to send to the instance, and whether the user disconnects.
+func (f *escapeFilter) filter(keys []byte) (send []byte, left bool) {
+	if !f.tilde && !bytes.ContainsRune(keys, '~') {
 		if n := len(keys); n > 0 {
-			l.fresh = isLineEnd(keys[n-1])
+			f.fresh = isLineEnd(keys[n-1])
 		}
 		return keys, false
 	}
 	for _, k := range keys {
-		if l.tilde {
-			l.tilde = false
+		if f.tilde {
+			f.tilde = false
 			if k == '.' {
 				return send, true
 			}
 			send = append(send, '~')
 			if k == '~' {
-				l.fresh = false
+				f.fresh = false
 				continue
 			}
-		} else if k == '~' && l.fresh {
-			l.tilde, l.fresh = true, false
+		} else if k == '~' && f.fresh {
+			f.tilde, f.fresh = true, false
 			continue
 		}
 		send = append(send, k)
-		l.fresh = isLineEnd(k)
+		f.fresh = isLineEnd(k)
 	}
 	return send, false
 }

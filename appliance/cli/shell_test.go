@@ -15,21 +15,21 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// reachable makes the instance one that runs and is in a network.
+// reachable gives the test a running instance in a network.
 func reachable(t *testing.T, e *servertest.Env) {
 	t.Helper()
 	makeInstance(t, e)
 	page, err := e.Store.List(t.Context(), api.ListQuery{Kind: api.KindInstance, Name: "demo", Limit: 1})
 	if err != nil || len(page.Items) != 1 {
-		t.Fatal(page.Items, err)
+		t.Fatalf("list of instance demo = %v, %v; want one object", page.Items, err)
 	}
 	id := page.Items[0].Meta.ID
 	e.Apply(t, api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-1", Ports: []api.InstancePort{{Network: "net-1", Address4: "10.64.0.5"}}})},
 		api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: api.Encode(api.InstanceStatus{Phase: api.InstanceRunning})})
 }
 
-// A shell has the terminal's type and size, and hears of another size; however it ends,
-// the terminal is as it was before.
+// TestShellTerminal verifies that a shell receives the terminal's type, size and changes of
+// size, and that the terminal's mode is restored however the shell ends.
 func TestShellTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -60,10 +60,10 @@ func TestShellTerminal(t *testing.T) {
 			p.waitFor(t, "raw mode", func() bool { return p.mode(t).Lflag&(unix.ECHO|unix.ICANON|unix.ISIG) == 0 })
 			p.resize(t, 120, 40)
 			p.waitFor(t, "another size", func() bool {
-				_ = syscall.Kill(syscall.Getpid(), unix.SIGWINCH) // again: it may not listen yet
+				_ = syscall.Kill(syscall.Getpid(), unix.SIGWINCH) // sent again and again, as it may not listen yet
 				return strings.Contains(p.text(), "now 120x40")
 			})
-			// Ctrl-C and a ~ within a line are for the instance.
+			// Ctrl-C and a ~ within a line are passed to the instance.
 			if _, err := p.near.WriteString("~~a~.\x03\n"); err != nil {
 				t.Fatal(err)
 			}
@@ -75,10 +75,10 @@ func TestShellTerminal(t *testing.T) {
 					t.Errorf("exit code %d, want %d", got, c.code)
 				}
 			case <-patience.After(30 * time.Second):
-				t.Fatalf("it does not end; the terminal shows %q", p.text())
+				t.Fatalf("basalt instance shell did not end within 30 s; the terminal shows %q", p.text())
 			}
 			if after := p.mode(t); after != before {
-				t.Errorf("the terminal is not as it was: %+v, was %+v", after, before)
+				t.Errorf("terminal mode after the shell = %+v, want %+v as before", after, before)
 			}
 			p.waitFor(t, c.says, func() bool { return strings.Contains(p.text(), c.says) })
 		})

@@ -71,7 +71,7 @@ func signUpFlags(f *pflag.FlagSet) func(*api.SignUpSettings) error {
 		}
 		for name, set := range map[string]func(){
 			"terms-url": func() { s.TermsURL = *url }, "terms-version": func() { s.TermsVersion = *version },
-			"allow-domain": func() { s.AllowedDomains = given(*allowed) }, "block-domain": func() { s.BlockedDomains = given(*blocked) },
+			"allow-domain": func() { s.AllowedDomains = withoutEmpty(*allowed) }, "block-domain": func() { s.BlockedDomains = withoutEmpty(*blocked) },
 			"price-book": func() { s.PriceBook = api.PriceBookID(*book) }, "quota": func() { s.Quota = *quota },
 			"captcha":  func() { s.Captcha, s.VerifyURL = api.CaptchaProvider(*captcha), "" },
 			"site-key": func() { s.SiteKey = *key },
@@ -101,8 +101,8 @@ func signUpFlags(f *pflag.FlagSet) func(*api.SignUpSettings) error {
 	}
 }
 
-// given is a list without empty words, which take a list off.
-func given(all []string) (out []string) {
+// withoutEmpty returns the list without empty strings; a list of only those clears a setting.
+func withoutEmpty(all []string) (out []string) {
 	for _, s := range all {
 		if s != "" {
 			out = append(out, s)

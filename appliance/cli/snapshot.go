@@ -46,7 +46,7 @@ func snapshotPhase(s api.Snapshot) api.SnapshotPhase {
 	return cmp.Or(s.Status.Phase, api.SnapshotPending)
 }
 
-// volumeCommands are what is done to a volume besides what every kind has.
+// volumeCommands returns the commands of volumes beyond those of every kind.
 func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
 	changed := func(use, short string, args int, change func(ctx context.Context, v *api.Volume, args []string) error) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args)}
@@ -118,7 +118,7 @@ func (a *App) snapshotCommand(k *kind[api.Volume]) *cobra.Command {
 	return cmd
 }
 
-// qosFlags are the limits of a volume.
+// qosFlags declares the limits of a volume.
 func qosFlags(f *pflag.FlagSet) func(*api.VolumeSpec) {
 	var q api.VolumeQoS
 	f.Int64Var(&q.ReadIOPS, "read-iops", 0, "maximum reads per second; 0: no limit")
@@ -144,7 +144,7 @@ func qosFlags(f *pflag.FlagSet) func(*api.VolumeSpec) {
 	}
 }
 
-// volumeDetail is what get says below the row.
+// volumeDetail returns what get prints below the row.
 func (a *App) volumeDetail(v api.Volume) (d detail) {
 	d.add("Pool", v.Assignment.Pool)
 	if v.Spec.Encrypted {

@@ -56,7 +56,7 @@ func sshKeyFlags(a *App) func(*pflag.FlagSet) func(*api.SSHKey) error {
 	}
 }
 
-// defaultKey is the public key that ssh uses first.
+// defaultKey returns the path of the public key that ssh tries first.
 func defaultKey() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -75,8 +75,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// instanceKeys are what --ssh-key says: a file with public keys, or the name of one of
-// the caller's SSH keys where there is no such file.
+// instanceKeys resolves the values of --ssh-key: a file with public keys, or the name of one of
+// the caller's SSH keys if no such file exists.
 func instanceKeys(words []string) ([]string, error) {
 	var all []string
 	for _, w := range words {

@@ -16,7 +16,7 @@ var units = []struct {
 	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
 }
 
-// parseSize reads 1GiB, 512MiB, 1.5 GiB or a number of bytes.
+// parseSize parses 1GiB, 512MiB, 1.5 GiB or a number of bytes, and returns bytes.
 func parseSize(s string) (int64, error) {
 	number, unit := strings.TrimSpace(s), 1.0
 	for _, u := range units {
@@ -33,7 +33,7 @@ func parseSize(s string) (int64, error) {
 	return int64(bytes), nil
 }
 
-// sizeFlag is a flag that takes a size.
+// sizeFlag is a flag whose value is a size.
 type sizeFlag struct{ bytes *int64 }
 
 // String implements pflag.Value.
@@ -53,7 +53,7 @@ func (f sizeFlag) Set(s string) (err error) {
 // Type implements pflag.Value.
 func (sizeFlag) Type() string { return "size" }
 
-// formatSize is a size for people: at most one decimal.
+// formatSize formats a size with at most one decimal.
 func formatSize(n int64) string {
 	if n == 0 {
 		return "-"
@@ -68,7 +68,7 @@ func formatSize(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
 }
 
-// formatAge is how long ago t was: its largest unit.
+// formatAge formats the time since t in its largest unit.
 func formatAge(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -85,7 +85,7 @@ func formatAge(now, t time.Time) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// formatTime is a moment with its zone.
+// formatTime formats a time in UTC with its zone.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -93,7 +93,7 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// formatSpan is a period, its end without the day when that is the same.
+// formatSpan formats a period; its end has no date if that is the same.
 func formatSpan(from, to time.Time) (string, string) {
 	const second = "2006-01-02 15:04:05"
 	from, to = from.UTC(), to.UTC()
@@ -103,7 +103,7 @@ func formatSpan(from, to time.Time) (string, string) {
 	return from.Format(second), to.Format(second)
 }
 
-// formatMicros is an amount of money: at least two decimals, as many as it has.
+// formatMicros formats an amount of money with all its decimals, at least two.
 func formatMicros(n int64) string {
 	sign, u := "", uint64(n)
 	if n < 0 {

@@ -30,7 +30,7 @@ func (a *App) upgrades() *kind[api.Upgrade] {
 	}
 }
 
-// upgradeReady is what an upgrade is doing, and whether it is done.
+// upgradeReady reports whether an upgrade is done, and what it is doing.
 func upgradeReady(u api.Upgrade) (bool, string, error) {
 	st := u.Status
 	switch {
@@ -63,7 +63,7 @@ func underWay(u *api.Upgrade) error {
 	return nil
 }
 
-// upgradeFlags say what is to be done of the upgrade that there is.
+// upgradeFlags are the flags of cluster upgrade.
 type upgradeFlags struct {
 	status, pause, resume, cancel, wait bool
 	key                                 string // file of the keys of releases
@@ -151,7 +151,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 	return a.printUpgrade(ctx, u)
 }
 
-// beginUpgrade sends the packages, if there are any, and begins.
+// beginUpgrade uploads the packages, if there are any, and starts the upgrade.
 func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what, key string) (none api.Upgrade, err error) {
 	if old, err := k.get(ctx, api.UpgradeName); err == nil {
 		if old.Status.Phase != api.UpgradeDone {
@@ -171,8 +171,7 @@ func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what, key 
 	return k.objects().Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
 }
 
-// upgradeTo sends the packages of what was named: a medium or a directory. Of a version
-// nothing is sent.
+// upgradeTo uploads the packages of a medium or a directory. A version needs no upload.
 func (a *App) upgradeTo(ctx context.Context, what, key string) (api.UpgradeSpec, error) {
 	info, err := os.Stat(what)
 	switch c := what[:min(1, len(what))]; {
@@ -188,12 +187,12 @@ func (a *App) upgradeTo(ctx context.Context, what, key string) (api.UpgradeSpec,
 	return api.UpgradeSpec{Version: what}, nil
 }
 
-// nodePackages are the packages that a node has; basalt-installer is the
-// medium's.
+// nodePackages are the packages that a node has installed; basalt-installer is only on the
+// medium.
 var nodePackages = []string{"basalt", "basalt-guest-tools"}
 
-// sendPackages finds the packages in a directory, which have to be of one
-// version, and sends them.
+// sendPackages finds the packages in a directory, which must have the same version, and uploads
+// them.
 func (a *App) sendPackages(ctx context.Context, dir string) (spec api.UpgradeSpec, err error) {
 	var paths []string
 	for _, name := range nodePackages {
@@ -242,7 +241,7 @@ func (a *App) sendPackage(ctx context.Context, name, path string) (p api.Upgrade
 	return p, a.putPackage(ctx, p, file)
 }
 
-// putPackage sends the package, which file is.
+// putPackage uploads file, the content of package p.
 func (a *App) putPackage(ctx context.Context, p api.UpgradePackage, file io.ReadSeeker) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -253,17 +252,17 @@ func (a *App) putPackage(ctx context.Context, p api.UpgradePackage, file io.Read
 	return err
 }
 
-// awaitUpgrade prints what happens until the upgrade is done or has paused. The
-// server may be away for a while: it is upgraded, too.
+// awaitUpgrade prints the progress until the upgrade is done or paused. The server may be
+// unreachable for some time, as it is upgraded too.
 func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Duration) (api.Upgrade, error) {
-	const look, away = time.Second, 5 * time.Minute
+	const interval, maxAway = time.Second, 5 * time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "upgrade to %s was not finished within %s", u.Spec.Version, limit).
 		WithHint("it continues without this command: basalt cluster upgrade --status shows the nodes"))
 	defer cancel()
-	id, said, heard := u.Meta.ID, "", time.Now()
-	say := func(text string) {
-		if text != "" && text != said {
-			said = text
+	id, reported, heard := u.Meta.ID, "", time.Now()
+	report := func(text string) {
+		if text != "" && text != reported {
+			reported = text
 			fmt.Fprintln(a.Err, printable(text))
 		}
 	}
@@ -278,18 +277,18 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 			n := u.Status.Nodes[half]
 			doing = fmt.Sprintf("node %s: %s", a.named(string(n.Node)), n.Phase)
 		}
-		say(doing)
+		report(doing)
 		select {
 		case <-ctx.Done():
 			return u, context.Cause(ctx)
-		case <-time.After(look):
+		case <-time.After(interval):
 		}
 		next, err := client.Of[api.Upgrade](a.api).Get(ctx, id, client.Query{})
 		switch {
 		case err == nil:
 			u, heard = next, time.Now()
-		case api.CodeOf(err) == api.CodeUnavailable && time.Since(heard) < away:
-			say("the server is not responding, retrying")
+		case api.CodeOf(err) == api.CodeUnavailable && time.Since(heard) < maxAway:
+			report("the server is not responding, retrying")
 		case api.CodeOf(err) == api.CodeNotFound:
 			return u, api.Errorf(api.CodeState, "upgrade to %s was cancelled before it was finished", u.Spec.Version).
 				WithHint("every node keeps its release: basalt cluster status")
@@ -299,7 +298,7 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 	}
 }
 
-// printUpgrade shows it, a line a node.
+// printUpgrade prints the upgrade and one line per node.
 func (a *App) printUpgrade(ctx context.Context, u api.Upgrade) error {
 	return a.print(u, func() table {
 		a.learn(ctx, []api.Kind{api.KindNode})

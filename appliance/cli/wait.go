@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// waiting is --wait and --timeout.
+// waiting holds --wait and --timeout.
 type waiting struct {
 	wait    bool
 	timeout time.Duration
@@ -30,12 +30,12 @@ func addWaitFlags(cmd *cobra.Command, w *waiting) {
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "timeout for --wait")
 }
 
-// await waits until an object is what its spec asks for, and answers it then.
+// await waits until an object matches its spec, and returns its last state.
 func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
 	if !w.wait || k.ready == nil {
 		return o, nil
 	}
-	said := ""
+	reported := ""
 	err := k.follow(ctx, o, w, func(now T, gone bool) (bool, error) {
 		m := api.MetaOf(&now)
 		if gone {
@@ -43,8 +43,8 @@ func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
 		}
 		o = now
 		done, doing, err := k.ready(now)
-		if doing != "" && doing != said {
-			said = doing
+		if doing != "" && doing != reported {
+			reported = doing
 			fmt.Fprintf(k.app.Err, "%s %s: %s\n", k.noun, m.Name, printable(doing))
 		}
 		return done, err
@@ -52,12 +52,12 @@ func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
 	return o, err
 }
 
-// awaitGone waits until an object is gone.
+// awaitGone waits until an object is removed.
 func (k *kind[T]) awaitGone(ctx context.Context, o T, w waiting) error {
 	return k.follow(ctx, o, w, func(_ T, gone bool) (bool, error) { return gone, nil })
 }
 
-// follow calls f with every state of an object from o on, until f is done.
+// follow calls f with every state of an object, starting with o, until f is done.
 func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone bool) (bool, error)) error {
 	id, since := api.MetaOf(&o).ID, api.MetaOf(&o).Revision
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s did not become ready within %s", api.KindOf[T](), api.MetaOf(&o).Name, w.timeout).
@@ -69,7 +69,7 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 	if done, err := f(o, false); done || err != nil {
 		return err
 	}
-	// The object may have gone before the watch began.
+	// The object may have been removed before the watch began.
 	now, err := k.objects().Get(ctx, id, k.query())
 	switch {
 	case api.CodeOf(err) == api.CodeNotFound && err != nil:
@@ -108,8 +108,8 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 	return timedOut(ctx, errors.New("the watch ended"))
 }
 
-// patiently lets what fits nowhere be so for a while: room may come. Then it
-// gives up and says why. Any other error ends the wait at once.
+// patiently tolerates for a while that an object cannot be placed, as capacity may become
+// available. Then it calls giveUp with the reason. Any other error ends the wait at once.
 func patiently[T any](patience time.Duration, giveUp context.CancelCauseFunc, f func(T, bool) (bool, error)) func(T, bool) (bool, error) {
 	if patience == 0 {
 		patience = 15 * time.Second
@@ -132,7 +132,7 @@ func patiently[T any](patience time.Duration, giveUp context.CancelCauseFunc, f 
 	}
 }
 
-// timedOut prefers the reason why ctx ended.
+// timedOut returns the reason why ctx ended if there is one, else err.
 func timedOut(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

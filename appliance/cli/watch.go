@@ -43,12 +43,12 @@ func (a *App) watchCommand() *cobra.Command {
 				return nil
 			}
 		}
-		return nil // interrupted, as people end it
+		return nil // interrupted, the usual end
 	}
 	return cmd
 }
 
-// kindNamed takes Instance, instance and gpu-pool.
+// kindNamed accepts Instance, instance and gpu-pool.
 func (a *App) kindNamed(s string) api.Kind {
 	flat := strings.ReplaceAll(s, "-", "")
 	for _, k := range a.kinds() {
@@ -56,7 +56,7 @@ func (a *App) kindNamed(s string) api.Kind {
 			return k.name()
 		}
 	}
-	return api.Kind(s) // the server says that there is none
+	return api.Kind(s) // the server reports that it does not exist
 }
 
 func (a *App) printEvent(e api.Event) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// wholesaleFlags declares when a reseller pays for its customers' usage.
+// wholesaleFlags declares the period in which a reseller is charged for its customers' usage.
 func wholesaleFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) error {
 	from := f.String("wholesale-from", "", "full hour from which the reseller is charged for its customers' usage by its own price book, e.g. 2026-04-01 or 2026-03-05T14:00:00Z")
 	until := f.String("wholesale-until", "", "full hour at which that ends")
