@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// The page that every address of the portal shows: what stands behind the "#"
-// is the browser's own affair.
+// index is the page that every address of the portal serves; the browser evaluates what follows
+// the "#".
 const index = "index.html"
 
-// missing is what the portal's address says of a build without it.
+// missing is the response of the portal's address in a build without it.
 const missing = `This basaltd was built without the portal. Everything else works.
 
 To build it:   make ui && make build
@@ -26,8 +26,8 @@ It needs Node.js 20.19 or newer, which make ui installs where there is none.
 The API's documentation is at /docs.
 `
 
-// assets are the built files, each compressed: NAME.gz in dist, and NAME.br
-// where that is smaller.
+// assets holds the built files, all compressed: NAME.gz in dist, and NAME.br where that is
+// smaller.
 type assets struct {
 	files map[string]asset // by name, without .gz
 }
@@ -46,11 +46,11 @@ func newAssets(dist fs.FS) assets {
 		}
 		gz, err := fs.ReadFile(dist, name)
 		if err != nil {
-			return nil // it is not served
+			return nil // an unreadable file is not served
 		}
 		br, err := fs.ReadFile(dist, plain+".br")
 		if err != nil {
-			br = nil // browsers take the other
+			br = nil // browsers receive the gzip file
 		}
 		sum := sha256.Sum256(gz)
 		a.files[plain] = asset{gz, br, hex.EncodeToString(sum[:12])}
@@ -59,8 +59,8 @@ func newAssets(dist fs.FS) assets {
 	return a
 }
 
-// paths are the addresses of files. Identity providers send browsers back to
-// /login/oidc: their answer may not be behind a "#".
+// paths maps addresses to files. Identity providers redirect browsers to /login/oidc, as their
+// response may not follow a "#".
 func (a assets) paths() map[string]string {
 	out := map[string]string{"/{$}": index, "/login/oidc": index, captchaPage: index}
 	for name := range a.files {
@@ -88,14 +88,14 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 		_, _ = io.WriteString(w, missing)
 		return
 	}
-	// Names in assets/ hold a hash of what is in them.
+	// Names in assets/ contain a hash of their content.
 	if strings.HasPrefix(name, "assets/") {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		h.Set("Cache-Control", "no-cache")
 	}
 	coding, body := file.coding(r.Header.Get("Accept-Encoding"))
-	etag := `"` + file.etag + coding + `"` // other bytes, another tag
+	etag := `"` + file.etag + coding + `"` // each coding has its own tag
 	h.Set("ETag", etag)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Content-Type", contentType(name))
@@ -114,10 +114,10 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "the portal's build is damaged: make ui", http.StatusInternalServerError)
 		return
 	}
-	_, _ = io.Copy(w, plain) // of our own build: its size is known
+	_, _ = io.Copy(w, plain) // bounded, as it is part of our own build
 }
 
-// coding is the best that the client accepts; empty: plain.
+// coding returns the best coding that the client accepts; an empty name means uncompressed.
 func (a asset) coding(header string) (name string, body []byte) {
 	switch {
 	case a.br != nil && accepts(header, "br"):
@@ -128,7 +128,7 @@ func (a asset) coding(header string) (name string, body []byte) {
 	return "", nil
 }
 
-// accepts reports whether an Accept-Encoding names a coding, and not with quality 0.
+// accepts reports whether an Accept-Encoding header lists a coding with a quality other than 0.
 func accepts(header, coding string) bool {
 	for word := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(word, ";")
@@ -141,8 +141,8 @@ func accepts(header, coding string) bool {
 	return false
 }
 
-// contentType does not ask the machine's table of types, which differs from
-// machine to machine.
+// contentType returns the type of a file. It does not use the machine's table of types for the
+// common ones, as that differs between machines.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":

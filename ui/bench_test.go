@@ -22,17 +22,16 @@ import (
 	"github.com/basalt-gpu/basalt/ui"
 )
 
-// BenchmarkPortal measures the portal in Chromium on this machine, over the real
-// store with 20,000 instances: what e2e/bench.mjs says, each measurement a
-// benchmark of its own. The API is the real one; there are no nodes, and the
-// instances say what this test made them say.
+// BenchmarkPortal measures the portal in Chromium on this machine, over the real store with
+// 20,000 instances. Each measurement that e2e/bench.mjs prints is a benchmark of its own. The
+// API is the real one; there are no nodes, and this test writes the instances' status.
 func BenchmarkPortal(b *testing.B) {
 	s, err := store.Open(store.Options{Dir: b.TempDir(), NodeID: "node-a"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
-	// Its own operator's key is in its own store.
+	// The key of the test server is not in this store, so fillForBench creates one.
 	env := servertest.StartWith(b, func(o *server.Options) { o.Store = s })
 	web := httptest.NewServer(ui.Handler(env.Server))
 	b.Cleanup(web.Close)
@@ -43,10 +42,10 @@ func BenchmarkPortal(b *testing.B) {
 	for line := range strings.Lines(out) {
 		name, values, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok {
-			b.Fatalf("the story says %q", line)
+			b.Fatalf("line of bench.mjs = %q, want NAME: VALUES", line)
 		}
 		b.Run(name, func(b *testing.B) {
-			b.ReportMetric(0, "ns/op") // how long this function takes says nothing
+			b.ReportMetric(0, "ns/op") // the duration of this function is meaningless
 			for value, unit := range pairs(b, values) {
 				b.ReportMetric(value, unit)
 			}
@@ -54,13 +53,13 @@ func BenchmarkPortal(b *testing.B) {
 	}
 }
 
-// pairs are values and their units, as in "12.5 ms 3 kB".
+// pairs iterates over values and their units, as in "12.5 ms 3 kB".
 func pairs(b *testing.B, text string) iter.Seq2[float64, string] {
 	return func(yield func(float64, string) bool) {
 		for pair := range slices.Chunk(strings.Fields(text), 2) {
 			value, err := strconv.ParseFloat(pair[0], 64)
 			if err != nil || len(pair) != 2 {
-				b.Fatalf("%q is no value with its unit", pair)
+				b.Fatalf("%q is not a value and its unit", pair)
 			}
 			if !yield(value, pair[1]) {
 				return
@@ -73,7 +72,7 @@ const benchInstances = 20_000
 
 func benchID(n int) string { return fmt.Sprintf("ins-%012x", n) }
 
-// fillForBench makes a project with many instances, and Ann, who administers it.
+// fillForBench creates a project with many instances, and Ann, who administers it.
 func fillForBench(b *testing.B, s *store.Store, url string) {
 	b.Helper()
 	ctx := b.Context()
@@ -112,8 +111,8 @@ func fillForBench(b *testing.B, s *store.Store, url string) {
 	}
 }
 
-// changer changes the first 500 instances, 20 a second, for as long as a request
-// lasts. Steps are never said twice: what stays the same is no change.
+// changer changes the first 500 instances, 20 per second, while a request is open. Each step
+// has a new text, as writing the same status again is not a change.
 type changer struct {
 	store *store.Store
 	steps atomic.Int64

@@ -11,17 +11,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cli"
 )
 
-// checkCommands looks whether the commands that a story has seen beside forms
-// are commands, as a shell reads them.
+// checkCommands verifies that the commands that a story has read next to forms are valid, as a
+// shell parses them.
 func checkCommands(t *testing.T, story string) {
 	t.Helper()
 	for line := range strings.Lines(story) {
-		_, said, ok := strings.Cut(line, "SAME ")
+		_, encoded, ok := strings.Cut(line, "SAME ")
 		if !ok {
 			continue
 		}
 		var text string
-		if err := json.Unmarshal([]byte(strings.TrimSpace(said)), &text); err != nil {
+		if err := json.Unmarshal([]byte(strings.TrimSpace(encoded)), &text); err != nil {
 			t.Fatal(err)
 		}
 		if err := checkCommand(t, text); err != nil {
@@ -35,7 +35,7 @@ func checkCommand(t *testing.T, text string) error {
 	const words = `basalt() { printf '%s\0' "$@"; printf '\036'; }` + "\n"
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", words+text).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("no shell reads this: %w: %s", err, out)
+		return fmt.Errorf("run in a shell: %w: %s", err, out)
 	}
 	var errs []error
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x1e"), "\x1e") {
@@ -44,7 +44,7 @@ func checkCommand(t *testing.T, text string) error {
 	return errors.Join(errs...)
 }
 
-// The check itself finds what is wrong.
+// TestCheckCommand verifies that checkCommand rejects wrong commands.
 func TestCheckCommand(t *testing.T) {
 	for text, good := range map[string]bool{
 		"basalt instance create demo \\\n  --project 'my web' --gpu-tier premium": true,
@@ -58,7 +58,7 @@ func TestCheckCommand(t *testing.T) {
 		"basalt flavor set small --memory plenty":                                 false,
 	} {
 		if err := checkCommand(t, text); (err == nil) != good {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("checkCommand(%q) = %v, want valid %v", text, err, good)
 		}
 	}
 }

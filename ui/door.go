@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// doorPath is where a browser finds the API: /portal/v1/… is /v1/…, with the
-// session's token in a cookie that no script can read. See docs/decisions/0018.
+// doorPath is the prefix of the API for browsers: /portal/v1/… is /v1/… with the session's
+// token in a cookie that scripts cannot read. See docs/decisions/0018.
 const doorPath = "/portal/"
 
 const cookieName = "basalt-session"
 
-// begins are the operations whose answer holds a session's token.
+// begins contains the operations whose response has a session's token.
 var begins = map[string]bool{"/v1/login": true, "/v1/login/link": true, "/v1/login/oidc/finish": true, "/v1/login/passkey/finish": true, "/v1/password": true, "/v1/sign-up/finish": true}
 
-// door lets the portal's own pages through to the API.
+// door passes requests of the portal's own pages to the API.
 type door struct{ api http.Handler }
 
 func (d door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +43,7 @@ func (d door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.keepToken(r)
 		a.send(w)
 	case r.Method == http.MethodPost && in.URL.Path == "/v1/logout":
-		// Whether the API ends the session or has done so already, this
-		// browser knows it no more.
+		// The cookie is deleted whether the API ends the session now or has already done so.
 		http.SetCookie(w, cookie(r, ""))
 		d.api.ServeHTTP(w, in)
 	default:
@@ -52,11 +51,10 @@ func (d door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromPortal reports whether a page of this very origin asks. Browsers say so
-// themselves, and pages cannot lie about it: a form, link, image or script of
-// another site is refused, reads and websockets too. Browsers that do not say
-// Sec-Fetch-Site (none on connections without TLS to other than this machine)
-// have to say Origin.
+// fromPortal reports whether the request comes from a page of this origin. Browsers report that
+// themselves, and pages cannot forge it: forms, links, images and scripts of other sites are
+// refused, and so are reads and websockets. Browsers that do not send Sec-Fetch-Site (none does
+// on connections without TLS to other machines) must send Origin.
 func fromPortal(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -74,8 +72,8 @@ func refuse(w http.ResponseWriter) {
 		"code": "forbidden", "detail": "this address is for the portal's own pages", "hint": "programs use /v1 with an API key"})
 }
 
-// cookie for a token; an empty token deletes it. It ends with the browser, and
-// the session that it names by itself at the latest after a week.
+// cookie returns the cookie for a token; an empty token deletes it. The cookie ends with the
+// browser session, and the session that it names ends after a week at the latest.
 func cookie(r *http.Request, token string) *http.Cookie {
 	c := &http.Cookie{Name: cookieName, Value: token, Path: doorPath, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
 	if token == "" {
@@ -84,7 +82,7 @@ func cookie(r *http.Request, token string) *http.Cookie {
 	return c
 }
 
-// answer is held until its token is taken out. Those that are held are small.
+// answer buffers a response until its token is removed. Only small responses are buffered.
 type answer struct {
 	header http.Header
 	status int
@@ -95,7 +93,7 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-// keepToken moves the token from the body into the cookie.
+// keepToken moves the token from the body to the cookie.
 func (a *answer) keepToken(r *http.Request) {
 	if a.status/100 != 2 {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// TestCharts: the charts of instances whose hypervisor is pretended, and of a
-// soft GPU of a real gpud, which two of them hold memory of and one works on.
+// TestCharts tests the charts of instances with a simulated hypervisor and of a soft GPU of a
+// real gpud. Two of them reserve its memory and one of these works on it.
 func TestCharts(t *testing.T) {
 	n := start(t)
 	n.fill(t)
@@ -32,12 +32,12 @@ func TestCharts(t *testing.T) {
 	n.tenant(t, serve, 20, 20<<20, false)
 	nodes, err := client.Of[api.Node](op).Page(t.Context(), client.Query{})
 	if err != nil || len(nodes.Items) != 1 {
-		t.Fatalf("%+v, %v", nodes, err)
+		t.Fatalf("nodes = %+v (%v), want one", nodes, err)
 	}
 	n.tell(t, "charts.mjs", "INSTANCE="+train, "NODE="+nodes.Items[0].Meta.Name)
 }
 
-// softGPU starts a gpud with one.
+// softGPU starts a gpud with a soft GPU.
 func (n daemon) softGPU(t *testing.T) {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basalt-gpud")
@@ -47,13 +47,13 @@ func (n daemon) softGPU(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it is ended by a signal
+		_ = cmd.Wait() // it exits by a signal
 	})
 }
 
 func (n daemon) gpud() string { return filepath.Join(n.Run, "gpud.sock") }
 
-// runs makes an instance that runs.
+// runs creates an instance, waits until it runs and returns its ID.
 func (n daemon) runs(t *testing.T, op *client.API, name string) string {
 	t.Helper()
 	in, err := client.Of[api.Instance](op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "render", Organization: "acme"},
@@ -70,8 +70,8 @@ func (n daemon) runs(t *testing.T, op *client.API, name string) string {
 	return in.Meta.ID
 }
 
-// tenant gives the instance a slice of the card and a worker, which holds VRAM
-// and, if it works, has the card whenever gpud lets it, until the test ends.
+// tenant creates a virtual GPU for the instance and starts a worker that reserves VRAM. If it
+// works, it also acquires the GPU whenever gpud permits, until the test ends.
 func (n daemon) tenant(t *testing.T, instance string, share int, hold uint64, works bool) {
 	t.Helper()
 	control := gpuclient.NewControl(n.gpud())

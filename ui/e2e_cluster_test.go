@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// TestOperatorCluster is the operator's technical side, with a card made of the
-// processors: e2e/operator-cluster.mjs.
+// TestOperatorCluster tests the operator's technical pages with a soft GPU:
+// e2e/operator-cluster.mjs.
 func TestOperatorCluster(t *testing.T) {
 	n := start(t)
 	n.fill(t)
@@ -30,8 +30,8 @@ func TestOperatorCluster(t *testing.T) {
 	n.tell(t, "operator-cluster.mjs", "IMAGE="+image, "TARGET="+t.TempDir())
 }
 
-// card starts a basalt-gpud beside basaltd, waits for its card, and promises
-// half of it to an instance.
+// card starts a basalt-gpud next to basaltd, waits for its GPU, and creates an instance that
+// has half of it.
 func (n daemon) card(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
@@ -43,7 +43,7 @@ func (n daemon) card(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it is ended by a signal
+		_ = cmd.Wait() // it exits by a signal
 	})
 	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestConsole uses an instance's consoles in a browser: the pretended machine
-// echoes on its serial port, and its screen shows coloured bars.
+// TestConsole uses an instance's consoles in a browser: the simulated machine echoes on its
+// serial port, and its screen shows coloured bars.
 func TestConsole(t *testing.T) {
 	n := start(t)
 	n.fill(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFaults is e2e/faults.mjs: the connection, the server and the session end,
-// hostile text, and no mouse. The story stops and starts basaltd.
+// TestFaults is e2e/faults.mjs: the connection, the server and the session end, hostile text,
+// and use without a mouse. The story stops and starts basaltd.
 func TestFaults(t *testing.T) {
 	n := start(t)
 	n.fill(t)

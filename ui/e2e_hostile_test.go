@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestHostile is e2e/hostile-forms.mjs: hostile text in the fields of every form
-// that tenants and operators have, and as what was stored.
+// TestHostile is e2e/hostile-forms.mjs: hostile text in the fields of every form of tenants and
+// operators, and as stored values.
 func TestHostile(t *testing.T) {
 	n := start(t, "--network", "fake")
 	n.fill(t)

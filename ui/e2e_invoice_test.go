@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// TestInvoice is about the invoice of a month that is over: from its total down
-// to the minutes that were metered, and what the operator sees of it.
+// TestInvoice tests the invoice of a past month: from its total down to the metered minutes,
+// and what the operator sees of it.
 func TestInvoice(t *testing.T) {
 	n := start(t)
 	n.fill(t)
@@ -23,7 +23,8 @@ func TestInvoice(t *testing.T) {
 	n.tell(t, "invoice.mjs", "LAST_MONTH="+lastMonth().Format(time.DateOnly))
 }
 
-// rewrite what it has stored, while it does not run: a past that no API makes.
+// rewrite changes the stored state while basaltd is stopped, to create a past that the API
+// cannot create.
 func (n daemon) rewrite(t *testing.T, change func(*store.Store) error) {
 	t.Helper()
 	n.Stop()
@@ -46,8 +47,8 @@ func lastMonth() time.Time {
 	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// usedLastMonth: Acme had two processors and half a GPU for ninety minutes, from
-// 10:00 on the month's second day, and has been billed since the month began.
+// usedLastMonth gives Acme two processors and half a GPU for ninety minutes, from 10:00 on the
+// month's second day, and billing since the beginning of the month.
 func usedLastMonth(s *store.Store) error {
 	ctx := context.Background()
 	orgs, err := api.All[api.Organization](ctx, s, api.ListQuery{Kind: api.KindOrganization, Name: "acme"})

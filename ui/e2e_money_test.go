@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestMoney is the operator's business: the wizard on an empty cluster to its
-// end, then a customer that is made, priced, paid by and suspended. The cluster
-// has nothing but what it began with, and an operator.
+// TestMoney tests the operator's business pages: the whole wizard on an empty cluster, then a
+// customer that is created, priced, pays and is suspended. The cluster has only its initial
+// objects and an operator.
 func TestMoney(t *testing.T) {
 	n := start(t)
 	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestPasskey is e2e/passkey.mjs: a user adds a passkey, signs in with it and deletes it,
-// with Chromium's own authenticator.
+// TestPasskey is e2e/passkey.mjs: a user adds a passkey, signs in with it and deletes it, with
+// Chromium's virtual authenticator.
 func TestPasskey(t *testing.T) {
 	n := start(t)
 	n.fill(t)
@@ -15,7 +15,7 @@ func TestPasskey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	portal := "http://localhost:" + n.Port // browsers make no passkeys for an IP address
+	portal := "http://localhost:" + n.Port // browsers create no passkeys for an IP address
 	s, err := op.MailSettings(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestTenant goes through what a tenant needs beside the instance itself:
-// volumes, networks, history, the own account, projects. The machines and
-// networks are pretended ones.
+// TestTenant tests what a tenant needs apart from the instance itself: volumes, networks,
+// history, the user's own account, projects. The machines and networks are simulated.
 func TestTenant(t *testing.T) {
 	n := start(t, "--network", "fake")
 	n.fill(t)

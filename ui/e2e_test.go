@@ -11,27 +11,27 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
 )
 
-// TestPortal drives the portal in a real browser against a real basaltd, whose
-// hypervisor is a pretended one: machines run in name only, and everything else
-// is as on a node. What is looked at stands in e2e/portal.mjs.
+// TestPortal drives the portal in a real browser against a real basaltd whose hypervisor is
+// simulated: machines do not really run, and everything else is as on a node. The checks are in
+// e2e/portal.mjs.
 func TestPortal(t *testing.T) {
 	n := start(t)
 	n.fill(t)
 	n.tell(t, "portal.mjs")
 }
 
-// start a basaltd with pretended machines, and more options.
+// start starts a basaltd with simulated machines and further options.
 func start(t *testing.T, more ...string) daemon {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
 	}
 	portaltest.Built(t)
-	t.Parallel() // a story waits as long as it computes
+	t.Parallel() // a story mostly waits
 	return daemon{daemontest.Start(t, "fake:", "basalt_fake", more...)}
 }
 
-// tell a story of e2e in Chromium, with more in its environment.
+// tell runs a story of e2e in Chromium, with further variables in its environment.
 func (n daemon) tell(t *testing.T, story string, env ...string) {
 	t.Helper()
 	checkCommands(t, portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...))
@@ -39,8 +39,8 @@ func (n daemon) tell(t *testing.T, story string, env ...string) {
 
 type daemon struct{ daemontest.Daemon }
 
-// fill makes an organization with a project, an image and an app, Ann,
-// who administers it, and an operator.
+// fill creates an organization with a project, an image and an app, Ann, who administers it,
+// and an operator.
 func (n daemon) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()

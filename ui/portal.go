@@ -1,7 +1,7 @@
-// Package ui is the portal: a program for browsers (src), built by `make ui`
-// into dist and embedded here, and the way by which a browser speaks to the API
-// (door.go). Without dist everything else works, and the portal's address says
-// what is missing.
+// Package ui contains the portal: a program for browsers (src), which `make ui` builds into
+// dist and which is embedded here, and the handler through which browsers use the API
+// (door.go). Without dist everything else works, and the portal's address shows what is
+// missing.
 package ui
 
 import (
@@ -13,17 +13,17 @@ import (
 //go:embed all:dist
 var embedded embed.FS
 
-// Policy is what the portal's pages may do: nothing but what this server sends,
-// no script or style in a page's text, no eval, and strings become no script.
+// Policy restricts the portal's pages: they load only what this server sends, without inline
+// scripts or styles, without eval, and strings cannot become scripts.
 const Policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// captchaPage is the page on which people sign up where a captcha is asked for, and the
-// only one that lets scripts of others run: those of the providers that an operator can
-// choose. The page loads that of the one that is set, and none where none is.
+// captchaPage is the sign-up page, which may ask for a captcha. It is the only page that may
+// load scripts of others: those of the providers that an operator can choose. It loads those of
+// the configured provider, and none if none is configured.
 const captchaPage = "/sign-up"
 
-// CaptchaPolicy is what that page may do, as the providers' documentation wants it. Their
-// scripts write markup, so that it has no trusted types.
+// CaptchaPolicy is the policy of captchaPage, as the providers' documentation requires it.
+// Their scripts write markup, so it has no trusted types.
 const CaptchaPolicy = "default-src 'self'" +
 	"; script-src 'self' https://hcaptcha.com https://*.hcaptcha.com https://challenges.cloudflare.com https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/" +
 	"; frame-src https://hcaptcha.com https://*.hcaptcha.com https://challenges.cloudflare.com https://www.google.com/recaptcha/ https://recaptcha.google.com/recaptcha/" +
@@ -31,7 +31,7 @@ const CaptchaPolicy = "default-src 'self'" +
 	"; connect-src 'self' https://hcaptcha.com https://*.hcaptcha.com" +
 	"; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// policyOf is the policy of a page or file.
+// policyOf returns the policy of a page or file.
 func policyOf(path string) string {
 	if path == captchaPage {
 		return CaptchaPolicy
@@ -39,7 +39,7 @@ func policyOf(path string) string {
 	return Policy
 }
 
-// Handler answers the portal's own addresses, and leaves all others to the API.
+// Handler serves the portal's own addresses and passes all others to the API.
 func Handler(api http.Handler) http.Handler {
 	dist, err := fs.Sub(embedded, "dist")
 	if err != nil {

@@ -22,7 +22,7 @@ func packed(t *testing.T, text string) *fstest.MapFile {
 	return &fstest.MapFile{Data: b.Bytes()}
 }
 
-// fakeAPI records what reached it.
+// fakeAPI records what it received.
 var fakeAPI = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
 	case "POST /v1/login":
@@ -72,40 +72,40 @@ func TestPages(t *testing.T) {
 	} {
 		r := ask(h, "GET", path)
 		if got := text(t, r); r.StatusCode != 200 || got != want.body || r.Header.Get("Content-Type") != want.kind || r.Header.Get("Cache-Control") != want.cache {
-			t.Errorf("%s: %d %q %v", path, r.StatusCode, got, r.Header)
+			t.Errorf("GET %s = %d %q, headers %v; want %+v", path, r.StatusCode, got, r.Header, want)
 		}
 		r = ask(h, "GET", path, "Accept-Encoding", "br, gzip")
 		z, err := gzip.NewReader(r.Body)
 		if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
-			t.Fatalf("%s: %v, %v", path, err, r.Header)
+			t.Fatalf("GET %s with gzip accepted: %v, headers %v; want a gzip body", path, err, r.Header)
 		}
 		if plain, _ := io.ReadAll(z); string(plain) != want.body {
-			t.Errorf("%s: %q", path, plain)
+			t.Errorf("decompressed body of %s = %q, want %q", path, plain, want.body)
 		}
 		if again := ask(h, "GET", path, "If-None-Match", r.Header.Get("ETag"), "Accept-Encoding", "gzip"); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s, the same again: %d", path, again.StatusCode)
+			t.Errorf("GET %s with its ETag = %d, want 304", path, again.StatusCode)
 		}
 		for name, value := range map[string]string{"Content-Security-Policy": Policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin"} {
 			if r.Header.Get(name) != value {
-				t.Errorf("%s: %s: %q", path, name, r.Header.Get(name))
+				t.Errorf("%s of %s = %q, want %q", name, path, r.Header.Get(name), value)
 			}
 		}
 		if !strings.Contains(r.Header.Get("Permissions-Policy"), "camera=()") {
-			t.Errorf("%s: %v", path, r.Header)
+			t.Errorf("headers of %s = %v, want camera=() in Permissions-Policy", path, r.Header)
 		}
 	}
 	if r := ask(h, "GET", "/sign-up"); r.StatusCode != http.StatusOK || r.Header.Get("Content-Security-Policy") != CaptchaPolicy || r.Header.Get("X-Frame-Options") != "DENY" {
-		t.Errorf("the page with a captcha: %d %v", r.StatusCode, r.Header)
+		t.Errorf("GET /sign-up = %d, headers %v; want 200 with CaptchaPolicy and X-Frame-Options DENY", r.StatusCode, r.Header)
 	}
 	for _, never := range []string{"unsafe-inline", "unsafe-eval", "http:", " *", "data:", "https: ", "https:;"} {
 		if strings.Contains(CaptchaPolicy, never) {
-			t.Errorf("the policy of the page with a captcha allows %s", never)
+			t.Errorf("CaptchaPolicy = %q, want it without %q", CaptchaPolicy, never)
 		}
 	}
 	for _, never := range []string{"unsafe-inline", "unsafe-eval", "http:", "https:", "*", "data:"} {
 		if strings.Contains(Policy, never) {
-			t.Errorf("the policy allows %s", never)
+			t.Errorf("Policy = %q, want it without %q", Policy, never)
 		}
 	}
 }
@@ -117,22 +117,23 @@ func TestBrotli(t *testing.T) {
 		"gzip": "gzip", "br;q=nothing": "", "brotli": "", "identity": "", "": ""} {
 		r := ask(h, "GET", "/", "Accept-Encoding", accepted)
 		if got := r.Header.Get("Content-Encoding"); got != want || r.Header.Get("Vary") != "Accept-Encoding" {
-			t.Errorf("%q: %q, want %q", accepted, got, want)
+			t.Errorf("Accept-Encoding %q: Content-Encoding = %q, Vary = %q; want %q, Accept-Encoding", accepted, got, r.Header.Get("Vary"), want)
 		}
 		if want == "br" && text(t, r) != "brotli" {
-			t.Errorf("%q: not the file", accepted)
+			t.Errorf("Accept-Encoding %q: body is not the Brotli file", accepted)
 		}
 		tags[want] = r.Header.Get("ETag")
 	}
 	if tags["br"] == tags["gzip"] || tags["gzip"] == tags[""] {
-		t.Errorf("other bytes under the same tag: %v", tags)
+		t.Errorf("ETags by coding = %v, want different ones", tags)
 	}
 	if r := ask(h, "GET", "/index.html.br"); r.StatusCode != http.StatusNotFound {
-		t.Errorf("the file itself: %d", r.StatusCode)
+		t.Errorf("GET /index.html.br = %d, want 404", r.StatusCode)
 	}
 }
 
-// What is no file of the portal is the API's affair, and no file of the machine.
+// TestOtherPaths verifies that paths that are not files of the portal go to the API, and that
+// none reads a file of the machine.
 func TestOtherPaths(t *testing.T) {
 	h := portal(t)
 	for _, path := range []string{"/nowhere", "/assets/", "/assets/nothing.js", "/secret.txt", "/.gitignore", "/index.html.gz", "/assets/main-1234.js.gz",
@@ -142,11 +143,11 @@ func TestOtherPaths(t *testing.T) {
 			r = ask(h, "GET", r.Header.Get("Location"))
 		}
 		if got := text(t, r); r.StatusCode != 404 || !strings.Contains(got, "not_found") {
-			t.Errorf("%s: %d %q", path, r.StatusCode, got)
+			t.Errorf("GET %s = %d %q, want 404 from the API", path, r.StatusCode, got)
 		}
 	}
 	if r := ask(h, "POST", "/"); r.StatusCode/100 == 2 {
-		t.Errorf("POST /: %d", r.StatusCode)
+		t.Errorf("POST / = %d, want no success", r.StatusCode)
 	}
 }
 
@@ -154,13 +155,13 @@ func TestMissingPortal(t *testing.T) {
 	h := newHandler(fstest.MapFS{".gitignore": {}}, fakeAPI)
 	r := ask(h, "GET", "/")
 	if got := text(t, r); r.StatusCode != 503 || !strings.Contains(got, "make ui") {
-		t.Errorf("%d %q", r.StatusCode, got)
+		t.Errorf("GET / without the portal = %d %q, want 503 that names make ui", r.StatusCode, got)
 	}
 	if r := ask(h, "GET", "/v1/whoami"); r.StatusCode != 200 {
-		t.Errorf("the API without a portal: %d", r.StatusCode)
+		t.Errorf("GET /v1/whoami without the portal = %d, want 200", r.StatusCode)
 	}
 	if h := Handler(fakeAPI); ask(h, "GET", "/v1/whoami").StatusCode != 200 {
-		t.Error("what is embedded here does not serve")
+		t.Error("GET /v1/whoami through Handler with the embedded files failed, want 200")
 	}
 }
 
@@ -170,29 +171,29 @@ func TestDoor(t *testing.T) {
 	r := ask(h, "POST", "/portal/v1/login", same...)
 	body, set := text(t, r), r.Header.Get("Set-Cookie")
 	if r.StatusCode != 201 || strings.Contains(body, "bslt_") || !strings.Contains(body, `"Session"`) {
-		t.Errorf("login: %d %s", r.StatusCode, body)
+		t.Errorf("login = %d %s, want 201 with a Session without its token", r.StatusCode, body)
 	}
 	if set != "basalt-session=bslt_ses-1_ab; Path=/portal/; HttpOnly; SameSite=Strict" {
-		t.Errorf("cookie: %s", set)
+		t.Errorf("cookie = %q, want basalt-session with the token, HttpOnly and SameSite=Strict", set)
 	}
 	if r := ask(h, "POST", "https://cloud.example/portal/v1/login", same...); !strings.Contains(r.Header.Get("Set-Cookie"), "; Secure") {
-		t.Errorf("cookie over TLS: %s", r.Header.Get("Set-Cookie"))
+		t.Errorf("cookie over TLS = %q, want it Secure", r.Header.Get("Set-Cookie"))
 	}
 	r = ask(h, "GET", "/portal/v1/whoami?a=1", append(same, "Cookie", "basalt-session=bslt_ses-1_ab; other=1", "Authorization", "Bearer x")...)
 	if got := r.Header.Get("Got"); got != "Bearer bslt_ses-1_ab||/v1/whoami?a=1" {
-		t.Errorf("with the cookie: %q", got)
+		t.Errorf("request that the API received = %q, want the token as Bearer and no cookie", got)
 	}
-	// /v1 itself knows no cookie.
+	// /v1 itself ignores the cookie.
 	if got := ask(h, "GET", "/v1/whoami", append(same, "Cookie", "basalt-session=bslt_ses-1_ab")...).Header.Get("Got"); !strings.HasPrefix(got, "|") {
-		t.Errorf("/v1 with the cookie: %q", got)
+		t.Errorf("request to /v1 with the cookie = %q, want no Authorization", got)
 	}
 	r = ask(h, "POST", "/portal/v1/logout", same...)
 	if got := r.Header.Get("Set-Cookie"); !strings.Contains(got, "Max-Age=0") {
-		t.Errorf("logout: %s", got)
+		t.Errorf("cookie after logout = %q, want Max-Age=0", got)
 	}
 	// Names of objects keep their escapes.
 	if got := ask(h, "DELETE", "/portal/v1/instances/a%2Fb", same...).Header.Get("Got"); got != "/v1/instances/a%2Fb" {
-		t.Errorf("escapes: %q", got)
+		t.Errorf("path that the API received = %q, want /v1/instances/a%%2Fb", got)
 	}
 }
 
@@ -216,7 +217,7 @@ func TestDoorIsForOwnPages(t *testing.T) {
 	} {
 		r := ask(h, "GET", "/portal/v1/whoami", append(c.headers, "Cookie", "basalt-session=bslt_ses-1_ab")...)
 		if ok := r.StatusCode == 200; ok != c.ok {
-			t.Errorf("%s: %d", c.name, r.StatusCode)
+			t.Errorf("%s: status = %d, want success %v", c.name, r.StatusCode, c.ok)
 		}
 	}
 }
