@@ -1,8 +1,7 @@
-// Builds the portal into dist, or into the folder that is its argument as dist
-// (installer/dev/cache.sh): types from the API's description, Vite's bundle,
-// the licences of what is in it, and every file compressed, for most browsers
-// with Brotli. basaltd embeds the compressed files only, and unpacks them for the
-// rare client that asks so.
+// Builds the portal into dist, or into the dist of the folder in its argument (installer/dev/cache.sh): types from
+// the API's description, Vite's bundle, the licences of the bundled packages, and every file compressed, with gzip
+// and for most browsers with Brotli. basaltd embeds only the compressed files, and decompresses them for the rare
+// client that accepts neither.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,7 +10,7 @@ import { licenses } from './licenses.mjs';
 import { types } from './types.mjs';
 
 const root = new URL('../', import.meta.url).pathname;
-const kept = '.gitignore'; // is committed
+const kept = '.gitignore'; // the committed file of dist
 const dist = process.argv[2] ? resolve(process.argv[2], 'dist') : join(root, 'dist');
 mkdirSync(dist, { recursive: true });
 for (const name of readdirSync(dist)) if (name !== kept) rmSync(join(dist, name), { recursive: true });
@@ -29,7 +28,7 @@ for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   const plain = readFileSync(path);
   writeFileSync(`${path}.gz`, gzipSync(plain, { level: 9 }));
   const packed = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } });
-  // What is compressed already, as fonts are, gains nothing.
+  // Files that are already compressed, such as fonts, do not get smaller.
   if (packed.length < plain.length * 0.95) writeFileSync(`${path}.br`, packed);
   rmSync(path);
   total += packed.length;

@@ -1,5 +1,5 @@
-// Format, the API's description, types, lint and component tests. That all have passed is noted in the folder
-// that is its argument, if there is one (installer/dev/cache.sh).
+// Checks format, the API's description, types, lint and component tests. If all pass, it records that in the folder
+// in its argument, if there is one (installer/dev/cache.sh).
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const fail = (name) => {
   process.exit(1);
 };
 
-/** program is what tsconfig.json includes, with its types. What is wrong with them ends the check. */
+/** program returns the program of tsconfig.json with its types. Type errors end the check. */
 function program() {
   const host = { getCanonicalFileName: (f) => f, getCurrentDirectory: () => root, getNewLine: () => '\n' };
   const unreadable = (d) => (console.error(ts.formatDiagnostic(d, host)), fail('tsc'));
@@ -31,7 +31,7 @@ function program() {
   return made;
 }
 
-/** lint has the types of a program: to make them a second time would take most of the check's time. */
+/** lint uses the types of a program: computing them again would take most of the check's time. */
 async function lint(typed) {
   const typedFiles = {
     files: ['src/**/*.{ts,tsx}'],
@@ -44,7 +44,7 @@ async function lint(typed) {
   if (results.some((r) => r.errorCount > 0)) fail('eslint');
 }
 
-/** run runs a program of node_modules; what it finds wrong ends the check. */
+/** run runs a program of node_modules; a failure ends the check. */
 function run(name, ...args) {
   try {
     execFileSync(`${root}node_modules/.bin/${name}`, args, { cwd: root, stdio: 'inherit' });

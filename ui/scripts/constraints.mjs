@@ -1,14 +1,14 @@
-// What the API's description asks of the bodies that the portal sends: the part of each schema that the browser can
-// hold a form to before it is sent, and no more.
+// The constraints of the API's description on the bodies that the portal sends: the part of each schema that the
+// browser can check in a form before sending it.
 import { load } from 'js-yaml';
 
 const kept = ['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern', 'enum', 'format'];
 const ofServer = new Set(['status', 'assignment']);
-const untold = new Set(['int32', 'int64', 'double', 'float', 'date-time']); // the body has them by its types
+const untold = new Set(['int32', 'int64', 'double', 'float', 'date-time']); // the types ensure these
 
 const named = (ref) => ref.slice(ref.lastIndexOf('/') + 1);
 
-/** constrained is a schema's own constraints, or undefined where it has none that a form can break. */
+/** constrained returns a schema's own constraints, or undefined if it has none that a form can violate. */
 function constrained(schema) {
   if (!schema) return undefined;
   if (schema.$ref) return { $ref: named(schema.$ref) };
@@ -25,11 +25,11 @@ function constrained(schema) {
   return Object.keys(out).length > 0 ? out : undefined;
 }
 
-/** refs are the names of the schemas that one refers to. */
+/** refs returns the names of the schemas that a schema refers to. */
 const refs = (s) =>
   s && typeof s === 'object' ? [...(s.$ref ? [s.$ref] : []), ...Object.values(s).flatMap((v) => refs(v))] : [];
 
-/** constraints of every schema that a request has as its JSON body, and of those in them. */
+/** constraints returns those of every schema that is a request's JSON body, and of the schemas in them. */
 export function constraints(text) {
   const { paths, components } = load(text);
   const bodies = Object.values(paths)
@@ -43,7 +43,7 @@ export function constraints(text) {
     if (name in out) continue;
     const schema = components.schemas[name];
     const own = constrained(schema) ?? {};
-    // The name of an object has one form for all kinds but those that say another.
+    // Names of objects have one format, except for kinds that define another.
     if (own.properties?.meta) own.name = schema['x-name-format'] ?? 'name';
     out[name] = own;
     left.push(...refs(own));

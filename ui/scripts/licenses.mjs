@@ -1,5 +1,5 @@
-// The licences of the packages that the bundle is made of: all that the
-// portal's dependencies lead to, and those that PatternFly's fonts come under.
+// The licences of the packages in the bundle: all transitive dependencies of the portal, and those of PatternFly's
+// fonts.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,5 @@
-// TypeScript types of the API and the constraints of its bodies from its description, when it has changed.
+// Generates the TypeScript types of the API and the constraints of its bodies from its description, when that has
+// changed.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constraints } from './constraints.mjs';

@@ -11,7 +11,7 @@ let asked: string[];
 beforeEach(() => {
   localStorage.clear();
   asked = [];
-  // A server that takes its time.
+  // A server that does not respond.
   vi.stubGlobal('fetch', (r: Request) => (asked.push(new URL(r.url).pathname), new Promise(() => undefined)));
 });
 

@@ -1,4 +1,4 @@
-// Who is not signed in sees the way in; who is, the shell with a page in it.
+// Shows the sign-in page without a session, and otherwise the shell with a page.
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { matchRoute, Route, Router, Switch, useRouter } from 'wouter';
 import { asApiError } from './api/client';
@@ -39,14 +39,14 @@ function Pages({ session }: { session: Session }) {
   );
 }
 
-/** useAhead loads what whoever is signed in will see first, while the server is asked who that is. */
+/** useAhead loads what the user will see first, while the server is asked for the session. */
 function useAhead(path: string) {
   const { parser } = useRouter();
   const [first] = useState(path);
   useEffect(() => {
     if (!maybeSignedIn()) return;
     const route = routes.find((r) => matchRoute(parser, r.path, first)[0]);
-    // What cannot be loaded says so where it is shown.
+    // A page that cannot be loaded shows that itself.
     Promise.all([loadShell(), route?.Page.load()]).catch(() => undefined);
   }, [parser, first]);
 }

@@ -1,5 +1,5 @@
-// Holds the folders of src to the arrows of README.md, as appliance/cmd/arch_test.go
-// holds Go's packages to theirs.
+// Checks the imports between the folders of src against README.md, as appliance/cmd/arch_test.go does for Go's
+// packages.
 import { expect, test } from 'vitest';
 
 interface Rule {
@@ -7,7 +7,7 @@ interface Rule {
   why: string;
 }
 
-/** What each folder may import of the others. Files beside the folders wire them, and nobody imports those. */
+/** What each folder may import of the others. Files outside the folders connect them, and may not be imported. */
 const rules: Record<string, Rule> = {
   i18n: { allow: [], why: 'texts, which know nothing of who shows them' },
   api: { allow: [], why: 'what the server says, which everybody may ask for' },
@@ -27,17 +27,17 @@ const rules: Record<string, Rule> = {
 const sources = import.meta.glob<string>('./**/*.{ts,tsx}', { query: '?raw', import: 'default', eager: true });
 const imported = /(?:\bfrom\s*|\bimport\s*\(?\s*)'(\.[^']*)'/g;
 
-/** folderOf a path below src; '' is src itself. i18n is imported by its folder's name. */
+/** folderOf returns the folder of a path below src; '' is src itself. i18n is imported by its folder's name. */
 const folderOf = (path: string) => /^([^/]+)(?:\/|$)/.exec(path.includes('/') || path in rules ? path : '')?.[1] ?? '';
 
-/** resolve what a file at path imports to a path below src. */
+/** resolve turns an import of a file at path into a path below src. */
 const resolve = (path: string, name: string) => new URL(name, `file:///${path}`).pathname.slice(1);
 
-/** faults of a file that imports what its folder may not. */
+/** faults lists the imports of a file that its folder may not have. */
 function faults(path: string, text: string): string[] {
   const from = folderOf(path);
   const rule = rules[from];
-  if (from === '') return []; // it wires
+  if (from === '') return []; // files outside the folders may import everything
   if (!rule) return [`${path} is in a folder without a rule`];
   return [...text.matchAll(imported)]
     .map((m) => resolve(path, m[1] ?? ''))

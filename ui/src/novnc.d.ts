@@ -1,4 +1,4 @@
-// What the portal uses of noVNC, which has no types of its own.
+// The part of noVNC that the portal uses; noVNC has no types of its own.
 declare module '@novnc/novnc' {
   export default class RFB extends EventTarget {
     constructor(target: HTMLElement, channel: WebSocket, options?: { shared?: boolean });

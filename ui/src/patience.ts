@@ -1,5 +1,5 @@
-// How long tests wait for what a page will show: machines of CI are slow. Read
-// by vitest before each file of tests (../vite.config.ts).
+// How long tests wait for what a page will show, as CI machines are slow. Loaded by vitest before each test file
+// (../vite.config.ts).
 import { configure } from '@testing-library/dom';
 
 configure({ asyncUtilTimeout: 60_000 });

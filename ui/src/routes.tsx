@@ -1,11 +1,11 @@
-// Which page stands at which address, and who may open it. Each is loaded when
-// it is first opened. The first that matches is shown.
+// The pages by address, and who may open them. Each page is loaded when it is first opened. The first match is
+// shown.
 import { lazy as later, type ComponentType } from 'react';
 import { may, seesMachines, seesMoney, type Session } from './api/session';
 
 interface Props {
   session: Session;
-  /** From the address, where it has them; empty otherwise. */
+  /** From the address if it has one; otherwise empty. */
   id: string;
   tab: string;
 }
@@ -16,7 +16,7 @@ interface RouteTo {
   Page: ComponentType<Props> & { load: () => Promise<unknown> };
 }
 
-/** lazy is React's, of which the program can be loaded before it is shown. */
+/** lazy is React's lazy, with a load function that loads the page before it is shown. */
 const lazy = (load: () => Promise<{ default: ComponentType<Props> }>) => Object.assign(later(load), { load });
 
 const always = () => true;

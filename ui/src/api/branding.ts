@@ -1,4 +1,4 @@
-// What the portal is called and looks like: anybody may read it.
+// The portal's name and appearance, which anyone may read.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, base, ok, type Schemas } from './client';
 
@@ -14,7 +14,7 @@ export const useBranding = () =>
     retry: false,
   });
 
-/** logoOf branding: the portal's own where there is none. */
+/** logoOf returns the URL of the branding's logo, or of the portal's own if there is none. */
 export const logoOf = (b: Branding | undefined) => (b?.logo ? `${base}/v1/branding/logo?${b.logo}` : '/favicon.svg');
 
 export const productOf = (b: Branding | undefined) => b?.productName || 'Basalt';
@@ -24,7 +24,7 @@ function useChange<V>(send: (v: V) => Promise<Branding>) {
   return useMutation({ mutationFn: send, onSuccess: (b) => void client.setQueryData(key, b) });
 }
 
-/** The body is the file itself, which the client is not to write as JSON. */
+/** usePutLogo sends the file itself as the body, which the client must not encode as JSON. */
 export const usePutLogo = () =>
   useChange((file: File) =>
     ok(

@@ -1,5 +1,5 @@
-// The API as the portal's pages see it: same origin, below /portal, where the
-// session's cookie stands for its token (docs/decisions/0018).
+// The API for the portal's pages: same origin, below /portal, where the session's cookie replaces its token
+// (docs/decisions/0018).
 import createClient from 'openapi-fetch';
 import type { components, paths } from './schema';
 
@@ -17,7 +17,7 @@ export const api = createClient<paths>({
   fetch: (r) => globalThis.fetch(r),
 });
 
-/** ApiError is what the API said: a stable code, words, what to do, and the fields at fault. */
+/** ApiError is an error of the API: a stable code, a message, a hint, and the invalid fields. */
 export class ApiError extends Error {
   readonly code: Problem['code'] | 'unreachable';
   readonly hint?: string;
@@ -30,13 +30,13 @@ export class ApiError extends Error {
     this.fields = body.errors ?? [];
   }
 
-  /** The first field at fault. */
+  /** The first invalid field. */
   get field(): string | undefined {
     return this.fields[0]?.field;
   }
 }
 
-/** refused is an answer that is no success as an error, whoever gave it. */
+/** refused turns a response that is not a success into an error, whoever sent it. */
 export const refused = (status: number, body?: Partial<Problem>): ApiError =>
   new ApiError({
     code: body?.code ?? 'internal',
@@ -51,7 +51,7 @@ interface Answer<T> {
   response: Response;
 }
 
-/** ok is an answer's data, or throws an ApiError. */
+/** ok returns a response's data, or throws an ApiError. */
 export async function ok<T>(answer: Promise<Answer<T>>): Promise<T> {
   let got: Answer<T>;
   try {

@@ -1,9 +1,9 @@
-// What the operator's pages of the cluster read.
+// Queries of the operator's cluster pages.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok } from './client';
 import { none, type PageOf } from './queries';
 
-/** most of a kind are read where all of them are wanted, for names and sums. */
+/** most is how many objects are read where all of a kind are needed, for names and sums. */
 const most = 1000;
 
 export const useImageList = (q: PageOf) =>
@@ -48,7 +48,7 @@ export const useExternalNetworks = () =>
     queryKey: ['ExternalNetwork', 'list'],
     queryFn: ({ signal }) => ok(api.GET('/v1/external-networks', { params: { query: { limit: most } }, signal })),
   });
-/** useAlerts asks now and again: they depend on the time, too. */
+/** useAlerts polls, as alerts also depend on the time. */
 export const useAlerts = (q: Pick<PageOf, 'limit' | 'continue'>) =>
   useQuery({
     queryKey: ['alerts', none(q)],

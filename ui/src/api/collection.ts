@@ -1,5 +1,5 @@
-// The kinds' collections as lists read them: a page at a time, in an order, and
-// narrowed by search, labels and fields on the server.
+// The collections of the kinds for lists: one page at a time, sorted and filtered by search, labels and fields on
+// the server.
 import { api, ok, type Instance, type Schemas } from './client';
 import { none, type PageOf } from './queries';
 
@@ -25,7 +25,8 @@ export interface Collection<T> {
   read: (q: PageQuery, signal?: AbortSignal) => Promise<ObjectPage<T>>;
 }
 
-/** collection of a kind; its list takes what any other does, and that of instances stands here for all of them. */
+/** collection returns the collection of a kind. All lists have the same parameters; the type of that of instances
+ * represents them here. */
 const collection = <T>(kind: string, path: string): Collection<T> => ({
   kind,
   read: (q, signal) =>

@@ -5,13 +5,13 @@ import { none, type Period } from './queries';
 export type CostBy = 'project' | 'resource' | 'meter';
 export type Costs = Schemas['CostPage'];
 
-/** Rows that are read at most: beyond them there are more resources than a page shows. */
+/** The most rows that are read; with more, there are more resources than a page shows. */
 const most = 10_000;
 
-/** How costs are divided: of the whole period, or by day with so many rows of a day. */
+/** How costs are divided: over the whole period, or by day with this many rows per day. */
 export type Division = 'total' | { top: number };
 
-/** useCosts of an organization's usage: all pages together. */
+/** useCosts returns the costs of an organization's usage, all pages together. */
 export const useCosts = (organization: string | undefined, period: Period, by: CostBy, division: Division) =>
   useQuery({
     queryKey: ['costs', organization, period, by, division],

@@ -1,4 +1,4 @@
-// What the pages about customers read and write.
+// Queries and changes of the pages about customers.
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { PageOf } from './queries';
@@ -21,7 +21,7 @@ export const useOrganizations = (q: PageOf, on = true) =>
     placeholderData: keepPreviousData,
   });
 
-/** useOrganization: null when it is gone. */
+/** useOrganization returns an organization, or null if it was deleted. */
 export const useOrganization = (id: string) =>
   useQuery({
     queryKey: ['Organization', 'one', id],
@@ -35,7 +35,7 @@ export const useOrganization = (id: string) =>
     },
   });
 
-/** useChangeOrganization does one thing to a customer as it is now. */
+/** useChangeOrganization performs one action on a customer as currently stored. */
 export function useChangeOrganization(o: Organization, onDone: () => void) {
   const client = useQueryClient();
   return useMutation({

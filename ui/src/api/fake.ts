@@ -1,4 +1,4 @@
-// What component tests answer in the API's place.
+// Fake responses of the API for component tests.
 import { vi } from 'vitest';
 
 export interface Asked {
@@ -7,7 +7,8 @@ export interface Asked {
   body: unknown;
 }
 
-/** answering has each GET of a path answered with its object, another with an empty list, and returns what else is asked. */
+/** answering responds to a GET of each path with its object, to any other GET with an empty list, and returns the
+ * other requests. */
 export function answering(objects: Record<string, object>): Asked[] {
   const asked: Asked[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {

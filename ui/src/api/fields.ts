@@ -1,10 +1,10 @@
-// Errors at the fields that they name.
+// Errors for the fields that they name.
 import { asApiError } from './client';
 
 const below = (field: string, path: string) =>
   field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`);
 
-/** atField is what an error says of a field, or of one below it. */
+/** atField returns the message of an error for a field, or for one below it. */
 export function atField(error: unknown, path: string): string | undefined {
   if (!error) return undefined;
   const found = asApiError(error).fields.find(({ field }) => below(field, path));

@@ -1,5 +1,4 @@
-// Objects of all kinds by the server's search, as far as there is a page for
-// them and the session may open it.
+// Search for objects of all kinds on the server, for kinds that have a page which the session may open.
 import { useQueries } from '@tanstack/react-query';
 import { api, ok } from './client';
 import { may, seesMachines, type Session } from './session';
@@ -21,7 +20,7 @@ const limit = 5;
 const asked = (search: string, signal: AbortSignal) => ({ params: { query: { search, limit } }, signal });
 const operator = (s: Session) => may(s, 'operator');
 
-/** What is searched, with the addresses at which a kind's pages may stand. */
+/** The kinds to search, with the possible addresses of their pages. */
 const sources = {
   Instance: { at: ['/instances'], when: seesMachines, ask: (q, s) => ok(api.GET('/v1/instances', asked(q, s))) },
   Volume: { at: ['/volumes', '/storage'], when: seesMachines, ask: (q, s) => ok(api.GET('/v1/volumes', asked(q, s))) },
@@ -38,14 +37,15 @@ const sources = {
 
 export type FoundKind = keyof typeof sources;
 
-/** hrefOf an object: its own page, or its kind's list that shows it alone; nothing where there is none. */
+/** hrefOf returns the address of an object's own page, or of its kind's list filtered to it; undefined if there is
+ * none. */
 export function hrefOf(at: readonly string[], id: string, paths: readonly string[]): string | undefined {
   for (const base of at) if (paths.some((p) => p.startsWith(`${base}/:id`))) return `${base}/${id}`;
   const list = at.find((base) => paths.includes(base));
   return list && `${list}?search=${encodeURIComponent(id)}`;
 }
 
-/** useFind returns what is found of each kind, in their order, as far as one of paths shows it. */
+/** useFind returns the matches of each kind, in the order of the kinds, for those that one of paths shows. */
 export function useFind(search: string, session: Session, paths: readonly string[]): { found: Found[]; busy: boolean } {
   const kinds = (Object.keys(sources) as FoundKind[]).filter(
     (k) => sources[k].when(session) && hrefOf(sources[k].at, 'x', paths),

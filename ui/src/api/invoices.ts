@@ -1,18 +1,17 @@
-// Invoices, and what their lines are made of. The invoice "now" is the one that
-// this month's use would make.
+// Invoices, and the usage behind their lines. The invoice "now" is a preview of the current month's.
 import { useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 import { none, type Period } from './queries';
 
 export type Line = Schemas['InvoiceLine'];
 
-/** Now is the address of the invoice that this month would make. */
+/** now is the address of the preview of this month's invoice. */
 export const now = 'now';
 
-/** Bill is what an issued invoice and one that would be have in common. */
+/** Bill has the fields that an issued invoice and a preview share. */
 export interface Bill {
   number?: string;
-  /** Id of who pays, of an issued one. */
+  /** ID of the organization that pays an issued invoice. */
   organization?: string;
   customer?: Schemas['Party'];
   from: string;
@@ -36,7 +35,7 @@ export const useBill = (id: string, organization: string | undefined, month: Per
     },
   });
 
-/** useExplanation of a line: its hours; with an hour, that one and its records. */
+/** useExplanation returns the hours of a line; with an hour, that hour and its records. */
 export const useExplanation = (
   id: string,
   organization: string | undefined,

@@ -1,22 +1,22 @@
-// A websocket to an instance's console or screen, made again when it ends.
+// A websocket to an instance's console or screen, which reconnects when it closes.
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { endOf, pauseAfter, retries, type End } from './closed';
 import { api, base, ok } from './client';
 
-/** Whoever asks for it is told by an empty message that there is a console, or by the close frame why not. */
+/** With this protocol, the server sends an empty message once the console is open, or else the error in the close
+ * frame. */
 const protocol = 'basalt';
 
 export interface Link {
   state: 'connecting' | 'open' | End;
-  /** after an End: it connects again by itself. */
+  /** Set after an End if it reconnects by itself. */
   again: boolean;
   retry: () => void;
 }
 
-/** useLink connects while on is. attach, which has to stay the same, hears of
- * every websocket once there is a console behind it, before the first message of
- * that, and calls works when it can be used. */
+/** useLink connects while on is true. It passes every websocket to attach, which must be stable, once its console is
+ * open and before its first message. attach calls works when the console is usable. */
 export function useLink(
   id: string,
   what: 'console' | 'vnc' | 'shell',
@@ -41,7 +41,7 @@ export function useLink(
       failures.current = 0;
       set('open');
     };
-    // An empty message says that it is not refused.
+    // An empty message means that the console was not refused.
     socket.addEventListener('message', () => attach(socket, works), { once: true, signal: own.signal });
     socket.addEventListener(
       'close',
@@ -56,7 +56,7 @@ export function useLink(
     return () => {
       own.abort();
       clearTimeout(timer);
-      // Closed while it connects, it would be an error on the browser's console.
+      // Closing it while it connects would log an error in the browser's console.
       if (socket.readyState === WebSocket.CONNECTING) socket.addEventListener('open', () => socket.close());
       else socket.close();
       set('connecting');
@@ -65,7 +65,7 @@ export function useLink(
   return { state, retry, again };
 }
 
-/** useEarlier is what the serial console said before somebody came, read once each time. */
+/** useEarlier returns the previous output of the serial console, read once per mount. */
 export const useEarlier = (id: string) =>
   useQuery({
     queryKey: ['console-log', id, 'once'],
@@ -79,5 +79,5 @@ export const useEarlier = (id: string) =>
       ),
     staleTime: Infinity,
     gcTime: 0,
-    retry: false, // without it the console works as well
+    retry: false, // the console also works without it
   });

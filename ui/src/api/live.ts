@@ -1,7 +1,6 @@
-// What changes do to what the pages have read. Lists keep their server's order
-// and pages: an object that a list shows is replaced in place; of one that no
-// list shows, the lists are asked for again, soon and once. Changes of one frame
-// are put in together, so that a thousand draw a page once.
+// Applies changes to the query cache. Lists keep the order and the pages of their server: an object in a list is
+// replaced in place; for an object that is in no list, the lists are fetched again, soon and once. The changes of
+// one frame are applied together, so that a thousand changes render a page once.
 import { notifyManager, type QueryClient, type QueryKey } from '@tanstack/react-query';
 import type { WatchedObject, WatchEvent } from './watch';
 
@@ -11,16 +10,16 @@ interface Page {
 
 const revision = (o: WatchedObject) => o.meta.revision ?? 0;
 
-/** newest are the last changes of each object of a kind. */
+/** newest maps objects of a kind to their last changes. */
 type Newest = Map<string, WatchEvent>;
 
-/** newer is the object as a change has made it, null when it is gone, or the same object. */
+/** newer returns the object after a change, null if it was deleted, or the same object if it is up to date. */
 function newer(old: WatchedObject, e: WatchEvent | undefined): WatchedObject | null {
   if (!e || (e.type === 'put' && revision(old) >= revision(e.object))) return old;
   return e.type === 'put' ? e.object : null;
 }
 
-/** changed is a page with objects' newer forms and without those that are gone, or the same page. */
+/** changed returns a page with the newer objects and without the deleted ones, or the same page. */
 export function changed(page: Page, newest: Newest): Page {
   const items = page.items.flatMap((old) => newer(old, newest.get(old.meta.id ?? '')) ?? []);
   return items.length === page.items.length && items.every((o, i) => o === page.items[i]) ? page : { ...page, items };
@@ -28,22 +27,22 @@ export function changed(page: Page, newest: Newest): Page {
 
 const none: Newest = new Map();
 const soon = 250; // ms
-const pause = 2000; // ms between two questions for the same lists, however much changes
+const pause = 2000; // ms between two fetches of the same lists, however much changes
 
-/** nextFrame runs f before the window is drawn again; a hidden one is not drawn. */
+/** nextFrame runs f before the next rendering; in a hidden window, which is not rendered, after a timeout. */
 const nextFrame = (f: () => void) => void (document.hidden ? setTimeout(f, 50) : requestAnimationFrame(f));
 
-/** What an answer brings may be older than a change that came before it: for so long. */
+/** How long a response may be older than a change that arrived before it. */
 const late = 60_000; // ms
 
-/** applier puts changes into a client's cache, until the signal, and again when an older answer has replaced them: there
- * may be no further change to put that right. */
+/** applier applies changes to a client's cache until the signal aborts. It applies them again when an older response
+ * has replaced them, as no further change may follow that would correct it. */
 export function applier(
   client: QueryClient,
   signal: AbortSignal,
   later: (f: () => void) => void = nextFrame,
 ): (e: WatchEvent) => void {
-  const asked = new Map<string, number>(); // when the lists of a kind are asked for
+  const asked = new Map<string, number>(); // when the lists of a kind are fetched
   const askAgain = (kind: string) => {
     const now = Date.now();
     const last = asked.get(kind) ?? 0;
@@ -63,7 +62,7 @@ export function applier(
           : old;
     if (now !== old) client.setQueryData(key, now);
   };
-  const kept = new Map<string, Newest>(); // the changes of each kind that answers may not know yet
+  const kept = new Map<string, Newest>(); // the changes of each kind that responses may not contain yet
   const keep = (kind: string, newest: Newest) => {
     const all = kept.get(kind) ?? new Map<string, WatchEvent>();
     kept.set(kind, all);

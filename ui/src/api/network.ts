@@ -1,5 +1,4 @@
-// Networks, security groups, addresses and load balancers: what pages read of
-// them, and what is done to them.
+// Queries and changes of networks, security groups, addresses and load balancers.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 import { none, type PageOf } from './queries';

@@ -1,4 +1,4 @@
-// What there is to have, and whether a request would be answered.
+// Available offers, and whether a request would succeed.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Instance } from './client';
@@ -15,7 +15,7 @@ export interface OfferQuery {
   sharePercent?: number;
 }
 
-/** useOffers of instances of a flavor, of one slice if there is vramBytes. */
+/** useOffers returns the offers for instances of a flavor; with vramBytes, those of one slice. */
 export const useOffers = (q: OfferQuery, on = true) =>
   useQuery({
     queryKey: ['offers', q],
@@ -30,7 +30,7 @@ export const useOffers = (q: OfferQuery, on = true) =>
     retry: false,
   });
 
-/** useSlices are the usual slices of all GPUs, whatever instances would have them. */
+/** useSlices returns the usual slices of all GPUs, for any flavor. */
 export const useSlices = () =>
   useQuery({
     queryKey: ['offers', 'slices'],
@@ -40,7 +40,7 @@ export const useSlices = () =>
     retry: false,
   });
 
-/** useInstanceCost is what an instance costs an hour, and has cost this month. */
+/** useInstanceCost returns what an instance costs per hour, and has cost this month. */
 export const useInstanceCost = (instance: string) =>
   useQuery({
     queryKey: ['cost', instance],
@@ -50,7 +50,7 @@ export const useInstanceCost = (instance: string) =>
     enabled: instance !== '',
   });
 
-/** useSettled is a value once it has not changed for a while. */
+/** useSettled returns a value once it has not changed for ms milliseconds. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, settle] = useState(value);
   useEffect(() => {
@@ -60,7 +60,7 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled;
 }
 
-/** Tried is what the server says to an instance that is to be created. */
+/** Tried is the server's response to a dry run of an instance. */
 export interface Tried {
   /** An error at fields. */
   error: ApiError | null;
@@ -70,7 +70,7 @@ export interface Tried {
 
 const nothing: Tried = { error: null, warnings: [] };
 
-/** useDryRun tries an instance, as text, without creating it. */
+/** useDryRun creates an instance, given as JSON text, as a dry run. */
 export function useDryRun(body: string, on: boolean): Tried {
   const tried = useQuery({
     queryKey: ['dryRun', 'Instance', body],

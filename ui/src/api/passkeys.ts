@@ -1,10 +1,10 @@
-// The own passkeys, and what signs in with one.
+// The user's own passkeys, and sign-in with them.
 import { useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 
 export type Passkey = Schemas['Passkey'];
 
-/** What the browser does with options of the server. */
+/** A function of the browser that processes options of the server. */
 type Browser = (options: Schemas['PasskeyChallenge']['options']) => Promise<Schemas['PasskeyAnswer']['credential']>;
 
 export const passkeysKey = ['own-passkeys'];
@@ -12,7 +12,7 @@ export const passkeysKey = ['own-passkeys'];
 export const usePasskeys = () =>
   useQuery({ queryKey: passkeysKey, queryFn: ({ signal }) => ok(api.GET('/v1/passkeys', { signal })) });
 
-/** addPasskey makes one on an authenticator that the browser asks for. */
+/** addPasskey creates a passkey on an authenticator that the browser selects. */
 export async function addPasskey(make: Browser, name: string, password: string): Promise<Schemas['PasskeyAdded']> {
   const { flow, options } = await ok(api.POST('/v1/passkeys', { body: { name, password } }));
   const credential = await make(options);
@@ -22,7 +22,7 @@ export async function addPasskey(make: Browser, name: string, password: string):
 export const removePasskey = (id: string, password: string) =>
   ok(api.POST('/v1/passkeys/{id}/delete', { params: { path: { id } }, body: { password } }));
 
-/** passkeyAnswer is an authenticator's answer to a new challenge. */
+/** passkeyAnswer returns an authenticator's response to a new challenge. */
 export async function passkeyAnswer(ask: Browser): Promise<Schemas['PasskeyAnswer']> {
   const { flow, options } = await ok(api.POST('/v1/login/passkey'));
   return { flow, credential: await ask(options) };

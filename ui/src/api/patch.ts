@@ -1,12 +1,12 @@
-// What has changed of an object, as a JSON merge patch (RFC 7396): a form sends
-// that alone, and leaves all else as others have made it.
+// The changes of an object as a JSON merge patch (RFC 7396): a form sends only these, and keeps everything else as
+// others have changed it.
 
 type Json = Record<string, unknown>;
 
 const isObject = (v: unknown): v is Json => typeof v === 'object' && v !== null && !Array.isArray(v);
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** mergePatch makes now of was: what is gone is null, lists are sent whole. */
+/** mergePatch returns the patch from was to now: removed members are null, lists are sent whole. */
 export function mergePatch(was: Json, now: Json): Json {
   const patch: Json = {};
   for (const key of new Set([...Object.keys(was), ...Object.keys(now)])) {
@@ -26,12 +26,12 @@ interface Thing {
   spec: unknown;
 }
 
-/** patchOf an object is of what its users say: name, labels and spec. */
+/** patchOf returns the patch of what users write of an object: name, labels and spec. */
 export function patchOf(was: Thing, now: Thing): Json {
   const said = ({ meta, spec }: Thing): Json => ({
     meta: { name: meta.name, ...(meta.labels !== undefined && { labels: meta.labels }) },
     spec,
   });
-  // A body without a name or labels does not take them away.
+  // A body without a name or labels keeps them.
   return mergePatch(said(was), said({ ...now, meta: { ...was.meta, ...now.meta } }));
 }

@@ -12,10 +12,10 @@ export const usePaymentSettings = () =>
     refetchInterval: 10_000,
   });
 
-/** ended reports whether nothing more becomes of a checkout. */
+/** ended reports whether a checkout has reached its final state. */
 export const ended = (c: Checkout) => ['Paid', 'Failed', 'Expired'].includes(c.status?.state ?? '');
 
-/** useCheckout follows one until it has ended. */
+/** useCheckout polls a checkout until it has ended. */
 export const useCheckout = (id: string) =>
   useQuery({
     queryKey: ['checkout', id],
@@ -23,7 +23,7 @@ export const useCheckout = (id: string) =>
     refetchInterval: (q) => (q.state.data && ended(q.state.data) ? false : 3_000),
   });
 
-/** useBeginCheckout begins a payment and goes to the provider's page. */
+/** useBeginCheckout starts a payment and opens the provider's page. */
 export const useBeginCheckout = (organization: string | undefined, leave: (url: string) => void) => {
   const client = useQueryClient();
   return useMutation({
@@ -35,7 +35,7 @@ export const useBeginCheckout = (organization: string | undefined, leave: (url: 
       ),
     onSuccess: (c) => {
       void client.invalidateQueries({ queryKey: ['wallet', organization] });
-      // Nothing but a page of the provider's is gone to.
+      // Only a page of the provider is opened.
       if (c.status?.url?.startsWith('https://')) leave(c.status.url);
     },
   });

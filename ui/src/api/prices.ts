@@ -1,4 +1,4 @@
-// What the pages about prices read and write.
+// Queries and changes of the pages about prices.
 import { useQuery } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { Period } from './queries';
@@ -10,7 +10,7 @@ export type Book = Schemas['PriceBook'];
 export const ownsBook = (session: Session, book: Book) =>
   may(session, 'operator') || (!!book.meta.organization && book.meta.organization === session.organization);
 
-/** useBook: null when it is gone. */
+/** useBook returns a price book, or null if it was deleted. */
 export const useBook = (id: string) =>
   useQuery({
     queryKey: ['PriceBook', 'one', id],
@@ -37,7 +37,7 @@ export const useSimulation = (book: Book, period: Period, on: boolean) =>
       ),
   });
 
-/** useVersions of a price book, from the newest; at most so many as a page has. */
+/** useVersions returns the versions of a price book, newest first; one page at most. */
 export const useVersions = (book: Book) =>
   useQuery({
     queryKey: ['price-versions', book.meta.id, book.meta.generation],

@@ -1,11 +1,11 @@
-// What the pages read, one hook each. Keys are [kind, 'list' | 'one', …], which
-// is how changes find them (live.ts).
+// The queries of the pages, one hook each. Keys are [kind, 'list' | 'one', …], by which live.ts finds them for
+// changes.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 
 export interface PageOf {
   project?: string;
-  /** A part of the name or the id, or the beginning of an address. */
+  /** A part of the name or the ID, or the beginning of an address. */
   search?: string;
   limit?: number;
   continue?: string;
@@ -24,7 +24,7 @@ export const useInstances = (q: PageOf) =>
 export const useInstance = (id: string) =>
   useQuery({
     queryKey: ['Instance', 'one', id],
-    // null: it is gone.
+    // null means that it was deleted.
     queryFn: async ({ signal }) => {
       try {
         return await ok(api.GET('/v1/instances/{id}', { params: { path: { id } }, signal }));
@@ -52,7 +52,7 @@ export const useConsoleLog = (id: string, on: boolean) =>
 
 export const useFlavors = () =>
   useQuery({ queryKey: ['Flavor', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/flavors', { signal })) });
-/** mostInstances are looked at where all are wanted. */
+/** mostInstances is how many instances are read where all are needed. */
 export const mostInstances = 1000;
 
 export const useNodes = (q: PageOf) =>

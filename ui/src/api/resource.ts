@@ -1,22 +1,21 @@
-// The kinds whose objects are edited in forms: how one is read, written and found
-// in what the pages have read.
+// The kinds whose objects are edited in forms: how to read, write and find them in the query cache.
 import type { QueryKey } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import { patchOf } from './patch';
 
-/** Resource is a kind whose objects have revisions: a change is refused at another than the newest. */
+/** Resource is a kind whose objects have revisions: a change based on an old revision is refused. */
 export interface Resource<T> {
   id: (o: T) => string;
   revision: (o: T) => number;
-  /** Of an object at the API; without an id, where new ones are made. */
+  /** The API path of an object; without an ID, the path for creating one. */
   path: (id?: string) => string;
   key: (id: string) => QueryKey;
   lists: QueryKey;
-  /** null: it is gone. */
+  /** Returns null if the object was deleted. */
   get: (id: string) => Promise<T | null>;
-  /** patch sends what differs of what the object was, at whose revision it takes effect. */
+  /** patch sends the differences from was, and takes effect only at the revision of was. */
   patch: (id: string, was: T, now: T) => Promise<T>;
-  /** partial is what patch sends; a kind without is sent whole. */
+  /** partial returns the body of patch; for kinds without it the whole object is sent. */
   partial?: (was: T, now: T) => object;
   post: (body: T) => Promise<T>;
 }
@@ -27,7 +26,8 @@ interface Thing {
   spec: unknown;
 }
 
-/** resource of a kind; its operations are those of any other, and GPUPool stands here for all of them. */
+/** resource returns the resource of a kind. All kinds have the same operations; the types of GPUPool represent them
+ * here. */
 function resource<T extends Thing>(kind: string, path: string): Resource<T> {
   const all = path as '/v1/gpu-pools';
   const one = `${path}/{id}` as '/v1/gpu-pools/{id}';
@@ -84,7 +84,7 @@ export const projects = resource<Schemas['Project']>('Project', '/v1/projects');
 export const securityGroups = resource<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups');
 export const volumes = resource<Schemas['Volume']>('Volume', '/v1/volumes');
 
-/** branding is one object, which is always there. */
+/** branding is a single object that always exists. */
 export const branding: Resource<Schemas['Branding']> = {
   id: () => '',
   revision: (b) => b.revision ?? 0,
@@ -92,12 +92,12 @@ export const branding: Resource<Schemas['Branding']> = {
   key: () => ['branding'],
   lists: ['branding'],
   get: () => ok(api.GET('/v1/branding')),
-  // It has no PATCH: its PUT is at the revision of the body.
+  // It has no PATCH; its PUT has the revision in the body.
   patch: (_, __, body) => ok(api.PUT('/v1/branding', { body })),
   post: (body) => ok(api.PUT('/v1/branding', { body })),
 };
 
-/** mail is one object too. */
+/** mail is a single object too. */
 export const mail: Resource<Schemas['MailSettings']> = {
   id: () => '',
   revision: (s) => s.revision ?? 0,
@@ -109,7 +109,7 @@ export const mail: Resource<Schemas['MailSettings']> = {
   post: (body) => ok(api.PUT('/v1/mail', { body })),
 };
 
-/** paymentSettings are one object too. */
+/** paymentSettings is a single object too. */
 export const paymentSettings: Resource<Schemas['PaymentSettings']> = {
   id: () => '',
   revision: (s) => s.revision ?? 0,
@@ -121,13 +121,13 @@ export const paymentSettings: Resource<Schemas['PaymentSettings']> = {
   post: (body) => ok(api.PUT('/v1/payment-settings', { body })),
 };
 
-/** changedMeanwhile reports whether a change was refused because somebody else was quicker. */
+/** changedMeanwhile reports whether a change was refused because the object was changed since it was read. */
 export const changedMeanwhile = (e: unknown) =>
   e instanceof ApiError && (e.code === 'conflict' || e.code === 'precondition_failed');
 
-const mostTries = 5; // of what changes by itself meanwhile: nodes report every few seconds
+const mostTries = 5; // for objects that change by themselves: nodes report every few seconds
 
-/** change an object as it is now: for an action, which says one thing and has seen no form. */
+/** change changes an object as currently stored, for actions without a form. */
 export async function change<T>(of: Resource<T>, id: string, changed: (now: T) => T): Promise<T> {
   for (let tries = 1; ; tries++) {
     const now = await of.get(id);

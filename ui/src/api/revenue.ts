@@ -3,7 +3,7 @@ import { api, ok, type Schemas } from './client';
 import type { Period } from './queries';
 
 export type RevenueBy = 'month' | 'organization' | 'meter';
-/** Revenue of what `by` says: a row that is still shown says itself what its key is. */
+/** Revenue by `by`; rows that are still shown keep the grouping of their key. */
 export type Revenue = Schemas['Revenue'] & { by: RevenueBy };
 
 export const useRevenue = (period: Period, by: RevenueBy, token: string, limit = 50) =>

@@ -1,5 +1,5 @@
-// What was measured lately. It is on one node and not in the store, so no watch
-// tells of it: it is asked for again while it is looked at.
+// Recent measurements. They are kept on one node and not in the store, so no watch reports them; they are polled
+// while shown.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok } from './client';
 
@@ -11,7 +11,7 @@ export interface Range {
 
 export type Measured = 'instances' | 'nodes' | 'gpus';
 
-const every = 5000; // ms: as often as there is a new value
+const every = 5000; // ms: the interval of new values
 
 const read = (of: Measured, id: string, range: Range, signal: AbortSignal) => {
   const from = new Date(Date.now() - range.seconds * 1000).toISOString();

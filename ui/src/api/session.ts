@@ -1,5 +1,5 @@
-// Who is signed in. The session is read once, with the store's revision before
-// everything else is read, from which the watch begins.
+// The current session. It is read once, before everything else, with the store's revision from which the watch
+// begins.
 import { QueryCache, QueryClient, useQuery, type Query } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 
@@ -12,25 +12,25 @@ export type Role = Schemas['Grant']['role'];
 
 export const sessionKey = ['session'];
 
-// Whether this browser has signed in: no secret, and not to be trusted; without
-// it nobody need be asked who is signed in.
+// Whether this browser has signed in. It is not a secret and not trustworthy; without it, the server is not asked
+// for a session.
 const hint = 'basalt.signed-in';
 
 export const maybeSignedIn = () => localStorage.getItem(hint) !== null;
 
-/** signedIn reads the session that a login has begun. */
+/** signedIn reads the session that a login has created. */
 export async function signedIn(client: QueryClient): Promise<void> {
   localStorage.setItem(hint, '1');
   await client.resetQueries({ queryKey: sessionKey });
 }
 
-/** signedOut forgets it, and all that was read with it. */
+/** signedOut removes the session, and everything that was read with it. */
 export function signedOut(client: QueryClient): void {
   localStorage.removeItem(hint);
   client.setQueryData(sessionKey, null);
   const others = (q: Query) => q.queryKey[0] !== sessionKey[0];
   void client.cancelQueries({ predicate: others });
-  // Once the pages that showed them have gone: those would only ask again.
+  // After the pages that showed them are unmounted, as those would fetch them again.
   setTimeout(() => client.removeQueries({ predicate: (q) => others(q) && !q.isActive() }));
 }
 
@@ -49,7 +49,7 @@ async function readSession(): Promise<Session | null> {
 export const useSessionQuery = () =>
   useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity, retry: false });
 
-/** newQueryClient signs out when any answer says that nobody is signed in. */
+/** newQueryClient returns a client that signs out when a response says that there is no session. */
 export function newQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
@@ -59,7 +59,7 @@ export function newQueryClient(): QueryClient {
     }),
     defaultOptions: {
       queries: {
-        // What changes is told by the watch; what is not watched gets old.
+        // Watched kinds are updated by the watch; other data becomes stale.
         staleTime: 30_000,
         retry: (n, e) => n < 2 && e instanceof ApiError && (e.code === 'unreachable' || e.code === 'unavailable'),
       },
@@ -70,7 +70,7 @@ export function newQueryClient(): QueryClient {
 
 const order: Role[] = ['viewer', 'member', 'admin', 'reseller', 'operator'];
 
-/** may says whether a role does at least what another does; billing is beside the line. */
+/** may reports whether a role has at least the permissions of another; billing is outside this order. */
 export const may = (s: Pick<Session, 'role'>, least: Role) => order.indexOf(s.role) >= order.indexOf(least);
 export const seesMoney = (s: Pick<Session, 'role'>) => s.role === 'billing' || may(s, 'admin');
 export const seesMachines = (s: Pick<Session, 'role'>) => s.role !== 'billing';

@@ -1,4 +1,4 @@
-// What says how far a cluster is set up.
+// Queries for how far a cluster is set up.
 import { useBranding } from './branding';
 import { useOrganizations, usePriceBooks } from './customers';
 import { useFlavors, useImages, usePools, useUsers } from './queries';
@@ -15,7 +15,7 @@ export interface There {
   organizations: Schemas['Organization'][];
 }
 
-/** useThere is undefined until all of it is read. */
+/** useThere returns undefined until everything is read. */
 export function useThere(session: Session): { there?: There; error: unknown } {
   const [users, branding, books, images, flavors, pools, organizations] = [
     useUsers({ search: session.name }),

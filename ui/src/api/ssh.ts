@@ -1,4 +1,4 @@
-// A user's own SSH keys, and how an instance is reached by SSH.
+// A user's own SSH keys, and how to reach an instance by SSH.
 import { useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 
@@ -27,9 +27,9 @@ export const useConnection = (instance: string) =>
     enabled: instance !== '',
   });
 
-/** openApp is the address by which this browser opens what an instance serves on a port. */
+/** openApp returns the address at which this browser opens an instance's app on a port. */
 export const openApp = (instance: string, port: number) =>
   ok(api.POST('/v1/instances/{id}/app-links', { params: { path: { id: instance } }, body: { port } }));
 
-/** expired keys are not given to new instances. */
+/** expired reports whether a key has expired; such keys are not added to new instances. */
 export const expired = (k: SSHKey) => k.spec.expiresAt !== undefined && Date.parse(k.spec.expiresAt) <= Date.now();

@@ -1,4 +1,4 @@
-// Volumes and snapshots: what pages read of them, and what is done to them.
+// Queries and changes of volumes and snapshots.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 import { none, type PageOf } from './queries';
@@ -7,7 +7,7 @@ import { change, volumes } from './resource';
 export type Volume = Schemas['Volume'];
 export type Snapshot = Schemas['Snapshot'];
 
-/** mostChoices are offered where one of many is chosen. */
+/** mostChoices is how many choices a field offers at most. */
 export const mostChoices = 1000;
 
 export const useVolumes = (q: PageOf) =>

@@ -1,4 +1,4 @@
-// An instance's history, the audit trail, the own account, projects.
+// An instance's history, the audit log, the user's own account, projects.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Instance, type Schemas } from './client';
 import type { paths } from './schema';
@@ -10,21 +10,21 @@ export type AuditQuery = NonNullable<paths['/v1/audit-events']['get']['parameter
 export type OwnSession = Schemas['Session'];
 export type Project = Schemas['Project'];
 
-/** useHistory of an instance; asked again with each change of it that the watch tells of. */
+/** useHistory returns an instance's history; it is fetched again with each change of the instance. */
 export const useHistory = ({ meta }: Instance) =>
   useQuery({
     queryKey: ['history', meta.id, meta.revision],
-    enabled: !meta.deletedAt, // it may be gone before the answer
+    enabled: !meta.deletedAt, // it may be removed before the response
     queryFn: ({ signal }) =>
       ok(api.GET('/v1/instances/{id}/events', { params: { path: { id: meta.id ?? '' } }, signal })),
     placeholderData: keepPreviousData,
     staleTime: Infinity,
   });
 
-// With a filter, the API looks through a part of the trail per call.
+// With a filter, the API scans only a part of the log per call.
 const mostCalls = 20;
 
-/** useAudit is a page of the trail; an empty one that another follows means that nothing was found so far. */
+/** useAudit returns a page of the log. An empty page with a following one means that nothing was found so far. */
 export const useAudit = (q: AuditQuery) =>
   useQuery({
     queryKey: ['audit', none(q)],

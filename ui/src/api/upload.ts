@@ -1,6 +1,5 @@
-// An image's bytes on their way, with progress: fetch does not tell how far it
-// is. Whatever ends it before its end, the image that was made for it is
-// deleted again, as the command does.
+// Uploads an image with progress, which fetch does not report. If the upload fails or is cancelled, the image that
+// was created for it is deleted again, as the command does.
 import { api, ApiError, base, ok, refused, type Problem, type Schemas } from './client';
 
 type Image = Schemas['Image'];
@@ -10,7 +9,7 @@ export interface Sending {
   cancel: () => void;
 }
 
-/** formatOf a file's first bytes; QEMU's docs/interop/qcow2 has the magic. */
+/** formatOf detects the format from a file's first bytes; QEMU's docs/interop/qcow2 has the magic. */
 export async function formatOf(file: Blob): Promise<'qcow2' | 'raw'> {
   const head = new Uint8Array(await file.slice(0, 4).arrayBuffer());
   return head.length === 4 && [0x51, 0x46, 0x49, 0xfb].every((b, i) => head[i] === b) ? 'qcow2' : 'raw';
@@ -29,7 +28,7 @@ function put(id: string, file: Blob, onProgress: (bytes: number) => void, xhr: X
       try {
         body = JSON.parse(xhr.responseText) as Problem;
       } catch {
-        // Something before the API answered.
+        // The response came from something in front of the API.
       }
       reject(refused(xhr.status, body));
     };
@@ -37,14 +36,14 @@ function put(id: string, file: Blob, onProgress: (bytes: number) => void, xhr: X
   });
 }
 
-/** send makes the image and sends the file. */
+/** send creates the image and uploads the file. */
 export function send(image: Image, file: Blob, onProgress: (bytes: number) => void): Sending {
   const xhr = new XMLHttpRequest();
   let cancelled = false;
   const run = async () => {
     const made = await ok(api.POST('/v1/images', { body: image }));
     const id = made.meta.id ?? '';
-    const remove = () => ok(api.DELETE('/v1/images/{id}', { params: { path: { id } } })).catch(() => undefined); // it stays as Pending, to be deleted by hand
+    const remove = () => ok(api.DELETE('/v1/images/{id}', { params: { path: { id } } })).catch(() => undefined); // it stays Pending and has to be deleted by hand
     const left = () =>
       void globalThis
         .fetch(`${base}/v1/images/${id}`, { method: 'DELETE', keepalive: true, credentials: 'same-origin' })

@@ -4,7 +4,7 @@ import { api, ok, type Schemas } from './client';
 
 export type Voucher = Schemas['Voucher'];
 
-/** voucherState is what can be done with a voucher now. */
+/** voucherState returns the current state of a voucher. */
 export const voucherState = (v: Voucher, now: Date = new Date()) => {
   if ((v.status?.redeemed ?? 0) >= (v.spec.redemptions ?? 1)) return 'used';
   return v.spec.expiresAt && new Date(v.spec.expiresAt) <= now ? 'expired' : 'open';

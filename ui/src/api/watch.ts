@@ -1,6 +1,5 @@
-// The watch: one stream of changes for all of a browser's tabs. The tab that
-// holds the lock reads it and tells the others; when it closes, the next tab
-// goes on from the last revision that it has seen.
+// The watch: one stream of changes for all tabs of a browser. The tab that holds the lock reads it and passes
+// changes to the others; when it closes, the next tab continues from the last revision that it has received.
 import { base } from './client';
 
 export interface WatchedObject {
@@ -15,13 +14,13 @@ export interface WatchEvent {
   object: WatchedObject;
 }
 
-/** ended: the session is over, and nobody asks again. */
+/** ended means that the session is over, and that there are no more attempts. */
 export type Liveness = 'live' | 'waiting' | 'ended';
 
 class Ended extends Error {}
 
-const silence = 40_000; // ms: two of the server's heartbeats and some
-const maxLine = 4 << 20; // characters; no object is that big
+const silence = 40_000; // ms: more than two of the server's heartbeats
+const maxLine = 4 << 20; // characters; larger than any object
 
 /** lines splits a stream of text into lines, without empty ones. */
 export async function* lines(chunks: AsyncIterable<string>): AsyncGenerator<string> {
@@ -45,7 +44,7 @@ async function* read(body: ReadableStream<Uint8Array>, alive: () => void): Async
   }
 }
 
-/** stream reads one connection until it ends. Whether it was ever open is the answer. */
+/** stream reads one connection until it ends, and returns whether it was ever open. */
 async function stream(
   kinds: string[],
   since: number,
@@ -56,7 +55,7 @@ async function stream(
   const own = new AbortController();
   const stop = () => own.abort();
   signal.addEventListener('abort', stop);
-  // The machine knows that its network is gone before a silence is long enough.
+  // The browser notices a lost network before the silence is long enough.
   globalThis.addEventListener?.('offline', stop);
   let timer = setTimeout(stop, silence);
   const alive = () => {
@@ -92,7 +91,7 @@ const pause = (ms: number, signal: AbortSignal) =>
     signal.addEventListener('abort', () => (clearTimeout(t), resolve()), { once: true });
   });
 
-/** follow watches until the signal. */
+/** follow watches until the signal aborts. */
 export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal: AbortSignal): void {
   const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('basalt-watch') : undefined;
   signal.addEventListener('abort', () => channel?.close());
@@ -125,7 +124,7 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
         );
       } catch (e) {
         if (e instanceof Ended && !signal.aborted) return tell({ state: 'ended' });
-        // Whatever else it was: ask again from where it was.
+        // Any other failure: continue from the last revision.
       }
       if (signal.aborted) return;
       tell({ state: 'waiting' });
@@ -133,8 +132,8 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
       wait = Math.min(wait * 2, 15_000);
     }
   };
-  const locks = globalThis.navigator?.locks as LockManager | undefined; // browsers have none on connections without TLS to elsewhere
+  const locks = globalThis.navigator?.locks as LockManager | undefined; // absent on connections without TLS to other machines
   if (locks)
-    locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while it waited
+    locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while waiting
   else void lead();
 }

@@ -1,4 +1,4 @@
-// Webhooks, and what became of their events.
+// Webhooks, and the deliveries of their events.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 import { none } from './queries';
@@ -6,7 +6,7 @@ import { none } from './queries';
 export type Webhook = Schemas['Webhook'];
 export type Delivery = Schemas['WebhookDelivery'];
 
-// How deliveries go is not told by the watch.
+// The watch does not report the progress of deliveries.
 const again = { placeholderData: keepPreviousData, refetchInterval: 10_000 };
 
 export const useWebhook = (id: string) =>

@@ -1,4 +1,4 @@
-// The first of an organization's people, who adds the others.
+// Creates an organization's first administrator, who adds other users.
 import { Alert, Button, ClipboardCopy, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -13,14 +13,14 @@ import { Same } from '../parts/same';
 
 type User = Schemas['User'];
 
-/** adminOf is the user that is sent. */
+/** adminOf returns the user to send. */
 export const adminOf = (email: string, organization: string): User => ({
   kind: 'User',
   meta: { name: email.trim().toLowerCase(), organization },
   spec: { grants: [{ role: 'admin', organization }] },
 });
 
-/** useAddAdmin makes one; its answer has the link. */
+/** useAddAdmin creates a user; the response contains the link. */
 export function useAddAdmin(onMade: (u: User) => void) {
   const client = useQueryClient();
   return useMutation({

@@ -1,4 +1,4 @@
-// What the portal is called and looks like.
+// The portal's name and appearance.
 import { Alert, Button, TextInput } from '@patternfly/react-core';
 import { useRef } from 'react';
 import { logoOf, useBranding, useDeleteLogo, usePutLogo, type Branding } from '../api/branding';

@@ -1,4 +1,4 @@
-// A size that customers choose from: made, or changed.
+// Creates or changes a flavor.
 import type { Schemas } from '../api/client';
 import { flavors } from '../api/resource';
 import { useText, type Key } from '../i18n';

@@ -1,5 +1,4 @@
-// Bringing in an image: a file from here, with progress and a way to stop, or an
-// address that a node fetches.
+// Imports an image: a local file, with progress and a cancel button, or a URL that a node downloads.
 import { Checkbox, FileUpload, FormSelect, FormSelectOption, Progress, Radio, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
@@ -17,10 +16,10 @@ import { useProject } from '../parts/project';
 type Image = Schemas['Image'];
 type Format = Image['spec']['format'];
 
-/** formatAt an address, as far as its end tells. */
+/** formatAt returns the format of a URL by its file extension. */
 const formatAt = (url: string): Format => (/\.(raw|dd)$/i.test(url) ? 'raw' : 'qcow2');
 
-/** useImportImage makes one for all projects, which the cluster fetches. */
+/** useImportImage creates an image for all projects, which the cluster downloads. */
 export function useImportImage() {
   const client = useQueryClient();
   return useMutation({
@@ -36,9 +35,9 @@ export function useImportImage() {
 
 interface Props {
   session: Session;
-  /** For all projects, unless another is chosen; else for the one that one works in. */
+  /** For all projects unless one is chosen; otherwise for the current project. */
   everybody?: boolean;
-  /** What the form begins with. */
+  /** Initial name of the form. */
   name?: string;
   url?: string;
   onClose: () => void;
@@ -96,7 +95,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
     window.addEventListener('beforeunload', ask);
     return () => window.removeEventListener('beforeunload', ask);
   }, [busy, form.fromUrl]);
-  useEffect(() => () => sending.current?.cancel(), []); // the page was left
+  useEffect(() => () => sending.current?.cancel(), []); // when the page is closed
   const choose = async (f: File) => {
     setFile(f);
     const format = await formatOf(f);

@@ -1,4 +1,4 @@
-// How the cluster sends mail. The password is written and never read: an empty field keeps it.
+// How the cluster sends mail. The password can be written but not read: an empty field keeps it.
 import { Alert, Button, Checkbox } from '@patternfly/react-core';
 import type { MailSettings } from '../api/mail';
 import { mail } from '../api/resource';
@@ -65,7 +65,7 @@ export function MailForm({ settings }: { settings: MailSettings }) {
     onChange: set(name),
     path: name,
   });
-  // A port goes with a security: another one begins with its own.
+  // A port belongs to a security: another security uses its default port.
   const secure = (v: string) => (set('security')(v), edit.set('port')(''));
   return (
     <Form schema="MailSettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>

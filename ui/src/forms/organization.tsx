@@ -1,4 +1,4 @@
-// A new customer: what it is called, what it pays by and whose customer it is.
+// Creates a customer: its name, price book and reseller.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../api/client';

@@ -1,4 +1,4 @@
-// How the cluster takes payments by card. The secrets are written and never read: an empty field keeps one.
+// How the cluster accepts payments by card. The secrets can be written but not read: an empty field keeps one.
 import { Alert, Button, Checkbox } from '@patternfly/react-core';
 import type { PaymentSettings } from '../api/payments';
 import { paymentSettings } from '../api/resource';

@@ -1,4 +1,4 @@
-// Money that came, or went back, as an operator notes it.
+// Records a payment or refund, for operators.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';

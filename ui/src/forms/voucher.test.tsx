@@ -21,7 +21,7 @@ const wallet: Schemas['Wallet'] = {
   vouchers: true,
 };
 
-/** stand is an API that answers one thing, and what it was asked. */
+/** stand replaces the API by one that returns one response, and records the requests. */
 function stand(status: number, answer: object) {
   const sent: unknown[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {

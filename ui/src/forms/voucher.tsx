@@ -1,4 +1,4 @@
-// A new voucher, and its code, which is shown this once.
+// Creates a voucher and shows its code, once.
 import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useCreateVoucher, type Voucher } from '../api/vouchers';

@@ -1,5 +1,5 @@
-// An operator's colour as PatternFly's tokens. In the dark a lighter one of the
-// same hue takes its place, with dark text on it, so that both can be read.
+// An operator's colour as PatternFly's tokens. In the dark theme a lighter colour of the same hue replaces it, with
+// dark text on it, so that both are readable.
 
 type RGB = [number, number, number];
 
@@ -12,7 +12,7 @@ function luminance(c: RGB): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** contrast of two colours: WCAG 2. */
+/** contrast returns the contrast ratio of two colours (WCAG 2). */
 export function contrast(a: string, b: string): number {
   const [x, y] = [luminance(parse(a)), luminance(parse(b))];
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
@@ -24,10 +24,10 @@ export const readable = (color: string) => contrast(color, '#ffffff') >= least;
 
 const white: RGB = [255, 255, 255];
 const black: RGB = [0, 0, 0];
-const night = '#383838'; // the lightest that PatternFly puts below text in the dark
+const night = '#383838'; // PatternFly's lightest background of text in the dark theme
 const ink = '#151515';
 
-/** lighter is the colour as it can be read in the dark. */
+/** lighter returns the colour in a variant that is readable in the dark theme. */
 export function lighter(color: string): string {
   const c = parse(color);
   for (let part = 0; part < 1; part += 0.04) {
@@ -41,7 +41,7 @@ const brand = '--pf-t--global--color--brand--';
 const on = '--pf-t--global--text--color--on-brand--';
 const states = ['default', 'hover', 'clicked'];
 
-/** tokens for a colour; without one they are taken away. */
+/** tokens returns the tokens for a colour; without one, none. */
 export function tokens(color: string, dark: boolean): Record<string, string> {
   if (!isColor(color) || !readable(color))
     return Object.fromEntries(
@@ -60,7 +60,7 @@ export function tokens(color: string, dark: boolean): Record<string, string> {
   );
 }
 
-/** dress the page in a colour; the answer stops it. */
+/** dress applies a colour to the page; the function that it returns stops that. */
 export function dress(color: string): () => void {
   const root = document.documentElement;
   const put = () => {
@@ -69,7 +69,7 @@ export function dress(color: string): () => void {
     }
   };
   put();
-  const observer = new MutationObserver(put); // the theme changes
+  const observer = new MutationObserver(put); // for changes of the theme
   observer.observe(root, { attributeFilter: ['class'] });
   return () => observer.disconnect();
 }

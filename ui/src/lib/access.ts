@@ -1,10 +1,10 @@
-// How one gets into an instance that runs.
+// How to sign in to a running instance.
 import type { Instance, Schemas } from '../api/client';
 
-/** The distributions whose cloud images have a user of their own name. */
+/** The distributions whose cloud images have a default user with the distribution's name. */
 const distributions = /^(almalinux|alpine|arch|debian|fedora|rocky|ubuntu)(?![a-z])/i;
 
-/** userOf an image by its name: its default user, if that is known. */
+/** userOf returns the default user of an image by its name, if known. */
 export const userOf = (image: string): string | undefined => distributions.exec(image)?.[1]?.toLowerCase();
 
 interface Address {
@@ -14,11 +14,11 @@ interface Address {
 
 export interface Ssh {
   command: string;
-  /** Whether it can be reached from outside its network. */
+  /** Whether it is reachable from outside its network. */
   outside: boolean;
 }
 
-/** sshTo an instance that has a key: by its floating IP, or else by its first address. */
+/** sshTo returns how to reach an instance that has a key: by its floating IP, or else by its first address. */
 export function sshTo(i: Instance, user: string | undefined, ips: readonly Address[]): Ssh | undefined {
   if (!i.spec.sshKeys?.length) return undefined;
   const floating = ips.find((f) => f.spec.instance === i.meta.id && f.assignment?.address)?.assignment?.address;
@@ -29,7 +29,7 @@ export function sshTo(i: Instance, user: string | undefined, ips: readonly Addre
     : { command: `ssh ${user ?? 'USER'}@${address}`, outside: floating !== undefined };
 }
 
-/** gatewayTo an instance: what to type to reach it through the cluster's SSH gateway. */
+/** gatewayTo returns the command that reaches an instance through the cluster's SSH gateway. */
 export function gatewayTo(
   c: Schemas['InstanceConnection'] | undefined,
   user: string | undefined,

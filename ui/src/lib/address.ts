@@ -1,15 +1,15 @@
-// The portal's addresses: #/path?query. wouter's own hook takes the query for
-// a part of the path and writes it before the "#".
+// The portal's addresses: #/path?query. wouter's own hook treats the query as a part of the path and writes it
+// before the "#".
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** pathOf is what stands behind the "#", without its query. */
+/** pathOf returns what follows the "#", without the query. */
 export const pathOf = (hash: string): string => `/${hash.replace(/^#?\/?/, '').split('?', 1)[0] ?? ''}`;
 
-/** queryOf is the query behind the "#". */
+/** queryOf returns the query after the "#". */
 export const queryOf = (hash: string): URLSearchParams =>
   new URLSearchParams(hash.includes('?') ? hash.slice(hash.indexOf('?') + 1) : '');
 
-/** withParam is a hash with another value of its query's name; empty: without it. */
+/** withParam returns a hash with another value of a name in its query; an empty value removes the name. */
 export function withParam(hash: string, name: string, value: string): string {
   const query = queryOf(hash);
   if (value) query.set(name, value);
@@ -18,7 +18,7 @@ export function withParam(hash: string, name: string, value: string): string {
   return `#${pathOf(hash)}${rest && `?${rest}`}`;
 }
 
-/** withParams is a hash with other values of several names in its query. */
+/** withParams returns a hash with other values of several names in its query. */
 export const withParams = (hash: string, values: Readonly<Record<string, string>>): string =>
   Object.entries(values).reduce((h, [name, value]) => withParam(h, name, value), hash);
 
@@ -34,18 +34,19 @@ const subscribe = (changed: () => void) => {
 
 const go = (to: string, { replace = false } = {}) => write(`#${to}`, replace);
 
-/** useAddress is the path, and the way to another: the hook of the portal's Router. */
+/** useAddress returns the path, and a function that changes it: the hook of the portal's Router. */
 export const useAddress = (): [string, typeof go] => [useSyncExternalStore(subscribe, () => pathOf(location.hash)), go];
 useAddress.hrefs = (href: string) => `#${href}`;
 
-/** useParam is a value in the address's query. Setting it makes no step to go back to. */
+/** useParam returns a value in the address's query. Setting it adds no history entry. */
 export function useParam(name: string): [string, (value: string) => void] {
   const value = useSyncExternalStore(subscribe, () => queryOf(location.hash).get(name) ?? '');
   const set = useCallback((v: string) => write(withParam(location.hash, name, v), true), [name]);
   return [value, set];
 }
 
-/** useParams are several values in the address's query; setting them makes a step to go back to, unless it replaces. */
+/** useParams returns several values in the address's query. Setting them adds a history entry, unless it replaces
+ * the last. */
 export function useParams<N extends string>(
   names: readonly N[],
 ): [Record<N, string>, (values: Partial<Record<N, string>>, replace?: boolean) => void] {
@@ -59,5 +60,5 @@ export function useParams<N extends string>(
   return [Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>, set];
 }
 
-/** passwordLink is where a new user sets a password. */
+/** passwordLink returns the address at which a new user sets a password. */
 export const passwordLink = (token: string) => `${location.origin}/#/password?token=${encodeURIComponent(token)}`;

@@ -1,4 +1,4 @@
-// Where an alert leads, and what the worst are.
+// The page of an alert, and the most severe alerts.
 import type { Schemas } from '../api/client';
 
 export type Alert = Schemas['Alert'];
@@ -19,8 +19,8 @@ const pages: Record<string, (id: string) => string> = {
   Invoice: () => '/invoices',
 };
 
-/** hrefOf is the page about what an alert is about; nothing where there is none. */
+/** hrefOf returns the address of the page about an alert's object; undefined if there is none. */
 export const hrefOf = (a: Alert): string | undefined => pages[a.kind]?.(a.id ?? '');
 
-/** keyOf is the same as long as the alert is there. */
+/** keyOf returns a key that stays the same while the alert is active. */
 export const keyOf = (a: Alert) => `${a.code} ${a.kind} ${a.id ?? a.name ?? ''}`;

@@ -1,9 +1,9 @@
-// Amounts of money as people write them. The API's are integers of micro-units;
-// nothing on the way is a fraction of a float.
+// Amounts of money as users write them. The API has integers of micro-units; no floating-point fraction is used in
+// between.
 
 const pattern = /^(-?)(\d{1,12})(?:[.,](\d{1,6}))?$/;
 
-/** parseMicros reads 12.50 or 12,5; undefined: it is no amount of at most six digits behind the point. */
+/** parseMicros parses 12.50 or 12,5; undefined if it is not an amount with at most six decimals. */
 export function parseMicros(text: string): number | undefined {
   const m = pattern.exec(text.trim());
   if (!m) return undefined;
@@ -11,7 +11,7 @@ export function parseMicros(text: string): number | undefined {
   return Number(m[1] ? -micros : micros);
 }
 
-/** decimal is micro-units as a field shows them: no more digits than it takes, and two at least of what is no whole number. */
+/** decimal formats micro-units for a field: with as many decimals as needed, but at least two for fractions. */
 export function decimal(micros: number | bigint): string {
   const n = BigInt(micros);
   const abs = n < 0n ? -n : n;

@@ -1,7 +1,7 @@
-// What narrows the audit trail, as it stands in the address.
+// The filters of the audit log in the address.
 import type { AuditQuery } from '../api/tenant';
 
-/** The names in the address. Times are of UTC, as an input of date and time has them. */
+/** The names in the address. Times are in UTC, in the format of a datetime-local input. */
 export const auditParams = [
   'organization',
   'actor',
@@ -20,7 +20,7 @@ const moment = (text: string): string | undefined => {
   return text && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
 };
 
-/** auditQuery is what the API is asked; a time that is none is left out. */
+/** auditQuery returns the API's parameters; invalid times are omitted. */
 export const auditQuery = (p: AuditParams): AuditQuery => ({
   organization: p.organization,
   oldest: p.order === 'oldest' || undefined,
@@ -33,6 +33,6 @@ export const auditQuery = (p: AuditParams): AuditQuery => ({
   to: moment(p.to),
 });
 
-/** narrowed says whether anything but the order and whose they are is asked for. */
+/** narrowed reports whether there is a filter other than order and organization. */
 export const narrowed = (p: AuditParams): boolean =>
   auditParams.some((n) => n !== 'organization' && n !== 'order' && p[n] !== '');

@@ -1,4 +1,4 @@
-// A load balancer's form, and what it sends.
+// The form of a load balancer, and the spec that it sends.
 import type { Schemas } from '../api/client';
 import { nextKey } from './merge';
 
@@ -30,7 +30,7 @@ export const emptyBalancer: BalancerForm = {
   backends: [],
 };
 
-/** balancerForm is a load balancer as its form has it. */
+/** balancerForm returns the form of a load balancer. */
 export const balancerForm = ({ meta, spec: s }: LoadBalancer): BalancerForm => ({
   name: meta.name,
   network: s.network,
@@ -41,7 +41,7 @@ export const balancerForm = ({ meta, spec: s }: LoadBalancer): BalancerForm => (
   backends: (s.backends ?? []).map((b) => ({ key: nextKey(), instance: b.instance, port: String(b.port) })),
 });
 
-/** balancerSpec of a form; named are names instead of ids, where they are known. */
+/** balancerSpec returns the spec of a form; named replaces IDs by names where they are known. */
 export const balancerSpec = (f: BalancerForm, named: (id: string) => string = (id) => id): LoadBalancer['spec'] => ({
   network: named(f.network),
   protocol: f.protocol,

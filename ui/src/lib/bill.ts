@@ -10,7 +10,7 @@ const meterOf = (line: Line, { t, has }: Pick<Translation, 't' | 'has'>) => {
   return has(key) ? t(key) : (line.meter ?? '');
 };
 
-/** whatOf a line is for: of use, the resource stands beside it. */
+/** whatOf describes what a line is for; for usage, the resource is shown next to it. */
 export function whatOf(line: Line, text: Pick<Translation, 't' | 'has'>): string {
   const { t } = text;
   switch (line.kind) {
@@ -27,7 +27,7 @@ export function whatOf(line: Line, text: Pick<Translation, 't' | 'has'>): string
   }
 }
 
-/** priceOf a line: what a unit costs, or what it is a part of. */
+/** priceOf returns the price of a line's unit, or what it is a percentage of. */
 export function priceOf(
   line: Line,
   currency: string,

@@ -18,7 +18,7 @@ const spec = {
       ],
     },
     { meter: 'gpu-nanoseconds', priceMicros: 1_800_000, per: 3_600_000_000_000, unit: 'GPU hour' },
-    { meter: 'gpu-launches', priceMicros: 1, per: 7, unit: 'seven launches' }, // in no unit of people
+    { meter: 'gpu-launches', priceMicros: 1, per: 7, unit: 'seven launches' }, // in none of the form's units
   ],
   commitments: [
     {

@@ -1,4 +1,4 @@
-// A price book as its editor holds it, in the units of people, and back.
+// A price book in its editor, in customary units, and the conversion back.
 import type { Schemas } from '../api/client';
 import { decimal, parseMicros } from './amount';
 import { nextKey } from './merge';
@@ -16,15 +16,15 @@ export interface TierRow {
 export interface PriceRow {
   key: number;
   meter: string;
-  /** Id of one of the meter's units. */
+  /** ID of one of the meter's units. */
   unit: string;
   price: string;
-  /** As an input for a date and a time has it, in UTC; empty: always. */
+  /** In the format of a datetime-local input, in UTC; empty means always. */
   from: string;
   tiers: TierRow[];
-  /** What it is the price of: kept as it is. */
+  /** The condition of the price, kept unchanged. */
   where?: Price['where'];
-  /** A price that has no end of digits in any unit: kept as it is. */
+  /** A price that has no finite decimal in any unit, kept unchanged. */
   raw?: Price;
 }
 
@@ -41,7 +41,7 @@ export interface CommitmentRow {
 
 export interface DiscountRow {
   key: number;
-  /** Empty: all. */
+  /** Empty means all. */
   meter: string;
   percent: string;
   from: string;
@@ -71,7 +71,7 @@ const local = (at: string | undefined) =>
 const moment = (text: string) => (text ? { at: `${text.slice(0, 16)}:00Z` } : undefined);
 const unitById = (meter: string, id: string) => units[meter]?.find((u) => u.id === id);
 
-/** percentOf hundredths of a per cent. */
+/** percentOf formats hundredths of a percent. */
 export const percentOf = (basisPoints: number) => decimal(BigInt(basisPoints) * 10_000n);
 const basisPoints = (text: string): number | undefined => {
   const micros = parseMicros(text);
@@ -81,7 +81,7 @@ const basisPoints = (text: string): number | undefined => {
 function priceRow(p: Price): PriceRow {
   const unit = unitFor(p.meter, p);
   const tiered = (p.tiers?.length ?? 0) > 0;
-  // Tiers count in what the price is per.
+  // Tiers are counted in the unit of the price.
   if (!unit || (tiered && unit.per !== BigInt(p.per)))
     return { key: nextKey(), meter: p.meter, unit: '', price: '', from: local(p.from), tiers: [], raw: p };
   return {
@@ -133,11 +133,11 @@ export const newPrice = (meter: string): PriceRow => ({
   tiers: [],
 });
 
-/** Problem is what the form itself finds, at a path as the API names them. */
+/** Problem is an error that the form itself finds, at a path as the API names them. */
 export type Problem = 'price' | 'digits' | 'number' | 'percent' | 'amount';
 export type Problems = Record<string, Problem>;
 
-/** specOf a form, and what is wrong with it: then the spec is not to be sent. */
+/** specOf returns the spec of a form, and its problems; with problems, the spec must not be sent. */
 export function specOf(currency: string, f: BookForm): { spec: Book; problems: Problems } {
   const problems: Problems = {};
   const whole = (text: string, path: string) => {
@@ -172,7 +172,7 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
       else if (price.per !== unit.per) problems[`${at}.tiers[${j}].priceMicros`] = 'digits';
       return { upTo: whole(t.upTo, `${at}.tiers[${j}].upTo`), priceMicros: Number(price?.priceMicros ?? 0n) };
     });
-    // An invoice's line says what one unit costs: of a price per several units the name is not true.
+    // An invoice's line shows the price of one unit, so the name would be wrong for a price per several units.
     const name = e && unit && e.per === unit.per ? { unit: unit.invoice } : {};
     return {
       meter: r.meter,

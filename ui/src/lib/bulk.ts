@@ -1,13 +1,13 @@
-// One thing done to many objects: a few at a time, each with its own outcome.
+// Performs an action on many objects: a few at a time, each with its own result.
 
 export interface Failure<T> {
   item: T;
   error: unknown;
 }
 
-export const atOnce = 4; // requests: more would keep others of the same session waiting
+export const atOnce = 4; // requests; more would delay others of the same session
 
-/** runAll runs an action on each item and returns those on which it failed; done hears of each that has ended. */
+/** runAll runs an action on each item and returns those on which it failed. It calls done for each that has ended. */
 export async function runAll<T>(
   items: readonly T[],
   run: (item: T) => Promise<unknown>,

@@ -1,5 +1,4 @@
-// What a chart is drawn of: scales, ticks and paths. Values that are null are
-// gaps: nobody looked.
+// The geometry of charts: scales, ticks and paths. Null values are gaps without a measurement.
 import type { Schemas } from '../api/client';
 import type { Range } from '../api/samples';
 
@@ -9,17 +8,17 @@ export type Values = (number | null)[];
 
 const known = (values: Values): number[] => values.filter((v): v is number => v !== null);
 
-/** latest is the last value that there is. */
+/** latest returns the last known value. */
 export const latest = (values: Values): number | undefined => known(values).at(-1);
 
-/** extent of the values that there are. */
+/** extent returns the lowest, highest and mean known value. */
 export function extent(values: Values): { low: number; high: number; mean: number } | undefined {
   const all = known(values);
   if (all.length === 0) return undefined;
   return { low: Math.min(...all), high: Math.max(...all), mean: all.reduce((a, b) => a + b, 0) / all.length };
 }
 
-/** step between ticks: 1, 2 or 5 times a power of ten; of bytes a power of two. */
+/** niceStep returns a step between ticks: 1, 2 or 5 times a power of ten; for bytes a power of two. */
 export function niceStep(rough: number, unit: Unit): number {
   if (!(rough > 0)) return 1;
   if (unit.startsWith('bytes')) return 2 ** Math.max(0, Math.ceil(Math.log2(rough)));
@@ -27,7 +26,7 @@ export function niceStep(rough: number, unit: Unit): number {
   return ([1, 2, 5, 10].find((m) => m * power >= rough * (1 - 1e-9)) ?? 10) * power;
 }
 
-/** least is the smallest top of an axis, so that a little noise does not fill it. */
+/** least is the smallest top of an axis, so that small noise does not fill the chart. */
 const least: Record<Unit, number> = {
   percent: 100,
   bytes: 2 ** 20,
@@ -35,7 +34,7 @@ const least: Record<Unit, number> = {
   'requests-per-second': 10,
 };
 
-/** axis from zero to a tick at or above all values. */
+/** axis returns ticks from zero to one at or above all values. */
 export function axis(lines: Values[], unit: Unit, count = 4): number[] {
   const high = Math.max(least[unit], ...lines.flatMap(known));
   const step = niceStep(high / count, unit);
@@ -44,7 +43,7 @@ export function axis(lines: Values[], unit: Unit, count = 4): number[] {
 
 const minute = 60;
 
-/** timeTicks are the indexes of steps at round times, at most so many. */
+/** timeTicks returns the indexes of steps at round times, at most as many as most. */
 export function timeTicks(from: string, stepSeconds: number, count: number, most: number): number[] {
   const every =
     [1, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((m) => m * minute).find((s) => (count * stepSeconds) / s <= most) ??
@@ -58,7 +57,7 @@ export function timeTicks(from: string, stepSeconds: number, count: number, most
   return ticks;
 }
 
-/** runs are the stretches without a gap: [first, last]. */
+/** runs returns the stretches without a gap as [first, last]. */
 export function runs(values: Values): [number, number][] {
   const all: [number, number][] = [];
   values.forEach((v, i) => {
@@ -75,7 +74,7 @@ export interface Plot {
   y: (value: number) => number;
 }
 
-/** plot of so many values into a box, in pixels. */
+/** plot maps values to positions in a box, in pixels. */
 export const plot = (
   count: number,
   top: number,
@@ -87,7 +86,7 @@ export const plot = (
 
 const px = (n: number) => String(Math.round(n * 10) / 10);
 
-/** line is an SVG path: a run of one value is a short dash. */
+/** line returns the SVG path of a line; a run of one value is a short dash. */
 export const line = (values: Values, { x, y }: Plot): string =>
   runs(values)
     .map(([a, b]) => {
@@ -96,7 +95,7 @@ export const line = (values: Values, { x, y }: Plot): string =>
     })
     .join('');
 
-/** area under a line, down to zero. */
+/** area returns the SVG path of the area under a line, down to zero. */
 export const area = (values: Values, p: Plot): string =>
   runs(values)
     .map(
@@ -108,15 +107,15 @@ export const area = (values: Values, p: Plot): string =>
     )
     .join('');
 
-/** indexAt is the step at a place of the box. */
+/** indexAt returns the step at a position in the box. */
 export const indexAt = (x: number, count: number, box: { left: number; width: number }): number =>
   Math.min(count - 1, Math.max(0, Math.round(((x - box.left) / Math.max(1, box.width)) * (count - 1))));
 
-/** timeOf a step, UTC. */
+/** timeOf returns the time of a step, in UTC. */
 export const timeOf = (from: string, stepSeconds: number, index: number): string =>
   new Date(Date.parse(from) + index * stepSeconds * 1000).toISOString();
 
-/** ranges that can be chosen; a point every few pixels. */
+/** ranges are the choices of periods, each with one point every few pixels. */
 export const ranges: Range[] = [
   { name: '15m', seconds: 900, step: 5 },
   { name: '1h', seconds: 3600, step: 60 },

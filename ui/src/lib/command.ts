@@ -1,10 +1,11 @@
-// An instance as a command and as a request: what the form would send.
+// An instance's form as a command and as a request.
 import type { Schemas } from '../api/client';
 import { applied, asCurl, lines, quote, sizeFlag } from './shell';
 
 type Instance = Schemas['Instance'];
 
-/** command makes the instance; with keys or user data, which create takes from files, it applies a document. */
+/** command returns the command that creates the instance. With keys or user data, which create reads from files, it
+ * applies a document. */
 export function command(i: Instance): string {
   const { meta, spec } = i;
   if (spec.sshKeys?.length || spec.userData) return applied(i);
@@ -28,5 +29,5 @@ export function command(i: Instance): string {
   return lines(words);
 }
 
-/** curl is the same as a request. */
+/** curl returns the same as a request. */
 export const curl = (i: Instance, server: string): string => asCurl('POST', '/v1/instances', i, server);

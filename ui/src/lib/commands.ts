@@ -1,4 +1,4 @@
-// What a tenant's forms send, as commands.
+// The requests of a tenant's forms as commands.
 import type { Schemas } from '../api/client';
 import { lines, quote, sizeFlag } from './shell';
 
@@ -37,7 +37,7 @@ export const networkCommand = ({ meta, spec: s }: Schemas['Network']): string =>
     s.mtu && `--mtu ${s.mtu}`,
   ]);
 
-/** ruleText is a rule as --allow takes it. */
+/** ruleText formats a rule as --allow accepts it. */
 export function ruleText(r: Schemas['SecurityRule'], groupName: (id: string) => string = (id) => id): string {
   const at = r.direction === 'egress' ? 'to' : 'from';
   return [r.direction, r.protocol, r.ports, r.group ? `${at} group ${groupName(r.group)}` : r.cidr && `${at} ${r.cidr}`]
@@ -65,7 +65,7 @@ export const floatingCommand = ({ meta, spec: s }: Schemas['FloatingIP']): strin
     flag('network', s.network),
   ]);
 
-/** balancerCommand makes a load balancer, or changes the one that was called so. */
+/** balancerCommand returns the command that creates a load balancer, or changes the one whose name was was. */
 export const balancerCommand = ({ meta, spec: s }: Schemas['LoadBalancer'], was?: string): string =>
   some([
     ...(was === undefined

@@ -1,26 +1,26 @@
-// What costs come to, by day and in total.
+// Sums of costs, by day and in total.
 import type { Schemas } from '../api/client';
 import type { Period } from '../api/queries';
 
 type Cost = Schemas['Cost'];
 
 export interface CostRow {
-  /** Empty: all that have no row of their own. */
+  /** Empty for all resources that have no row of their own. */
   key: string;
   name: string;
   micros: number;
 }
 
-/** CostStack is what each day costs, by part. */
+/** CostStack has the costs of each day, by part. */
 export interface CostStack {
-  /** First moments of days, UTC. */
+  /** The beginnings of the days, in UTC. */
   days: string[];
   parts: (CostRow & { values: number[] })[];
 }
 
 const dayMs = 86_400_000;
 
-/** daysOf a period that have begun: days of UTC. */
+/** daysOf returns the days (UTC) of a period that have begun. */
 export function daysOf(period: Period, now: Date): string[] {
   const [from, to] = [Date.parse(period.from), Math.min(Date.parse(period.to), now.getTime())];
   const first = Math.floor(from / dayMs) * dayMs;
@@ -29,18 +29,18 @@ export function daysOf(period: Period, now: Date): string[] {
   );
 }
 
-/** rowsOf costs: what each key comes to in all days, the largest first. */
+/** rowsOf sums costs by key over all days, the largest first. */
 export function rowsOf(items: readonly Cost[]): CostRow[] {
   const rows = new Map<string, CostRow>();
   for (const c of items) {
     const row = rows.get(c.key) ?? { key: c.key, name: '', micros: 0 };
-    // Days come in order: the last name is the newest.
+    // Days are in order, so the last name is the newest.
     rows.set(c.key, { ...row, name: c.name || row.name, micros: row.micros + c.amountMicros });
   }
   return [...rows.values()].sort((a, b) => b.micros - a.micros || (a.key < b.key ? -1 : 1));
 }
 
-/** stackOf costs by day, of which those with an empty key, all others, are the last part. */
+/** stackOf groups costs by day; those with an empty key, all others, are the last part. */
 export function stackOf(items: readonly Cost[], days: string[]): CostStack {
   const rows = rowsOf(items).filter((r) => r.micros > 0);
   const parts = [...rows.filter((r) => r.key !== ''), ...rows.filter((r) => r.key === '')].map((r) => ({
@@ -56,7 +56,7 @@ export function stackOf(items: readonly Cost[], days: string[]): CostStack {
   return { days, parts };
 }
 
-/** forecast of a period that goes on: what was used so far, as if it went on like that; undefined: too early to say. */
+/** forecast extrapolates the usage so far to the end of a running period; undefined if it is too early. */
 export function forecast(usageMicros: number, restMicros: number, period: Period, now: Date): number | undefined {
   const [from, to] = [Date.parse(period.from), Date.parse(period.to)];
   const passed = now.getTime() - from;

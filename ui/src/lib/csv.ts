@@ -1,10 +1,11 @@
-// A table as a file that spreadsheets read: RFC 4180, in UTF-8 with the mark by
-// which they know it, numbers as they are, times in UTC.
+// A table as a file for spreadsheets: RFC 4180, in UTF-8 with a byte order mark, by which they detect it,
+// unformatted numbers, times in UTC.
 import type { Value } from './order';
 
 const endOfLine = '\r\n';
 
-/** cell of a file. What a spreadsheet would take for a formula gets an apostrophe before it: names are chosen by others. */
+/** cell formats one cell. A value that a spreadsheet could interpret as a formula gets an apostrophe in front: users
+ * choose names. */
 function cell(v: Value): string {
   if (v === undefined) return '';
   if (typeof v !== 'string') return String(v);
@@ -13,10 +14,10 @@ function cell(v: Value): string {
   return /[",;\r\n\t]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** csv of a table: its first row are the titles. */
+/** csv formats a table; its first row has the titles. */
 export const csv = (rows: readonly (readonly Value[])[]): string =>
   `\uFEFF${rows.map((r) => r.map(cell).join(',') + endOfLine).join('')}`;
 
-/** fileName of a list as it is at a moment. */
+/** fileName returns the file name of a list at a point in time. */
 export const fileName = (list: string, now: Date) =>
   `${list}-${now.toISOString().slice(0, 16).replaceAll(/[-:]/g, '')}Z.csv`;

@@ -1,4 +1,4 @@
-// What the form that creates an instance holds.
+// The content of the form that creates an instance.
 import type { Instance } from '../api/client';
 import { withPassword } from './password';
 import type { Tier } from './tier';
@@ -8,30 +8,30 @@ export const gib = 2 ** 30;
 export interface Draft {
   name: string;
   project: string;
-  /** An app's name, or empty: then the image is chosen. */
+  /** An app's name; if empty, the image is chosen. */
   app: string;
   image: string;
   flavor: string;
   vgpu: boolean;
   pool: string;
-  /** Of the GPU; empty: any of the pool. */
+  /** Model of the GPU; empty for any of the pool. */
   model: string;
   vramGib: string;
   share: string;
-  /** Empty: standard. */
+  /** Empty for standard. */
   tier: '' | Tier;
-  /** Names; none: the project's default. */
+  /** Names; empty for the project's default network. */
   networks: string[];
   groups: string[];
   keys: string;
   userData: string;
-  /** For the console; empty: none. */
+  /** For the console; empty for none. */
   password: string;
 }
 
 /**
- * instanceOf a draft: what is sent, and what the command and curl say. A password
- * joins the user data, or else the app's.
+ * instanceOf returns the instance to send for a draft, which the command and curl show too. A password is added to
+ * the user data, or else to the app's.
  */
 export function instanceOf(d: Draft, ofApp = ''): Instance {
   const userData = d.password ? withPassword(d.userData || ofApp, d.password) : d.userData;
@@ -39,7 +39,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
     .split('\n')
     .map((k) => k.trim())
     .filter(Boolean);
-  // Groups are of ports; of none they are of the default network's.
+  // Groups belong to ports; without a network they belong to the default network's port.
   const networks = (d.networks.length > 0 || d.groups.length === 0 ? d.networks : ['default']).map((network) => ({
     network,
     ...(d.groups.length > 0 && { securityGroups: d.groups }),
@@ -68,7 +68,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
 
 type Needed = 'meta.name' | 'spec.image' | 'spec.flavor' | 'spec.vgpu.vramBytes';
 
-/** missing are the fields, by path, that have to be filled in and are not. */
+/** missing lists the required fields, by path, that are empty. */
 export function missing(d: Draft): Needed[] {
   const paths: Needed[] = [];
   if (!d.name.trim()) paths.push('meta.name');
@@ -78,10 +78,7 @@ export function missing(d: Draft): Needed[] {
   return paths;
 }
 
-/**
- * letsIn says whether somebody may be able to log in to an instance: by a key, or
- * by what its user data may set.
- */
+/** letsIn reports whether a user may be able to sign in to an instance: by a key, or by what its user data may set. */
 export function letsIn(i: Instance, ofApp = ''): boolean {
   return (
     (i.spec.sshKeys ?? []).length > 0 || /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp)

@@ -13,6 +13,6 @@ test('steps are done as things are there', () => {
   const done = (keys: number, all: Instance[]) => firstSteps(keys, all).map((s) => s.done);
   expect(done(0, [])).toEqual([false, false, false]);
   expect(done(1, [])).toEqual([true, false, false]);
-  expect(done(0, [instance()])).toEqual([true, true, false]); // who came in by a password needs no key
+  expect(done(0, [instance()])).toEqual([true, true, false]); // users who sign in with a password need no key
   expect(done(1, [instance(false), instance(true)])).toEqual([true, true, true]);
 });

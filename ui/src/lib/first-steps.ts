@@ -1,9 +1,9 @@
-// How far a tenant has come: read off what is there, and kept nowhere.
+// A tenant's first steps that are done: derived from the existing objects, stored nowhere.
 import type { Instance } from '../api/client';
 
 export type FirstStep = 'key' | 'instance' | 'gpu';
 
-/** readyWithGpu is an instance in which programs can use the virtual GPU. */
+/** readyWithGpu returns an instance in which programs can use the virtual GPU. */
 export const readyWithGpu = (instances: readonly Instance[]): Instance | undefined =>
   instances.find((i) => i.status?.conditions?.some((c) => c.type === 'GPUReady' && c.status));
 

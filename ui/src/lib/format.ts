@@ -1,10 +1,9 @@
-// Numbers, sizes, money and times in words. Times are UTC, as
-// everywhere, but for those that are shown as how long ago they were (parts/time.tsx).
+// Formats numbers, sizes, money and times. Times are in UTC, except for relative times (parts/time.tsx).
 import type { Translation } from '../i18n';
 
 const gib = 2 ** 30;
 
-/** inLanguage makes a format once for each language: to make one takes longer than to use it a hundred times. */
+/** inLanguage creates a format once per language: creating one takes longer than using it a hundred times. */
 function inLanguage<T>(make: (language: string) => T): (language: string) => T {
   const made = new Map<string, T>();
   return (language) => {
@@ -32,7 +31,7 @@ export function formatBytes(n: number, language: string): string {
   return `${(n < 10 ? precise : rough)(language).format(n)} ${units[i]}`;
 }
 
-/** formatMicros is an amount of money; tiny amounts get more digits. */
+/** formatMicros formats an amount of money; tiny amounts get more digits. */
 export function formatMicros(micros: number | bigint, currency: string, language: string): string {
   const value = Number(micros) / 1e6;
   const small = value !== 0 && Math.abs(value) < 1;
@@ -46,12 +45,12 @@ export function formatTime(at: string | undefined, language: string): string {
   return `${times(language).format(new Date(at))} UTC`;
 }
 
-/** formatSecond is a time to the second. */
+/** formatSecond formats a time to the second. */
 export const formatSecond = (at: string, language: string) => `${seconds(language).format(new Date(at))} UTC`;
 
 const local = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'long' }));
 
-/** formatLocal is a time to the second in one's own time zone, and in UTC where that is another. */
+/** formatLocal formats a time to the second in the local time zone, and also in UTC if that differs. */
 export function formatLocal(at: string, language: string): string {
   const here = local(language).format(new Date(at));
   return new Date(at).getTimezoneOffset() === 0
@@ -61,13 +60,13 @@ export function formatLocal(at: string, language: string): string {
 
 export const formatDay = (at: string, language: string) => days(language).format(new Date(at));
 
-/** formatPeriod in days, both of which are in it; to is the first moment after. */
+/** formatPeriod formats a period by its first and last day; to is its exclusive end. */
 export const formatPeriod = (from: string, to: string, language: string) =>
   `${formatDay(from, language)} – ${formatDay(new Date(Date.parse(to) - 1).toISOString(), language)}`;
 
 export const formatPercent = (n: number, language: string) => percents(language).format(n / 100);
 
-/** formatQuantity of a meter's units, in hours where they are times. */
+/** formatQuantity formats a quantity in a meter's units, in hours for times. */
 export function formatQuantity(meter: string, n: number, { t, language }: Pick<Translation, 't' | 'language'>): string {
   const num = (v: number) => new Intl.NumberFormat(language, { maximumSignificantDigits: 4 }).format(v);
   if (meter.endsWith('-byte-seconds')) return t('unit.gibHours', { n: num(n / gib / 3600) });

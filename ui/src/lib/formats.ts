@@ -1,23 +1,23 @@
-// The formats of the API's description that a browser can tell. The Go validators and these are held to the same
-// examples (api/testdata/formats.json): what is accepted here, the server accepts too, as far as form goes.
+// The formats of the API's description that a browser can check. The Go validators and these are tested with the
+// same examples (api/testdata/formats.json): the server accepts the form of everything that is accepted here.
 
 const word = (pattern: RegExp) => (s: string) => pattern.test(s);
 
-/** bits4 of an IPv4 address as its 32 bits, as netip reads it: four numbers without leading zeros. */
+/** bits4 returns the 32 bits of an IPv4 address as netip parses it: four numbers without leading zeros. */
 function bits4(s: string): bigint | undefined {
   if (!/^(?:(?:0|[1-9]\d{0,2})(?:\.(?!$)|$)){4}$/.test(s)) return undefined;
   const parts = s.split('.').map(Number);
   return parts.every((n) => n < 256) ? parts.reduce((sum, n) => sum * 256n + BigInt(n), 0n) : undefined;
 }
 
-/** bits6 of an IPv6 address without a zone, by the browser's own parser. */
+/** bits6 returns the bits of an IPv6 address without a zone, with the browser's own parser. */
 function bits6(s: string): bigint | undefined {
   if (!/^[0-9a-f:.]+$/i.test(s) || !URL.canParse(`http://[${s}]/`)) return undefined;
   const [head = '', tail] = new URL(`http://[${s}]/`).hostname.slice(1, -1).split('::');
   const [left, right] = [head, tail ?? ''].map((part) => part.split(':').filter(Boolean)) as [string[], string[]];
   const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
   const bits = groups.reduce((sum, g) => sum * 65536n + BigInt(`0x${g}`), 0n);
-  return bits >> 32n === 0xffffn ? undefined : bits; // an IPv4 address in the clothes of IPv6
+  return bits >> 32n === 0xffffn ? undefined : bits; // an IPv4-mapped IPv6 address
 }
 
 /** network reports whether s is a prefix whose host bits are zero. */
@@ -31,7 +31,7 @@ const network = (parse: (s: string) => bigint | undefined, width: number) => (s:
 const cidr4 = network(bits4, 32);
 const cidr6 = network(bits6, 128);
 
-/** ports is one port or a range. */
+/** ports reports whether s is a port or a range of ports. */
 function ports(s: string): boolean {
   const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(s) ?? [];
   return first !== '' && Number(first) >= 1 && Number(first) <= Number(last) && Number(last) <= 65535;

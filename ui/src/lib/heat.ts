@@ -1,22 +1,23 @@
-// How warm a GPU is, by what one looks at: a number from 0 to 1 for its colour.
+// The colour of a GPU in the map: a number from 0 to 1 for the chosen figure.
 import type { CardFigures } from './pool';
 
 export const heats = ['allocated', 'busy', 'vram', 'temperature'] as const;
 export type Heat = (typeof heats)[number];
 
-/** Temperatures between which colours differ, degrees Celsius. */
+/** Temperatures at the ends of the colour scale, in degrees Celsius. */
 const [cool, hot] = [30, 90];
 
 export interface HeatOf {
   /** 0 to 1. */
   level: number;
-  /** Per cent or degrees; undefined: not known. */
+  /** Percent or degrees Celsius; undefined if not known. */
   value?: number;
 }
 
 const level = (part: number) => Math.min(1, Math.max(0, part));
 
-/** heatOf a GPU. What is allocated is the larger part of its time and its VRAM: that is what keeps others out. */
+/** heatOf returns the level of a GPU. Its allocation is the larger of its time's and its VRAM's, as that one
+ * prevents new allocations. */
 export function heatOf(c: CardFigures, by: Heat): HeatOf {
   const { busyPercent = 0, temperatureCelsius = 0 } = c.gpu.status ?? {};
   switch (by) {
@@ -37,7 +38,7 @@ export function heatOf(c: CardFigures, by: Heat): HeatOf {
   }
 }
 
-/** stepOf a level: one of so many colours, 0 for nothing at all. */
+/** heatSteps is the number of colours; 0 is used for nothing at all. */
 export const heatSteps = 5;
 export const stepOf = (l: number) => (l <= 0 ? 0 : Math.min(heatSteps, Math.ceil(l * heatSteps)));
 
@@ -46,13 +47,13 @@ export interface ModelRoom {
   gpus: number;
   /** VRAM that can still be allocated. */
   freeBytes: number;
-  /** Of freeBytes, what lies on GPUs that others use too. */
+  /** The part of freeBytes on GPUs that are also in use. */
   scatteredBytes: number;
-  /** GPUs that nobody uses. */
+  /** Number of unused GPUs. */
   whole: number;
 }
 
-/** roomByModel is what can still be allocated of each model, of GPUs that take new instances. */
+/** roomByModel returns what can still be allocated of each model, on GPUs that accept new instances. */
 export function roomByModel(cards: readonly CardFigures[]): ModelRoom[] {
   const models = new Map<string, ModelRoom>();
   for (const c of cards) {

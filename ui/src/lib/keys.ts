@@ -1,2 +1,3 @@
-/** leaves says that a key leaves a console, which takes all others: no browser, system or guest has another use for it. */
+/** leaves reports whether a key moves the focus out of a console, which receives all other keys. No browser, system
+ * or guest uses it otherwise. */
 export const leaves = (e: KeyboardEvent) => e.key === 'Enter' && e.ctrlKey && e.shiftKey;

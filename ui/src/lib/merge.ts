@@ -1,39 +1,39 @@
-// Two change the same object: what one has typed meets what the other has saved.
-// Field by field, and a list's rows one by one, what only one of them has changed
-// is as that one has it; what both have changed is decided by who edits.
+// Merges concurrent changes of an object: the user's edits and what another user has saved. It compares field by
+// field, and lists row by row: what only one of them has changed is taken from that one; what both have changed is
+// decided by the user.
 
-/** A row of a list in a form: its key stays while it is edited. */
+/** A row of a list in a form; its key stays the same while it is edited. */
 export interface Row {
   key: number;
 }
 
 let last = 0;
-/** nextKey tells rows apart while they are edited. */
+/** nextKey returns a new key, which identifies a row while it is edited. */
 export const nextKey = () => ++last;
 
-/** At is a field of a form, or a row of one. */
+/** At identifies a field of a form, or a row of one. */
 export interface At<F> {
   field: keyof F;
   key?: number;
 }
 
-/** Taken is what the other alone has changed, and how it was before. */
+/** Taken is a change that only the other user made, and the value before. */
 export interface Taken<F> extends At<F> {
   before: unknown;
 }
 
-/** Merged is a form over what the other has saved. */
+/** Merged is the user's form merged with what the other user has saved. */
 export interface Merged<F> {
-  /** As the other has saved it, with the keys of the rows that one has. */
+  /** The saved form, with the keys of the user's rows. */
   was: F;
   form: F;
   taken: Taken<F>[];
-  /** What both have changed: one's own is in the form. */
+  /** Changes of both; the form has the user's. */
   clashes: At<F>[];
 }
 
 const keyless = (v: unknown): unknown => (v && typeof v === 'object' && 'key' in v ? { ...v, key: 0 } : v);
-/** same: whatever the keys of rows are. */
+/** same compares values without the keys of rows. */
 export const same = (a: unknown, b: unknown): boolean =>
   JSON.stringify(Array.isArray(a) ? a.map(keyless) : keyless(a)) ===
   JSON.stringify(Array.isArray(b) ? b.map(keyless) : keyless(b));
@@ -43,13 +43,13 @@ const rowsOf = (...lists: unknown[]): Row[][] | null =>
 
 export const sameAt = <F>(a: At<F>, b: At<F>) => a.field === b.field && a.key === b.key;
 
-/** valueAt a place of a form: undefined where its row is not there. */
+/** valueAt returns the value at a place of a form; undefined if its row does not exist. */
 export function valueAt<F>(form: F, { field, key }: At<F>): unknown {
   const value: unknown = form[field];
   return key === undefined ? value : (value as Row[]).find((r) => r.key === key);
 }
 
-/** withValue is a form with another value at a place; a row without one is left out. */
+/** withValue returns a form with another value at a place; undefined removes a row. */
 export function withValue<F>(form: F, { field, key }: At<F>, value: unknown): F {
   if (key === undefined) return { ...form, [field]: value };
   const rows = form[field] as Row[];
@@ -62,8 +62,8 @@ export function withValue<F>(form: F, { field, key }: At<F>, value: unknown): F 
 }
 
 /**
- * known gives theirs the keys of the rows that they are: those that are equal,
- * and else the one that stood in the same place and is no more.
+ * known gives the rows of theirs the keys of the rows that they match: an equal row, or else the one that was in
+ * the same place and is not otherwise matched.
  */
 function known(base: Row[], mine: Row[], theirs: Row[]): Row[] {
   const free = new Set(base);
@@ -81,7 +81,7 @@ function known(base: Row[], mine: Row[], theirs: Row[]): Row[] {
   });
 }
 
-/** merge mine, which began as base, with theirs, which did too. */
+/** merge merges mine and theirs, which both began as base. */
 export function merge<F extends object>(base: F, mine: F, theirs: F): Merged<F> {
   const out: Merged<F> = { was: theirs, form: mine, taken: [], clashes: [] };
   const one = (at: At<F>, b: unknown, m: unknown, t: unknown): unknown => {

@@ -35,10 +35,10 @@ test('every price that can be written comes back as it was', () => {
     for (const u of units[meter]!)
       for (const text of ['0', '0.000001', '0.01', '1.8', '123.456789', '999999999', '0.0000004']) {
         const e = exact(text, u.per);
-        if (!e) continue; // beyond what JSON holds
+        if (!e) continue; // too large for JSON
         expect(shown(e, u.per), `${meter} ${u.id} ${text}`).toBe(text);
         expect(e.per % u.per).toBe(0n);
-        const chosen = unitFor(meter, e); // it may be another, if the number has an end there too
+        const chosen = unitFor(meter, e); // may be another unit in which the number is a finite decimal
         expect(chosen && shown(e, chosen.per), `${meter} ${text}`).toBeDefined();
       }
 });
@@ -58,7 +58,7 @@ test('a price per something else is not shown as what it is not', () => {
   expect(unitOf('vcpu-seconds', 7)).toBeUndefined();
   expect(shown({ priceMicros: 1, per: 7 }, hour)).toBeUndefined();
   expect(unitFor('vcpu-seconds', { priceMicros: 1, per: 7 })).toBeUndefined();
-  expect(shown({ priceMicros: 1, per: 1 }, hour)).toBe('0.0036'); // a micro-unit a second
+  expect(shown({ priceMicros: 1, per: 1 }, hour)).toBe('0.0036'); // one micro-unit per second
 });
 
 test('decimals', () => {

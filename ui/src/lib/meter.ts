@@ -1,21 +1,19 @@
-// Prices in the units that people think in. The API's price is so many
-// micro-units of a currency for `per` of a meter's base units (seconds,
-// byte-seconds, nanoseconds, bytes): integers, which are taken apart and put
-// together here without a fraction being lost.
+// Prices in customary units. The API's price is a number of micro-units of a currency for `per` of a meter's base
+// units (seconds, byte-seconds, nanoseconds, bytes). All are integers, which are converted here without loss.
 import type { Key } from '../i18n';
 
 const gib = 2n ** 30n;
 const tib = 2n ** 40n;
 const hour = 3600n;
-const month = hour * 24n * 30n; // as the price book that a cluster begins with
+const month = hour * 24n * 30n; // as in the price book of a new cluster
 
-/** Unit that a price of a meter can be per. */
+/** Unit is a unit for the prices of a meter. */
 export interface Unit {
   id: string;
   text: Key;
-  /** How many base units it is. */
+  /** Number of base units. */
   per: bigint;
-  /** What it is called on an invoice. */
+  /** Name on an invoice. */
   invoice: string;
 }
 
@@ -25,7 +23,7 @@ const gibs = (what: string): Unit[] => [
   { id: 'gib-month', text: 'price.unit.gib-month', per: gib * month, invoice: `GiB month of ${what}` },
 ];
 
-/** units of each meter; the first is what a new price is per. */
+/** units of each meter; the first is used for new prices. */
 export const units: Record<string, Unit[]> = {
   'vcpu-seconds': [{ id: 'vcpu-hour', text: 'price.unit.vcpu-hour', per: hour, invoice: 'vCPU hour' }],
   'memory-byte-seconds': gibs('memory'),
@@ -56,13 +54,13 @@ export const units: Record<string, Unit[]> = {
 
 export const meters = Object.keys(units);
 
-/** unitOf a price: one of the meter's, or none where it is per something else. */
+/** unitOf returns the unit of a price, or undefined if it is not one of the meter's. */
 export const unitOf = (meter: string, per: number | bigint): Unit | undefined =>
   units[meter]?.find((u) => u.per === BigInt(per));
 
 const micro = 1_000_000n;
 
-/** decimalOf micro-units, with all of the digits that they have. */
+/** decimalOf formats micro-units with all their digits. */
 export function decimalOf(micros: number | bigint): string {
   const n = BigInt(micros);
   const rest = (n % micro).toString().padStart(6, '0').replace(/0+$/, '');
@@ -77,10 +75,10 @@ export interface Exact {
 }
 
 const greatest = (a: bigint, b: bigint): bigint => (b === 0n ? a : greatest(b, a % b));
-const most = 9_007_199_254_740_991n; // what JSON's numbers hold without loss
+const most = 9_007_199_254_740_991n; // the largest integer that JSON's numbers represent exactly
 
-/** exact is a price that somebody wrote, per a unit: with more than six digits
- * behind the point it is the price of more units, so that no digit is lost. */
+/** exact converts an entered price per unit. With more than six decimals it becomes the price of several units, so
+ * that no digit is lost. */
 export function exact(text: string, unit: bigint): Exact | undefined {
   const m = decimalPattern.exec(text.trim());
   if (!m) return undefined;
@@ -89,14 +87,14 @@ export function exact(text: string, unit: bigint): Exact | undefined {
   const scale = 10n ** BigInt(Math.max(0, behind.length - 6));
   let [priceMicros, per] = [BigInt(m[1] ?? '0') * 10n ** BigInt(digits.length) + BigInt(digits), unit * scale];
   if (scale > 1n) {
-    // The smallest multiple of the unit that still holds every digit.
+    // The smallest multiple of the unit that keeps every digit.
     const g = greatest(priceMicros, scale);
     [priceMicros, per] = [priceMicros / g, unit * (scale / g)];
   }
   return priceMicros > most || per > most ? undefined : { priceMicros, per };
 }
 
-/** shown is a price per a unit, as exact takes it; undefined: it has no end of digits there. */
+/** shown formats a price per unit as exact parses it; undefined if it is not a finite decimal there. */
 export function shown(price: { priceMicros: number | bigint; per: number | bigint }, unit: bigint): string | undefined {
   const [n, per] = [BigInt(price.priceMicros) * unit, BigInt(price.per)];
   const digits = 18n;
@@ -107,7 +105,7 @@ export function shown(price: { priceMicros: number | bigint; per: number | bigin
   return `${value / 10n ** digits}${rest && `.${rest}`}`;
 }
 
-/** unitFor shows a price: one that it is exactly per, else one that shows it whole. */
+/** unitFor returns a unit to show a price in: the exact one, else one in which it is a finite decimal. */
 export function unitFor(
   meter: string,
   price: { priceMicros: number | bigint; per: number | bigint },

@@ -1,4 +1,4 @@
-// A node's and a card's state in words and numbers.
+// The state and the figures of nodes and GPUs.
 import type { Schemas } from '../api/client';
 
 export type Node = Schemas['Node'];
@@ -6,18 +6,19 @@ export type Gpu = Schemas['GPU'];
 type Instance = Schemas['Instance'];
 export type NodeState = NonNullable<NonNullable<Node['assignment']>['state']> | 'Joining';
 
-/** nodeState: nobody watches over a cluster of one, whose node is ready once it has reported. */
+/** nodeState returns a node's state. In a cluster of one node no other node monitors it: it is ready once it has
+ * reported. */
 export const nodeState = (n: Node): NodeState => n.assignment?.state || (n.status?.seenAt ? 'Ready' : 'Joining');
 
-/** problems are the conditions that do not hold. */
+/** problems returns the conditions that are not met. */
 export const problems = (o: Pick<Node | Gpu, 'status'>): string[] =>
   (o.status?.conditions ?? []).filter((c) => !c.status).map((c) => c.message || c.reason || c.type);
 
-/** localStorage is a node's own pool, where the node says how much it may promise. */
+/** localStorage returns a node's own pool, if the node reports its limit. */
 export const localStorage = (n: Pick<Node, 'status'>): Schemas['StoragePool'] | undefined =>
   n.status?.pools?.find((p) => p.name === 'local' && (p.limitBytes ?? 0) > 0);
 
-/** tenantsOf a card are the instances that have a virtual GPU on it, the largest share first. */
+/** tenantsOf returns the instances with a virtual GPU on a GPU, the largest share first. */
 export const tenantsOf = (g: Gpu, instances: Instance[]): Instance[] =>
   instances
     .filter((i) => i.assignment?.gpu === g.meta.id)
@@ -27,7 +28,7 @@ export const tenantsOf = (g: Gpu, instances: Instance[]): Instance[] =>
         a.meta.name.localeCompare(b.meta.name),
     );
 
-/** promised is what the tenants of a card may have together: more VRAM than it has is overcommitted. */
+/** promised sums what the tenants of a GPU are allocated; VRAM beyond that of the GPU is overcommitted. */
 export function promised(tenants: Instance[]): { vramBytes: number; sharePercent: number } {
   const sum = { vramBytes: 0, sharePercent: 0 };
   for (const { assignment: a } of tenants) {
@@ -39,18 +40,18 @@ export function promised(tenants: Instance[]): { vramBytes: number; sharePercent
 
 export type HardwareCheck = Schemas['HardwareCheck'];
 
-/** hardwareTones are how the states of checks look. */
+/** hardwareTones maps the states of checks to colours. */
 export const hardwareTones = { ok: 'good', warning: 'warning', failed: 'bad', unknown: 'off' } as const;
 
 const worst: HardwareCheck['state'][] = ['failed', 'warning', 'unknown', 'ok'];
 
-/** checksOf a node's machine, the worst first. */
+/** checksOf returns the checks of a node's machine, the worst first. */
 export const checksOf = (n: Pick<Node, 'status'>): HardwareCheck[] =>
   [...(n.status?.hardware ?? [])].sort((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
 
 type OnCard = Schemas['GPUTenant'];
 
-/** A tenant of a card: as it was placed, and what it has there now. */
+/** A tenant of a GPU: its placement, and what it uses there now. */
 export interface Tenant {
   id: string;
   instance?: Instance;
@@ -59,7 +60,7 @@ export interface Tenant {
   limit: number;
 }
 
-/** joined are those that were placed on a card and those that are there: either may not know of the other yet. */
+/** joined combines the instances placed on a GPU with those present: either list may be older than the other. */
 export const joined = (placed: Instance[], there: OnCard[]): Tenant[] => [
   ...placed.map((i) => ({
     id: i.meta.id ?? '',

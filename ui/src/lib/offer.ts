@@ -1,4 +1,4 @@
-// What offers say, as the form that creates an instance shows it.
+// Offers for the form that creates an instance.
 import type { Schemas } from '../api/client';
 import { gib, type Draft } from './draft';
 
@@ -10,18 +10,18 @@ export interface GpuKind {
   model: string;
   pool: string;
   vramBytes: number;
-  /** The slices of one tier, from the largest. */
+  /** The slices of one tier, the largest first. */
   slices: Offer[];
-  /** What the cheapest slice costs while the GPU is idle. */
+  /** Price of the cheapest slice while the GPU is idle. */
   fromMicros: number;
   currency: string;
-  /** How many of the smallest slice fit. */
+  /** How many of the smallest slice are free. */
   free: number;
 }
 
 const idOf = (o: { model?: string; pool?: string }) => JSON.stringify([o.pool ?? '', o.model ?? '']);
 
-/** kindsOf the GPUs that offers of a tier are of, in their order. */
+/** kindsOf returns the GPU kinds of the offers of a tier, in the offers' order. */
 export function kindsOf(offers: Offer[], tier: string): GpuKind[] {
   const kinds = new Map<string, Offer[]>();
   for (const o of offers) if (o.model && o.tier === tier) kinds.set(idOf(o), [...(kinds.get(idOf(o)) ?? []), o]);
@@ -37,14 +37,14 @@ export function kindsOf(offers: Offer[], tier: string): GpuKind[] {
   }));
 }
 
-/** kindOf is the kind of GPU that a draft asks for; empty: none. */
+/** kindOf returns the GPU kind that a draft requests; empty for none. */
 export const kindOf = (d: Draft): string =>
   d.vgpu ? idOf({ model: d.model || undefined, pool: d.pool || 'default' }) : '';
 
-/** vramOf a draft in bytes; 0 where that is no number. */
+/** vramOf returns the VRAM of a draft in bytes; 0 if it is not a number. */
 export const vramOf = (d: Draft): number => Math.max(0, Math.round(Number(d.vramGib) * gib)) || 0;
 
-/** isOf reports whether a draft asks for an offer. */
+/** isOf reports whether a draft requests an offer. */
 export const isOf = (d: Draft, o: Offer): boolean =>
   o.model
     ? d.vgpu &&
@@ -54,7 +54,7 @@ export const isOf = (d: Draft, o: Offer): boolean =>
       (d.tier || 'standard') === o.tier
     : !d.vgpu;
 
-/** take an offer's slice of a GPU into a draft; without one: no GPU. */
+/** take sets the draft's GPU to an offer's slice; without an offer, to no GPU. */
 export const take = (d: Draft, o?: Offer): Draft =>
   o?.model
     ? {
@@ -67,7 +67,7 @@ export const take = (d: Draft, o?: Offer): Draft =>
       }
     : { ...d, vgpu: false };
 
-/** fitting is the smallest slice that has so much VRAM, of those that are free if there is one. */
+/** fitting returns the smallest slice with enough VRAM, preferably one that is free. */
 export function fitting(offers: Offer[], vramBytes: number): Offer | undefined {
   const enough = offers.filter((o) => o.model && (o.vramBytes ?? 0) >= vramBytes);
   const free = enough.filter((o) => o.free > 0);
@@ -83,7 +83,7 @@ const parts: Record<string, Part> = {
   'vram-byte-seconds': 'vram',
 };
 
-/** partsOf an offer's price: what its meters come to, at both ends. */
+/** partsOf splits an offer's price by meter, for an idle and a fully used GPU. */
 export function partsOf(o: Offer): [Part, { reservedMicros: number; fullUseMicros: number }][] {
   const order: Part[] = o.model ? ['compute', 'disk', 'vram', 'gpu'] : ['compute', 'disk'];
   return order.map((part) => {

@@ -1,5 +1,5 @@
-// A login with an identity provider leaves the portal and comes back to
-// /login/oidc?state=…&code=…. The sealed flow waits in this tab.
+// A sign-in with an identity provider leaves the portal and returns to /login/oidc?state=…&code=…. The sealed flow
+// is kept in this tab.
 const flowKey = 'basalt.oidc.flow';
 
 export interface Return {
@@ -13,7 +13,7 @@ let returned: Return | undefined;
 export const redirectAddress = () => `${location.origin}/login/oidc`;
 export const keepFlow = (flow: string) => sessionStorage.setItem(flowKey, flow);
 
-/** keepReturn notes what the provider has sent, once, and takes it out of the address. */
+/** keepReturn stores the provider's response once, and removes it from the address. */
 export function keepReturn(): void {
   if (location.pathname !== '/login/oidc') return;
   const q = new URLSearchParams(location.search);
@@ -22,7 +22,7 @@ export function keepReturn(): void {
   history.replaceState(null, '', '/#/sso');
 }
 
-/** takeReturn is what the provider has sent. */
+/** takeReturn returns the provider's response. */
 export function takeReturn(): Return | undefined {
   const r = returned;
   returned = undefined;

@@ -12,7 +12,7 @@ test('a header turns the order: ascending, descending, and ascending again', () 
 
 test('values compare as a reader expects', () => {
   expect(['n10', 'n9', 'N1', ''].sort((a, b) => compare(a, b))).toEqual(['', 'N1', 'n9', 'n10']);
-  expect([10, 9, undefined].sort((a, b) => compare(a, b))).toEqual([9, 10, undefined]); // sort puts undefined last itself
+  expect([10, 9, undefined].sort((a, b) => compare(a, b))).toEqual([9, 10, undefined]); // sort always puts undefined last
   expect(compare(undefined, 1)).toBe(-1);
   expect(compare(false, true)).toBeLessThan(0);
 });

@@ -1,20 +1,20 @@
-// The order of a list, as the address and the API write it: a field, with "-"
-// before it for the greatest first.
+// The order of a list in the address and the API: a field, with "-" in front for descending order.
 
 export type Direction = 'ascending' | 'descending';
 
 export const fieldOf = (sort: string) => sort.replace(/^-/, '');
 
-/** directionOf a field in an order; undefined: it is not sorted by it. */
+/** directionOf returns the direction of a field in an order; undefined if it is not sorted by the field. */
 export const directionOf = (sort: string, field: string): Direction | undefined =>
   fieldOf(sort) !== field ? undefined : sort.startsWith('-') ? 'descending' : 'ascending';
 
-/** turned is the order after a click on a field's header: ascending, then descending. */
+/** turned returns the order after a click on a field's header: ascending, then descending. */
 export const turned = (sort: string, field: string): string => (sort === field ? `-${field}` : field);
 
 export type Value = string | number | boolean | undefined;
 
-/** compare two values: what says nothing first, numbers by size, text as a reader would, with numbers in it by size. */
+/** compare compares two values: undefined first, numbers by size, text as readers expect, with numbers in it by
+ * size. */
 export function compare(a: Value, b: Value, language = 'en'): number {
   if (a === b) return 0;
   if (a === undefined || a === '') return b === undefined || b === '' ? 0 : -1;
@@ -23,7 +23,7 @@ export function compare(a: Value, b: Value, language = 'en'): number {
   return String(a).localeCompare(String(b), language, { numeric: true, sensitivity: 'base' });
 }
 
-/** sorted are rows in an order, those that compare the same as they were. */
+/** sorted returns the rows in an order; rows that compare equal keep theirs. */
 export function sorted<T>(
   rows: readonly T[],
   valueOf: ((row: T) => Value) | undefined,

@@ -1,4 +1,4 @@
-// How an organization stands, in one word.
+// An organization's state in one word.
 import type { Schemas } from '../api/client';
 
 type Organization = Schemas['Organization'];
@@ -6,7 +6,7 @@ type Organization = Schemas['Organization'];
 export const standings = ['active', 'warn', 'restricted', 'suspended', 'deleting'] as const;
 export type Standing = (typeof standings)[number];
 
-/** standingOf is the worst that holds of it. */
+/** standingOf returns the most severe state of an organization. */
 export function standingOf({ meta, spec, status }: Organization): Standing {
   const billing = status?.billing?.state ?? 'ok';
   if (meta.deletedAt) return 'deleting';
@@ -20,14 +20,14 @@ export interface Balance {
   micros: number;
 }
 
-/** balanceOf a wallet in words: what was paid in advance, or what is due, which is positive. */
+/** balanceOf describes a wallet: credit, or an amount due, which is positive. */
 export function balanceOf(micros: number, mode?: NonNullable<Organization['spec']['billing']>['mode']): Balance {
   if (mode === 'prepaid') return { key: 'cust.wallet', micros };
   if (micros < 0 || (mode === 'invoice' && micros === 0)) return { key: 'cust.due', micros: Math.abs(micros) };
   return { key: 'cust.balance', micros };
 }
 
-/** reasonOf is what is said of why. */
+/** reasonOf returns the recorded reason for the state. */
 export const reasonOf = ({ spec, status }: Organization): string =>
   spec.suspended?.reason ||
   spec.restricted?.reason ||

@@ -1,6 +1,5 @@
-// What browsers and the API say to each other of passkeys: JSON on one side, typed
-// arrays on the other (Web Authentication Level 3, section 5.1.8). By hand, as not all
-// browsers that can use passkeys have parseCreationOptionsFromJSON.
+// Converts between the passkey messages of the API, JSON, and of browsers, typed arrays (Web Authentication Level
+// 3, section 5.1.8). Not all browsers that support passkeys have parseCreationOptionsFromJSON.
 type Json = Record<string, unknown>;
 
 const bytes = (text: unknown) => {
@@ -18,10 +17,10 @@ const text = (data: ArrayBuffer | null) =>
 
 const descriptors = (list: unknown) => ((list as Json[] | undefined) ?? []).map((d) => ({ ...d, id: bytes(d['id']) }));
 
-/** passkeysWork says whether this browser can use passkeys on this page. */
+/** passkeysWork reports whether this browser can use passkeys on this page. */
 export const passkeysWork = () => typeof PublicKeyCredential !== 'undefined' && window.isSecureContext;
 
-/** makePasskey asks an authenticator for a new one. */
+/** makePasskey creates a passkey on an authenticator. */
 export async function makePasskey(options: Json): Promise<Json> {
   const user = options['user'] as Json;
   const publicKey = {
@@ -42,7 +41,7 @@ export async function makePasskey(options: Json): Promise<Json> {
   };
 }
 
-/** askPasskey asks an authenticator to sign in. */
+/** askPasskey signs in with an authenticator. */
 export async function askPasskey(options: Json): Promise<Json> {
   const publicKey = {
     ...options,
@@ -70,6 +69,6 @@ const named = (c: PublicKeyCredential) => ({
   clientExtensionResults: {},
 });
 
-/** cancelled: the user has said no to the browser, or let it wait. */
+/** cancelled reports whether the user has cancelled in the browser, or did not respond. */
 export const cancelled = (e: unknown) =>
   e instanceof DOMException && (e.name === 'NotAllowedError' || e.name === 'AbortError');

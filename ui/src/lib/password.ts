@@ -1,10 +1,10 @@
-// A password for the console, by cloud-init.
+// A password for the console, set through cloud-init.
 
-// Without letters that look like others.
+// Without characters that are easily confused.
 const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
 const length = 16; // of 32 letters: 80 bits
 
-/** generated is a new password that can be typed. */
+/** generated returns a new password that is easy to type. */
 export function generated(): string {
   const random = crypto.getRandomValues(new Uint8Array(length));
   return Array.from(random, (b) => letters[b % letters.length])
@@ -14,17 +14,17 @@ export function generated(): string {
 
 const header = '#cloud-config';
 
-/** takesPassword says whether a password can be added to user data: to none, or
- * to a cloud-config that sets none itself. */
+/** takesPassword reports whether a password can be added to user data: to none, or to a cloud-config that sets none
+ * itself. */
 export const takesPassword = (userData: string): boolean =>
   userData.trim() === '' || (userData.startsWith(header) && !/^(password|chpasswd)\s*:/m.test(userData));
 
-/** withPassword is user data that lets the image's own user in with a password,
- * on the console and not by SSH. */
+/** withPassword returns user data that lets the image's default user sign in with a password on the console, but not
+ * by SSH. */
 export function withPassword(userData: string, password: string): string {
   if (password === '' || !takesPassword(userData)) return userData;
   const rest = userData.trim() === '' ? header : userData.trimEnd();
   const ssh = /^ssh_pwauth\s*:/m.test(rest) ? '' : 'ssh_pwauth: false\n';
-  // JSON's strings are YAML's.
+  // JSON's strings are valid YAML.
   return `${rest}\npassword: ${JSON.stringify(password)}\nchpasswd: {expire: false}\n${ssh}`;
 }

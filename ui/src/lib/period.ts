@@ -1,4 +1,4 @@
-// Months of UTC, as usage is summed.
+// Months in UTC, by which usage is summed.
 export interface Month {
   from: string;
   to: string;
@@ -6,7 +6,7 @@ export interface Month {
 
 const iso = (year: number, month: number) => new Date(Date.UTC(year, month)).toISOString().replace('.000Z', 'Z');
 
-/** month that a moment is in, or one some months before. */
+/** month returns the month of a time, or one some months before. */
 export function month(at: Date, before = 0): Month {
   const [y, m] = [at.getUTCFullYear(), at.getUTCMonth() - before];
   return { from: iso(y, m), to: iso(y, m + 1) };

@@ -1,18 +1,18 @@
-// What a GPU pool has, has promised, and has left.
+// What a GPU pool has, has allocated, and has left.
 import type { Schemas } from '../api/client';
 import { promised, tenantsOf, type Gpu } from './node';
 
 type Instance = Schemas['Instance'];
 type Pool = Schemas['GPUPool'];
 
-/** The pool of cards and instances that name none; it is there as an object or not. */
+/** The pool of GPUs and instances without one; it may not exist as an object. */
 export const defaultPool = 'default';
 
 export interface CardFigures {
   gpu: Gpu;
   vgpus: number;
   vramBytes: number;
-  /** What may be promised of it: more than it has, where the node's memory is behind it. */
+  /** What may be allocated: more than it has, if node memory backs the rest. */
   mayPromiseBytes: number;
   promisedBytes: number;
   residentBytes: number;
@@ -24,7 +24,7 @@ export interface PoolFigures {
   name: string;
   pool?: Pool;
   cards: CardFigures[];
-  /** Of VRAM that is promised; 100: no more than there is. */
+  /** Of allocated VRAM; 100 means no overcommitment. */
   overcommitPercent: number;
   vramBytes: number;
   mayPromiseBytes: number;
@@ -33,7 +33,7 @@ export interface PoolFigures {
   swappedBytes: number;
   sharePercent: number;
   vgpus: number;
-  /** The card that takes the biggest virtual GPU; none where nothing is taken. */
+  /** The GPU with room for the biggest virtual GPU; none if nothing is accepted. */
   roomiest?: { gpu: Gpu; vramBytes: number; sharePercent: number };
 }
 
@@ -53,7 +53,7 @@ function figures(gpu: Gpu, instances: Instance[], overcommitPercent: number): Ca
   };
 }
 
-/** pools are all of them in the order of their names, the default one first. */
+/** pools returns all pools by name, the default one first. */
 export function pools(objects: Pool[], gpus: Gpu[], instances: Instance[]): PoolFigures[] {
   const of = (g: Gpu) => g.spec.pool || defaultPool;
   const names = [...new Set([defaultPool, ...objects.map((p) => p.meta.name), ...gpus.map(of)])];

@@ -10,7 +10,7 @@ const examples = JSON.parse(
   readFileSync(new URL('../../../api/testdata/formats.json', import.meta.url), 'utf8'),
 ) as Record<Format, { accepted: string[]; refused: string[] }>;
 
-// api/formats_test.go holds the Go validators to the same examples.
+// api/formats_test.go tests the Go validators with the same examples.
 test('formats tell the examples that the server is held to', () => {
   expect(Object.keys(examples).sort()).toEqual(Object.keys(formats).sort());
   for (const [name, { accepted, refused }] of Object.entries(examples)) {

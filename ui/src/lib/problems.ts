@@ -1,4 +1,4 @@
-// What of a body breaks the constraints of the API's description, found before it is sent.
+// Checks a body against the constraints of the API's description before it is sent.
 import constraints from '../api/constraints.json';
 import type { Translation } from '../i18n';
 import { decimal } from './amount';
@@ -7,7 +7,7 @@ import { formats, type Format } from './formats';
 
 export type SchemaName = keyof typeof constraints;
 
-/** Problem is a fault at a path of the body, as the server names them too. */
+/** Problem is an error at a path of the body, as the server names them too. */
 export interface Problem {
   path: string;
   text: string;
@@ -35,13 +35,13 @@ const schemas: Record<string, Constraint> = constraints;
 
 export const isEmpty = (v: unknown) => v === undefined || v === null || v === '';
 
-/** bound is a limit in the words of what it limits: sizes have units, amounts a decimal point. */
+/** bound formats a limit like the value that it limits: sizes have units, amounts a decimal point. */
 function bound(path: string, n: number, language: string): string {
   if (/Bytes$/.test(path)) return formatBytes(n, language);
   return /Micros$/.test(path) ? decimal(n) : new Intl.NumberFormat(language).format(n);
 }
 
-/** range says what a number or a length may be. */
+/** range describes the allowed range of a number or a length. */
 function range(text: Translation, stem: 'value' | 'length' | 'items', say: (n: number) => string, at: number[]) {
   const [least, most] = at as [number | undefined, number | undefined];
   if (least !== undefined && most !== undefined)
@@ -51,7 +51,7 @@ function range(text: Translation, stem: 'value' | 'length' | 'items', say: (n: n
     : text.t(`form.${stem}.least`, { least: say(least) });
 }
 
-/** fault is the text of the first constraint that a single value breaks. */
+/** fault returns the text of the first constraint that a single value violates. */
 function fault(c: Constraint, path: string, value: unknown, text: Translation): string | undefined {
   const out = (n: number, least = -Infinity, most = Infinity) => n < least || n > most;
   const number = (n: number) => bound(path, n, text.language);
@@ -75,7 +75,7 @@ function fault(c: Constraint, path: string, value: unknown, text: Translation): 
   return undefined;
 }
 
-/** problems of a body, all of them, in the order of the description. An empty text is one that is not given. */
+/** problems returns all problems of a body, in the order of the description. An empty text counts as not given. */
 export function problems(schema: SchemaName, body: unknown, text: Translation): Problem[] {
   const found: Problem[] = [];
   const visit = (given: Constraint, path: string, value: unknown) => {
@@ -90,7 +90,7 @@ export function problems(schema: SchemaName, body: unknown, text: Translation): 
     for (const name of c.required ?? [])
       if (isEmpty(of[name])) found.push({ path: at(name), text: text.t('form.required') });
     for (const [name, s] of Object.entries(c.properties ?? {}))
-      // The server reads a 0 that it does not ask for as not given.
+      // The server treats a 0 of an optional field as not given.
       if (of[name] !== 0 || c.required?.includes(name)) visit(s, at(name), of[name]);
     const meta = of.meta as { name?: string } | undefined;
     if (c.name && meta?.name) visit({ format: c.name }, 'meta.name', meta.name);
@@ -99,15 +99,15 @@ export function problems(schema: SchemaName, body: unknown, text: Translation): 
   return found;
 }
 
-/** covers reports whether a field at a path is where a problem at another belongs: its own, or above it. */
+/** covers reports whether a problem at path belongs to a field: to the same path, or one above it. */
 const covers = (field: string, path: string) =>
   field === path || path.startsWith(`${field}.`) || path.startsWith(`${field}[`);
 
-/** owner is the field that is nearest to a path; undefined: no field shows it. */
+/** owner returns the field that is nearest to a path; undefined if no field shows it. */
 export const owner = (fields: readonly string[], path: string): string | undefined =>
   fields.filter((f) => covers(f, path)).sort((a, b) => b.length - a.length)[0];
 
-/** valueAt a path of a body, such as spec.rules[0].cidr. */
+/** valueAt returns the value at a path of a body, such as spec.rules[0].cidr. */
 export const valueAt = (body: unknown, path: string): unknown =>
   path
     .split(/[.[\]]+/)

@@ -2,7 +2,7 @@ import decodeQR from 'qr/decode.js';
 import { expect, test } from 'vitest';
 import { path, qr } from './qr';
 
-/** What a camera reads of a grid whose modules are five pixels wide. */
+/** read decodes a grid, drawn with modules five pixels wide, as a camera does. */
 function read(grid: boolean[][]): string {
   const scale = 5;
   const size = grid.length * scale;

@@ -1,4 +1,4 @@
-// Quotas as a form shows them: sizes in GiB, which the API has in bytes.
+// Quotas in a form: sizes in GiB, which the API has in bytes.
 import type { Key } from '../i18n';
 import { gib } from './draft';
 
@@ -24,11 +24,11 @@ export function quotaForm(limits: Record<string, number> = {}): QuotaForm {
   return Object.fromEntries(quotas.map((q) => [q, text(q)])) as QuotaForm;
 }
 
-/** wrong are the quotas whose text is no number. */
+/** wrong lists the quotas whose text is not a number. */
 export const wrong = (f: QuotaForm): Quota[] =>
   quotas.filter((q) => f[q].trim() !== '' && !/^\d{1,9}(?:[.,]\d{1,3})?$/.test(f[q].trim()));
 
-/** limitsOf a form that has nothing wrong; what the form does not show stays as it was. */
+/** limitsOf returns the limits of a valid form; limits that the form does not show keep their values. */
 export function limitsOf(f: QuotaForm, was: Record<string, number> = {}): Record<string, number> {
   const out = Object.fromEntries(Object.entries(was).filter(([q]) => !(quotas as readonly string[]).includes(q)));
   for (const q of quotas) {
@@ -38,7 +38,7 @@ export function limitsOf(f: QuotaForm, was: Record<string, number> = {}): Record
   return out;
 }
 
-/** flags by which a command sets them. */
+/** flags returns the command's flags that set the limits. */
 export function flags(limits: Record<string, number>): string[] {
   return quotas
     .filter((q) => limits[q] !== undefined)

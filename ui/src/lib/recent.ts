@@ -1,4 +1,4 @@
-// What one has gone to by the search, newest first. It stays in this browser.
+// The pages opened by the search, newest first. They are stored in this browser only.
 export interface Recent {
   href: string;
   name: string;
@@ -7,11 +7,11 @@ export interface Recent {
 const stored = 'basalt.recent';
 const most = 6;
 
-/** withRecent is the list with one more in front, each address once. */
+/** withRecent returns the list with one more in front, each address once. */
 export const withRecent = (list: Recent[], r: Recent): Recent[] =>
   [r, ...list.filter((x) => x.href !== r.href)].slice(0, most);
 
-/** parseRecent is what was stored; what is broken, or leads elsewhere, is nothing. */
+/** parseRecent parses what was stored; invalid entries, and those that lead elsewhere, are dropped. */
 export function parseRecent(text: string | null): Recent[] {
   try {
     const list: unknown = JSON.parse(text ?? '[]');

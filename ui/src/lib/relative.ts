@@ -1,4 +1,4 @@
-// How long ago, or until when, in words.
+// Relative times in words.
 
 const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 365 * 86_400],
@@ -16,7 +16,7 @@ function format(language: string): Intl.RelativeTimeFormat {
   return known;
 }
 
-/** relative is a moment as seen from another (ms since 1970), in the largest unit that it fills. */
+/** relative formats a time relative to another (ms since 1970), in the largest unit that it fills. */
 export function relative(at: number, now: number, language: string): string {
   const seconds = (at - now) / 1000;
   for (const [unit, size] of units)

@@ -1,15 +1,16 @@
-// The periods that revenue is looked at.
+// The periods of the revenue page.
 import type { Month } from './period';
 
 export interface Choice extends Month {
   id: string;
-  /** What it is: twelve months, a year, or a month. */
+  /** The kind of period: the last twelve months, a year, or a month. */
   kind: 'last12' | 'year' | 'month';
 }
 
 const iso = (year: number, month: number) => new Date(Date.UTC(year, month)).toISOString().replace('.000Z', 'Z');
 
-/** choices at a moment: the last twelve months with this one, this year and the last, and each of the months. */
+/** choices returns the periods to choose from: the last twelve months including this one, this year and the last,
+ * and each of the months. */
 export function choices(now: Date): Choice[] {
   const [y, m] = [now.getUTCFullYear(), now.getUTCMonth()];
   const year = (n: number): Choice => ({ id: `y${n}`, kind: 'year', from: iso(n, 0), to: iso(n + 1, 0) });

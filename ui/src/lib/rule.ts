@@ -1,4 +1,4 @@
-// A rule of a security group, as its editor holds it.
+// A rule of a security group in its editor.
 import type { Schemas } from '../api/client';
 import { nextKey, type Row } from './merge';
 
@@ -8,7 +8,7 @@ export interface RuleDraft extends Row {
   direction: SecurityRule['direction'];
   protocol: SecurityRule['protocol'];
   ports: string;
-  /** Empty: everywhere; cidr: these addresses; else a group's id. */
+  /** Empty means everywhere, cidr means these addresses; else a group's ID. */
   remote: string;
   cidr: string;
 }
@@ -33,7 +33,7 @@ export const draftOf = (r: SecurityRule): RuleDraft => ({
 
 export const hasPorts = (p: SecurityRule['protocol']) => p === 'tcp' || p === 'udp';
 
-/** ruleOf a draft: what is sent. */
+/** ruleOf returns the rule to send for a draft. */
 export const ruleOf = (d: RuleDraft): SecurityRule => ({
   direction: d.direction,
   protocol: d.protocol,

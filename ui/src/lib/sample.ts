@@ -1,4 +1,4 @@
-// A measured value in words.
+// Formats measured values.
 import type { Unit } from './chart';
 import { formatBytes, formatPercent } from './format';
 

@@ -14,7 +14,7 @@ test('what is no longer shown is no longer selected', () => {
   const two = new Set(['a', 'x']);
   expect([...kept(two, shown)]).toEqual(['a']);
   const one = new Set(['a']);
-  expect(kept(one, shown)).toBe(one); // so that nothing is drawn anew
+  expect(kept(one, shown)).toBe(one); // so that nothing is rendered again
 });
 
 test('a range is selected in either direction, and from nowhere one row', () => {

@@ -1,10 +1,10 @@
-// Which rows of a list are selected: keys of those that are shown.
+// The selected rows of a list: keys of rows that are shown.
 
 export type Selection = ReadonlySet<string>;
 
 export const nobody: Selection = new Set();
 
-/** kept are the selected ones that are still shown; the same set where nothing has gone. */
+/** kept returns the selected keys that are still shown; the same set if all are. */
 export function kept(selected: Selection, shown: readonly string[]): Selection {
   const there = new Set(shown);
   const left = [...selected].filter((k) => there.has(k));
@@ -17,7 +17,7 @@ export function toggled(selected: Selection, key: string): Selection {
   return next;
 }
 
-/** between adds all rows from one to another, in the order in which they are shown. */
+/** between adds all rows from one to another, in the displayed order. */
 export function between(selected: Selection, shown: readonly string[], from: string, to: string): Selection {
   const [a, b] = [shown.indexOf(from), shown.indexOf(to)].sort((x, y) => x - y);
   if (a === undefined || b === undefined || a < 0) return toggled(selected, to);

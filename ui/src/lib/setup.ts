@@ -1,11 +1,11 @@
-// How far a cluster is set up: read off what is there, and kept nowhere.
+// How far a cluster is set up: derived from the existing objects, stored nowhere.
 import type { Schemas } from '../api/client';
 import type { There } from '../api/setup';
 
 export const steps = ['you', 'brand', 'prices', 'images', 'sizes', 'customer'] as const;
 export type Step = (typeof steps)[number];
 
-/** example says whether a price book is as the cluster has made it. */
+/** example reports whether a price book is unchanged since the cluster created it. */
 export const example = (b: Schemas['PriceBook']) => b.meta.name === 'default' && (b.meta.generation ?? 0) <= 1;
 
 export function done(x: There): Record<Step, boolean> {
@@ -19,13 +19,13 @@ export function done(x: There): Record<Step, boolean> {
   };
 }
 
-/** fresh is a cluster that nobody has used yet. */
+/** fresh reports whether a cluster has not been used yet. */
 export const fresh = (x: There) => x.images.length === 0 && x.organizations.length === 0;
 
 export const next = (s: Step): Step | undefined => steps[steps.indexOf(s) + 1];
 
 const stored = 'basalt.setup';
 
-/** seen: the wizard has opened by itself; dismissed: nobody wants to be reminded. */
+/** seen: the wizard has opened by itself; dismissed: the user has closed the reminder. */
 export const remembered = () => localStorage.getItem(stored);
 export const remember = (what: 'seen' | 'dismissed') => localStorage.setItem(stored, what);

@@ -1,12 +1,12 @@
-// What a form sends, as a shell has it: the basalt command, and curl.
+// A form's request for a shell: as a basalt command, and as curl.
 import type { Resource } from '../api/resource';
 
 type Flags = Record<string, string | number | boolean | undefined>;
 
-/** quote is one word of a POSIX shell. */
+/** quote formats one word for a POSIX shell. */
 export const quote = (s: string) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
 
-/** sizeFlag is a size as the command takes it. */
+/** sizeFlag formats a size as the command accepts it. */
 export function sizeFlag(bytes: number): string {
   for (const [unit, n] of [
     ['TiB', 2 ** 40],
@@ -19,7 +19,7 @@ export function sizeFlag(bytes: number): string {
 
 export const lines = (words: string[]) => words.join(' \\\n  ');
 
-/** asCommand is `basalt WORDS --flag value …`; flags without a value are left out. */
+/** asCommand returns `basalt WORDS --flag value …`; flags without a value are omitted. */
 export function asCommand(words: string[], flags: Flags = {}): string {
   const given = Object.entries(flags).filter(([, v]) => v !== undefined && v !== '' && v !== false);
   return lines([
@@ -28,7 +28,7 @@ export function asCommand(words: string[], flags: Flags = {}): string {
   ]);
 }
 
-/** applied is an object as a command applies it. */
+/** applied returns the command that applies an object. */
 export const applied = (body: unknown) => `basalt apply -f - <<'BASALT'\n${JSON.stringify(body, null, 2)}\nBASALT`;
 
 /** asCurl returns a request with a JSON body, if it has one; the body of a PATCH is a merge patch. */

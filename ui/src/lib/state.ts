@@ -1,16 +1,16 @@
-// The state in one word of what is made, is there, and goes.
+// The state in one word of objects that are created, exist and are deleted.
 export type State = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed' | 'RollingBack';
 
 interface Thing {
   meta: { deletedAt?: string };
   status?: { phase?: 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed'; lastError?: string };
-  /** Of those that are given a place. */
+  /** Of objects that are placed. */
   assignment?: object;
 }
 
 export const stateOf = ({ meta, status }: Thing): State => (meta.deletedAt ? 'Deleting' : status?.phase || 'Pending');
 
-/** whyOf says why it is not ready. */
+/** whyOf returns why an object is not ready. */
 export const whyOf = ({ status, assignment }: Thing): string =>
   status?.lastError || (status?.phase === 'Ready' ? '' : reasonOf(assignment));
 

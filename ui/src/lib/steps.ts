@@ -1,4 +1,4 @@
-// How far the making of an instance is.
+// The progress of an instance's creation.
 import type { Schemas } from '../api/client';
 
 type Instance = Schemas['Instance'];
@@ -9,7 +9,7 @@ export interface Step {
   state: 'done' | 'current' | 'waiting' | 'failed';
 }
 
-/** stepsOf an instance that has never run; nothing once it has, or is not to. */
+/** stepsOf returns the steps of an instance that has never run; nothing once it has, or if it is not to run. */
 export function stepsOf({ meta, spec, assignment: a = {}, status: s = {} }: Instance): Step[] | null {
   const { phase = 'Pending' } = s;
   if (
@@ -20,7 +20,7 @@ export function stepsOf({ meta, spec, assignment: a = {}, status: s = {} }: Inst
     !['Pending', 'Creating', 'Starting', 'Failed'].includes(phase)
   )
     return null;
-  // "making the root volume": its image is fetched, and copied or grown.
+  // "making the root volume": its image is downloaded, and copied or grown.
   const at = !a.node
     ? 0
     : phase === 'Starting'

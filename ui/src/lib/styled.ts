@@ -1,9 +1,8 @@
-// xterm.js writes its styles into <style> elements and style attributes, which
-// the pages' policy forbids. Here they go where the policy lets script put them:
-// into style sheets that the document adopts, and into element.style. See
-// docs/decisions/0021.
+// xterm.js writes its styles into <style> elements and style attributes, which the pages' policy forbids. This
+// module moves them to where the policy permits scripts to write: style sheets that the document adopts, and
+// element.style. See docs/decisions/0021.
 
-/** A style element that nothing is in: its text is an adopted sheet's. */
+/** sheetElement returns an empty style element whose text becomes an adopted sheet. */
 function sheetElement(create: Document['createElement'], owner: Document): HTMLElement {
   const sheet = new CSSStyleSheet();
   const element = create('span');
@@ -27,9 +26,9 @@ function setAttribute(this: HTMLElement, name: string, value: string): void {
 }
 
 export interface Styled {
-  /** Makes elements whose styles the policy allows; else it is the owner. */
+  /** Creates elements whose styles the policy permits; everything else is passed to the owner. */
   document: Document;
-  /** during run, which does not wait, the owner makes them itself. */
+  /** during makes the owner create such elements itself while run executes, which must be synchronous. */
   during: (run: () => void) => void;
 }
 
@@ -55,7 +54,7 @@ export function styled(owner: Document): Styled {
       try {
         run();
       } finally {
-        Reflect.deleteProperty(owner, 'createElement'); // the prototype's shows again
+        Reflect.deleteProperty(owner, 'createElement'); // the prototype's is visible again
       }
     },
   };

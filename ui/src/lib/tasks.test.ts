@@ -31,7 +31,7 @@ test('a task that was seen says how it ended', () => {
   expect(noted(creating, put(object('Running'))).get('i')).toMatchObject({ state: 'done', doing: 'create' });
   const failed = noted(creating, put(object('Failed', { lastError: 'no disk' })));
   expect(failed.get('i')).toMatchObject({ state: 'failed', note: 'no disk' });
-  // It stays so while other things change, and begins anew with new work.
+  // It stays failed while other things change, and restarts with new work.
   expect(noted(failed, put(object('Failed', { lastError: 'other' })))).toBe(failed);
   expect(noted(failed, put(object('Starting'))).get('i')).toMatchObject({ state: 'running', doing: 'start' });
 });

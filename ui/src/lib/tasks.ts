@@ -1,20 +1,19 @@
-// Long work as tasks: what objects say of themselves, and what this window does
-// itself (uploads). A task that was seen under way stays, until it is dismissed,
-// to say how it ended.
+// Long operations as tasks: those that objects report, and this window's own (uploads). A task that was seen in
+// progress is kept until it is dismissed, to show its result.
 import type { WatchedObject, WatchEvent } from '../api/watch';
 
 export type Doing = 'create' | 'start' | 'stop' | 'delete' | 'move' | 'copy' | 'import' | 'upload';
 
 export interface Task {
-  /** Of the object, or one's own. */
+  /** ID of the object, or of the window's own task. */
   id: string;
   kind: string;
   name: string;
   doing: Doing;
   state: 'running' | 'done' | 'failed';
-  /** 0 to 100, where it is known. */
+  /** 0 to 100, if known. */
   percent?: number;
-  /** What it does now, or why it failed. */
+  /** What it is doing, or why it failed. */
   note?: string;
   href?: string;
 }
@@ -29,7 +28,7 @@ interface Status {
   totalBytes?: number;
 }
 
-/** What an object's phases mean; one that is not here is settled. */
+/** The meaning of an object's phases; a phase that is missing here is final. */
 const phases: Record<string, Record<string, Doing>> = {
   Instance: { Pending: 'create', Creating: 'create', Starting: 'start', Stopping: 'stop', Deleting: 'delete' },
   Volume: { Pending: 'create', Creating: 'create', Deleting: 'delete' },
@@ -47,7 +46,7 @@ const percentOf = (s: Status) =>
     ? Math.min(100, Math.floor((s.progressBytes / s.totalBytes) * 100))
     : undefined;
 
-/** taskOf an object, given what it was before; nothing, if nobody saw it at work. */
+/** taskOf returns the task of an object, given the one before; nothing if it was never seen in progress. */
 export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
   const status = (o.status ?? {}) as Status;
   const assignment = (o.assignment ?? {}) as { reason?: string };
@@ -76,7 +75,7 @@ export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
   };
 }
 
-/** noted is the tasks after a change; the same where it says nothing new. */
+/** noted returns the tasks after a change; the same map if nothing is new. */
 export function noted(tasks: Tasks, { type, object: o }: Pick<WatchEvent, 'type' | 'object'>): Tasks {
   const id = o.meta.id ?? '';
   const before = tasks.get(id);
@@ -104,7 +103,7 @@ const same = (a: Task, b?: Task) =>
   a.note === b.note &&
   a.name === b.name;
 
-/** put has the newest last, and lets go of what ended first where there are too many. */
+/** put adds the newest task at the end, and removes the oldest ended ones if there are too many. */
 function put(tasks: Tasks, task: Task): Tasks {
   const next = new Map(tasks);
   next.set(task.id, task);
@@ -112,11 +111,11 @@ function put(tasks: Tasks, task: Task): Tasks {
   return next;
 }
 
-/** tasksOf objects: what is under way among them. */
+/** tasksOf returns the tasks of objects that are in progress. */
 export const tasksOf = (objects: WatchedObject[], tasks: Tasks = new Map()): Tasks =>
   objects.reduce((all, object) => (all.has(object.meta.id ?? '') ? all : noted(all, { type: 'put', object })), tasks);
 
-// The window's own tasks, kept over navigation.
+// The window's own tasks, kept across navigation.
 let tasks: Tasks = new Map();
 const listeners = new Set<() => void>();
 
@@ -131,7 +130,7 @@ export const taskStore = {
   subscribe: (f: () => void) => (listeners.add(f), () => void listeners.delete(f)),
   note: (e: Pick<WatchEvent, 'type' | 'object'>) => become(noted(tasks, e)),
   look: (objects: WatchedObject[]) => become(tasksOf(objects, tasks)),
-  /** add one's own, as an upload; update and finish name it by its id. */
+  /** add adds a task of the window, such as an upload; update and finish refer to it by its ID. */
   add: (task: Omit<Task, 'state'>) => become(put(tasks, { ...task, state: 'running' })),
   update: (id: string, change: Pick<Task, 'percent' | 'note'>) => {
     const old = tasks.get(id);
@@ -142,7 +141,7 @@ export const taskStore = {
     if (old)
       become(put(tasks, { ...old, state: error === undefined ? 'done' : 'failed', note: error, percent: undefined }));
   },
-  /** dismiss what has ended. */
+  /** dismiss removes the ended tasks. */
   dismiss: () => become(new Map([...tasks].filter(([, t]) => t.state === 'running'))),
   clear: () => become(new Map()),
 };

@@ -1,4 +1,4 @@
-// The terminal of a serial console or a shell: xterm.js as the portal has it.
+// The terminal of a serial console or a shell: xterm.js, configured for the portal.
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { leaves } from './keys';
@@ -7,7 +7,7 @@ import { styled } from './styled';
 import { followsTheme } from './theme';
 
 export interface ConsoleTerminal {
-  /** attach a websocket: it shows what comes, and sends what is typed. */
+  /** attach connects a websocket: it shows what arrives, and sends what is typed. */
   attach: (socket: WebSocket) => void;
   paste: (text: string) => void;
   selection: () => string;
@@ -17,7 +17,7 @@ export interface ConsoleTerminal {
 
 interface Options {
   name: string;
-  /** What the console has said so far. */
+  /** Output of the console so far. */
   earlier: string;
   onLeave: () => void;
   onSize: (columns: number, rows: number) => void;
@@ -55,7 +55,7 @@ export function openTerminal(
     scrollback: 5000,
     cursorBlink: false,
     minimumContrastRatio: 4.5,
-    screenReaderMode: true, // nobody can ask whether there is one
+    screenReaderMode: true, // pages cannot detect a screen reader
     theme: dark,
   });
   const fit = new FitAddon();
@@ -67,7 +67,7 @@ export function openTerminal(
   });
 
   let socket: WebSocket | undefined;
-  let replayed = false; // what the earlier output asks of the terminal was answered long ago
+  let replayed = false; // terminal queries in the earlier output were answered then
   const send = (data: Uint8Array<ArrayBuffer>) => {
     if (!replayed || socket?.readyState !== WebSocket.OPEN) return;
     for (const c of chunks(data)) socket.send(c);
@@ -98,7 +98,7 @@ export function openTerminal(
     attach(s) {
       socket = s;
       s.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
-        if (typeof data !== 'string') term.write(new Uint8Array(data)); // text is a shell's, of itself
+        if (typeof data !== 'string') term.write(new Uint8Array(data)); // text messages of a shell are about its state
       });
     },
     paste: (text) => term.paste(text),

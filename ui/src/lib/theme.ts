@@ -1,4 +1,4 @@
-// Light and dark: PatternFly's class on the root element.
+// Light and dark theme: PatternFly's class on the root element.
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
@@ -21,13 +21,13 @@ export function chooseTheme(t: Theme): void {
   show();
 }
 
-/** followTheme shows the theme, and goes with the system's when that is chosen. */
+/** followTheme applies the theme, and follows the system's if that is chosen. */
 export function followTheme(): void {
   show();
   dark().addEventListener('change', show);
 }
 
-/** followsTheme says now, and at each change, whether the page is dark. */
+/** followsTheme reports now, and at each change, whether the page is dark. */
 export function followsTheme(say: (dark: boolean) => void): () => void {
   const root = document.documentElement;
   const tell = () => say(root.classList.contains('pf-v6-theme-dark'));

@@ -1,3 +1,3 @@
-/** Tier of a virtual GPU: how soon it gets the GPU, and what its time costs. */
+/** Tier of a virtual GPU: its priority for GPU time, and the price of that. */
 export type Tier = 'premium' | 'standard' | 'basic';
 export const tiers: Tier[] = ['premium', 'standard', 'basic'];

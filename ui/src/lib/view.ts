@@ -1,10 +1,10 @@
-// How somebody wants to see a list: kept in the browser, by the list's name.
+// The user's settings of a list: stored in the browser, by the list's name.
 
 export type Density = 'comfortable' | 'compact';
 
 export interface View {
   density: Density;
-  /** Columns whose presence was chosen; of the others their own wish counts. */
+  /** Columns that the user has shown or hidden; the others have their default. */
   columns: Readonly<Record<string, boolean>>;
 }
 
@@ -12,7 +12,7 @@ export const plain: View = { density: 'compact', columns: {} };
 
 const mostColumns = 64;
 
-/** viewOf what was kept, whatever stands there: others may have written it. */
+/** viewOf parses a stored view and ignores anything invalid, as others may have written it. */
 export function viewOf(text: string | null): View {
   let found: unknown;
   try {
@@ -33,10 +33,10 @@ export function viewOf(text: string | null): View {
 
 interface Chosen {
   id: string;
-  /** Only shown when it is chosen. */
+  /** Hidden by default. */
   extra?: boolean;
 }
 
-/** shownColumns are those that a view shows; the first always, as it says what a row is. */
+/** shownColumns returns the columns of a view; always with the first, which identifies the row. */
 export const shownColumns = <C extends Chosen>(columns: readonly C[], view: View): C[] =>
   columns.filter((c, i) => i === 0 || (Object.hasOwn(view.columns, c.id) ? view.columns[c.id] : !c.extra));

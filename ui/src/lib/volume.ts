@@ -1,4 +1,4 @@
-// What the form that creates a volume holds, and what a volume does.
+// The form that creates a volume, and the state of a volume.
 import type { Schemas } from '../api/client';
 import { bytesOf, type Size } from './size';
 import { stateOf, type State } from './state';
@@ -8,7 +8,7 @@ type Volume = Schemas['Volume'];
 export interface VolumeDraft {
   name: string;
   size: Size;
-  /** Empty: blank; else image:ID or snapshot:ID. */
+  /** Empty means blank; else image:ID or snapshot:ID. */
   source: string;
   instance: string;
   pool: string;
@@ -34,7 +34,7 @@ export const newVolume = (source = '', instance = ''): VolumeDraft => ({
 
 type Limits = Pick<VolumeDraft, 'readIOPS' | 'writeIOPS' | 'readRate' | 'writeRate'>;
 
-/** limitsOf a draft, or nothing when none is set. */
+/** limitsOf returns the limits of a draft, or nothing when none is set. */
 export function limitsOf(d: Limits): Schemas['VolumeQoS'] | undefined {
   const n = (s: string) => Math.max(0, Math.round(Number(s) || 0));
   const all = {
@@ -47,7 +47,7 @@ export function limitsOf(d: Limits): Schemas['VolumeQoS'] | undefined {
   return Object.keys(set).length > 0 ? set : undefined;
 }
 
-/** volumeOf a draft: what is sent. */
+/** volumeOf returns the volume to send for a draft. */
 export function volumeOf(d: VolumeDraft, project: string): Volume {
   const [kind, id] = d.source.split(':');
   const sizeBytes = bytesOf(d.size);
@@ -67,11 +67,11 @@ export function volumeOf(d: VolumeDraft, project: string): Volume {
   };
 }
 
-/** volumeState: a rollback that is asked for and not done is a state of its own. */
+/** volumeState returns a volume's state; a rollback that is requested and not done is a state of its own. */
 export const volumeState = (v: Volume): State =>
   stateOf(v) === 'Ready' && (v.spec.rollback?.count ?? 0) > (v.status?.rollbacks ?? 0) ? 'RollingBack' : stateOf(v);
 
-/** placeOf a volume: which instance it belongs to, and whether it is on its way off it. */
+/** placeOf returns the instance of a volume, and whether the volume is being attached to or detached from it. */
 export function placeOf({ spec, status }: Volume): { instance: string; doing: '' | 'detaching' } {
   const open = status?.attached ?? '';
   if (spec.instance) return { instance: spec.instance, doing: '' };

@@ -1,9 +1,9 @@
-// How a webhook is, in one word.
+// A webhook's state in one word.
 import type { Schemas } from '../api/client';
 
 export type WebhookState = 'active' | 'paused' | 'retrying' | 'lossy';
 
-/** stateOf a webhook; lossy: it works, and events were given up before. */
+/** stateOf returns the state of a webhook; lossy: it works, but events were abandoned before. */
 export function stateOf({ spec, status }: Pick<Schemas['Webhook'], 'spec' | 'status'>): WebhookState {
   if (spec.paused) return 'paused';
   if (status?.attempts) return 'retrying';

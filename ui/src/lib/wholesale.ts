@@ -5,15 +5,15 @@ type Period = Schemas['Wholesale'];
 
 const hour = 3_600_000;
 
-/** nextHour is the first full hour that has not begun. */
+/** nextHour returns the next full hour. */
 const nextHour = (now: Date) => new Date(Math.ceil(now.getTime() / hour) * hour).toISOString().replace('.000Z', 'Z');
 
-/** wholesaleAt is the period that holds at a moment or begins later; none: all have ended. */
+/** wholesaleAt returns the period that applies at a time or begins later; undefined if all have ended. */
 export function wholesaleAt(periods: Period[] | undefined, now: Date): Period | undefined {
   return periods?.find((p) => !p.until || new Date(p.until) > now);
 }
 
-/** toggled ends the period that has no end at the next full hour, or begins one then. */
+/** toggled ends the open period at the next full hour, or begins one then. */
 export function toggled(periods: Period[] | undefined, now: Date): Period[] {
   const all = periods ?? [];
   const at = nextHour(now);

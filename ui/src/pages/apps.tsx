@@ -78,7 +78,7 @@ export function Apps({ session }: { session: Session }) {
   const images = useImages('').data?.items ?? [];
   const bring = useImportImage();
   if (apps.isPending) return <Loading />;
-  // What can be made now comes first.
+  // Apps that can be installed now come first.
   const ready = (a: Schemas['App']) => imageOf(a, images) !== undefined;
   const items = (apps.data?.items.filter((a) => !a.meta.deletedAt) ?? []).sort(
     (a, b) => Number(ready(b)) - Number(ready(a)),

@@ -1,4 +1,4 @@
-// Who changed what.
+// The audit log.
 import { Button, Checkbox, Form, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { HistoryIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -13,7 +13,7 @@ import { PageBody } from '../parts/page';
 import { TextField } from '../parts/text-field';
 import { Time } from '../parts/time';
 
-const most = 3; // objects that a row names
+const most = 3; // objects that a row lists
 const cleared = { actor: '', operation: '', kind: '', object: '', removed: '', from: '', to: '' };
 
 function Narrow({ params, onChange }: { params: AuditParams; onChange: (params: Partial<AuditParams>) => void }) {

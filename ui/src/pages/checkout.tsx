@@ -1,4 +1,4 @@
-// What became of a payment by card: where the payment provider's page leads back to.
+// The result of a payment by card: the page to which the payment provider returns.
 import { Alert, Card, CardBody } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { ended, useCheckout } from '../api/payments';

@@ -1,4 +1,4 @@
-// What usage costs: by day and by project, resource or meter. The server rates and adds up.
+// The cost of usage: by day and by project, resource or meter. The server calculates all sums.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { ChartBarIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -19,7 +19,7 @@ import { SelectField } from '../parts/text-field';
 
 const sums: CostBy[] = ['project', 'resource', 'meter'];
 
-/** What is added to usage, and what all of it comes to. */
+/** Totals shows what is added to usage, and the total. */
 function Totals({ costs, period }: { costs: Costs; period: Month }) {
   const { t, language } = useText();
   const [now] = useState(() => new Date());

@@ -93,7 +93,7 @@ const shop = {
   },
 };
 
-/** form shows the page with GPUs to have, and answers what is asked. */
+/** form renders the page with available GPUs, and responds to its requests. */
 function form(dryRuns: (query: string, body: { meta?: { name?: string } }) => Response | undefined) {
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {
@@ -128,7 +128,7 @@ const problem = (field: string, detail: string) =>
 test('the page begins with GPUs, their prices and what is free', async () => {
   form(() => problem('meta.name', 'no'));
   await userEvent.click(await screen.findByRole('radio', { name: 'NVIDIA L4' }));
-  // The whole GPU is taken: the largest slice that is free is chosen.
+  // The whole GPU is in use: the largest free slice is chosen.
   expect(screen.getByRole('radio', { name: '50% of a GPU' })).toBeChecked();
   expect(screen.getByRole('radio', { name: 'Whole GPU' })).not.toBeChecked();
   expect(screen.getByText('None available')).toBeVisible();
@@ -142,7 +142,7 @@ test('the page begins with GPUs, their prices and what is free', async () => {
 
 test('errors of a dry run stand at their fields before anything is created', async () => {
   const asked = form((_, body) => problem('meta.name', `an instance is called ${body.meta?.name}`));
-  await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is known: images are its
+  await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
   await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');

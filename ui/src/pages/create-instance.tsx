@@ -42,7 +42,7 @@ import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
 import { Price } from './create/price';
 
-/** What an app is, what it serves, and what to do once it runs. */
+/** About describes an app, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
   const { t } = useText();
   const { description, ports, notes } = app.spec;
@@ -57,7 +57,7 @@ function About({ app }: { app: Schemas['App'] }) {
   );
 }
 
-/** Who may make a project is shown where; of an operator that is at its organization. */
+/** NoProject links to where the user can create a project; for operators, at its organization. */
 function NoProject({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
@@ -110,7 +110,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const flavors = useFlavors();
   const images = useImages(inProject);
   const networks = useNetworks(inProject);
-  // The smallest flavor is a beginning.
+  // The smallest flavor is the initial choice.
   if (!draft.flavor && flavors.data?.items.length) {
     const size = (f: Schemas['Flavor']) => f.spec.vcpus * 2 ** 40 + f.spec.memoryBytes;
     const flavor = flavors.data.items.reduce((a, b) => (size(b) < size(a) ? b : a)).meta.name;
@@ -127,7 +127,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const all = useOffers(ofInstance);
   const offers = all.data?.items ?? [];
   const listed = offers.find((o) => isOf(draft, o));
-  // A slice of one's own measure has no offer among the usual ones.
+  // A slice of a custom size is not among the usual offers.
   const measure = useSettled(
     JSON.stringify({
       vramBytes: vramOf(draft),
@@ -148,13 +148,13 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     const fits = next.vgpu && !next.model ? fitting(offers, vramOf(next)) : undefined;
     return fits ? take(next, fits) : next;
   };
-  // Where one comes from an app's card.
+  // The app from which the user came.
   const [given, setGiven] = useState(fromApp);
   if (given && apps.data && (all.isFetched || all.isError)) {
     setGiven('');
     setDraft((d) => chosen(d, `app:${decodeURIComponent(given)}`));
   }
-  // The user's own SSH keys are given to it, by name, unless he says otherwise.
+  // The user's own SSH keys are added by name, unless the user removes them.
   const own = useSSHKeys();
   const [filled, setFilled] = useState(false);
   if (!filled && own.data) {
@@ -164,7 +164,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   }
   const [attempt] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
   const wanted = instanceOf({ ...draft, project: inProject }, app?.spec.userData);
-  // Names say more than ids to who reads the command.
+  // Names are easier to read in the command than IDs.
   const readable = instanceOf({ ...draft, project: projectObject?.meta.name ?? inProject }, app?.spec.userData);
   const create = useMutation({
     mutationFn: () =>
@@ -180,7 +180,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const asked = useSettled(body, 600);
   const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
   const [advanced, setAdvanced] = useState(false);
-  // From the first press on, that nobody can log in is said before it is created.
+  // From the first attempt on, the form warns that nobody could sign in.
   const [pressed, setPressed] = useState(false);
   const open = letsIn(wanted, app?.spec.userData);
   const inAdvanced = [

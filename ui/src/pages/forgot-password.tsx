@@ -1,4 +1,4 @@
-// A link that sets a new password, by e-mail. The answer is the same whoever there is.
+// Requests a link by e-mail that sets a new password. The response is the same whether the user exists or not.
 import { Button, Card, CardBody, CardHeader, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';

@@ -1,4 +1,4 @@
-// A card and the tenants on it, with what each holds of its VRAM now.
+// A GPU and its tenants, with the VRAM that each uses now.
 import { Card, CardBody, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -27,7 +27,7 @@ export function GpuCard({
   const now = useTenants(gpu.meta.id ?? '');
   const { vramBytes = 0, vramUsedBytes = 0, model = '' } = gpu.status ?? {};
   const sum = promised(tenants);
-  // Measured now; what the card reported last, while its node does not answer.
+  // Current measurements, or what the GPU reported last while its node does not respond.
   const resident = now.data && !now.error ? now.data.items.reduce((n, x) => n + x.vramResidentBytes, 0) : vramUsedBytes;
   const used = t('gpu.vramOf', { used: formatBytes(resident, language), all: formatBytes(vramBytes, language) });
   const percent = vramBytes > 0 ? Math.min(100, (100 * resident) / vramBytes) : 0;

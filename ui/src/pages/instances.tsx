@@ -23,7 +23,7 @@ export function Instances({ session }: { session: Session }) {
   const list = useProjectListing(collections.instances, { facets: useStates(phases, (p) => t(phaseKey(p))) });
   const { actions, bulk, dialog } = useInstanceActions(session);
   const create = may(session, 'member') && <Button onClick={() => go('/instances/new')}>{t('inst.create')}</Button>;
-  // Of 500 rows only those that change are drawn anew.
+  // Of 500 rows only those that change are rendered again.
   const columns = useMemo(
     (): Column<Instance>[] => [
       {

@@ -1,5 +1,5 @@
-// Ways in and out for operators: external networks, whose routers go out where,
-// and whether networks work on each node.
+// External connectivity for operators: external networks, the routers that use them, and the state of networking on
+// each node.
 import { Title } from '@patternfly/react-core';
 import { NetworkIcon, RouteIcon, ServerIcon } from '@patternfly/react-icons';
 import { Button } from '@patternfly/react-core';
@@ -36,7 +36,7 @@ function Phase({ phase, note }: { phase?: 'Pending' | 'Ready' | 'Failed'; note?:
   );
 }
 
-/** Chassis says whether networks work on a node: its own word, and why not. */
+/** Chassis shows whether networking works on a node, and the reason if not, as the node reports it. */
 function Chassis({ node: { status: s } }: { node: Node }) {
   const { t } = useText();
   const said = s?.conditions?.find((c) => c.type === 'Network');

@@ -1,5 +1,5 @@
-// What a node has found out about its machine: the worst first, with what it means and
-// what to do. The texts are the node's own, in English; names and states are translated.
+// The hardware checks of a node: the worst first, with their meaning and advice. The texts are the node's own, in
+// English; names and states are translated.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useText } from '../i18n';
 import { checksOf, hardwareTones, type HardwareCheck, type Node } from '../lib/node';

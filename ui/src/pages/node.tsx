@@ -1,4 +1,4 @@
-// One node: what it is, what it uses, and its cards with the tenants on each.
+// One node: its properties, its utilization, and its GPUs with their tenants.
 import { Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
 import { mostInstances, useGpus, useInstances } from '../api/queries';
 import { useNode } from '../api/samples';

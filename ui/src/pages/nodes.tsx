@@ -1,4 +1,4 @@
-// The operator's machines: nodes, and cards with the tenants on each.
+// The operator's nodes, and GPUs with their tenants.
 import { Label, Title } from '@patternfly/react-core';
 import {
   CheckCircleIcon,

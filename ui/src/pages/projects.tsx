@@ -1,4 +1,4 @@
-// An organization's projects, and what each may take.
+// An organization's projects and their quotas.
 import { Button, TextInput } from '@patternfly/react-core';
 import { FolderIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -28,7 +28,7 @@ const formOf = (p: Project | undefined): Form => ({
   displayName: p?.spec.displayName ?? '',
 });
 
-/** bodyOf keeps what the cluster restricts, which is not the form's. */
+/** bodyOf keeps the cluster's restrictions, which the form does not contain. */
 const bodyOf = (
   p: Project | undefined,
   { name, displayName, ...quota }: Form,

@@ -1,4 +1,4 @@
-// What was earned, by month, organization or meter. The server adds up.
+// Revenue by month, organization or meter. The server calculates the sums.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { ChartLineIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -68,7 +68,7 @@ export function Revenue() {
   const money = (micros: number, currency: string) => (
     <span className="basalt-number">{formatMicros(micros, currency, language)}</span>
   );
-  // A list draws new rows in the columns of before: each cell goes by its row alone.
+  // A list may render new rows with the previous columns, so each cell depends only on its row.
   const name = (s: Sum) => {
     if (s.by === 'month') return monthName({ from: `${s.key}-01T00:00:00Z`, to: '' }, language);
     if (s.by === 'organization') return <Link href={`/organizations/${s.key}`}>{s.name || s.key}</Link>;

@@ -1,5 +1,5 @@
-// Where the link of a new or reset member lands (/#/password?token=…). The token
-// counts once, and is tried only with a password.
+// The page of the link for a new or reset user (/#/password?token=…). The token can be used once, and is sent only
+// with a password.
 import { Button, Card, CardBody, CardHeader, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';
@@ -57,7 +57,7 @@ export function SetPassword() {
               </div>
             ) : (
               <Form body={{ password }} busy={busy} error={error} onSubmit={() => void submit()}>
-                {/* Password managers look for one; only the token knows whose it is. */}
+                {/* Password managers look for a user name; only the server knows it, from the token. */}
                 <input type="text" autoComplete="username" hidden readOnly />
                 <Field id="new-password" label={t('password.new')} path="password" required>
                   <TextInput

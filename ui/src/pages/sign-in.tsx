@@ -1,5 +1,4 @@
-// Password, then a second factor where there is one, then which role where there
-// are several: each is asked for when the API asks for it. Or a passkey instead of both.
+// Password, then a second factor and a role, each when the API requests it. Or a passkey instead of both.
 import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';

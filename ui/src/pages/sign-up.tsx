@@ -1,5 +1,5 @@
-// Creating an account: an address first, to which a link is sent; the link comes back
-// here with a token, and asks for the rest.
+// Creating an account: first an address, to which a link is sent; the link opens this page with a token for the
+// rest.
 import { Button, Card, CardBody, CardHeader, Checkbox, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
@@ -19,7 +19,7 @@ type Info = Schemas['SignUpInfo'];
 
 const leave = (to: string) => location.replace(to);
 
-/** SignUp asks for an address, or with a token for the rest; to is where another page is gone to, for tests. */
+/** SignUp asks for an address, or with a token for the rest; to opens another page, and is replaced in tests. */
 export function SignUp({ to = leave }: { to?: (address: string) => void }) {
   const { t } = useText();
   const product = productOf(useBranding().data);
@@ -29,7 +29,7 @@ export function SignUp({ to = leave }: { to?: (address: string) => void }) {
     queryFn: ({ signal }) => ok(api.GET('/v1/sign-up', { signal })),
     retry: false,
   });
-  // The token stays in no history.
+  // The token is removed from the history.
   useEffect(() => history.replaceState(null, '', `${location.pathname}#/sign-up`), []);
   useEffect(() => {
     document.title = `${t('signUp.title')} · ${product}`;
@@ -65,7 +65,7 @@ export function SignUp({ to = leave }: { to?: (address: string) => void }) {
 
 function Step({ info, token, to }: { info: Info; token: string; to: (address: string) => void }): ReactNode {
   const { t } = useText();
-  // A captcha runs scripts of others, which one page lets in.
+  // A captcha runs third-party scripts, which only one page permits.
   const elsewhere = info.enabled && !token && !!info.captcha && location.pathname !== captchaPage;
   useEffect(() => {
     if (elsewhere) to(`${captchaPage}#/sign-up`);
@@ -76,7 +76,7 @@ function Step({ info, token, to }: { info: Info; token: string; to: (address: st
   return <Ask info={info} />;
 }
 
-/** useSent runs one request, and knows what came of it. */
+/** useSent runs one request, and keeps its result. */
 function useSent() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -111,7 +111,7 @@ function Ask({ info }: { info: Info }) {
           }),
         );
       } catch (e) {
-        // A captcha counts once.
+        // A captcha can be used once.
         setCaptcha('');
         setAttempt((n) => n + 1);
         throw e;

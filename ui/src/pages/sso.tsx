@@ -1,5 +1,5 @@
-// Where links that log in land (/#/sso?token=…), and those who come back from
-// an identity provider. What is in the address is used once and goes from it.
+// The page of links that sign in (/#/sso?token=…), and of users who return from an identity provider. What the
+// address contains is used once and removed from it.
 import { Alert, Button, Spinner } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -9,11 +9,11 @@ import { useText } from '../i18n';
 import { takeReturn } from '../lib/oidc';
 import { ErrorAlert } from '../parts/error';
 
-/** tokenIn an address's part behind the "#". */
+/** tokenIn returns the token after the "#" of an address. */
 export const tokenIn = (hash: string): string | undefined =>
   new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
 
-let begun: Promise<unknown> | undefined; // effects run twice in development, a token counts once
+let begun: Promise<unknown> | undefined; // effects run twice in development, but a token can be used once
 
 function begin(): Promise<unknown> {
   const back = takeReturn();

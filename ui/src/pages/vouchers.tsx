@@ -1,4 +1,4 @@
-// Vouchers that were created, how far they are redeemed, and a button for another.
+// Vouchers and their redemptions, and a button that creates one.
 import { Button } from '@patternfly/react-core';
 import { GiftIcon } from '@patternfly/react-icons';
 import { useState } from 'react';

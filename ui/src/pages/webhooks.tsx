@@ -1,4 +1,4 @@
-// Who is told what happened, and whether he takes it.
+// Webhooks and the state of their deliveries.
 import { Button } from '@patternfly/react-core';
 import { BellIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

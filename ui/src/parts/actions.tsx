@@ -1,4 +1,4 @@
-// What can be done to one row of a list, in a menu.
+// The actions of one row of a list, in a menu.
 import { Dropdown, DropdownItem, DropdownList, MenuToggle } from '@patternfly/react-core';
 import { EllipsisVIcon } from '@patternfly/react-icons';
 import { useState } from 'react';

@@ -1,11 +1,11 @@
-// One alert: how bad, what, since when, what to do, and where.
+// One alert: its severity, message, start, hint, and link.
 import { Alert } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useText } from '../i18n';
 import { hrefOf, type Alert as Wrong } from '../lib/alert';
 import { formatTime } from '../lib/format';
 
-/** AlertRow is an alert below a heading; level is its title's. */
+/** AlertRow is an alert below a heading; level is the level of its title. */
 export function AlertRow({ alert: a, level }: { alert: Wrong; level: 'h2' | 'h3' }) {
   const { t, has, language } = useText();
   const key = `alert.${a.code}`;

@@ -23,7 +23,7 @@ function Broken() {
   );
 }
 
-/** Boundary keeps a page's crash to the page. */
+/** Boundary limits a crash to the page that crashed. */
 export class Boundary extends Component<{ children: ReactNode }, { broken: boolean }> {
   override state = { broken: false };
   static getDerivedStateFromError = () => ({ broken: true });

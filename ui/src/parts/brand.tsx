@@ -1,4 +1,4 @@
-// The product's mark and name, as the operator wants them.
+// The product's logo and name from the branding.
 import { useEffect } from 'react';
 import { logoOf, productOf, useBranding } from '../api/branding';
 import { useText } from '../i18n';
@@ -14,14 +14,14 @@ export function Brand() {
   );
 }
 
-/** Dress puts the operator's colour on the whole page. */
+/** Dress applies the operator's colour to the whole page. */
 export function Dress() {
   const color = useBranding().data?.accentColor ?? '';
   useEffect(() => dress(color), [color]);
   return null;
 }
 
-/** Support says whom to ask for help, where the operator has said so. */
+/** Support shows the support contact, if the operator has set one. */
 export function Support() {
   const { t } = useText();
   const { data } = useBranding();

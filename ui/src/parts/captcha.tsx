@@ -1,11 +1,11 @@
-// The captcha of the provider that an operator has set. Its script is loaded here only,
-// in a page whose policy allows it (CaptchaPolicy in ui/portal.go).
+// The captcha of the configured provider. Its script is loaded only here, in a page whose policy permits it
+// (CaptchaPolicy in ui/portal.go).
 import { useEffect, useRef, useState } from 'react';
 import { useText } from '../i18n';
 
 export type CaptchaProvider = 'hcaptcha' | 'turnstile' | 'recaptcha';
 
-/** The page whose policy lets captchas run. */
+/** The page whose policy permits captchas. */
 export const captchaPage = '/sign-up';
 
 const scripts: Record<CaptchaProvider, { src: string; global: string }> = {
@@ -21,7 +21,7 @@ interface Options {
   'error-callback': () => void;
 }
 
-/** What the three have in common. */
+/** The common part of the three providers' APIs. */
 interface Widget {
   render: (at: HTMLElement, options: Options) => unknown;
   ready?: (then: () => void) => void;
@@ -29,7 +29,7 @@ interface Widget {
 
 const loaded = new Map<string, Promise<void>>();
 
-/** load a script once. */
+/** load loads a script once. */
 function load(src: string): Promise<void> {
   const before = loaded.get(src);
   if (before) return before;
@@ -56,7 +56,7 @@ export function Captcha({
 }: {
   provider: CaptchaProvider;
   siteKey: string;
-  /** The token of a captcha that was solved; empty when it is too old. */
+  /** Receives the token of a solved captcha; empty when it has expired. */
   onToken: (token: string) => void;
 }) {
   const { t } = useText();
@@ -67,7 +67,7 @@ export function Captcha({
     told.current = onToken;
   }, [onToken]);
   useEffect(() => {
-    // The widget gets an element of its own: it is there once, also where effects run twice.
+    // The widget gets its own element, so that it is rendered once even where effects run twice.
     const place = document.createElement('div');
     at.current?.append(place);
     let gone = false;

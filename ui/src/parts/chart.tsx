@@ -1,6 +1,5 @@
-// A chart of lines over time. What it shows can be read without seeing it: the
-// latest values stand in its legend, the rest in a hidden table, and each moment
-// in the words of the slider that lies over the plot, which arrow keys move.
+// A line chart over time. It is accessible: the latest values are in its legend, all others in a hidden table, and
+// the slider over the plot, which arrow keys move, announces each point in time.
 import { useState, type PointerEvent } from 'react';
 import { useText } from '../i18n';
 import {
@@ -22,7 +21,7 @@ import { useWidth } from './width';
 export interface Line {
   label: string;
   series: Series;
-  /** A limit is drawn as one, and what lies under the first line is filled. */
+  /** A limit is drawn differently, and the area under the first line is filled. */
   limit?: boolean;
 }
 
@@ -34,7 +33,7 @@ interface Props {
 }
 
 const height = 168;
-const margin = { left: 72, right: 8, top: 8, bottom: 22 }; // px: room for the axes' words
+const margin = { left: 72, right: 8, top: 8, bottom: 22 }; // px: space for the axes' labels
 
 const clock = (at: string, seconds: boolean) => at.slice(11, seconds ? 19 : 16);
 

@@ -1,4 +1,4 @@
-// The charts of an instance, a node or a card: those whose numbers there are.
+// The charts of an instance, a node or a GPU: those that have data.
 import { ToggleGroup, ToggleGroupItem } from '@patternfly/react-core';
 import { ChartLineIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -74,7 +74,7 @@ export function Charts({ of, id, label }: { of: Measured; id: string; label: str
           />
         ))}
       </ToggleGroup>
-      {/* A node that does not answer shows that, and no old lines. */}
+      {/* If the node does not respond, this shows the error instead of old lines. */}
       <ErrorAlert error={error} onRetry={() => void refetch()} />
       {!error && data && shown.length === 0 && (
         <Empty title={t('chart.none')} help={t('chart.noneHelp')} icon={ChartLineIcon} />

@@ -1,4 +1,4 @@
-// A yes or no, with what is wrong with it.
+// A checkbox with its error.
 import { Checkbox } from '@patternfly/react-core';
 import { useField } from './form';
 

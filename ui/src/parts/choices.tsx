@@ -1,4 +1,4 @@
-// Any number of some things, by name.
+// A choice of any number of objects, by name.
 import { Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
 import { useField } from './form';
 
@@ -13,7 +13,7 @@ interface Props<T> {
   note?: (item: T) => string;
 }
 
-/** Choices is not there when there is nothing to choose. */
+/** Choices renders nothing when there is nothing to choose. */
 export function Choices<T extends { meta: { id?: string; name: string } }>({
   id,
   label,

@@ -9,7 +9,7 @@ interface Props {
   help: string;
   action: string;
   danger?: boolean;
-  /** What has to be typed; nothing unless given. */
+  /** Text that has to be typed; nothing unless given. */
   name?: string;
   busy: boolean;
   error: unknown;

@@ -1,5 +1,4 @@
-// What somebody else has changed of an object while it is edited, field by field,
-// and what to do about it.
+// Shows other users' changes of an object while it is edited, field by field, and the possible actions.
 import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
 import { useEffect, useRef, useState } from 'react';
 import { useText } from '../i18n';
@@ -7,22 +6,22 @@ import type { Change, Edit } from './edit';
 
 interface Props<F> {
   edit: Edit<F>;
-  /** A field's name in words. */
+  /** Returns a field's name in words. */
   label: (field: keyof F & string) => string;
-  /** A field's value or a row in words, where it is no text, number, truth or list of texts. */
+  /** Returns a field's value or a row in words, unless it is a text, number, boolean or list of texts. */
   text?: (field: keyof F & string, value: NonNullable<unknown>) => string | undefined;
 }
 
-const longest = 300; // characters of a value that are shown
+const longest = 300; // maximum characters of a shown value
 
 export function Conflict<F>({ edit, label, text }: Props<F>) {
   const { t } = useText();
   const box = useRef<HTMLDivElement>(null);
   const any = edit.gone || edit.taken.length > 0 || edit.clashes.length > 0;
-  // It stays where it is when nothing is left to say: the keyboard goes on from there.
+  // It stays mounted when nothing is left to show, so that the keyboard focus is kept.
   const [shown, setShown] = useState(false);
   if (any && !shown) setShown(true);
-  // Who has pressed a button looks at it; who is typing is not taken away from there.
+  // After a press of a button the focus moves here; it is not taken from a field that the user is typing in.
   const [decided, setDecided] = useState(0);
   useEffect(() => {
     if (edit.met + decided > 0) box.current?.focus();
@@ -43,7 +42,7 @@ export function Conflict<F>({ edit, label, text }: Props<F>) {
   const each = (c: Change<F>) => {
     const field = c.field as keyof F & string;
     const name = label(field);
-    // Rows of one list are told apart by what is in them.
+    // Rows of one list are identified by their content.
     return {
       field,
       name,

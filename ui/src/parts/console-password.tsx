@@ -1,4 +1,4 @@
-// A password for an instance's own user, typed or made up here.
+// A password for an instance's default user, typed or generated.
 import { Button, InputGroup, InputGroupItem, TextInput } from '@patternfly/react-core';
 import { useText } from '../i18n';
 import { generated, takesPassword } from '../lib/password';
@@ -7,7 +7,7 @@ import { describedBy, Field } from './field';
 interface Props {
   value: string;
   set: (password: string) => void;
-  /** What it would be added to. */
+  /** The user data to which it would be added. */
   userData: string;
 }
 

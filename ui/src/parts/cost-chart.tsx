@@ -1,14 +1,14 @@
-// Costs by day as a chart, with what each colour is of.
+// Costs by day as a chart, with a legend.
 import type { CostBy } from '../api/costs';
 import { useText, type Translation } from '../i18n';
 import type { CostRow, CostStack } from '../lib/costs';
 import { formatMicros } from '../lib/format';
 import { PartKey, Stacked, stackColors } from './stacked';
 
-/** Parts that a chart of costs shows, with all others. */
+/** How many parts a chart of costs shows, including all others. */
 export const shownParts = stackColors;
 
-/** nameOf a row: a meter's in the language, a resource's and a project's own. */
+/** nameOf returns the name of a row: a meter's is translated, those of resources and projects are their own. */
 export function nameOf(r: CostRow, by: CostBy, { t, has }: Pick<Translation, 't' | 'has'>): string {
   if (r.key === '') return t('cost.others');
   const key = `meter.${r.key}`;

@@ -14,11 +14,11 @@ interface Thing {
   revision: number;
   name: string;
   note: string;
-  /** What no form has. */
+  /** A field that no form contains. */
   status: string;
 }
 
-/** A server with one thing. */
+/** serverOf simulates a server with one object. */
 function serverOf(thing: Thing) {
   const server = { thing: thing as Thing | null, puts: 0 };
   const of: Resource<Thing> = {
@@ -105,7 +105,7 @@ test('what both have changed is told when the watch tells, and must be decided',
   others({ note: 'theirs' });
   watched();
   await screen.findByText('theirs');
-  expect(document.activeElement).toBe(field('note')); // who types goes on typing
+  expect(document.activeElement).toBe(field('note')); // the focus is not moved while typing
   await user.click(screen.getByText('Save'));
   expect(document.activeElement).toBe(screen.getByRole('alert'));
   expect(server.puts).toBe(0);

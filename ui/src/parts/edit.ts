@@ -1,6 +1,5 @@
-// A form that makes an object or changes one, and survives that somebody else
-// changes it too: at once where the watch tells, else when it is saved. Nothing
-// typed is lost, and nothing is overwritten that one has not touched.
+// A form that creates or changes an object, and handles concurrent changes by others: at once if the watch reports
+// them, else on saving. No input is lost, and fields that the user has not changed are not overwritten.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { changedMeanwhile, type Resource } from '../api/resource';
@@ -9,11 +8,11 @@ import { merge, same, sameAt, valueAt, withValue, type At, type Taken } from '..
 
 interface Options<T, F> {
   of: Resource<T>;
-  /** What is edited; undefined: it is made. */
+  /** The object to edit; undefined creates one. */
   object: T | undefined;
-  /** The form's fields as an object has them, or as a new one begins. */
+  /** Returns the form's fields for an object, or for a new one. */
   fields: (object: T | undefined) => F;
-  /** What is sent: the form over the newest object that is known, with its revision. */
+  /** Returns what is sent: the form applied to the newest known object, with its revision. */
   body: (object: T | undefined, form: F) => T;
   onSaved?: (saved: T) => void;
 }
@@ -26,7 +25,7 @@ interface State<T, F> {
   clashes: At<F>[];
 }
 
-/** Change is one of the others' changes, as it is shown. */
+/** Change is one of the other users' changes, for display. */
 export interface Change<F> extends At<F> {
   before?: unknown;
   theirs: unknown;
@@ -36,18 +35,18 @@ export interface Change<F> extends At<F> {
 export interface Edit<F> {
   form: F;
   set: <K extends keyof F>(field: K) => (value: F[K]) => void;
-  /** As it was when it was read or saved last. */
+  /** Resets the form to what was last read or saved. */
   reset: () => void;
   edited: boolean;
   submit: () => void;
   busy: boolean;
   saved: boolean;
   error: unknown;
-  /** dismiss the error: what it was about is changed. */
+  /** dismiss removes the error, as its cause has changed. */
   dismiss: () => void;
-  /** What the others alone have changed: the form has it. */
+  /** Changes of others only, which the form contains. */
   taken: Change<F>[];
-  /** What both have changed: one's own is in the form until it is decided. */
+  /** Changes of both; the form has the user's until it is decided. */
   clashes: Change<F>[];
   keep: (at: At<F>) => void;
   take: (at: At<F>) => void;
@@ -57,12 +56,12 @@ export interface Edit<F> {
   gone: boolean;
 }
 
-/** Met: a save came upon changes that are to be looked at first. */
+/** Met reports that a save met changes that the user has to look at first. */
 class Met extends Error {}
 
-const mostTries = 5; // of what changes by itself meanwhile: agents report every few seconds
+const mostTries = 5; // for objects that change by themselves: agents report every few seconds
 
-/** rebased is a form on a newer object; what is not decided yet stays so. */
+/** rebased applies a form to a newer object; undecided changes stay undecided. */
 function rebased<T, F extends object>(s: State<T, F>, newest: T, fields: (o: T) => F): State<T, F> {
   const { was, form, taken, clashes } = merge(s.was, s.form, fields(newest));
   const others = <A extends At<F>>(old: A[], now: At<F>[]) => old.filter((c) => !now.some((x) => sameAt(x, c)));
@@ -104,9 +103,9 @@ export function useEdit<T, F extends object>({
           const theirs = await of.get(id);
           client.setQueryData(of.key(id), theirs);
           if (!theirs) throw new Met();
-          if (of.revision(theirs) === of.revision(now)) throw e; // a conflict of another kind
+          if (of.revision(theirs) === of.revision(now)) throw e; // another kind of conflict
           s = rebased({ ...s, taken: [] }, theirs, fields);
-          setState((x) => rebased(x, theirs, fields)); // what was typed since is in it
+          setState((x) => rebased(x, theirs, fields)); // includes what was typed since
           if (s.taken.length + s.clashes.length > 0) throw new Met();
         }
       }
@@ -121,7 +120,7 @@ export function useEdit<T, F extends object>({
       onSaved?.(saved);
     },
   });
-  // What one saves oneself comes by the watch too, and may be quicker than the answer.
+  // The watch also reports the user's own save, possibly before the response arrives.
   if (newest && state.object && !send.isPending && of.revision(newest) > of.revision(state.object))
     setState(rebased(state, newest, fields));
   const edited = !same(state.form, state.was);

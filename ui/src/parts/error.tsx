@@ -1,4 +1,4 @@
-// What the API said: in an alert, or at the field that it names.
+// Errors of the API: in an alert, or at the field that they name.
 import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
 import { asApiError } from '../api/client';
 import { useText } from '../i18n';

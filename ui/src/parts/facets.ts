@@ -1,9 +1,9 @@
-// Filters that several lists have.
+// Filters that several lists share.
 import { useText } from '../i18n';
 import type { Facet } from '../lib/narrow';
 import type { State } from '../lib/state';
 
-/** useStates is a filter by state, which says in words what each is. */
+/** useStates returns a filter by state; text translates the states. */
 export function useStates<S extends string>(states: readonly S[], text: (s: S) => string): Facet[] {
   const { t } = useText();
   return [
@@ -19,7 +19,7 @@ export function useStates<S extends string>(states: readonly S[], text: (s: S) =
 
 const made: readonly Exclude<State, 'RollingBack'>[] = ['Pending', 'Creating', 'Ready', 'Deleting', 'Failed'];
 
-/** useMadeStates is that of what is made, is there, and goes. */
+/** useMadeStates returns the filter by state for objects that are created, exist and are deleted. */
 export function useMadeStates(): Facet[] {
   const { t } = useText();
   return useStates(made, (s) => t(`state.${s}`));

@@ -14,21 +14,21 @@ interface Props {
   id: string;
   label: string;
   help?: string;
-  /** Where its value is in what the form sends: what is wrong there is shown here. */
+  /** Path of its value in the request body; errors at that path are shown here. */
   path?: string;
   required?: boolean;
-  /** What is wrong whatever the form says. */
+  /** An error that is shown independently of the form. */
   error?: string;
   children: ReactElement<object>;
 }
 
-/** describedBy is the id of a field's help and error, for its aria-describedby. */
+/** describedBy returns the ID of a field's help and error, for its aria-describedby. */
 export const describedBy = (id: string) => `${id}-help`;
 
-/** inputs are those that say themselves what is wrong with them. */
+/** inputs are the components that show their own errors. */
 const inputs: unknown[] = [TextInput, TextArea, FormSelect];
 
-/** said are the properties by which an input says what is wrong with its field. */
+/** said returns the properties by which an input announces its field's error. */
 export const said = (id: string, error: string | undefined) => ({
   validated: error ? ('error' as const) : ('default' as const),
   'aria-describedby': describedBy(id),

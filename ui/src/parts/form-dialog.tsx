@@ -1,4 +1,4 @@
-// A form in a dialog: fields, what is wrong at them, and one button that sends them.
+// A form in a dialog: fields with their errors, and one button that sends them.
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useId, type ReactNode } from 'react';
 import { useText } from '../i18n';

@@ -41,7 +41,7 @@ test('all that is wrong is said at once, and the focus goes to the first', async
   render(<Flavor send={send} />);
   await userEvent.type(input('vcpus'), '300');
   await userEvent.tab();
-  expect(screen.queryByText('Enter 1 to 256.')).toBeNull(); // not before the first try
+  expect(screen.queryByText('Enter 1 to 256.')).toBeNull(); // not before the first attempt
   await save();
   expect(input('name')).toHaveFocus();
   expect(input('name')).toBeInvalid();
@@ -51,7 +51,7 @@ test('all that is wrong is said at once, and the focus goes to the first', async
   expect(screen.getByRole('alert')).toHaveTextContent('Correct 3 fields');
   expect(send).not.toHaveBeenCalled();
 
-  // What is corrected goes at once; what is newly wrong comes when the field is left.
+  // Corrected errors disappear at once; new ones appear when the user leaves the field.
   await userEvent.type(input('name'), 'a');
   expect(input('name')).toBeValid();
   await userEvent.type(input('name'), '!');

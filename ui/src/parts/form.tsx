@@ -1,6 +1,5 @@
-// A form that is checked before it is sent: by the constraints of the API's
-// description, by the browser, and by the form's own rules. What is wrong stands
-// at the fields, all of it at once, and what the server says stands there too.
+// A form that is validated before it is sent: by the constraints of the API's description, by the browser, and by
+// the form's own rules. All errors are shown at their fields at once, including those of the server.
 import { Alert, Button, Form as PFForm } from '@patternfly/react-core';
 import { createContext, use, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useForm, type FieldErrors } from 'react-hook-form';
@@ -11,7 +10,7 @@ import { ErrorAlert } from './error';
 import { useGuard } from './guard';
 
 interface Shown {
-  /** Where the field's value is in the body; undefined: it is not sent as it is. */
+  /** Path of the field's value in the body; undefined if it is not sent as it is. */
   path?: string;
   label: string;
   required?: boolean;
@@ -29,25 +28,25 @@ interface Context {
 
 const Fields = createContext<Context>({ errors: {}, register: () => () => undefined });
 
-/** useField is what is wrong with a field of the form that it is in. */
+/** useField registers a field of the surrounding form, and returns its error. */
 export function useField(id: string, { path, label, required }: Shown): string | undefined {
   const { errors, register } = use(Fields);
   useEffect(() => register(id, { path, label, required }), [register, id, path, label, required]);
   return errors[id]?.text;
 }
 
-/** useWrong is the same, for the inputs of a field of several. */
+/** useWrong returns the error only, for the inputs of a field with several. */
 export const useWrong = (id: string) => use(Fields).errors[id]?.text;
 
 export interface Checked {
   /** The schema of the body; without one, only the fields' own rules are checked. */
   schema?: SchemaName;
   body?: unknown;
-  /** What the form's own rules find, across its fields too. */
+  /** Errors of the form's own rules, also across its fields. */
   wrong?: Problem[];
   busy: boolean;
   error: unknown;
-  /** What a dry run says while one types: it stands at the fields without taking the focus. */
+  /** Errors of a dry run while the user types: shown at the fields without moving the focus. */
   live?: unknown;
   onSubmit: () => void;
 }
@@ -56,13 +55,13 @@ interface Props extends Checked {
   id?: string;
   label?: string;
   className?: string;
-  /** It is long: who leaves it with changes is asked. */
+  /** It is long: leaving it with changes asks for confirmation. */
   long?: boolean;
   children: ReactNode;
 }
 
 interface Served extends Problem {
-  /** What the server said it of: it stands until this is changed. */
+  /** The value that the server's error refers to: the error is shown until the value changes. */
   value: string | undefined;
 }
 
@@ -74,13 +73,13 @@ const serverProblems = (error: unknown): Problem[] =>
       }))
     : [];
 
-/** invalid is what the browser itself knows of an input: it is empty, or holds no number. */
+/** invalid returns what the browser itself reports of an input: it is required and empty, or not a number. */
 function invalid(id: string): 'form.required' | 'form.number' | undefined {
   const { validity } = (document.getElementById(id) ?? {}) as { validity?: ValidityState };
   return validity?.badInput ? 'form.number' : validity?.valueMissing ? 'form.required' : undefined;
 }
 
-/** useChecks has the errors of a form's fields, by their ids. */
+/** useChecks returns the errors of a form's fields, by their IDs. */
 function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Checked) {
   const text = useText();
   const fields = useRef(new Map<string, Shown>());
@@ -104,14 +103,14 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
       if (key) add(id, text.t(key));
     }
     for (const p of wrong) add(place(p.path), p.text);
-    // What no field shows, nobody here can correct: the server says what it thinks of it.
+    // Errors that no field shows cannot be corrected here, so the server's validation decides.
     for (const p of schema ? problems(schema, body, text) : []) add(place(p.path), p.text);
     for (const p of [...served.current.error, ...served.current.live])
       if (JSON.stringify(valueAt(body, p.path)) === p.value) add(place(p.path), p.text);
     return new Map([...fields.current.keys()].flatMap((id) => (out.has(id) ? [[id, out.get(id) ?? '']] : [])));
   };
   const { trigger, handleSubmit, formState } = useForm<Record<string, unknown>>({
-    shouldFocusError: false, // PatternFly's inputs are not registered: focus goes by the document
+    shouldFocusError: false, // PatternFly's inputs are not registered, so the focus is set through the document
     resolver: () => {
       const now = served.current.live.map((p) => place(p.path));
       const found = [...check()].filter(([id]) => !narrowing.current || last.current.includes(id) || now.includes(id));
@@ -121,7 +120,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
     },
   });
 
-  /** serve puts what the server said where it belongs; loose is what belongs nowhere. */
+  /** serve shows the server's errors at their fields; loose keeps those without a field. */
   const serve = (of: 'error' | 'live', said: unknown) => {
     const given = serverProblems(said);
     served.current[of] = given.map((p) => ({ ...p, value: JSON.stringify(valueAt(body, p.path)) }));
@@ -133,7 +132,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
       if (of === 'error') setAttempt((n) => n + 1);
     });
   };
-  // They are of the body that was sent, not of later ones.
+  // They belong to the body that was sent, not to later ones.
   /* eslint-disable react-hooks/exhaustive-deps */
   useEffect(() => {
     if (error) serve('error', error);
@@ -143,7 +142,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
   }, [live]);
   /* eslint-enable react-hooks/exhaustive-deps */
 
-  // What is corrected goes at once; what is newly wrong comes when the field is left.
+  // Corrected errors disappear at once; new ones appear when the user leaves the field.
   const state = JSON.stringify([body, wrong]);
   const errors = flat(formState.errors);
   useEffect(() => {
@@ -157,7 +156,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
     submitting.current = true;
     served.current = { error: [], live: [] };
     setLoose({});
-    // Until a mutation says that it is busy, nothing else is sent.
+    // Nothing else is sent until the mutation reports that it is busy.
     await handleSubmit(() => (onSubmit(), new Promise((done) => setTimeout(done))))();
     submitting.current = false;
     setAttempt((n) => n + 1);
@@ -172,7 +171,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
   return {
     errors,
     attempt,
-    /** What the server said that no field shows. */
+    /** The server's errors that no field shows. */
     loose: (loose.error === error && error) || (loose.live === live && live) || null,
     context: useMemo(() => ({ errors, register }), [errors, register]),
     submit,
@@ -180,7 +179,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
   };
 }
 
-/** flat are the form's errors by the ids of its fields; an error's type is its field's label. */
+/** flat returns the form's errors by the IDs of its fields; an error's type is its field's label. */
 const flat = (errors: FieldErrors): Context['errors'] =>
   Object.fromEntries(
     Object.entries(errors).map(([id, e]) => [id, { label: e?.type as string, text: e?.message as string }]),

@@ -1,4 +1,4 @@
-// Asks before one leaves what is not saved: to another site, or by a link to another page.
+// Asks for confirmation before unsaved changes are left: for another site, or by a link to another page.
 import { useEffect } from 'react';
 import { useText } from '../i18n';
 

@@ -1,5 +1,4 @@
-// What can be done to instances in lists: to one by its row's menu, to many that
-// are selected, with one confirmation.
+// Actions on instances in lists: on one through its row's menu, on all selected ones with one confirmation.
 import { useMemo } from 'react';
 import { api, ok, type Instance } from '../api/client';
 import { may, type Session } from '../api/session';

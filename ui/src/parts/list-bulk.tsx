@@ -1,5 +1,5 @@
-// What is done to the selected rows of a list: asked once, with what it does to
-// how many, and told row by row where it failed.
+// Actions on the selected rows of a list: confirmed once, with the effect and the number of rows; failures are
+// shown by row.
 import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { asApiError } from '../api/client';
@@ -11,10 +11,10 @@ import { Field } from './field';
 export interface Bulk<T> {
   id: string;
   text: string;
-  /** What it does, for the confirmation. */
+  /** The effect, for the confirmation. */
   help: string;
   danger?: boolean;
-  /** To which rows; all unless given. */
+  /** Whether it applies to a row; to all unless given. */
   applies?: (item: T) => boolean;
   run: (item: T) => Promise<unknown>;
 }
@@ -24,7 +24,7 @@ interface BarProps<T> {
   bulk: readonly Bulk<T>[];
   nameOf: (item: T) => string;
   clear: () => void;
-  /** Called with those that are done. */
+  /** Called with the rows on which it succeeded. */
   onDone: (done: readonly T[]) => void;
 }
 
@@ -62,7 +62,7 @@ export function BulkBar<T>({ items, bulk, nameOf, clear, onDone }: BarProps<T>) 
 interface DialogProps<T> {
   of: Bulk<T>;
   items: readonly T[];
-  /** How many of the selected it is not done to. */
+  /** How many of the selected rows it does not apply to. */
   left: number;
   nameOf: (item: T) => string;
   onDone: (done: readonly T[]) => void;
@@ -79,7 +79,7 @@ export function BulkDialog<T>({ of, items: asked, left, nameOf, onDone, onClose 
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<readonly Failure<T>[]>([]);
   const n = String(items.length);
-  // One is called by its name, many by their number.
+  // One row is shown by its name, several by their number.
   const wanted = asked.length === 1 ? asked.map(nameOf)[0] : String(asked.length);
   const sure = !of.danger || failed.length > 0 || typed === wanted;
   const run = async () => {

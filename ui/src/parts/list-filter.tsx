@@ -1,19 +1,18 @@
-// A list's filters: what is typed is searched on the server, soon, or at once
-// with Enter; labels with Enter or when one leaves the field. "/" leads to the
-// search.
+// A list's filters: text is searched on the server after a short pause, or at once with Enter; labels with Enter or
+// when the field is left. "/" focuses the search.
 import { FormSelect, FormSelectOption, SearchInput, TextInput } from '@patternfly/react-core';
 import { useEffect, useRef, useState } from 'react';
 import { useText } from '../i18n';
 import type { Facet } from '../lib/narrow';
 
 const soon = 250; // ms after the last key
-const longest = 128; // characters that the server takes
+const longest = 128; // characters that the server accepts
 const longestLabels = 1024;
 
 const typing = (at: EventTarget | null) =>
   at instanceof HTMLElement && (at.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(at.tagName));
 
-/** Search is what is searched, and how another is set. */
+/** Search is the current search text, and a function that sets another. */
 export interface Search {
   search: string;
   set: (search: string) => void;
@@ -25,12 +24,12 @@ export function ListFilter({ search, set }: Search) {
   const [known, setKnown] = useState(search);
   const input = useRef<HTMLInputElement>(null);
   if (known !== search) {
-    // Somebody else has changed it: a link, or the way back.
+    // It was changed elsewhere: by a link, or by going back.
     setKnown(search);
     if (search !== value.trim()) setValue(search);
   }
   const send = (v: string) => (setKnown(v.trim()), set(v.trim()));
-  // set stays the same: while a list changes all the time, this must come to its end.
+  // set must be stable: while a list changes continuously, this timeout must still elapse.
   useEffect(() => {
     if (value.trim() === search) return;
     const timer = setTimeout(() => (setKnown(value.trim()), set(value.trim())), soon);
@@ -85,7 +84,7 @@ export const FacetSelect = ({ of, value, set }: { of: Facet; value: string; set:
   </FormSelect>
 );
 
-/** LabelFilter takes a label selector; what is not one the server names. */
+/** LabelFilter accepts a label selector; the server reports invalid ones. */
 export function LabelFilter({ value, set }: { value: string; set: (v: string) => void }) {
   const { t } = useText();
   const [typed, setTyped] = useState(value);

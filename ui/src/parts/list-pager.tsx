@@ -1,4 +1,4 @@
-// The foot of a list: which page, which rows of how many, how many on a page.
+// The footer of a list: the page, the range of rows and the total, and the page size.
 import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { AngleLeftIcon, AngleRightIcon } from '@patternfly/react-icons';
 import { useText } from '../i18n';
@@ -8,7 +8,7 @@ interface Props {
   pages: Pages;
   shown: number;
   next?: string;
-  /** On all pages, once that is known. */
+  /** On all pages, once known. */
   total?: number;
 }
 

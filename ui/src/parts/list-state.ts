@@ -1,6 +1,5 @@
-// What one looks at of a list: which page, how many on it, in which order, and
-// what narrows it. All but the page stands in the address, so that it can be
-// linked and gone back to.
+// The state of a list: page, page size, order and filters. All but the page is in the address, so that it can be
+// linked and restored by going back.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import type { Collection, ObjectPage, PageQuery } from '../api/collection';
@@ -15,12 +14,12 @@ export interface Pages {
   next: (token: string) => void;
   previous: () => void;
   reset: () => void;
-  /** How many on a page, where that can be chosen. */
+  /** Page size, where it can be chosen. */
   size?: number;
   resize?: (n: number) => void;
 }
 
-/** usePages walks a list's pages by their tokens, from the first again when what is listed changes. */
+/** usePages pages through a list by its tokens, and returns to the first page when of changes. */
 export function usePages(of = ''): Pages {
   const [walked, set] = useState<{ of: string; tokens: string[] }>({ of, tokens: [] });
   if (walked.of !== of) set({ of, tokens: [] });
@@ -42,37 +41,37 @@ function usePageSize(): [number, (n: number) => void] {
   return [sizes.includes(size) ? size : 25, (n) => (localStorage.setItem(stored, String(n)), set(n))];
 }
 
-/** Listing is a list that the server searches, orders, narrows and pages. */
+/** Listing is a list that the server searches, sorts, filters and pages. */
 export interface Listing<T> {
   query: { data?: ObjectPage<T>; error: unknown; isPending: boolean; refetch: () => unknown };
   pages: Pages;
   facets: readonly Facet[];
-  /** By the names of lib/narrow.ts. */
+  /** By the names in lib/narrow.ts. */
   values: Narrowing;
-  /** search, which stays the same from one drawing to the next. */
+  /** search sets the search text; it is stable across renders. */
   search: (text: string) => void;
-  /** change some values; in place of the address as it is, or as a step to go back to. */
+  /** change sets some values: it replaces the address, or adds a history entry. */
   change: (values: Narrowing, replace?: boolean) => void;
   sort: string;
   narrowed: boolean;
-  /** On all pages, once that is known. */
+  /** On all pages, once known. */
   total?: number;
-  /** all rows that match, as far as most. */
+  /** all returns all matching rows, up to a maximum. */
   all: () => Promise<T[]>;
 }
 
 interface Options {
-  /** What is always asked for. */
+  /** Parameters of every request. */
   fixed?: PageQuery;
   facets?: readonly Facet[];
-  /** The order that nobody has chosen. */
+  /** The default order. */
   sort?: string;
-  /** Of the second and further lists of a page. */
+  /** For the second and further lists of a page. */
   prefix?: string;
   enabled?: boolean;
 }
 
-const mostExported = 50_000; // rows: a spreadsheet takes hardly more, and each thousand is a request
+const mostExported = 50_000; // rows; spreadsheets hardly support more, and each thousand is a request
 const noFacets: readonly Facet[] = [];
 
 export function useListing<T>(of: Collection<T>, options: Options = {}): Listing<T> {
@@ -92,7 +91,7 @@ export function useListing<T>(of: Collection<T>, options: Options = {}): Listing
   });
   const shown = query.data?.items.length ?? 0;
   const more = Boolean(query.data?.continue) || pages.page > 1;
-  // To count costs the server as much as all pages: only where one page is not all.
+  // Counting costs the server as much as reading all pages, so only if there is more than one page.
   const total = useQuery({
     queryKey: ['total', of.kind, none(q)],
     enabled: enabled && more,
@@ -127,7 +126,7 @@ async function readAll<T>(of: Collection<T>, q: PageQuery): Promise<T[]> {
   return all;
 }
 
-/** useProjectListing is a listing of the project that one works in, which stands in the address too. */
+/** useProjectListing is a listing of the current project, which is in the address too. */
 export function useProjectListing<T>(of: Collection<T>, options: Options = {}): Listing<T> {
   const { project, projects } = useProject();
   const several = projects.length > 1;

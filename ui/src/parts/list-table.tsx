@@ -1,8 +1,7 @@
-// A list's table, of up to 500 rows of which many change every second. A row is
-// drawn anew when its object or the columns are others, and the browser lays out
-// and paints only the groups of rows that are near. It is the browser's own
-// table in PatternFly's clothes: PatternFly's cells are all drawn anew whenever
-// their table is, and then each measures itself.
+// A list's table, of up to 500 rows of which many change every second. A row is rendered again only when its object
+// or the columns change, and the browser lays out and paints only the groups of rows near the viewport. It is a
+// plain table with PatternFly's classes: PatternFly's own cells all render whenever their table does, and each then
+// measures itself.
 import '@patternfly/react-styles/css/components/Table/table.css';
 import '@patternfly/react-styles/css/components/Table/table-grid.css';
 import { ArrowsAltVIcon, LongArrowAltDownIcon, LongArrowAltUpIcon } from '@patternfly/react-icons';
@@ -13,23 +12,23 @@ import { extent, type Selection } from '../lib/selection';
 import type { Density } from '../lib/view';
 
 export interface Column<T> {
-  /** By which it is chosen and sorted, in every language. */
+  /** Identifies it for selection and sorting, in every language. */
   id: string;
   title: string;
   cell: (item: T) => ReactNode;
-  /** What it is sorted by and exported as, where that is not the cell's text. */
+  /** The value to sort and export, if it is not the cell's text. */
   value?: (item: T) => Value;
   /** The field by which the server sorts it. */
   sort?: string;
-  /** Something to click: neither sorted nor exported. */
+  /** Contains a control: neither sorted nor exported. */
   control?: boolean;
-  /** Only shown when it is chosen. */
+  /** Hidden by default. */
   extra?: boolean;
-  /** Its part of a long table's width, 1 unless said; short tables measure what is in them. */
+  /** Its part of a long table's width, 1 by default; the columns of short tables fit their content. */
   share?: number;
 }
 
-/** as says a part's role outright: a long table is not laid out as one, and would lose them. */
+/** as sets a part's role explicitly: a long table is not laid out as a table, and would lose its roles. */
 const as = (role: string) => ({ role });
 
 interface RowProps<T> {
@@ -74,7 +73,7 @@ export interface Sorting<T> {
   fieldOf: (c: Column<T>) => string | undefined;
 }
 
-/** Selecting is which rows are selected, where that is possible. */
+/** Selecting is the selection of rows, where that is possible. */
 export interface Selecting<T> {
   selected: Selection;
   select: (key: string, range: boolean) => void;
@@ -93,14 +92,13 @@ interface TableProps<T> {
 }
 
 const group = 20; // rows that are laid out together
-const long = 100; // rows, from which on the columns' widths are given: to measure all rows takes longer than a frame
+const long = 100; // rows from which the columns have fixed widths: measuring all rows takes longer than a frame
 
 export function Table<T>(props: TableProps<T>) {
   const { label, items, columns: given, keyOf, density = 'compact', sorting, selecting } = props;
   const { t } = useText();
-  // Pages make their columns anew whenever something changes. Objects that have
-  // changed are shown at once, in the columns of before; then the others are
-  // drawn, a few at a time.
+  // Pages create their columns again on every change. Changed objects are rendered at once with the previous
+  // columns; then the other rows are rendered, a few at a time.
   const columns = useDeferredValue(given);
   const tracks = columns.map((c) => `minmax(0, ${c.share ?? 1}fr)`);
   const widths = { '--basalt-columns': (selecting ? ['3rem', ...tracks] : tracks).join(' ') } as CSSProperties;

@@ -1,5 +1,4 @@
-// How a list is shown: its columns, how dense, and in which order, where it has no
-// headers to click.
+// The settings of a list: its columns, density, and order where it has no headers to click.
 import { Button, Checkbox, FormSelect, FormSelectOption, Radio } from '@patternfly/react-core';
 import { DownloadIcon, SlidersHIcon } from '@patternfly/react-icons';
 import { useId, useState, type ReactNode } from 'react';
@@ -10,7 +9,7 @@ import type { Column } from './list-table';
 
 const keyOf = (list: string) => `basalt.list.${list}`;
 
-/** useView is how a list was last looked at in this browser. */
+/** useView returns the last settings of a list in this browser. */
 export function useView(list: string): [View, (v: View) => void] {
   const [kept, set] = useState(() => ({ list, view: viewOf(localStorage.getItem(keyOf(list))) }));
   const write = (view: View) => (localStorage.setItem(keyOf(list), JSON.stringify(view)), set({ list, view }));

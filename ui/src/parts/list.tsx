@@ -1,7 +1,6 @@
-// A list of objects: a table that becomes cards on a phone, with what narrows,
-// orders and exports it, what is done to its rows, and what to do when it is
-// empty. What the server pages (useListing) it also sorts; what is here whole is
-// sorted here. A list without a name is a table in another page's text.
+// A list of objects: a table that becomes cards on a phone, with filters, order, export, actions on its rows, and a
+// hint when it is empty. The server sorts what it pages (useListing); complete lists are sorted here. A list
+// without a name is a table in another page's text.
 import {
   Button,
   EmptyState,
@@ -42,13 +41,13 @@ interface Props<T> {
   columns: Column<T>[];
   keyOf: (item: T) => string;
   empty: ReactNode;
-  /** By which its view is kept, and its file named. */
+  /** Key of its stored settings, and the name of its export file. */
   name?: string;
-  /** What the server searches and sorts; or what is here. */
+  /** What the server searches and sorts; otherwise complete data. */
   list?: Listing<T>;
   query?: { data?: { items: T[]; continue?: string }; error: unknown; isPending: boolean; refetch: () => unknown };
   pages?: Pages;
-  /** What can be done to a row, which is called by nameOf. */
+  /** The actions of a row, whose name is nameOf. */
   actions?: (item: T) => (Action | false | undefined)[];
   bulk?: readonly Bulk<T>[];
   nameOf?: (item: T) => string;
@@ -80,7 +79,7 @@ export function ObjectList<T>(props: Props<T>) {
   const sort = list ? list.sort : order;
   const setSort = list ? (v: string) => list.change({ sort: v }) : setOrder;
   const fieldOfColumn = (c: Column<T>) => (list ? c.sort : c.control ? undefined : c.id);
-  // Only what is here whole can be sorted here: pages that something else gives keep its order.
+  // Only complete data can be sorted here: pages from another source keep their order.
   const sorting: Sorting<T> | undefined =
     name && (list ?? !pages) ? { sort, set: setSort, fieldOf: fieldOfColumn } : undefined;
 
@@ -174,7 +173,7 @@ const labelsOf = (item: unknown) =>
     .map(([k, v]) => (v ? `${k}=${v}` : k))
     .join(', ');
 
-/** useColumns are a list's own, those that every kind has and that are shown when chosen, and the row's actions. */
+/** useColumns returns a list's own columns, optional ones that every kind has, and the row's actions. */
 function useColumns<T>({ columns, list, actions, nameOf = named }: Props<T>): Column<T>[] {
   const { t } = useText();
   const paged = list !== undefined;

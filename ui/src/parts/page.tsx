@@ -1,5 +1,5 @@
-// A page's head: its title, which the window has too and which takes the focus
-// when one comes from another page, so that a screen reader says where one is.
+// A page's header: its title, which is also the window's and receives the focus after navigation, so that screen
+// readers announce the page.
 import { Breadcrumb, BreadcrumbItem, PageSection, Title } from '@patternfly/react-core';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { Link } from 'wouter';

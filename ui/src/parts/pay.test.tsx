@@ -20,7 +20,7 @@ const wallet: Schemas['Wallet'] = {
   open: [{ invoice: 'inv-000000000001', number: 'INV-000001', dueAt: '2026-03-01T00:00:00Z', leftMicros: 1.5e6 }],
 };
 
-/** stand is an API that answers one thing, and what it was asked. */
+/** stand replaces the API by one that returns one response, and records the requests. */
 function stand(status: number, answer: object) {
   const sent: unknown[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {

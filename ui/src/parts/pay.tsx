@@ -1,5 +1,5 @@
-// Paying by card: a button that begins it, and a dialog that asks for an amount. The card
-// is asked for on the payment provider's page.
+// Paying by card: a button that starts it, and a dialog for the amount. The payment provider's page asks for the
+// card.
 import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
@@ -19,11 +19,11 @@ const leave = (url: string) => location.assign(url);
 
 interface Props {
   wallet: Wallet;
-  /** Where the page leads; for tests. */
+  /** Opens another page; replaced in tests. */
   to?: (url: string) => void;
 }
 
-/** AddFunds pays in advance; nothing where the organization cannot pay by card. */
+/** AddFunds pays in advance; it renders nothing if the organization cannot pay by card. */
 export function AddFunds({ wallet, to = leave }: Props) {
   const { t } = useText();
   const [open, setOpen] = useState(false);
@@ -90,7 +90,7 @@ function Dialog({
   );
 }
 
-/** PayInvoice pays what is left of an open invoice. */
+/** PayInvoice pays the remaining amount of an open invoice. */
 export function PayInvoice({ wallet: w, invoice, to = leave }: Props & { invoice: string }) {
   const { t } = useText();
   const begin = useBeginCheckout(w.organization, to);

@@ -4,7 +4,7 @@ import type { Instance } from '../api/client';
 import { useText } from '../i18n';
 import { busy, noteOf, phaseKey, phaseOf } from '../lib/phase';
 
-/** PhaseLabel is an instance's state; not by colour alone. */
+/** PhaseLabel shows an instance's state, not only by colour. */
 export function PhaseLabel({ instance }: { instance: Instance }) {
   const { t } = useText();
   const p = phaseOf(instance);

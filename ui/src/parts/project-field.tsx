@@ -1,12 +1,11 @@
-// The project that a new thing belongs to: the one that one works in, and a
-// choice where there are several.
+// The project of a new object: the current one, or a choice if there are several.
 import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useText } from '../i18n';
 import { useProject } from './project';
 import { Field } from './field';
 
-/** useNewIn is the project of a new thing: its id, its name, and how to choose another. */
+/** useNewIn returns the project of a new object: its ID, its name, and a function that chooses another. */
 export function useNewIn(given?: string) {
   const { projects, project } = useProject();
   const [chosen, choose] = useState(given ?? '');

@@ -1,5 +1,4 @@
-// The project that one works in. Lists and forms are about it; empty: all that
-// the session sees.
+// The current project, to which lists and forms are limited; empty means all that the session can see.
 import { createContext, use, useEffect, useState, type ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import { useProjects } from '../api/queries';
@@ -9,7 +8,7 @@ import { useParam } from '../lib/address';
 export interface ProjectChoice {
   projects: Schemas['Project'][];
   loading: boolean;
-  /** Id; empty: all. */
+  /** ID; empty means all. */
   project: string;
   /** The project's organization, or the session's. */
   organization: string | undefined;
@@ -26,7 +25,7 @@ const Context = createContext<ProjectChoice>({
 export const useProject = () => use(Context);
 
 const stored = 'basalt.project';
-/** In the address of a list: whoever follows a link sees the same project. */
+/** The parameter in the address of a list, so that a link shows the same project to others. */
 export const projectParam = 'in';
 const none: Schemas['Project'][] = []; // the same at each render
 

@@ -1,9 +1,9 @@
-// A QR code, light around it in any theme.
+// A QR code on a light background in any theme.
 import { path, qr } from '../lib/qr';
 
 export function QrCode({ text, label }: { text: string; label: string }) {
   const grid = qr(text);
-  if (!grid) return null; // too long: it is there as text too
+  if (!grid) return null; // too long; the text is shown as well
   return (
     <svg
       className="basalt-qr"

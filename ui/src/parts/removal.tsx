@@ -1,4 +1,4 @@
-// Deleting one of a list: it is asked for by its name.
+// Deletes an object of a list, after a confirmation that shows its name.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useText } from '../i18n';

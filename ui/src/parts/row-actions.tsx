@@ -1,4 +1,4 @@
-// The actions of a list's rows, of those for many: each asks before it is done.
+// The actions of a list's rows, each with a confirmation.
 import { useCallback, useState } from 'react';
 import type { Action } from './actions';
 import { BulkDialog, type Bulk } from './list-bulk';

@@ -1,4 +1,4 @@
-// What is known of one thing: terms and values, those without a value left out.
+// The properties of an object: terms and values, without those that have no value.
 import {
   DescriptionList,
   DescriptionListDescription,

@@ -1,9 +1,9 @@
-// What a form sends, for those who would rather type it: hidden until asked for.
+// A form's request as text, to run by hand: collapsed by default.
 import { ExpandableSection } from '@patternfly/react-core';
 import { useText } from '../i18n';
 import { Copyable } from './copyable';
 
-/** cli is left out where there is no command. */
+/** cli is omitted if there is no command. */
 export function Same({ cli, curl }: { cli?: string; curl: string }) {
   const { t } = useText();
   return (

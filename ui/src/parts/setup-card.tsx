@@ -1,5 +1,4 @@
-// What an operator's cluster still lacks. On one that nobody has used yet the
-// wizard opens by itself, once.
+// The missing steps of a cluster's setup. On an unused cluster the wizard opens by itself, once.
 import { Button, Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';

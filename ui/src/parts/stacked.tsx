@@ -1,6 +1,5 @@
-// A chart of bars, one for each day, of parts that lie on each other. Each day can be
-// read without seeing it, by the slider over the bars, which arrow keys move; what the
-// parts come to stands in the list beside it.
+// A chart of stacked bars, one per day. It is accessible: the slider over the bars, which arrow keys move,
+// announces each day, and the sums of the parts are in the list next to it.
 import { useState, type PointerEvent } from 'react';
 import { useText } from '../i18n';
 import { niceStep } from '../lib/chart';
@@ -14,17 +13,17 @@ export interface StackPart {
 
 interface Props {
   title: string;
-  /** What each bar is called, as long as the values. */
+  /** The label of each bar; as many as there are values. */
   days: string[];
   parts: StackPart[];
   format: (value: number) => string;
 }
 
 const height = 200;
-const margin = { left: 72, right: 8, top: 8, bottom: 22 }; // px: room for the axes' words
-const gap = 0.2; // of a bar's place
+const margin = { left: 72, right: 8, top: 8, bottom: 22 }; // px: space for the axes' labels
+const gap = 0.2; // as a fraction of a bar's width
 
-/** Parts of a stack have colours of their own, the last of so many. */
+/** How many colours the parts of a stack have; the last is for all others. */
 export const stackColors = 6;
 
 export function Stacked({ title, days, parts, format }: Props) {
@@ -110,7 +109,7 @@ export function Stacked({ title, days, parts, format }: Props) {
   );
 }
 
-/** PartKey is the colour of a part of a stack. */
+/** PartKey shows the colour of a part of a stack. */
 export const PartKey = ({ index }: { index: number }) => (
   <svg className="basalt-chart-key" width="12" height="12" aria-hidden="true">
     <rect className={`basalt-part-${index}`} width="12" height="12" rx="2" />

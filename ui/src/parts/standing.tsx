@@ -4,7 +4,7 @@ import type { Organization } from '../api/customers';
 import { useText } from '../i18n';
 import { standingOf } from '../lib/organization';
 
-/** StandingLabel is how an organization stands; not by colour alone. */
+/** StandingLabel shows an organization's state, not only by colour. */
 export function StandingLabel({ organization }: { organization: Organization }) {
   const { t } = useText();
   const s = standingOf(organization);

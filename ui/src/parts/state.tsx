@@ -1,4 +1,4 @@
-// The state of a thing that is made, is there, and goes; not by colour alone.
+// The state of objects that are created, exist and are deleted; not only by colour.
 import { Label } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
 import { useText } from '../i18n';

@@ -1,5 +1,4 @@
-// The fields that most forms are made of: a label, help or what is wrong, and
-// an input that says both to a screen reader.
+// The most common form fields: a label, help or an error, and an input that announces both to screen readers.
 import { FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
 import { Field } from './field';
 
@@ -9,7 +8,7 @@ interface Common {
   value: string;
   onChange: (value: string) => void;
   help?: string;
-  /** Where its value is in what the form sends. */
+  /** Path of its value in the request body. */
   path?: string;
   required?: boolean;
 }

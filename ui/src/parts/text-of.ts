@@ -1,6 +1,6 @@
 import { isValidElement, type ReactNode } from 'react';
 
-/** textOf what a cell shows, as far as it stands in what was written and not in what a component makes of it. */
+/** textOf returns the text of a cell, as far as it is in the JSX itself and not rendered by a component. */
 export function textOf(node: ReactNode): string {
   if (typeof node === 'string' || typeof node === 'number') return String(node);
   if (Array.isArray(node)) return node.map(textOf).join('');

@@ -1,5 +1,4 @@
-// A moment as how long ago it was, and exactly where the pointer or the focus is:
-// in one's own time zone, and in UTC as logs have it.
+// A relative time, with the exact time on hover or focus: in the local time zone, and in UTC as in logs.
 import { useSyncExternalStore } from 'react';
 import { useText } from '../i18n';
 import { formatLocal } from '../lib/format';
@@ -10,7 +9,7 @@ const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** One clock for all moments of a page, which ticks while one is shown. */
+/** One clock for all times of a page, which ticks while at least one is shown. */
 function subscribe(changed: () => void) {
   if (listeners.size === 0) {
     now = Date.now();
@@ -30,7 +29,7 @@ export function Time({ at, none = '–' }: { at: string | undefined; none?: stri
   const seen = useSyncExternalStore(subscribe, () => now);
   if (!at) return <>{none}</>;
   const exact = formatLocal(at, language);
-  // What came since the clock ticked is not yet to come.
+  // What happened since the last tick is not in the future.
   const from = Math.max(seen, Math.min(Date.parse(at), seen + minute));
   return (
     <time className="basalt-time" dateTime={at} {...focusable}>

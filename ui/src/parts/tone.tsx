@@ -1,4 +1,4 @@
-// A state in one word, with a colour and a sign: never by colour alone.
+// A state in one word, with a colour and an icon: never only by colour.
 import { Label } from '@patternfly/react-core';
 import {
   CheckCircleIcon,

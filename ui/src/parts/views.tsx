@@ -1,4 +1,4 @@
-// The views of one thing, each at an address of its own.
+// The views of one object, each at its own address.
 import { Nav, NavItem, NavList } from '@patternfly/react-core';
 
 export interface View {

@@ -1,4 +1,4 @@
-// Redeeming a voucher: a button that asks for a code, and what it gave.
+// Redeems a voucher: a button that asks for a code, and the credit that it gave.
 import { Alert, Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
@@ -12,7 +12,8 @@ import { TextField } from './text-field';
 
 type Wallet = Schemas['Wallet'];
 
-/** RedeemVoucher gives the wallet's organization the credit of a code; nothing where there are no vouchers. */
+/** RedeemVoucher adds the credit of a code to the wallet's organization; it renders nothing if there are no
+ * vouchers. */
 export function RedeemVoucher({ wallet: w }: { wallet: Wallet }) {
   const { t, language } = useText();
   const [open, setOpen] = useState(false);

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** useWidth of an element in pixels, as it changes; at least 200. */
+/** useWidth returns the current width of an element in pixels; at least 200. */
 export function useWidth() {
   const ref = useRef<HTMLDivElement>(null);
   const [width, set] = useState(480);

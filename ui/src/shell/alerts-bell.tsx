@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import { useAlerts } from '../api/cluster';
 import { useText } from '../i18n';
 
-/** AlertsBell says to operators on every page how much is wrong. */
+/** AlertsBell shows operators the number of alerts on every page. */
 export function AlertsBell() {
   const { t, count } = useText();
   const [, go] = useLocation();

@@ -1,5 +1,4 @@
-// The way to the search over everything: a button, or Ctrl-K (⌘K). The dialog is
-// loaded when it is first wanted.
+// Opens the search over everything: a button, or Ctrl-K (⌘K). The dialog is loaded when it is first opened.
 import { Button } from '@patternfly/react-core';
 import { SearchIcon } from '@patternfly/react-icons';
 import { lazy, Suspense, useEffect, useState } from 'react';
@@ -15,7 +14,7 @@ export function FindButton({ session, paths }: { session: Session; paths: readon
     const lead = (e: KeyboardEvent) => {
       if (e.key.toLowerCase() !== 'k' || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
       e.preventDefault();
-      // A dialog that is open keeps what was typed into it.
+      // An open dialog keeps what was typed into it.
       if (!document.querySelector('[role="dialog"]')) setOpen(true);
     };
     addEventListener('keydown', lead);

@@ -1,6 +1,5 @@
-// The search over everything: pages by their names in the language that is
-// spoken, objects by the server. Keyboard first: a combobox whose options the
-// arrows walk while the focus stays where one types.
+// The search over everything: pages by their names in the current language, objects on the server. It is a combobox
+// for the keyboard: arrow keys select an option while the focus stays in the input.
 import { Modal, ModalBody, ModalHeader, SearchInput } from '@patternfly/react-core';
 import { useEffect, useId, useState, type KeyboardEvent } from 'react';
 import { useLocation } from 'wouter';
@@ -11,7 +10,7 @@ import { recent, remember } from '../lib/recent';
 import { isGroup, seen } from './nav';
 
 const soon = 200; // ms after the last key
-const longest = 128; // characters that the server takes
+const longest = 128; // characters that the server accepts
 
 interface Option {
   group: string;
@@ -58,7 +57,7 @@ export function Find({ session, paths, onClose }: { session: Session; paths: rea
     go(o.href);
   };
   useEffect(() => {
-    // In new browsers it answers a promise, which is no way to clean up.
+    // In new browsers it returns a promise, which must not become the effect's cleanup.
     void document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' });
   }, [id, active]);
   const onKey = (e: KeyboardEvent) => {
@@ -109,7 +108,7 @@ export function Find({ session, paths, onClose }: { session: Session; paths: rea
               {options.map(
                 (o, i) =>
                   o.group === g && (
-                    // The keys are the input's.
+                    // The input handles the keys.
                     // eslint-disable-next-line jsx-a11y/click-events-have-key-events
                     <div
                       key={`${o.href} ${i}`}

@@ -1,5 +1,4 @@
-// What the navigation leads to, and who sees it: at most eight items at the first
-// level, of which some are groups.
+// The navigation, and who sees which entries: at most eight items at the first level, some of which are groups.
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
 import type { Key } from '../i18n';
 
@@ -9,7 +8,7 @@ export interface Entry {
   when: (s: Session) => boolean;
 }
 
-/** Group opens and closes. */
+/** Group is a collapsible group of entries. */
 export interface Group {
   title: Key;
   entries: Entry[];
@@ -97,16 +96,17 @@ const rest: Group[] = [
   },
 ];
 
-/** most first-level items that anybody sees. */
+/** most is the maximum number of first-level items for any role. */
 export const most = 8;
 
-/** Who sells or operates comes for customers and the cluster, and finds instances one level down; a tenant comes for those. */
+/** Sellers and operators see customers and the cluster first, and instances one level down; tenants see instances
+ * first. */
 const itemsOf = (s: Session): Item[] =>
   seller(s)
     ? [entries.dashboard, cluster, customers, compute, ...rest]
     : [entries.dashboard, ...compute.entries, ...rest];
 
-/** seen is what a session may see: entries, and groups of several. */
+/** seen returns the items that a session may see: entries, and groups of several. */
 export const seen = (s: Session): Item[] =>
   itemsOf(s).flatMap((item): Item[] => {
     if (!isGroup(item)) return item.when(s) ? [item] : [];
@@ -114,6 +114,6 @@ export const seen = (s: Session): Item[] =>
     return may.length > 1 ? [{ ...item, entries: may }] : may;
   });
 
-/** leadsTo reports whether an entry is that of a path. */
+/** leadsTo reports whether a path belongs to an entry. */
 export const leadsTo = (e: Entry, path: string) =>
   e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);

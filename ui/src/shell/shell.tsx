@@ -34,7 +34,7 @@ import { ProjectProvider, useProject } from '../parts/project';
 import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
-/** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
+/** The kinds whose changes the pages show, and those for the pages of sellers and operators. */
 const kinds = [
   'Instance',
   'App',
@@ -118,7 +118,8 @@ const Leaf = ({ entry: e, path }: { entry: Entry; path: string }) => {
   );
 };
 
-/** Section of the navigation: open where one is in it, or has opened it; the cluster's from the beginning. */
+/** Section is a section of the navigation. It is open while it contains the current page or after the user opened
+ * it; the cluster's is open initially. */
 function Section({ group: { title, entries }, path }: { group: Group; path: string }) {
   const { t } = useText();
   const here = entries.some((e) => leadsTo(e, path));
@@ -137,11 +138,11 @@ function Section({ group: { title, entries }, path }: { group: Group; path: stri
   );
 }
 
-const wide = 1200; // px: from here PatternFly puts the navigation beside the page
+const wide = 1200; // px: from this width PatternFly shows the navigation next to the page
 
 interface ShellProps {
   session: Session;
-  /** The patterns of the addresses that the session may open: what is found links to them. */
+  /** The patterns of the addresses that the session may open; search results link to them. */
   paths: readonly string[];
   children: ReactNode;
 }

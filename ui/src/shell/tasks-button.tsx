@@ -1,4 +1,4 @@
-// The number of tasks under way, and the way to them.
+// The number of tasks in progress, and a button that lists them.
 import { Button } from '@patternfly/react-core';
 import { TasksIcon } from '@patternfly/react-icons';
 import { lazy, Suspense, useState, useSyncExternalStore } from 'react';

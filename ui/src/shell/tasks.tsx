@@ -1,4 +1,4 @@
-// What is under way, and how what was ended: newest first.
+// Tasks in progress, and the results of ended ones: newest first.
 import { Button, Label, Modal, ModalBody, ModalFooter, ModalHeader, Progress } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
 import { Link } from 'wouter';

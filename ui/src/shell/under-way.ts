@@ -1,13 +1,13 @@
-// What is under way when one looks: later changes come by the watch.
+// Operations that are already in progress when the tasks are shown; the watch reports later changes.
 import { useQuery } from '@tanstack/react-query';
 import { taskStore } from '../lib/tasks';
 import { api, ok } from '../api/client';
 import { may, type Session } from '../api/session';
 import type { WatchedObject } from '../api/watch';
 
-const limit = 100; // of each kind: older work says so when it changes
+const limit = 100; // of each kind; older operations appear when they change
 
-/** useUnderWay looks once at what there is, while it is open. */
+/** useUnderWay reads the operations in progress, at most once a minute. */
 export const useUnderWay = (session: Session) =>
   useQuery({
     queryKey: ['tasks'],

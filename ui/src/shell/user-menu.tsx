@@ -14,8 +14,8 @@ export function UserMenu({ session }: { session: Session }) {
   const [shown, setShown] = useState<Theme>(theme);
   const name = session.name ?? session.key;
   const signOut = async () => {
-    signedOut(client); // first: the pages ask for nothing any more
-    // The cookie is gone whatever the answer is.
+    signedOut(client); // first, so that the pages send no more requests
+    // The cookie is deleted whatever the response is.
     await ok(api.POST('/v1/logout')).catch(() => undefined);
   };
   return (

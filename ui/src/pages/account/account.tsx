@@ -1,4 +1,4 @@
-// The own account: password, two-factor authentication, SSH keys, sessions.
+// The user's own account: password, two-factor authentication, SSH keys, sessions.
 import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { PageBody } from '../../parts/page';

@@ -4,7 +4,8 @@ import { Passkeys } from './passkeys';
 import { Password } from './password';
 import { OneTimeCodes } from './totp';
 
-/** Credentials are one's own password, two-factor authentication and passkeys, unless an identity provider has them. */
+/** Credentials shows the user's password, two-factor authentication and passkeys, unless an identity provider
+ * manages them. */
 export function Credentials({ session }: { session: Session }) {
   const { t } = useText();
   if (!session.hasPassword) return <p className="basalt-note">{t('acc.elsewhere')}</p>;

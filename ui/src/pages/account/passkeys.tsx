@@ -1,4 +1,4 @@
-// Passkeys: added with the password and an authenticator, deleted with the password.
+// Passkeys: adding takes the password and an authenticator, deleting the password.
 import { Alert, Button, Card, CardBody, CardTitle, Label, TextInput } from '@patternfly/react-core';
 import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -1,7 +1,7 @@
 import { Alert, Button } from '@patternfly/react-core';
 import { useText } from '../../i18n';
 
-/** RecoveryCodes are shown once, when the first second factor is set up. */
+/** RecoveryCodes shows the codes once, when the first second factor is set up. */
 export function RecoveryCodes({ codes, onClose }: { codes: string[]; onClose: () => void }) {
   const { t } = useText();
   return (

@@ -1,4 +1,4 @@
-// Who has to have a second factor, and has none, sets one up before anything else.
+// Users who must have a second factor and have none set one up before anything else.
 import { Button } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { sessionKey, type Session } from '../../api/session';

@@ -1,4 +1,4 @@
-// One-time codes: set up with an authenticator, and turned off with the password and a code.
+// One-time codes: set up with an authenticator, and disabled with the password and a code.
 import { Button, Card, CardBody, CardTitle, ClipboardCopy, Label, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,5 +1,5 @@
-// Every tenant's instances, for operators: who has what where, and what to do
-// with it. From other pages one comes with a node or a card in the address.
+// The instances of all tenants, for operators: where they run, and actions on them. Links from other pages set a
+// node or a GPU in the address.
 import { ServerIcon } from '@patternfly/react-icons';
 import { useCallback, useMemo, useState } from 'react';
 import { Link } from 'wouter';
@@ -26,7 +26,7 @@ type Named = { meta: { id?: string; name: string } }[] | undefined;
 const nameIn = (items: Named, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
 const options = (items: Named) => (items ?? []).map((o) => ({ value: o.meta.id ?? '', label: o.meta.name }));
 
-/** useFacets are whose and where, which stand in the address; choosing an organization makes a project of another void. */
+/** useFacets returns the filters in the address; choosing an organization clears a project of another. */
 function useFacets(organizations: Named, nodes: Named, gpus: Named): Facet[] {
   const { t } = useText();
   const { projects } = useProject();
@@ -64,7 +64,7 @@ export function AllInstances({ session }: { session: Session }) {
     ],
     [common, t],
   );
-  // Of 500 rows only those that change are drawn anew.
+  // Of 500 rows only those that change are rendered again.
   const columns = useMemo(
     (): Column<Instance>[] => [
       {

@@ -9,7 +9,7 @@ import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
 
-/** Move asks for a migration; how far it is stands under Maintenance. */
+/** Move requests a migration; its progress is shown under Maintenance. */
 export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: Node[]; onClose: () => void }) {
   const { t } = useText();
   const client = useQueryClient();

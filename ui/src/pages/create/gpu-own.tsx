@@ -1,4 +1,4 @@
-// A slice of one's own measure, and its tier.
+// A slice of a custom size, and its tier.
 import { FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { useText } from '../../i18n';
 import type { Draft } from '../../lib/draft';

@@ -15,7 +15,7 @@ interface TileProps {
   children?: ReactNode;
 }
 
-/** Tile is one of several choices, with what speaks for it. */
+/** Tile is one of several choices, with its properties. */
 function Tile({ name, title, checked, onChange, children }: TileProps) {
   const id = useId();
   return (
@@ -57,7 +57,7 @@ export function Gpu({ offers, draft, set }: Props) {
   const several = new Set(kinds.map((k) => k.pool)).size > 1;
   const perHour = (micros: number, currency: string) =>
     t('unit.perHour', { price: formatMicros(micros, currency, language) });
-  // The whole GPU if it is free, else the largest slice that is.
+  // The whole GPU if it is free, else the largest free slice.
   const first = (k: GpuKind) => k.slices.find((s) => s.free > 0) ?? k.slices[0]!;
   return (
     <>

@@ -1,4 +1,4 @@
-// What an hour of the instance costs, as its offer says.
+// The price of an hour of the instance, from its offer.
 import { useText, type Key } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 import { partsOf, type Offer, type Part } from '../../lib/offer';
@@ -18,7 +18,7 @@ interface Cost {
 export function Price({ offer }: { offer?: Offer }) {
   const { t, language } = useText();
   if (!offer) return <p className="basalt-note">{t('new.priceWait')}</p>;
-  // Without a GPU an hour costs the same whatever is done in it.
+  // Without a GPU, an hour has the same price at any load.
   const ends = offer.model ? (['reservedMicros', 'fullUseMicros'] as const) : (['fullUseMicros'] as const);
   const line = (cost: Cost) =>
     ends.map((end) => (

@@ -8,7 +8,7 @@ import { ErrorAlert } from '../../parts/error';
 
 const worst = 3;
 
-/** WorstAlerts are what an operator sees first. */
+/** WorstAlerts shows the most severe alerts to operators. */
 export function WorstAlerts() {
   const { t, count } = useText();
   const query = useAlerts({ limit: 5 });

@@ -1,4 +1,4 @@
-// What still fits: how many of each slice, by model, and how scattered the free VRAM is.
+// The free capacity: how many of each slice, by model, and how scattered the free VRAM is.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useSlices } from '../../api/offers';
 import { useText } from '../../i18n';

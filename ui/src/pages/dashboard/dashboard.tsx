@@ -1,5 +1,5 @@
-// What each role comes for: an operator for the cluster, who sells for customers, a tenant
-// for instances and what they cost.
+// The dashboard of each role: operators see the cluster, sellers their customers, tenants their instances and
+// costs.
 import { lazy, Suspense } from 'react';
 import { may, seesMachines, seesMoney, type Session } from '../../api/session';
 import { useText } from '../../i18n';

@@ -1,4 +1,4 @@
-// What a tenant does first, from a key to a program that uses a GPU: read off what is there.
+// A tenant's first steps, from a key to a program that uses a GPU: derived from the existing objects.
 import { Button, Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
 import { CheckCircleIcon, OutlinedCircleIcon } from '@patternfly/react-icons';
 import { useState } from 'react';

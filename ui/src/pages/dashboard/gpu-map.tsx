@@ -1,5 +1,5 @@
-// All nodes with their GPUs, each as warm as what is looked at. The number stands in each
-// cell, so that nothing is said by colour alone; arrow keys go from one to the next.
+// All nodes with their GPUs, coloured by the chosen figure. Each cell also shows the number, so that colour is not
+// the only sign; arrow keys move between cells.
 import {
   Card,
   CardBody,
@@ -18,7 +18,7 @@ import { nodeState, type Node } from '../../lib/node';
 import type { CardFigures } from '../../lib/pool';
 import { ErrorAlert } from '../../parts/error';
 
-/** move the focus among the links of a map. */
+/** move moves the focus among the links of a map. */
 function move(e: KeyboardEvent<HTMLElement>) {
   const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
   if (!by) return;

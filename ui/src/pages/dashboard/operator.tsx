@@ -1,4 +1,4 @@
-// The cluster at a glance: what needs attention, how its GPUs are used and what still fits.
+// The cluster at a glance: alerts, the use of its GPUs, and free capacity.
 import { usePools, useGpus, useInstances, useNodes, mostInstances } from '../../api/queries';
 import { pools } from '../../lib/pool';
 import { WorstAlerts } from './alerts';

@@ -11,7 +11,7 @@ export function QuotaCard() {
   const { project, organization } = useProject();
   const query = useQuota(project, organization);
   const { limits = {}, uses = {} } = query.data ?? {};
-  // How many objects there may be of each kind has a default: it is shown when it comes near.
+  // Object counts have default limits: one is shown only when its use comes near it.
   const shown = (n: string) =>
     (quotas as readonly string[]).includes(n)
       ? limits[n] !== undefined || !!uses[n]

@@ -1,4 +1,4 @@
-// What one's customers bring: revenue by month, the largest, and who is not in order.
+// A seller's customers: revenue by month, the largest ones, and those with problems.
 import { Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -13,7 +13,7 @@ import { ErrorAlert } from '../../parts/error';
 import { Stacked } from '../../parts/stacked';
 import { StandingLabel } from '../../parts/standing';
 
-/** Customers that a card names. */
+/** How many customers a card lists. */
 const most = 5;
 
 function RevenueCard() {

@@ -1,4 +1,4 @@
-// What this month has cost so far, by day, and how much of its budgets that is.
+// This month's costs so far, by day, and the share of the budgets that they use.
 import { Card, CardBody, CardFooter, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
 import { useState } from 'react';
 import { Link } from 'wouter';

@@ -11,7 +11,7 @@ import { Same } from '../../parts/same';
 
 type App = Schemas['App'];
 
-// The fields of text, in the form's order; ports and needs of an app stay as they are.
+// The text fields, in the form's order; an app's ports and needs are kept.
 const fields = [
   { field: 'displayName', text: 'cat.displayName', required: true },
   { field: 'version', text: 'node.version', required: true },

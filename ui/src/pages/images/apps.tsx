@@ -18,7 +18,7 @@ import { AppForm } from './app-form';
 type App = Schemas['App'];
 type Image = Schemas['Image'];
 
-/** ImageOf says whether the image that an app is made from is there, and brings it in. */
+/** ImageOf shows whether the image of an app exists, and imports it. */
 function ImageOf({ app, images, get }: { app: App; images: Image[]; get?: (a: App) => void }) {
   const { t } = useText();
   const image = images.find((i) => i.meta.name === app.spec.image && i.spec.public);

@@ -1,5 +1,4 @@
-// What machines are made from: images, apps and flavors, each at an address of
-// its own. Tenants see what they may use; operators keep it.
+// Images, apps and flavors, each at its own address. Tenants see what they may use; operators manage them.
 import type { Session } from '../../api/session';
 import { useText, type Key } from '../../i18n';
 import { PageBody } from '../../parts/page';

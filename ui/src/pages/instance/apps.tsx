@@ -1,4 +1,4 @@
-// What an instance serves, opened through the cluster's app gateway.
+// The apps of an instance, opened through the cluster's app gateway.
 import { Button } from '@patternfly/react-core';
 import { ExternalLinkAltIcon } from '@patternfly/react-icons';
 import { useMutation } from '@tanstack/react-query';
@@ -8,8 +8,8 @@ import { useText } from '../../i18n';
 import { ErrorAlert } from '../../parts/error';
 
 /**
- * inNewTab opens what is found, in a tab that begins at once: browsers block one that opens later. The app
- * gets no hold of this page.
+ * inNewTab opens the URL that find returns, in a tab that opens immediately: browsers block one that opens later.
+ * The app cannot access this page.
  */
 async function inNewTab(find: () => Promise<{ url: string }>): Promise<void> {
   const tab = window.open('', '_blank');

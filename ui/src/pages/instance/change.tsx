@@ -1,4 +1,4 @@
-// An instance's name and size, changed.
+// Changes an instance's name and size.
 import { Checkbox } from '@patternfly/react-core';
 import type { Instance, Schemas } from '../../api/client';
 import { useFlavors, usePools } from '../../api/queries';
@@ -79,7 +79,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
     body: { meta, spec },
   } = edit;
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
-  // What it has may have been deleted; it keeps it.
+  // The current flavor may have been deleted; the instance keeps it.
   const named = (all: { meta: { id?: string; name: string } }[] | undefined, has: string): [string, string][] => {
     const options = (all ?? []).map((o): [string, string] => [o.meta.id ?? '', o.meta.name]);
     return options.some(([id]) => id === has) ? options : [[has, has], ...options];

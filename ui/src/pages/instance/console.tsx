@@ -1,5 +1,5 @@
-// An instance's console: a shell, its serial port or its screen while it runs, and
-// what the serial port said before.
+// An instance's console: a shell, its serial port or its screen while it runs, and the previous output of the
+// serial port.
 import { Alert, Card, CardBody, CardTitle, ToggleGroup, ToggleGroupItem } from '@patternfly/react-core';
 import { lazy, Suspense, useState } from 'react';
 import type { Instance } from '../../api/client';
@@ -16,7 +16,7 @@ const Screen = lazy(() => import('./screen'));
 
 type Kind = 'shell' | 'serial' | 'screen';
 
-/** hasConsole says that there is a machine: one that starts or stops, too. */
+/** hasConsole reports whether there is a virtual machine, which is also the case while it starts or stops. */
 const hasConsole = (p: Phase) => ['Starting', 'Running', 'Stopping', 'Moving'].includes(p);
 
 export function Console({ session, instance }: { session: Session; instance: Instance }) {
@@ -44,7 +44,7 @@ export function Console({ session, instance }: { session: Session; instance: Ins
         </CardBody>
       </Card>
     );
-  // Shells come by the SSH gateway; what cannot be asked has none.
+  // Shells use the SSH gateway; without a reply about it, none is offered.
   const kinds: Kind[] = connection.data?.gateway ? ['shell', 'serial', 'screen'] : ['serial', 'screen'];
   const kind = chosen ?? kinds[0];
   if (connection.isPending) return <Loading />;
@@ -75,7 +75,7 @@ export function Console({ session, instance }: { session: Session; instance: Ins
 
 function Earlier({ text }: { text: string }) {
   const { t } = useText();
-  // Terminals' control characters say nothing here.
+  // Control characters of terminals have no meaning here.
   // eslint-disable-next-line no-control-regex
   const plain = text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]/g, '');
   return (

@@ -1,10 +1,10 @@
-// What an instance costs an hour, and what it has cost this month.
+// What an instance costs per hour, and has cost this month.
 import type { Instance } from '../../api/client';
 import { useInstanceCost } from '../../api/offers';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 
-/** Where a meter has no price, or the role sees none, there is nothing to say. */
+/** Cost shows nothing if a meter has no price, or the role may not see prices. */
 export function Cost({ instance: i }: { instance: Instance }) {
   const { t, language } = useText();
   const cost = useInstanceCost(i.meta.id ?? '').data;

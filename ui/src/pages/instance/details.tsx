@@ -1,4 +1,4 @@
-// What an instance is made of.
+// The properties of an instance.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import type { Instance } from '../../api/client';
 import { useApps, useFlavors, useImages } from '../../api/queries';

@@ -1,4 +1,4 @@
-// How an instance's state has changed: what the cluster keeps of it.
+// The history of an instance's state, as far as the cluster keeps it.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import type { Instance } from '../../api/client';
 import { useHistory, type InstanceEvent } from '../../api/tenant';
@@ -32,7 +32,7 @@ export function Events({ instance }: { instance: Instance }) {
         <p className="basalt-note">{t('one.eventsHelp')}</p>
         <ErrorAlert error={history.error} onRetry={() => void history.refetch()} />
         {history.data?.items.length === 0 && <p>{t('one.noEvents')}</p>}
-        {/* A list that scrolls is reached by the keyboard. */}
+        {/* A list that scrolls must be reachable by the keyboard. */}
         <ol
           aria-live="polite"
           aria-label={t('one.events')}

@@ -1,5 +1,4 @@
-// What a terminal and a screen stand in: how the connection is, what one can
-// do, and the whole screen if one likes.
+// The frame of a terminal or a screen: connection state, actions, and full screen.
 import { Button } from '@patternfly/react-core';
 import { useRef, type ReactNode, type RefObject } from 'react';
 import type { Link } from '../../api/link';
@@ -8,7 +7,7 @@ import { useText } from '../../i18n';
 interface Props {
   link: Link;
   actions: ReactNode;
-  /** Where the focus goes when one leaves by the keyboard. */
+  /** Where the focus moves when the user leaves by the keyboard. */
   actionsRef: RefObject<HTMLDivElement | null>;
   help: ReactNode;
   children: ReactNode;

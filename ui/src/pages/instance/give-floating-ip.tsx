@@ -1,4 +1,4 @@
-// A floating IP for one port: one that is free, or a new one.
+// Attaches a floating IP to a port: a free one, or a new one.
 import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// Whether programs in the instance can use its virtual GPU, as its node sees it.
+// Whether programs in the instance can use its virtual GPU, as reported by its node.
 import { Alert } from '@patternfly/react-core';
 import type { Instance, Schemas } from '../../api/client';
 import { type Key, useText } from '../../i18n';
@@ -42,7 +42,7 @@ const advice: Partial<Record<Reason, Key>> = {
   unknown: 'gpu.restartHelp',
 };
 
-// What is no fault, or will pass by itself.
+// Reasons that are not errors, or are temporary.
 const quiet: Reason[] = ['starting', 'not-used', 'kernel-changing', 'unknown'];
 
 function Try() {

@@ -1,4 +1,4 @@
-// One instance: what to do with it, and its views, each at an address of its own.
+// One instance: its actions, and its views, each at its own address.
 import { Button } from '@patternfly/react-core';
 import { ServerIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

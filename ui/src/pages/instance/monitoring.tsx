@@ -1,4 +1,4 @@
-// What an instance uses, and has used in the last day.
+// The utilization of an instance, now and over the last day.
 import type { Instance } from '../../api/client';
 import { useText } from '../../i18n';
 import { Charts } from '../../parts/charts';

@@ -1,5 +1,4 @@
-// An instance's ports: their addresses, security groups and floating IPs, and
-// whether it reaches something.
+// An instance's ports: their addresses, security groups and floating IPs, and a trace of what they can reach.
 import { Button, Card, CardBody, CardTitle, Checkbox, FormGroup } from '@patternfly/react-core';
 import { NetworkIcon } from '@patternfly/react-icons';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// How to connect to an instance that has come up, and the first program on its GPU.
+// How to connect to a new instance, and the first program on its GPU.
 import { Alert, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
@@ -16,7 +16,8 @@ import { GPUReady } from './gpu-ready';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
 
-/** Access is by SSH where there is a key. Without one there is the console's password: the API does not tell of it. */
+/** Access explains the sign-in: by SSH if there is a key; without one by the console's password, which the API does
+ * not return. */
 function Access({ instance: i }: { instance: Instance }) {
   const { t } = useText();
   const images = useImages('');

@@ -1,4 +1,4 @@
-// The screen: what a monitor would show, by VNC.
+// The screen of an instance, through VNC.
 import { Button } from '@patternfly/react-core';
 import RFB from '@novnc/novnc';
 import { useCallback, useRef, useState, type KeyboardEvent } from 'react';
@@ -7,7 +7,7 @@ import { useText } from '../../i18n';
 import { leaves } from '../../lib/keys';
 import { ConsoleFrame } from './frame';
 
-// Of X11's keysymdef.h: what is held down when one leaves by the keyboard.
+// From X11's keysymdef.h: the keys that are held down when the user leaves by the keyboard.
 const held: [number, string][] = [
   [0xffe3, 'ControlLeft'],
   [0xffe1, 'ShiftLeft'],

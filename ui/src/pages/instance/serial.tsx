@@ -8,7 +8,7 @@ import { openTerminal, type ConsoleTerminal } from '../../lib/terminal';
 import { ConsoleFrame } from './frame';
 import '@xterm/xterm/css/xterm.css';
 
-/** Serial begins with what the console has said so far. */
+/** Serial begins with the previous output of the console. */
 export default function Serial({ id }: { id: string }) {
   const earlier = useEarlier(id);
   return earlier.isPending ? <Loading /> : <Connected id={id} earlier={earlier.data ?? ''} />;

@@ -1,4 +1,4 @@
-// A shell in the instance, by the SSH gateway: a terminal that has a size.
+// A shell in the instance, through the SSH gateway: a terminal that reports its size.
 import { Button } from '@patternfly/react-core';
 import { useCallback, useRef, useState } from 'react';
 import { useLink } from '../../api/link';
@@ -7,7 +7,7 @@ import { openTerminal, type ConsoleTerminal } from '../../lib/terminal';
 import { ConsoleFrame } from './frame';
 import '@xterm/xterm/css/xterm.css';
 
-/** What a shell's client says as text (OpenInstanceShell). */
+/** The text messages of a shell (OpenInstanceShell). */
 type Said =
   { start: { terminal: string; columns: number; rows: number } } | { resize: { columns: number; rows: number } };
 

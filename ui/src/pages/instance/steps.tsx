@@ -1,4 +1,4 @@
-// How far the making of an instance is, until it runs.
+// The progress of an instance's creation, until it runs.
 import { Card, CardBody, CardTitle, ProgressStep, ProgressStepper } from '@patternfly/react-core';
 import type { Instance } from '../../api/client';
 import { useText } from '../../i18n';

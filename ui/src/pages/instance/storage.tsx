@@ -1,4 +1,4 @@
-// An instance's disks, and the snapshots of them.
+// An instance's disks and their snapshots.
 import { Button, Card, CardBody, CardTitle, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { CameraIcon, HddIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -1,5 +1,4 @@
-// One invoice: its lines, and what each of them is made of. The address "now"
-// is what this month would cost if it ended now.
+// One invoice: its lines and their details. The address "now" shows what this month would cost if it ended now.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { FileInvoiceIcon } from '@patternfly/react-icons';
 import { useState } from 'react';

@@ -1,5 +1,4 @@
-// What a line of an invoice is made of: hours, and each hour of the records
-// that were metered, to the second.
+// The usage behind an invoice line: hours, and for each hour the metered records, to the second.
 import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';

@@ -1,5 +1,4 @@
-// What an operator does with nodes: taking one out of service and putting it
-// back, moving what runs, letting another one in.
+// Maintenance of nodes: draining, returning to service, migrating instances, adding nodes.
 import { useText, type Key } from '../../i18n';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';

@@ -1,5 +1,4 @@
-// What can be done with one node: close and open it for new work, drain it and
-// put it back, remove it.
+// The actions on one node: cordon and uncordon it, drain and undrain it, remove it.
 import { Button } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -24,8 +23,8 @@ export function NodeActions({ node, instances }: { node: Node; instances: number
   const [asked, ask] = useState<Action | null>(null);
   const { id = '', name } = node.meta;
   const state = nodeState(node);
-  // A lost node with instances, and one that does not answer, go only when
-  // somebody says that they are certainly off.
+  // A lost node with instances, and one that does not respond, are removed only after the operator confirms that
+  // they are powered off.
   const force = instances > 0 || state === 'Suspect';
   const act = useMutation({
     mutationFn: async (a: Action) => {

@@ -14,7 +14,7 @@ import { Time } from '../../parts/time';
 
 type Token = Schemas['JoinToken'];
 
-/** Tokens let new nodes in: each one node, once. */
+/** Tokens lists join tokens, each of which admits one new node once. */
 export function Tokens() {
   const { t, language } = useText();
   const client = useQueryClient();

@@ -1,4 +1,4 @@
-// Making a load balancer, and changing one: the same fields.
+// The form that creates or changes a load balancer.
 import { Button, Checkbox, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { TrashIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -22,7 +22,7 @@ import { useProject } from '../../parts/project';
 
 type Set = <K extends keyof BalancerForm>(name: K, value: BalancerForm[K]) => void;
 
-/** useChoices are what a load balancer of a project can stand in, have and reach. */
+/** useChoices returns the networks, floating IPs and instances that a load balancer of a project can use. */
 function useChoices(project: string, form: BalancerForm) {
   const networks =
     useNetworkPage({ project, limit: mostChoices }).data?.items.filter((n) => n.spec.cidr4 && !n.meta.deletedAt) ?? [];
@@ -40,7 +40,7 @@ interface FieldsProps {
   form: BalancerForm;
   set: Set;
   choices: ReturnType<typeof useChoices>;
-  /** It stays in its network. */
+  /** Its network cannot change. */
   fixed?: boolean;
   onRemoved?: () => void;
 }
@@ -52,7 +52,7 @@ function Fields({ form, set, choices: { networks, ips, within, network, named },
       'backends',
       form.backends.map((b) => (b.key === key ? { ...b, ...change } : b)),
     );
-  /** What is chosen is a choice, also where the list does not have it. */
+  /** Adds the current choice if the list does not contain it. */
   const also = (id: string, items: { meta: { id?: string } }[]) =>
     id !== '' && !items.some((o) => o.meta.id === id) && <FormSelectOption value={id} label={named(id)} />;
   return (

@@ -83,7 +83,7 @@ function PortField({
   );
 }
 
-/** PointSame is a floating IP that is pointed at a port, as a command and as curl. */
+/** PointSame shows how to attach a floating IP to a port, as a command and as curl. */
 export function PointSame({ ip, instance, network }: { ip: FloatingIP; instance: string; network: string }) {
   return (
     <Same
@@ -140,7 +140,7 @@ export function FreeFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () =>
   );
 }
 
-/** Allocates an address; for one port where it is given. */
+/** CreateFloatingIP allocates an address, for one port if it is given. */
 export function CreateFloatingIP({
   project,
   port: given,

@@ -18,7 +18,7 @@ import { Same } from '../../parts/same';
 import { useProject } from '../../parts/project';
 import { collections } from '../../api/collection';
 
-/** A new group lets everything out, as most want; its rules are edited on its page. */
+/** A new group allows all outgoing traffic, as most users want; its rules are edited on its page. */
 function CreateGroup({ onClose }: { onClose: () => void }) {
   const { t } = useText();
   const [, go] = useLocation();

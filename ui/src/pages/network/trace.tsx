@@ -1,4 +1,4 @@
-// Whether one thing reaches another, in words.
+// Shows in words whether one endpoint can reach another.
 import { Alert, Button, Card, CardBody, CardTitle, TextInput } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// What may change of a customer: how it is called, what it pays by, and how.
+// Changes a customer's name, price book and billing.
 import { usePriceBooks, type Organization } from '../../api/customers';
 import { organizations } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
@@ -42,7 +42,7 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
     .split('\n')
     .map((l) => l.trim())
     .filter(Boolean);
-  // Another mode's terms are other terms: its own defaults hold.
+  // Another billing mode begins with its own default terms.
   const kept = old?.mode === f.mode ? old : { since: old?.since, wholesale: old?.wholesale };
   return {
     ...spec,

@@ -1,4 +1,4 @@
-// The customers: how each stands, what it pays by and what it owes.
+// The customers: their state, price book and balance.
 import { Button } from '@patternfly/react-core';
 import { BuildingIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ import { PageBody } from '../../parts/page';
 import { StandingLabel } from '../../parts/standing';
 import { collections } from '../../api/collection';
 
-// Each row asks how its organization stands, which the server adds up anew.
+// Each row requests its organization's balance, which the server calculates each time.
 
 function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicros' }) {
   const { t, language } = useText();

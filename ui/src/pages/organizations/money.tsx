@@ -1,4 +1,4 @@
-// What a customer was sent, has paid, and what the two make of its accounts.
+// A customer's invoices and payments, and the resulting balances of its accounts.
 import { Button, Title } from '@patternfly/react-core';
 import { MoneyBillIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// One customer: what to do with it, and its views, each at an address of its own.
+// One customer: its actions, and its views, each at its own address.
 import { Button } from '@patternfly/react-core';
 import { BuildingIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -141,7 +141,7 @@ export function OrganizationPage({ session, id, tab }: { session: Session; id: s
         />
       </PageBody>
     );
-  // A reseller's own organization is its operator's to change.
+  // Only operators may change a reseller's own organization.
   const owns = may(session, 'operator') || o.meta.id !== session.organization;
   return (
     <PageBody title={o.meta.name} above={above} actions={owns && !o.meta.deletedAt && <Actions organization={o} />}>

@@ -1,4 +1,4 @@
-// What a customer is, and how it stands.
+// A customer's properties and state.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useOrganization, usePriceBooks, type Organization } from '../../api/customers';
 import { useWallet } from '../../api/queries';
@@ -14,7 +14,7 @@ function Reseller({ id }: { id: string }) {
   return <>{useOrganization(id).data?.meta.name ?? id}</>;
 }
 
-/** WalletCard is how an organization stands; mode is how it pays, where that is known. */
+/** WalletCard shows an organization's balance; mode is its billing mode, if known. */
 export function WalletCard({
   id,
   mode,

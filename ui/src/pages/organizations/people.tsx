@@ -1,4 +1,4 @@
-// Who signs in for a customer.
+// The users of a customer.
 import { Button, Label } from '@patternfly/react-core';
 import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

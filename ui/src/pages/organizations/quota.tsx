@@ -1,4 +1,4 @@
-// A customer's quota, beside what is in use of it.
+// A customer's quota, with the current usage.
 import { Button, Card, CardBody } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { Organization } from '../../api/customers';

@@ -1,4 +1,4 @@
-// Whether a reseller is charged for what its customers use.
+// Whether a reseller is charged for its customers' usage.
 import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useChangeOrganization, type Organization } from '../../api/customers';

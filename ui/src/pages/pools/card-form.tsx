@@ -15,7 +15,7 @@ interface Form {
   unschedulable: boolean;
 }
 
-/** CardForm says which pool a card is in, and whether it takes new tenants. */
+/** CardForm sets a GPU's pool, and whether it accepts new tenants. */
 export function CardForm({
   gpu,
   pools,

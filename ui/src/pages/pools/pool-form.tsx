@@ -19,7 +19,7 @@ interface Form {
   overcommit: string;
 }
 
-/** PoolForm makes a pool, or changes one; the default one may not be there as an object yet. */
+/** PoolForm creates a pool, or changes one; the default one may not exist as an object yet. */
 export function PoolForm({
   name,
   pool,

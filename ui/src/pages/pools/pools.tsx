@@ -1,4 +1,4 @@
-// GPU pools: what the cards of each have, have promised, and have left.
+// GPU pools: what the GPUs of each have, have allocated, and have left.
 import { Button, Card, CardBody, CardHeader, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
 import { MicrochipIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

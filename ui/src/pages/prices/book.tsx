@@ -1,4 +1,4 @@
-// One price book: its editor, and what was used by its prices.
+// One price book: its editor, and past usage at its prices.
 import { Alert, Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { TagsIcon } from '@patternfly/react-icons';
 import { useQueryClient } from '@tanstack/react-query';
@@ -76,7 +76,7 @@ const parts: Record<keyof BookForm, Key> = {
   taxId: 'price.sellerTaxId',
 };
 
-/** useRowWords says a row of the editor in a few words. */
+/** useRowWords returns a function that describes a row of the editor briefly. */
 function useRowWords(currency: string) {
   const { t, has } = useText();
   const meter = (m: string) => (m ? meterName(has, t, m) : t('price.allMeters'));
@@ -113,7 +113,7 @@ function useRowWords(currency: string) {
   };
 }
 
-/** Editor of a book's prices; the wizard has it too. */
+/** Editor edits a book's prices; the wizard uses it too. */
 export function Editor({
   book,
   onSaved,
@@ -134,7 +134,7 @@ export function Editor({
     body: (b, form) => ({
       kind: book.kind,
       meta: (b ?? book).meta,
-      // Without a time it is the server's next full hour.
+      // Without a time, it is the server's next full hour.
       spec: { ...specOf(currency, form).spec, ...(start !== 'hour' && { effectiveFrom: startOf(start, new Date()) }) },
     }),
     onSaved: (saved) => {

@@ -287,5 +287,5 @@ export function TaxRows({ rows, set }: Props<TaxRow>) {
   });
 }
 
-/** missing are the meters that have no price. */
+/** missing lists the meters that have no price. */
 export const missing = (f: BookForm) => meters.filter((m) => !f.prices.some((p) => p.meter === m));

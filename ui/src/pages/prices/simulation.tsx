@@ -1,4 +1,4 @@
-// What was used, by a book's prices.
+// Past usage at a book's prices.
 import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';

@@ -1,4 +1,4 @@
-// A book as it is and as it was: past usage costs what its version says.
+// The current and past versions of a book: past usage is charged by its version.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useVersions, type Book } from '../../api/prices';
 import type { Schemas } from '../../api/client';
@@ -27,7 +27,7 @@ export function Versions({ book }: { book: Book }) {
   );
 }
 
-/** VersionList has the prices of each version. */
+/** VersionList shows the prices of each version. */
 export function VersionList({
   query,
 }: {

@@ -1,5 +1,5 @@
-// The first customer: an organization, a project and an administrator. What was
-// made before something failed is not made again.
+// The first customer: an organization, a project and an administrator. After a failure, objects that were already
+// created are not created again.
 import { Button } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
@@ -16,7 +16,7 @@ import { TextField } from '../../parts/text-field';
 
 type Part = 'organization' | 'project' | 'admin';
 
-/** of a part: its faults are at the fields of that part, as all three have a meta.name. */
+/** ofPart assigns the errors to the fields of a part, as all three parts have a meta.name. */
 const ofPart = (part: Part, error: unknown): ApiError => {
   const e = asApiError(error);
   const errors = e.fields.map((f) => ({ ...f, field: `${part}.${f.field}` }));

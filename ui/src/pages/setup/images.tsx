@@ -1,4 +1,4 @@
-// The catalogue's apps with the images that they are made from, and one's own.
+// The catalogue's apps with their images, and images of the operator's own.
 import { Button, Label } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
@@ -20,7 +20,7 @@ interface Wanted {
   image?: Image;
 }
 
-/** wanted are the images of the apps that say where theirs come from, and those that are there besides. */
+/** wanted returns the images that apps define a source for, and the other existing ones. */
 export function wanted(apps: Schemas['App'][], images: Image[]): Wanted[] {
   const out = new Map<string, Wanted>();
   for (const { spec } of apps) {

@@ -1,5 +1,5 @@
-// From an empty cluster to the first customer. What is done is read off what is
-// there; a step is an address, so that one can go on where one was.
+// The wizard from an empty cluster to the first customer. Completed steps are derived from the existing objects;
+// each step has an address, so that users can continue where they stopped.
 import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/react-core';
 import { CheckCircleIcon } from '@patternfly/react-icons';
 import { lazy, useEffect, type ReactNode } from 'react';
@@ -20,7 +20,7 @@ import { SizesStep } from './sizes';
 
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
-/** have says what a step has already. */
+/** have lists what already exists for a step. */
 function have(step: Step, x: There): string[] {
   switch (step) {
     case 'brand':

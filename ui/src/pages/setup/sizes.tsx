@@ -1,4 +1,4 @@
-// The sizes that customers choose from, and pools of GPUs.
+// Flavors and GPU pools.
 import { Button, Title } from '@patternfly/react-core';
 import { useState } from 'react';
 import { Link } from 'wouter';

@@ -14,7 +14,7 @@ type Backup = Schemas['Backup'];
 
 const tones: Record<string, Tone> = { Succeeded: 'good', Failed: 'bad' };
 
-/** Backups of all tenants, to look at: they make and restore their own. */
+/** Backups lists the backups of all tenants, read-only: tenants create and restore their own. */
 export function Backups() {
   const { t, language } = useText();
   const { projects } = useProject();

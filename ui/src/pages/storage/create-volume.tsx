@@ -1,4 +1,4 @@
-// A new volume: blank, or made from an image or a snapshot.
+// Creates a volume: blank, or from an image or a snapshot.
 import {
   ExpandableSection,
   FormSelect,
@@ -25,7 +25,7 @@ import { LimitFields } from './limits';
 const pools = ['ceph', 'shared', 'local'];
 
 interface Props {
-  /** Of a new volume; as the form chooses otherwise. */
+  /** Project of the new volume; otherwise the form offers a choice. */
   project?: string;
   source?: string;
   instance?: string;

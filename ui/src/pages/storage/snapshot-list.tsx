@@ -1,4 +1,4 @@
-// Snapshots as rows: roll back, make a volume of it, delete.
+// A list of snapshots with actions: roll back, create a volume, delete.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { may, type Session } from '../../api/session';

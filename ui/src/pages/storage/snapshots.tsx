@@ -14,7 +14,7 @@ import { TakeSnapshot } from './volume-dialogs';
 import { useMadeStates } from '../../parts/facets';
 import { collections } from '../../api/collection';
 
-/** Which volume a snapshot is to be of. */
+/** ChooseVolume selects the volume for a new snapshot. */
 function ChooseVolume({
   volumes,
   onChosen,

@@ -1,4 +1,4 @@
-// Where data lies: Ceph and its disks, and where backups go.
+// Storage: Ceph and its disks, and backup targets.
 import { useText, type Key } from '../../i18n';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';

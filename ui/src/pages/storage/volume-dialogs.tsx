@@ -1,4 +1,4 @@
-// What is done to a volume: attach, detach, grow, limit, take a snapshot.
+// Actions on a volume: attach, detach, grow, limit, take a snapshot.
 import { FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -29,7 +29,7 @@ interface Props {
 
 const idOf = (v: Volume) => v.meta.id ?? '';
 
-/** useSend sends once, shows the answer by the lists, and closes. */
+/** useSend sends once, updates the lists, and closes. */
 function useSend(send: () => Promise<unknown>, kind: string, onClose: () => void) {
   const client = useQueryClient();
   return useMutation({
@@ -38,7 +38,7 @@ function useSend(send: () => Promise<unknown>, kind: string, onClose: () => void
   });
 }
 
-/** AttachSame is an attachment as a command and as curl. */
+/** AttachSame shows an attachment as a command and as curl. */
 export function AttachSame({ volume, instance }: { volume: Volume | undefined; instance: Instance | undefined }) {
   if (!volume || !instance) return null;
   return (

@@ -1,5 +1,4 @@
-// Volumes as rows, with what can be done to each: on their own page and on an
-// instance's.
+// A list of volumes with actions, on their own page and on an instance's.
 import { Label } from '@patternfly/react-core';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -19,10 +18,10 @@ import { VolumeDialog, type VolumeAction } from './volume-dialogs';
 interface Props {
   session: Session;
   label: string;
-  /** All, as the server pages them; or those of query. */
+  /** All volumes, paged by the server; or else those of query. */
   list?: Listing<Volume>;
   query?: Parameters<typeof ObjectList<Volume>>[0]['query'];
-  /** The list is of one instance: it is not named in each row. */
+  /** The list belongs to one instance, which rows then do not name. */
   ofInstance?: boolean;
   empty: ReactNode;
 }
