@@ -50,7 +50,7 @@ func firmware(s InstanceSpec) *Error {
 	case s.TPM && s.Firmware != FirmwareUEFI:
 		return invalid("spec.tpm", "a TPM needs UEFI").WithHint("set firmware to uefi")
 	case s.TPM && s.Ephemeral:
-		return invalid("spec.tpm", "an ephemeral instance is made anew elsewhere, without what its TPM keeps").WithHint("one of tpm and ephemeral")
+		return invalid("spec.tpm", "an ephemeral instance is created anew on another node, without the content of its TPM").WithHint("one of tpm and ephemeral")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (a *App) disks() *kind[api.Disk] {
 	}
 	use := &cobra.Command{
 		Use: "use DISK ceph|local|nothing", Short: "Set what a disk is used for", Args: cobra.ExactArgs(2),
-		Long: "ceph adds the disk to Ceph. local makes it a storage pool of its node, formatted with XFS, with the name that --pool gives.\nWith nothing, the data of a disk in Ceph is first copied to other disks; a storage pool stays until no volume lies on it.\nA disk that contains data is refused unless --wipe is given, which erases it.",
+		Long: "ceph adds the disk to Ceph. local makes it a storage pool of its node, formatted with XFS, with the name that --pool gives.\nWith nothing, the data of a disk in Ceph is first copied to other disks; a storage pool stays until it has no volumes.\nA disk that contains data is refused unless --wipe is given, which erases it.",
 	}
 	wipe := use.Flags().Bool("wipe", false, "erase existing data on the disk")
 	pool := use.Flags().String("pool", "", "with local: name of the storage pool; disks of several nodes may have the same")

@@ -78,7 +78,7 @@ func (a *App) paymentSettingsCommand() *cobra.Command {
 }
 
 func (a *App) paymentSettingsSet() *cobra.Command {
-	cmd := &cobra.Command{Use: "set", Short: "Change the payment settings; what is not named stays", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "set", Short: "Change the payment settings; others are kept", Args: cobra.NoArgs,
 		Long:    "With --secrets the secret key and the signing secret of the webhook endpoint are asked for, or read from a pipe, one a line;\nan empty line leaves one as it is. For operators.",
 		Example: "  basalt payment-settings set --enable --secrets --portal-url https://cloud.example.com"}
 	f := cmd.Flags()

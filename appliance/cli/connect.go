@@ -158,11 +158,11 @@ func (a *App) sshArguments(w way, identity string) ([]string, error) {
 			name = "[" + w.host + "]:" + strconv.FormatInt(w.port, 10)
 		}
 		if err := os.MkdirAll(a.ConfigDir, 0o700); err != nil {
-			return nil, fmt.Errorf("parse host key of the SSH gateway: %w", err)
+			return nil, fmt.Errorf("write the host key of the SSH gateway: %w", err)
 		}
 		known := filepath.Join(a.ConfigDir, "ssh-gateway-"+strings.NewReplacer(":", "-", "/", "-").Replace(net.JoinHostPort(w.host, strconv.FormatInt(w.port, 10))))
 		if err := os.WriteFile(known, []byte(name+" "+w.hostKey+"\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("parse host key of the SSH gateway: %w", err)
+			return nil, fmt.Errorf("write the host key of the SSH gateway: %w", err)
 		}
 		words = append(words, "-o", `UserKnownHostsFile="`+known+`"`, "-o", "StrictHostKeyChecking=yes")
 	}

@@ -56,7 +56,7 @@ func mailFlags(f *pflag.FlagSet) func(*api.MailSettings) {
 }
 
 func (a *App) mailSet() *cobra.Command {
-	cmd := &cobra.Command{Use: "set", Short: "Change the mail settings; what is not named stays", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "set", Short: "Change the mail settings; others are kept", Args: cobra.NoArgs,
 		Long: "With --password the password is asked for, or read from a pipe. It has to be given again after a change of server, port,\n" +
 			"security or user. For operators.",
 		Example: "  basalt mail set --enable --smtp-server smtp.example.com --user basalt --password --sender cloud@example.com --portal-url https://cloud.example.com"}

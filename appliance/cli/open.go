@@ -39,7 +39,7 @@ func openCommand(k *kind[api.Instance]) *cobra.Command {
 func onlyApp(instance string, apps []api.InstanceApp) (int64, error) {
 	switch len(apps) {
 	case 0:
-		return 0, usagef("instance %s is of no app: give --port", instance)
+		return 0, usagef("instance %s was not created from an app: give --port", instance)
 	case 1:
 		return apps[0].Port, nil
 	}

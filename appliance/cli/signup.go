@@ -29,9 +29,9 @@ func (a *App) signUpSettingsCommand() *cobra.Command {
 }
 
 func (a *App) signUpSettingsSet() *cobra.Command {
-	cmd := &cobra.Command{Use: "set", Short: "Change the sign-up settings; what is not named stays", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "set", Short: "Change the sign-up settings; others are kept", Args: cobra.NoArgs,
 		Long: "Mail has to be enabled too: basalt mail set. With --captcha-secret the secret of the captcha is asked for, or read from a pipe.\n" +
-			"An empty value takes a setting off. For operators.",
+			"An empty value removes a setting. For operators.",
 		Example: "  basalt sign-up-settings set --enable --terms-url https://example.com/terms --terms-version 2026-03 --credit '10 EUR' --quota instances=2,vcpus=8"}
 	change := signUpFlags(cmd.Flags())
 	secret := cmd.Flags().Bool("captcha-secret", false, "ask for the secret of the captcha")

@@ -182,7 +182,7 @@ func parseRelease(text []byte) (h head, err error) {
 		}
 		size, err := strconv.ParseInt(f[1], 10, 64)
 		if err != nil || !api.IsSHA256(f[0]) || h.sum != "" {
-			return h, invalid("the medium's release file is not in order: %q", clip(line))
+			return h, invalid("the medium's release file is malformed: %q", clip(line))
 		}
 		h.sum, h.size = f[0], size
 	}
@@ -219,7 +219,7 @@ func parseIndex(text []byte) (all []Package, err error) {
 			}
 		case line[0] == ' ' || line[0] == '\t': // continues the field above
 		case !ok:
-			return nil, invalid("the medium's list of packages has a line that is not in order: %q", clip(line))
+			return nil, invalid("the medium's list of packages has a line that is malformed: %q", clip(line))
 		default:
 			fields[key] = strings.TrimSpace(value)
 		}
@@ -235,7 +235,7 @@ func newPackage(f map[string]string) (Package, error) {
 	name := strings.TrimPrefix(f["Filename"], "./")
 	p := Package{Name: f["Package"], Version: f["Version"], Architecture: f["Architecture"], Path: path.Join(Folder, name), SizeBytes: size, SHA256: f["SHA256"]}
 	if err != nil || size < 1 || size > api.MaxUpgradePackageBytes || p.Name == "" || !ValidVersion(p.Version) || !api.IsSHA256(p.SHA256) || !fs.ValidPath(name) || name == "." {
-		return p, invalid("the medium's list of packages has an entry that is not in order: %q", clip(p.Name))
+		return p, invalid("the medium's list of packages has an entry that is malformed: %q", clip(p.Name))
 	}
 	return p, nil
 }

@@ -40,7 +40,7 @@ type Field struct {
 // Mapping reads the fields of a mapping. It returns false if n is not a mapping.
 func (r *Reader) Mapping(n *yaml.Node, path string, fields ...Field) bool {
 	if n.Kind != yaml.MappingNode {
-		r.Wrong(n, path, "write fields below it: "+names(fields), "is no mapping of fields")
+		r.Wrong(n, path, "write fields below it: "+names(fields), "is not a mapping of fields")
 		return false
 	}
 	seen := map[string]int{}
@@ -49,7 +49,7 @@ func (r *Reader) Mapping(n *yaml.Node, path string, fields ...Field) bool {
 		at := Join(path, Clip(key.Value))
 		f, ok := find(fields, key.Value)
 		if !ok {
-			r.Wrong(key, at, didYouMean(key.Value, fields), "there is no such field")
+			r.Wrong(key, at, didYouMean(key.Value, fields), "unknown field")
 			continue
 		}
 		if line, twice := seen[f.Name]; twice {
@@ -111,7 +111,7 @@ func Join(path, name string) string {
 // Text returns the text of a scalar that is not empty.
 func (r *Reader) Text(n *yaml.Node, path, instead string) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
-		r.Wrong(n, path, instead, "is no text")
+		r.Wrong(n, path, instead, "is not a string")
 		return "", false
 	}
 	return n.Value, true
@@ -133,7 +133,7 @@ func (r *Reader) Each(n *yaml.Node, path string, most int, read func(n *yaml.Nod
 		read(n, path)
 		return
 	case n.Kind != yaml.SequenceNode:
-		r.Wrong(n, path, "write [one, two] or a line with '- ' for each", "is no list")
+		r.Wrong(n, path, "write [one, two] or a line with '- ' for each", "is not a list")
 		return
 	case len(n.Content) > most:
 		r.Wrong(n, path, fmt.Sprintf("keep at most %d", most), "has %d entries", len(n.Content))
@@ -171,7 +171,7 @@ func Document(data []byte, begin string) (*yaml.Node, Mistakes) {
 			line, _ = strconv.Atoi(m[1])
 			text = strings.TrimPrefix(text, m[0])
 		}
-		return nil, one(max(line, 1), "is no YAML: "+strings.TrimPrefix(text, "yaml: "), yamlHint)
+		return nil, one(max(line, 1), "is not valid YAML: "+strings.TrimPrefix(text, "yaml: "), yamlHint)
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {

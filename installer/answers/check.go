@@ -61,12 +61,12 @@ func CheckServer(s string) error {
 	if _, err := netip.ParseAddr(s); err == nil || serverName.MatchString(s) {
 		return nil
 	}
-	return bad("write a name such as ntp.example.net, or an address", "%q is no server", strictyaml.Clip(s))
+	return bad("write a name such as ntp.example.net, or an address", "%q is not a server", strictyaml.Clip(s))
 }
 
 func checkInterface(s string) error {
 	if !interfaceName.MatchString(s) || s == "lo" {
-		return bad("write a name from `basalt-installer machine`, such as eno1", "%q is no network card", strictyaml.Clip(s))
+		return bad("write a name from `basalt-installer machine`, such as eno1", "%q is not a network card", strictyaml.Clip(s))
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func checkInterface(s string) error {
 // CheckSerial checks the serial console of the installed node.
 func CheckSerial(s string) error {
 	if !serialName.MatchString(s) {
-		return bad("write ttyS0, ttyS0,115200 or none", "%q is no serial console", strictyaml.Clip(s))
+		return bad("write ttyS0, ttyS0,115200 or none", "%q is not a serial console", strictyaml.Clip(s))
 	}
 	return nil
 }
@@ -84,12 +84,12 @@ func CheckSerial(s string) error {
 func CheckSharedDir(s string) error {
 	if strings.HasPrefix(s, nfs.Scheme) {
 		if _, err := nfs.Parse(s); err != nil {
-			return bad("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt", "%q is no export of an NFS server", strictyaml.Clip(s))
+			return bad("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt", "%q is not an export of an NFS server", strictyaml.Clip(s))
 		}
 		return nil
 	}
 	if !path.IsAbs(s) || path.Clean(s) != s || strings.ContainsAny(s, "\n\r\x00:#\"'\\") || len(s) > 200 {
-		return bad("write a path such as /srv/shared", "%q is no absolute path", strictyaml.Clip(s))
+		return bad("write a path such as /srv/shared", "%q is not an absolute path", strictyaml.Clip(s))
 	}
 	for _, system := range []string{"/", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/var"} {
 		if s == system {
@@ -109,7 +109,7 @@ var units = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "
 func ParseSize(s string) (Size, error) {
 	lo, hi, ok := strings.Cut(s, "..")
 	if !ok {
-		return Size{}, bad(sizeForm, "%q is no range of sizes", strictyaml.Clip(s))
+		return Size{}, bad(sizeForm, "%q is not a range of sizes", strictyaml.Clip(s))
 	}
 	var z Size
 	for _, end := range []struct {
@@ -122,7 +122,7 @@ func ParseSize(s string) (Size, error) {
 		}
 		m := sizeNumber.FindStringSubmatch(text)
 		if m == nil {
-			return z, bad(sizeForm, "%q is no size with a unit", strictyaml.Clip(text))
+			return z, bad(sizeForm, "%q is not a size with a unit", strictyaml.Clip(text))
 		}
 		f, _ := strconv.ParseFloat(m[1]+m[2], 64)
 		*end.to = uint64(math.Round(f * units[m[3]]))
@@ -140,7 +140,7 @@ func ParseAddress(s string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return p, bad("write dhcp, or an address such as 192.0.2.11/24", "%q is no address", strictyaml.Clip(s))
+		return p, bad("write dhcp, or an address such as 192.0.2.11/24", "%q is not an address", strictyaml.Clip(s))
 	}
 	a := p.Addr()
 	switch {
@@ -213,7 +213,7 @@ func CheckPassword(s string) error {
 
 func checkHash(s string) error {
 	if !hashForm.MatchString(s) {
-		return bad("write what `mkpasswd` or `openssl passwd -6` prints, in single quotes", "is no password hash that a login understands")
+		return bad("write what `mkpasswd` or `openssl passwd -6` prints, in single quotes", "is not a password hash in crypt format")
 	}
 	return nil
 }

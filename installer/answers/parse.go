@@ -104,7 +104,7 @@ func (r *reader) disk(n *yaml.Node, at string, d *Disk) {
 			d.ByID, _ = r.Text(n, at, "write a name from /dev/disk/by-id")
 			d.ByID = strings.TrimPrefix(d.ByID, "/dev/disk/by-id/")
 			if strings.Contains(d.ByID, "/") {
-				r.Wrong(n, at, "write a name from /dev/disk/by-id; /dev/sdX may be another disk after each start", "%q is no name under /dev/disk/by-id", strictyaml.Clip(d.ByID))
+				r.Wrong(n, at, "write a name from /dev/disk/by-id; /dev/sdX may be another disk after each start", "%q is not a name under /dev/disk/by-id", strictyaml.Clip(d.ByID))
 			}
 		}},
 		strictyaml.Field{Name: "serial", Read: func(n *yaml.Node, at string) {
@@ -131,7 +131,7 @@ func (r *reader) path(at string, p *Path) []strictyaml.Field {
 			s, _ := r.Text(n, at, "write six bytes: 52:54:00:12:34:56")
 			mac, err := net.ParseMAC(s)
 			if s != "" && (err != nil || len(mac) != 6) {
-				r.Wrong(n, at, "write six bytes: 52:54:00:12:34:56", "%q is no MAC address", strictyaml.Clip(s))
+				r.Wrong(n, at, "write six bytes: 52:54:00:12:34:56", "%q is not a MAC address", strictyaml.Clip(s))
 			}
 			p.MAC = mac.String()
 		}},
@@ -204,7 +204,7 @@ func (r *reader) address(n *yaml.Node, at string) netip.Addr {
 	}
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {
-		r.Wrong(n, at, instead, "%q is no address of a machine", strictyaml.Clip(s))
+		r.Wrong(n, at, instead, "%q is not the address of a machine", strictyaml.Clip(s))
 	}
 	return a
 }

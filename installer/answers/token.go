@@ -60,7 +60,7 @@ func ParseToken(s string) (Token, error) {
 	}
 	for _, p := range t.Peers {
 		if _, port, err := net.SplitHostPort(p); err != nil || port == "" {
-			return t, bad(tokenHint, "the join token is damaged: %q is no address of a member", strictyaml.Clip(p))
+			return t, bad(tokenHint, "the join token is damaged: %q is not the address of a member", strictyaml.Clip(p))
 		}
 	}
 	return t, nil

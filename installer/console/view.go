@@ -189,7 +189,7 @@ func next(s Seen) []string {
 	case api.SetupLeft:
 		return []string{"To use it again: basalt node join TOKEN, with a token of any cluster. Log in with Alt-F2."}
 	case api.SetupDamaged:
-		return []string{"Machines on this node go on. To make the copy anew of the other nodes': basalt node rebuild. Log in with Alt-F2."}
+		return []string{"Instances on this node keep running. To rebuild the copy from the other nodes: basalt node rebuild. Sign in with Alt-F2."}
 	case api.SetupMember:
 		return member(s)
 	}

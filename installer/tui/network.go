@@ -198,7 +198,7 @@ func (p *networkPage) read() (w answers.Network, at *field, err error) {
 		}
 		if g := p.gateway.value(); g != "" {
 			if w.Gateway, err = netip.ParseAddr(g); err != nil {
-				return w, p.gateway, &answers.Bad{Reason: fmt.Sprintf("%q is no address", g), Instead: "write an address such as 192.0.2.1"}
+				return w, p.gateway, &answers.Bad{Reason: fmt.Sprintf("%q is not an address", g), Instead: "write an address such as 192.0.2.1"}
 			}
 			if err = answers.CheckGateway(w.Path, w.Gateway); err != nil {
 				return w, p.gateway, err
@@ -207,7 +207,7 @@ func (p *networkPage) read() (w answers.Network, at *field, err error) {
 		for _, s := range strings.FieldsFunc(p.dns.value(), func(r rune) bool { return r == ' ' || r == ',' }) {
 			a, err := netip.ParseAddr(s)
 			if err != nil || len(w.DNS) == 3 {
-				return w, p.dns, &answers.Bad{Reason: fmt.Sprintf("%q is no address, or one too many", s), Instead: "write up to three addresses"}
+				return w, p.dns, &answers.Bad{Reason: fmt.Sprintf("%q is not an address, or one too many", s), Instead: "write up to three addresses"}
 			}
 			w.DNS = append(w.DNS, a)
 		}

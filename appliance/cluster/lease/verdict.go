@@ -63,7 +63,7 @@ func why(v Verdict, n *granted, members int) string {
 	}
 	switch {
 	case v.State == Alive && n.Lost:
-		return "declared lost; it is back and cleans up"
+		return "declared lost; it is back and cleaning up"
 	case v.State == Alive:
 		return "heartbeats arrive"
 	case v.State == Fenced && n.Lost:
@@ -85,7 +85,7 @@ func why(v Verdict, n *granted, members int) string {
 	case len(blind) == 1:
 		return fmt.Sprintf("%s; %s cannot reach it, and nobody else has looked; it takes two that cannot", quiet, blind[0])
 	}
-	return quiet + "; nobody has looked for it yet"
+	return quiet + "; no other node has probed it yet"
 }
 
 func list(names []string) string {

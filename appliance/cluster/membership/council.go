@@ -106,10 +106,10 @@ func Council(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers
 		if c := toChange(self, r, d); c != nil {
 			err := carryOut(ctx, r, answers, *c)
 			if err == nil {
-				log.Info("membership", "change", c.verb, "node", c.id)
+				log.Info("changed membership", "change", c.verb, "node", c.id)
 				continue
 			}
-			log.Warn("membership", "change", c.verb, "node", c.id, "error", err)
+			log.Warn("change membership failed", "change", c.verb, "node", c.id, "error", err)
 			again = time.After(2 * time.Second)
 		}
 		select {

@@ -80,7 +80,7 @@ func validate(name string, stdin io.Reader, out io.Writer) error {
 	if a.Cluster.Init != "" {
 		what = "makes the cluster " + a.Cluster.Init
 	}
-	fmt.Fprintf(out, "%s is right: %s %s\n", name, a.Hostname, what)
+	fmt.Fprintf(out, "%s is valid: %s %s\n", name, a.Hostname, what)
 	return nil
 }
 

@@ -23,8 +23,8 @@ func TestValidate(t *testing.T) {
 		says  []string
 		err   error
 	}{
-		"full.yaml":     {"", []string{"full.yaml is right: node1 makes the cluster basalt"}, nil},
-		"mistakes.yaml": {"", []string{"mistakes.yaml: line 2, column 3: disk.seriall: there is no such field", "did you mean serial?", "20 mistake(s)"}, errSaid},
+		"full.yaml":     {"", []string{"full.yaml is valid: node1 makes the cluster basalt"}, nil},
+		"mistakes.yaml": {"", []string{"mistakes.yaml: line 2, column 3: disk.seriall: unknown field", "did you mean serial?", "20 mistake(s)"}, errSaid},
 		"-":             {"disk: x", []string{"-: line 1, column 7: disk:"}, errSaid},
 	} {
 		path := name

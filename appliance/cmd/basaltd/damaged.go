@@ -157,7 +157,7 @@ func advice(why error, among bool) string {
 	if !among {
 		return fmt.Sprintf("%v; this node has no other to make it anew of: put back a copy of all of its data directory, or empty that and restore a backup with: basalt cluster restore FILE", why)
 	}
-	return fmt.Sprintf("%v; to make the store anew of the other nodes' copies, run on this node: basalt node rebuild", why)
+	return fmt.Sprintf("%v; to rebuild the store from the other nodes, run on this node: basalt node rebuild", why)
 }
 
 // standing is the answer of a member with a store: its name and its view of the members.
@@ -291,7 +291,7 @@ func (p *damagedNode) work(ctx context.Context) {
 		if s := p.standing(ctx); s.stuck() {
 			err = errors.New(s.advice())
 		}
-		p.setMessage(fmt.Sprintf("basalt node rebuild does not get on: %v", err))
+		p.setMessage(fmt.Sprintf("basalt node rebuild makes no progress: %v", err))
 		p.log.Warn("rebuild store failed, retrying", "error", err)
 	}
 }

@@ -108,7 +108,7 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 		elected, changed := cl.store.LeadChange(), cl.directory.Changed()
 		var again <-chan time.Time
 		if err := cl.updateTerm(ctx, &term); err != nil {
-			cl.log.Warn("leases", "error", err)
+			cl.log.Warn("update the lease server failed", "error", err)
 			again = time.After(termRetry)
 		}
 		select {

@@ -22,7 +22,7 @@ func checkStorage(c config) (int64, error) {
 		return 0, fmt.Errorf("--storage-reserve-percent %d: want 0 to 50", c.storageReserve)
 	}
 	if c.storageOvercommit < 100 || c.storageOvercommit > maxStorageOvercommit {
-		return 0, fmt.Errorf("--storage-overcommit-percent %d: want 100 (nothing is promised twice) to %d", c.storageOvercommit, maxStorageOvercommit)
+		return 0, fmt.Errorf("--storage-overcommit-percent %d: want 100 (no overcommit) to %d", c.storageOvercommit, maxStorageOvercommit)
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(c.data, &st); err != nil {

@@ -167,7 +167,7 @@ func domainOf(address string) string {
 	return domain
 }
 
-var errTooMuch = errors.New("the server sends more than a mail server does")
+var errTooMuch = errors.New("the server's reply is too long")
 
 // limitedConn ends a connection at a time that its user cannot extend, and after a
 // number of bytes.

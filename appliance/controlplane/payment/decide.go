@@ -68,7 +68,7 @@ func abandoned(c api.Checkout, err error, now time.Time) (api.CheckoutStatus, bo
 	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
 	switch {
 	case st.Session == "" && age > openIn:
-		st.LastError = "the payment provider made no page in time"
+		st.LastError = "the payment provider did not create a page in time"
 	case errors.Is(err, ErrUnknown) && age > unknownFor:
 		st.LastError = ErrUnknown.Error()
 	default:

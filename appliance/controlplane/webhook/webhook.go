@@ -103,7 +103,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := d.refresh(ctx); err != nil && ctx.Err() == nil {
-			d.o.Log.Warn("webhooks", "error", err)
+			d.o.Log.Warn("read webhooks failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			w.d.o.Log.Warn("webhook", "id", w.id, "error", err)
+			w.d.o.Log.Warn("deliver events failed", "webhook", w.id, "error", err)
 			again = errorPause
 		}
 		if again != 0 && ctx.Err() == nil {

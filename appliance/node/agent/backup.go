@@ -137,7 +137,7 @@ func (rec *backupReconciler) begin(ctx context.Context, b api.Backup, v api.Volu
 	if !ok {
 		return backupPoll, nil
 	}
-	rec.log.Info("backup", "id", b.Meta.ID, "volume", v.Meta.ID, "target", t.Meta.ID)
+	rec.log.Info("backup started", "id", b.Meta.ID, "volume", v.Meta.ID, "target", t.Meta.ID)
 	rec.copies.begin(ctx, k, runBackup, func(ctx context.Context, progress func(backup.Progress)) (backup.Result, error) {
 		return rec.copyVolume(ctx, b, v, t, progress)
 	})

@@ -102,5 +102,5 @@ func userMessage(err error) string {
 	if errors.As(err, &e) {
 		return e.Error()
 	}
-	return "it failed; the node's log says why"
+	return "it failed; see the node's log"
 }

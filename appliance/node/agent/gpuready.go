@@ -23,7 +23,7 @@ func gpuReady(s seen, had api.Condition, known bool, now time.Time) readiness {
 	case !s.vgpu:
 		return readiness{api.GPUBackendEnded, "the vGPU's backend has ended: restart the instance to get the vGPU back"}
 	case !s.gpu.Known:
-		return readiness{api.GPUUnknown, "the vGPU was started by an earlier version, which does not tell: restart the instance to know"}
+		return readiness{api.GPUUnknown, "the vGPU was started by an earlier version, which does not report this: restart the instance"}
 	case s.gpu.ready():
 		return readiness{reason: api.GPUReady}
 	}
@@ -55,7 +55,7 @@ func withoutLibrary(s seen, starting bool) readiness {
 	report := s.report
 	switch {
 	case s.gpu.Mismatch, report.known && report.content.Check == selfreport.CheckMismatch:
-		return readiness{api.GPUToolsTooOld, "the guest tools" + version(report.content.Tools) + " and this node do not fit together: install those of the disc BASALT-TOOLS"}
+		return readiness{api.GPUToolsTooOld, "the guest tools" + version(report.content.Tools) + " and this node are not compatible: install those of the disc BASALT-TOOLS"}
 	case s.gpu.Refused != "":
 		return readiness{api.GPULibraryFailed, "the node refused the guest's library: " + printableText(s.gpu.Refused, 200)}
 	case starting:
@@ -99,7 +99,7 @@ func withoutDriver(t guestReport, starting bool) readiness {
 		return readiness{api.GPUStarting, "the guest boots"}
 	}
 	if !t.known {
-		return readiness{api.GPUNoDriver, "the guest's kernel has not started a driver for the vGPU, and no guest agent tells why: look at its serial console"}
+		return readiness{api.GPUNoDriver, "the guest's kernel has not started a driver for the vGPU, and no guest agent reports why: see its serial console"}
 	}
 	return readiness{api.GPUNoDriver, kernel + " has not started its driver for the vGPU: look at the guest's dmesg"}
 }

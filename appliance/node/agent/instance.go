@@ -94,7 +94,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	if held {
 		return wait, nil
 	}
-	rec.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
+	rec.log.Info("instance step started", "id", id, "name", in.Meta.Name, "step", string(d.step))
 	if err := rec.perform(ctx, in, d.step); err != nil {
 		if errors.Is(err, errStale) {
 			return 0, err

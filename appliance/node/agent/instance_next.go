@@ -253,7 +253,7 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 	st.Phase = api.InstanceCreating
 	switch {
 	case !s.volume:
-		st.Step = "making the root volume"
+		st.Step = "creating the root volume"
 		if s.noVolume != "" {
 			st.LastError = "root volume: " + s.noVolume
 		}
@@ -262,7 +262,7 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 		st.Step = "writing the seed disc"
 		return decision{step: stepMedia, status: st}
 	case in.Assignment.Gpu != "" && !s.vgpu:
-		st.Step = "making the vGPU"
+		st.Step = "creating the vGPU"
 		return decision{step: stepVGPU, status: st}
 	case s.blocked != "":
 		st.Phase, st.Step = api.InstanceStarting, s.blocked
@@ -336,7 +336,7 @@ func stop(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) dec
 	case s.stopping.IsZero():
 		return decision{step: stepShutdown, status: st, again: time.Second}
 	case now.Sub(s.stopping) >= grace:
-		st.Step = "pulling the plug"
+		st.Step = "powering off"
 		return decision{step: stepDestroy, status: st}
 	case now.Sub(s.pressed) >= pressEvery:
 		return decision{step: stepShutdown, status: st, again: time.Second}

@@ -173,7 +173,7 @@ func (rec *migrationReconciler) send(ctx context.Context, m api.Migration, in ap
 		return 0, err
 	}
 	if d.step != moveNone {
-		rec.log.Info("migration", "id", m.Meta.ID, "instance", in.Meta.ID, "step", string(d.step))
+		rec.log.Info("migration step started", "id", m.Meta.ID, "instance", in.Meta.ID, "step", string(d.step))
 		if err := rec.perform(ctx, m, in, d.step); err != nil {
 			return 0, fmt.Errorf("%s: %w", d.step, err)
 		}

@@ -116,7 +116,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		case s.domain != hypervisor.Running:
 			return moveDecision{status: st, step: moveDiscard, end: fail("the instance is not running any more")}
 		case s.refused != "" || waited && !s.prepared:
-			return moveDecision{status: st, step: moveDiscard, end: fail("the target cannot take it: " + orElse(s.refused, "it does not answer"))}
+			return moveDecision{status: st, step: moveDiscard, end: fail("the target refused the instance: " + orElse(s.refused, "it does not respond"))}
 		case !s.prepared:
 			return moveDecision{status: st, step: movePrepare, again: time.Millisecond}
 		}
@@ -159,11 +159,11 @@ func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPh
 	case m.Spec.Abort:
 		return "aborted", api.MigrationAborted
 	case m.Meta.DeletedAt != nil, m.Assignment.Phase.Ended(), in.Assignment.MigrateTo != m.Assignment.Target:
-		return "the cluster has ended it", api.MigrationFailed
+		return "the cluster ended the migration", api.MigrationFailed
 	case in.Meta.DeletedAt != nil:
 		return "the instance is being deleted", api.MigrationFailed
 	case in.Spec.Power == api.PowerStopped || in.Assignment.Hold != "" || in.Spec.Restarts > in.Status.Restarts:
-		return "the instance is to stop or restart", api.MigrationFailed
+		return "the instance was asked to stop or restart", api.MigrationFailed
 	}
 	return "", ""
 }

@@ -133,7 +133,7 @@ func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.D
 // perform creates or deletes the snapshot. Deletion may merge what a running
 // machine has written, which takes long, so it is a job.
 func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v api.Volume, p sds.Driver, d snapDecision) (time.Duration, error) {
-	rec.log.Info("snapshot", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
+	rec.log.Info("snapshot step started", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
 	id := api.SnapshotID(s.Meta.ID)
 	if d.step == snapDelete {
 		_, err := p.Snapshot(ctx, s.Spec.Volume, id)

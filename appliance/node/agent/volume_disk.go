@@ -53,7 +53,7 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		}
 		defer release()
 	}
-	a.log.Info("volume", "id", v.Meta.ID, "step", string(d.step), "instance", holder)
+	a.log.Info("volume step started", "id", v.Meta.ID, "step", string(d.step), "instance", holder)
 	if err := a.perform(ctx, v, holder, d.step, &st); err != nil {
 		if errors.Is(err, errStale) {
 			return st, 0, err

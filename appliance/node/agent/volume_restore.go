@@ -36,7 +36,7 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 	if !there || !known {
 		return "", api.Errorf(api.CodeNotFound, "backup %s does not exist", v.Spec.Backup).WithHint("delete the volume and create another one")
 	}
-	rec.log.Info("restore", "volume", v.Meta.ID, "backup", b.Meta.ID, "target", t.Meta.ID)
+	rec.log.Info("restore started", "volume", v.Meta.ID, "backup", b.Meta.ID, "target", t.Meta.ID)
 	rec.restores.begin(ctx, k, "restore", func(ctx context.Context, progress func(backup.Progress)) (none backup.Result, err error) {
 		want.Fill = func(ctx context.Context, into sds.Source) error {
 			d, err := rec.disks.copied(ctx, v, into, want.SizeBytes)

@@ -172,7 +172,7 @@ func (d *Daemon) step() {
 	d.spare.Store(&spare{armed: d.m.armed, until: d.m.lease.Until, keep: d.m.keep})
 	mode := d.m.mode(now)
 	if mode != d.loggedMode {
-		d.o.Log.Info("mode", "now", mode, "was", d.loggedMode, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
+		d.o.Log.Info("mode changed", "now", mode, "was", d.loggedMode, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
 		d.loggedMode = mode
 	}
 	if d.m.sweepDue(now) {
@@ -310,7 +310,7 @@ func (d *Daemon) wrote(err error) {
 func (d *Daemon) stop() {
 	if d.m.mode(d.now()) == Idle || d.nothingRuns() {
 		if err := d.wd.close(); err != nil {
-			d.o.Log.Error("stopping", "error", err)
+			d.o.Log.Error("close the watchdog failed", "error", err)
 		}
 	} else if d.wd.status.Armed {
 		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence restarts in time", "timeout", d.wd.status.Timeout)

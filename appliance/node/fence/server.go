@@ -52,7 +52,7 @@ func (d *Daemon) serve(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			d.o.Log.Error("accept", "error", err)
+			d.o.Log.Error("accept a connection failed", "error", err)
 			select {
 			case <-ctx.Done():
 				return

@@ -49,7 +49,7 @@ type health struct {
 // parseSMART decodes smartctl's output for a disk.
 func parseSMART(raw []byte) health {
 	if len(raw) > maxSMART {
-		return health{api.HardwareUnknown, "smartctl says too much"}
+		return health{api.HardwareUnknown, "the output of smartctl is too long"}
 	}
 	var s smart
 	if err := json.Unmarshal(raw, &s); err != nil {

@@ -181,14 +181,14 @@ func TestChecks(t *testing.T) {
 		"media errors":     {nil, disk(`{"smart_status":{"passed":true},"nvme_smart_health_information_log":{"media_errors":2}}`), api.HardwareDisks, api.HardwareWarning, "2 media"},
 		"pending":          {nil, disk(`{"smart_status":{"passed":true},"ata_smart_attributes":{"table":[{"id":9,"raw":{"value":5}},{"id":197,"raw":{"value":3}}]}}`), api.HardwareDisks, api.HardwareWarning, "3 pending"},
 		"no SMART":         {nil, disk(`{}`), api.HardwareDisks, api.HardwareUnknown, "has no SMART"},
-		"smartctl babbles": {nil, disk(strings.Repeat("x", maxSMART+1)), api.HardwareDisks, api.HardwareUnknown, "too much"},
+		"smartctl babbles": {nil, disk(strings.Repeat("x", maxSMART+1)), api.HardwareDisks, api.HardwareUnknown, "too long"},
 		"smartctl lies":    {nil, disk(`{"smart_status":7}`), api.HardwareDisks, api.HardwareUnknown, "cannot be read"},
 		"smartctl hangs":   {nil, func(f *Facts) { f.Disks[0].Err = errors.New("too long") }, api.HardwareDisks, api.HardwareUnknown, "no answer"},
 		"one of two failed": {nil, func(f *Facts) {
 			f.Disks = append(f.Disks, DiskReport{Device: "sdb", Output: []byte(`{"smart_status":{"passed":false}}`)})
 		}, api.HardwareDisks, api.HardwareFailed, "sdb reports"},
 
-		"no link":        {files{"sys/class/net/eno1/carrier": "0\n"}, nil, api.HardwareNICs, api.HardwareWarning, "reaches nobody"},
+		"no link":        {files{"sys/class/net/eno1/carrier": "0\n"}, nil, api.HardwareNICs, api.HardwareWarning, "cannot reach any other machine"},
 		"100 Mbit/s":     {files{"sys/class/net/eno1/speed": "100\n"}, nil, api.HardwareNICs, api.HardwareWarning, "eno1 100 Mbit/s"},
 		"half duplex":    {files{"sys/class/net/eno1/duplex": "half\n"}, nil, api.HardwareNICs, api.HardwareWarning, "half duplex"},
 		"speed unknown":  {files{"sys/class/net/eno1/speed": "-1\n"}, nil, api.HardwareNICs, api.HardwareOK, "eno1 of unknown speed"},

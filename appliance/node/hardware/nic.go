@@ -43,7 +43,7 @@ func nics(f Facts) api.HardwareCheck {
 	case len(words) == 0:
 		return unknown(id, "no wired network interface", "See dmesg for the interface's driver and firmware.")
 	case up == 0:
-		return warning(id, few(words), "No network interface has a link: the node reaches nobody.", "See to the cables and the switch's ports.")
+		return warning(id, few(words), "No network interface has a link: the node cannot reach any other machine.", "Check the cables and the switch's ports.")
 	case len(bad) > 0:
 		return warning(id, few(bad), "The link is slower than a cluster needs: migrations, copies of disks and guests' traffic are slow.", "See to the cable (all eight wires) and the switch's port; let both ends negotiate.")
 	}

@@ -79,7 +79,7 @@ func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...
 func list(name, required string, r *strictyaml.Reader, item func(node *yaml.Node, at string)) strictyaml.Field {
 	return strictyaml.Field{Name: name, Required: required, Read: func(node *yaml.Node, at string) {
 		if node.Kind != yaml.SequenceNode { // Each would accept a scalar as a list of one
-			r.Wrong(node, at, "write a line with '- ' for each", "is no list")
+			r.Wrong(node, at, "write a line with '- ' for each", "is not a list")
 			return
 		}
 		r.Each(node, at, MaxLinks, item)
@@ -164,7 +164,7 @@ func (d decoder) origin(node *yaml.Node, at string, l *Link) {
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		d.r.Wrong(node, at, instead, "%q is no address with a prefix length", strictyaml.Clip(s))
+		d.r.Wrong(node, at, instead, "%q is not an address with a prefix length", strictyaml.Clip(s))
 	}
 	l.Static = append(l.Static, p)
 }
@@ -177,7 +177,7 @@ func (d decoder) address(node *yaml.Node, at string) netip.Addr {
 	}
 	a, err := netip.ParseAddr(s)
 	if err != nil {
-		d.r.Wrong(node, at, instead, "%q is no address", strictyaml.Clip(s))
+		d.r.Wrong(node, at, instead, "%q is not an address", strictyaml.Clip(s))
 	}
 	return a
 }
@@ -189,7 +189,7 @@ func (d decoder) mac(node *yaml.Node, at string) string {
 	}
 	mac, err := net.ParseMAC(s)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-		d.r.Wrong(node, at, "write six bytes: 52:54:00:12:34:56", "%q is no MAC address of a card", strictyaml.Clip(s))
+		d.r.Wrong(node, at, "write six bytes: 52:54:00:12:34:56", "%q is not a MAC address of a card", strictyaml.Clip(s))
 		return ""
 	}
 	return mac.String()
@@ -202,7 +202,7 @@ func (d decoder) route(node *yaml.Node, at string) (route Route) {
 			if p, err := netip.ParsePrefix(s); err == nil {
 				route.To = p
 			} else if ok {
-				d.r.Wrong(node, at, "write a network such as 203.0.113.0/24", "%q is no network", strictyaml.Clip(s))
+				d.r.Wrong(node, at, "write a network such as 203.0.113.0/24", "%q is not a network", strictyaml.Clip(s))
 			}
 		}},
 		strictyaml.Field{Name: "via", Required: "via: 192.0.2.254", Read: func(node *yaml.Node, at string) { route.Via = d.address(node, at) }},

@@ -61,7 +61,7 @@ func Parse(s string) (Export, error) {
 }
 
 func invalid(s string) error {
-	return api.Errorf(api.CodeInvalid, "%.80q is no export of an NFS server", s).WithHint("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt")
+	return api.Errorf(api.CodeInvalid, "%.80q is not an export of an NFS server", s).WithHint("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt")
 }
 
 // options are the options of the mount. NFS 4 has locks, which the pool needs; with

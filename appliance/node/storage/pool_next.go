@@ -129,7 +129,7 @@ func nextReleased(v poolView) poolDecision {
 	case v.failed != nil:
 		return poolDecision{poolNone, api.DiskFailed, v.failed.Error()}
 	case v.open:
-		return draining(poolNone, fmt.Sprintf("volumes lie on it (%d): delete them", v.volumes))
+		return draining(poolNone, fmt.Sprintf("it still has volumes (%d): delete them", v.volumes))
 	case v.mounted:
 		return draining(poolOpen, "it is being opened")
 	case v.content.Content == xfsdisk.Whole:

@@ -191,19 +191,19 @@ func TestPoolLife(t *testing.T) {
 	b.holds("fast", "vol-1")
 
 	b.use("disk-1", api.DiskSpec{})
-	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
+	b.want("disk-1", api.DiskDraining, "it still has volumes (1)")
 	if _, draining := b.DiskPool("fast"); !draining || b.GivenUp("fast") {
 		t.Fatalf("released pool with a volume: draining %v, given up %v; want true, false", draining, b.GivenUp("fast"))
 	}
 	b.use("disk-1", fast) // the decision is reversed
 	b.want("disk-1", api.DiskReady, "")
 	b.use("disk-1", api.DiskSpec{})
-	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
+	b.want("disk-1", api.DiskDraining, "it still has volumes (1)")
 	if err := b.given["fast"].DeleteVolume(t.Context(), "vol-1"); err != nil {
 		t.Fatal(err)
 	}
 	b.in.volumes["fast"] = 1 // one that is about to be created
-	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
+	b.want("disk-1", api.DiskDraining, "it still has volumes (1)")
 	delete(b.in.volumes, "fast")
 	b.want("disk-1", "", "")
 	if !b.GivenUp("fast") || b.given["fast"] != nil {

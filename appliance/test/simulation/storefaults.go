@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -204,7 +205,7 @@ func (m *machine) changeRow(pick uint64) bool {
 		}
 		return nil
 	})
-	if err != nil || db.Close() != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		m.w.failf("the simulation's own files: %v", err)
 	}
 	return m.altered

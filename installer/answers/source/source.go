@@ -134,7 +134,7 @@ func (s *Source) parseNetwork(value string) error {
 	for i, to := range []*netip.Addr{&s.Router, &s.DNS} {
 		if len(parts) > i+2 {
 			if *to, err = netip.ParseAddr(parts[i+2]); err != nil {
-				return wrong(form, "basalt.network: %q is no address", parts[i+2])
+				return wrong(form, "basalt.network: %q is not an address", parts[i+2])
 			}
 		}
 	}

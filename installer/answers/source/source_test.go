@@ -37,8 +37,8 @@ func TestFromCommandLine(t *testing.T) {
 		"basalt.answers=http:///x":                                 "no URL",
 		"basalt.answers=http://h/a":                                "needs basalt.network",
 		"basalt.answers=http://h/a basalt.network=e0":              "neither dhcp",
-		"basalt.answers=http://h/a basalt.network=e0,1.2.3":        "no address",
-		"basalt.answers=http://h/a basalt.network=e0,1.2.3.4/24,x": "no address",
+		"basalt.answers=http://h/a basalt.network=e0,1.2.3":        "not an address",
+		"basalt.answers=http://h/a basalt.network=e0,1.2.3.4/24,x": "not an address",
 	} {
 		if _, err := FromCommandLine(line); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("FromCommandLine(%s) = %v, want an error with %q", line, err, says)

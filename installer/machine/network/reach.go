@@ -32,7 +32,7 @@ func Reach(ctx context.Context, t answers.Token, now time.Time) []Check {
 			reached = true
 			checks = append(checks, Check{OK, p + " is a member of the cluster", ""})
 		case errors.Is(err, errOtherCluster):
-			checks = append(checks, Check{Warning, p + " answers, but is no member of this cluster", "check that the token is of the right cluster"})
+			checks = append(checks, Check{Warning, p + " answers, but is not a member of this cluster", "check that the token is of the right cluster"})
 		default:
 			checks = append(checks, Check{Warning, fmt.Sprintf("%s cannot be reached: %s", p, short(err)), "check the network and any firewall between"})
 		}

@@ -20,12 +20,12 @@ export function stepsOf({ meta, spec, assignment: a = {}, status: s = {} }: Inst
     !['Pending', 'Creating', 'Starting', 'Failed'].includes(phase)
   )
     return null;
-  // "making the root volume": its image is downloaded, and copied or grown.
+  // "creating the root volume": its image is downloaded, and copied or grown.
   const at = !a.node
     ? 0
     : phase === 'Starting'
       ? 3
-      : phase === 'Pending' || s.step === undefined || s.step === 'making the root volume'
+      : phase === 'Pending' || s.step === undefined || s.step === 'creating the root volume'
         ? 1
         : 2;
   return stepNames.map((name, i) => ({

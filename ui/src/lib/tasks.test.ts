@@ -13,10 +13,10 @@ beforeEach(() => taskStore.clear());
 
 test('what is under way is a task, what has settled is none', () => {
   expect(tasksOf([object('Running')]).size).toBe(0);
-  expect(taskOf(object('Creating', { step: 'making the root volume' }))).toMatchObject({
+  expect(taskOf(object('Creating', { step: 'creating the root volume' }))).toMatchObject({
     doing: 'create',
     state: 'running',
-    note: 'making the root volume',
+    note: 'creating the root volume',
     href: '/instances/i',
   });
   expect(taskOf(object('Running', {}, { deletedAt: '2026-01-01T00:00:00Z' }))).toMatchObject({

@@ -144,8 +144,8 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 	if err == nil || errors.Is(err, errCut) {
 		return err
 	}
-	t.Log.Warn("network on trial is no good, rolling back", "error", err)
-	return errors.Join(fmt.Errorf("the network was taken back: %w", err), t.rollBack(context.WithoutCancel(ctx)))
+	t.Log.Warn("network trial failed, rolling back", "error", err)
+	return errors.Join(fmt.Errorf("the network was rolled back: %w", err), t.rollBack(context.WithoutCancel(ctx)))
 }
 
 // install writes the files of a trial and applies them.

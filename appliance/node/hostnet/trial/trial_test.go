@@ -177,7 +177,7 @@ func TestProbeThatFails(t *testing.T) {
 	tr, m := begun(t)
 	tr.Probe = func(context.Context) error { return errors.New("gateway 192.0.2.1 does not answer") }
 	err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute)
-	if err == nil || !strings.Contains(err.Error(), "taken back: gateway 192.0.2.1 does not answer") {
+	if err == nil || !strings.Contains(err.Error(), "rolled back: gateway 192.0.2.1 does not answer") {
 		t.Errorf("Apply with a failing probe: error %v, want the probe's", err)
 	}
 	expect(t, "after the probe", m.loaded, filesOf(parsed(t, before)))
