@@ -12,8 +12,8 @@ import (
 )
 
 func (a *App) auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Audit log: who changed what"}
-	cmd.AddCommand(a.auditList(), a.auditVerify())
+	cmd := &cobra.Command{Use: "audit", Short: "Audit log: who changed what; and who has access"}
+	cmd.AddCommand(a.auditList(), a.auditAccess(), a.auditVerify())
 	return cmd
 }
 
