@@ -4528,34 +4528,34 @@ type ListAuditEventsParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Oldest From the oldest.
+	// Oldest Return the oldest first.
 	Oldest bool `form:"oldest,omitempty" json:"oldest,omitempty,omitzero"`
 
-	// Actor Only what this one asked for: the id of an API key or session, or the name of a user or key.
+	// Actor Returns only events of this actor: the ID of an API key or session, or the name of a user or key.
 	Actor string `form:"actor,omitempty" json:"actor,omitempty,omitzero"`
 
-	// Operation Only this operationId.
+	// Operation Returns only events with this operationId.
 	Operation string `form:"operation,omitempty" json:"operation,omitempty,omitzero"`
 
-	// Kind Only what changed an object of this kind.
+	// Kind Returns only events that changed an object of this kind.
 	Kind Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
 
-	// Object Only what changed this object: an id or a name.
+	// Object Returns only events that changed this object, by ID or name.
 	Object string `form:"object,omitempty" json:"object,omitempty,omitzero"`
 
-	// Removed Only what removed an object for good.
+	// Removed Returns only events that removed an object permanently.
 	Removed bool `form:"removed,omitempty" json:"removed,omitempty,omitzero"`
 
-	// From Only from this moment on.
+	// From Returns only events at or after this time.
 	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
 
-	// To Only before this moment.
+	// To Returns only events before this time.
 	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
 // DeleteBackupParams defines parameters for DeleteBackup.
 type DeleteBackupParams struct {
-	// Forget Only in the cluster: what is in the target stays there, for a target that never comes back. An operator's; the backup must have ended, or be being deleted.
+	// Forget Remove the backup only from the cluster and leave its data in the target, for a target that is permanently lost. For operators; the backup must have ended, or be in deletion.
 	Forget bool `form:"forget,omitempty" json:"forget,omitempty,omitzero"`
 
 	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
@@ -4606,28 +4606,28 @@ type GetCheckoutParams struct {
 
 // ListCostsParams defines parameters for ListCosts.
 type ListCostsParams struct {
-	// Organization Id or name; the key's own unless given.
+	// Organization ID or name. Defaults to the organization of the key.
 	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 
-	// By project, resource or meter; project unless given.
+	// By project, resource or meter. Defaults to project.
 	By CostBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
-	// Step day (of UTC) or total; total unless given.
+	// Step day (in UTC) or total. Defaults to total.
 	Step CostStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 
-	// Top Only so many, the largest of the period, have rows of their own; what all others come to is a row with an empty key. 0: all have.
+	// Top Number of rows, the largest of the period; the sum of all others is a row with an empty key. 0: a row for each.
 	Top int `form:"top,omitempty" json:"top,omitempty,omitzero"`
 
 	// Limit 1000 unless given.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
@@ -4687,13 +4687,13 @@ type ListInstancesParams struct {
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
-	// Node Only those assigned to this node, id or name; for operators.
+	// Node Returns only instances that are assigned to this node, by ID or name; for operators.
 	Node string `form:"node,omitempty" json:"node,omitempty,omitzero"`
 
-	// Gpu Only those with a virtual GPU on this card, id or name; for operators.
+	// Gpu Returns only instances with a virtual GPU on this GPU, by ID or name; for operators.
 	Gpu string `form:"gpu,omitempty" json:"gpu,omitempty,omitzero"`
 
-	// Phase Only those in this phase: Pending, Creating, Starting, Running, Stopping, Stopped, Deleting or Failed; NodeLost, which wait for their node; Moving, which another node takes over.
+	// Phase Returns only instances in this phase: Pending, Creating, Starting, Running, Stopping, Stopped, Deleting or Failed; NodeLost for instances that wait for their node; Moving for instances that are migrating to another node.
 	Phase string `form:"phase,omitempty" json:"phase,omitempty,omitzero"`
 }
 
@@ -4708,7 +4708,7 @@ type CreateInstanceParams struct {
 
 // GetInstanceConsoleLogParams defines parameters for GetInstanceConsoleLog.
 type GetInstanceConsoleLogParams struct {
-	// Tail How many bytes from the end; 65536 unless given.
+	// Tail Number of bytes from the end. Defaults to 65536.
 	Tail int64 `form:"tail,omitempty" json:"tail,omitempty,omitzero"`
 }
 
@@ -4732,37 +4732,37 @@ type GetInstanceSamplesParams struct {
 
 // OpenInstanceShellParams defines parameters for OpenInstanceShell.
 type OpenInstanceShellParams struct {
-	// User User in the guest; its image's unless given.
+	// User User in the guest. Defaults to the default user of the image.
 	User string `form:"user,omitempty" json:"user,omitempty,omitzero"`
 }
 
 // ExplainInvoiceParams defines parameters for ExplainInvoice.
 type ExplainInvoiceParams struct {
-	// Organization Id or name; the key's own unless given.
+	// Organization ID or name. Defaults to the organization of the key.
 	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 
-	// Line The line's id.
+	// Line The ID of the line.
 	Line string `form:"line" json:"line"`
 
-	// Hour Only this one, with the records that its use is the sum of.
+	// Hour Returns only this hour, with the records that make up its usage.
 	Hour time.Time `form:"hour,omitempty" json:"hour,omitempty,omitzero"`
 }
 
 // PreviewInvoiceParams defines parameters for PreviewInvoice.
 type PreviewInvoiceParams struct {
-	// Organization Id or name; the key's own unless given.
+	// Organization ID or name. Defaults to the organization of the key.
 	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 }
 
@@ -4771,10 +4771,10 @@ type ExplainInvoiceLineParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Line The line's id.
+	// Line The ID of the line.
 	Line string `form:"line" json:"line"`
 
-	// Hour Only this one, with the records that its use is the sum of.
+	// Hour Returns only this hour, with the records that make up its usage.
 	Hour time.Time `form:"hour,omitempty" json:"hour,omitempty,omitzero"`
 }
 
@@ -4831,10 +4831,10 @@ type DeleteMailMessageParams struct {
 
 // TraceNetworkParams defines parameters for TraceNetwork.
 type TraceNetworkParams struct {
-	// From The sender: an instance's name or id, or an address outside.
+	// From The sender: name or ID of an instance, or an external address.
 	From string `form:"from" json:"from"`
 
-	// To The receiver: an instance's name or id, or any address.
+	// To The receiver: name or ID of an instance, or any address.
 	To string `form:"to" json:"to"`
 
 	// Packet The first packet of a connection: tcp/443, udp/53, icmp or icmp6.
@@ -4846,7 +4846,7 @@ type TraceNetworkParams struct {
 
 // DeleteNodeParams defines parameters for DeleteNode.
 type DeleteNodeParams struct {
-	// Force Remove it although instances are on it. They start elsewhere: say this only of a node that is certainly switched off.
+	// Force Remove the node although instances are on it. They are started on other nodes; use this only for a node that is certainly switched off.
 	Force bool `form:"force,omitempty" json:"force,omitempty,omitzero"`
 
 	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
@@ -4885,16 +4885,16 @@ type ListOffersParams struct {
 	// Tier premium, standard or basic.
 	Tier GPUTier `form:"tier,omitempty" json:"tier,omitempty,omitzero"`
 
-	// Flavor Name or id: of whole instances of this flavor.
+	// Flavor Name or ID of a flavor; returns offers of whole instances of this flavor.
 	Flavor FlavorID `form:"flavor,omitempty" json:"flavor,omitempty,omitzero"`
 
-	// RootBytes Root volume of these instances; 0: the flavor's.
+	// RootBytes Size of the root volume of these instances. 0: the flavor's.
 	RootBytes int64 `form:"rootBytes,omitempty" json:"rootBytes,omitempty,omitzero"`
 
-	// VramBytes Only this much VRAM, instead of the usual slices; with sharePercent.
+	// VramBytes Returns only slices with this much VRAM instead of the usual ones; requires sharePercent.
 	VramBytes int64 `form:"vramBytes,omitempty" json:"vramBytes,omitempty,omitzero"`
 
-	// SharePercent Only this share, with vramBytes; 0: none is reserved.
+	// SharePercent Returns only slices with this share; requires vramBytes. 0: no GPU time is reserved.
 	SharePercent int64 `form:"sharePercent,omitempty" json:"sharePercent,omitempty,omitzero"`
 }
 
@@ -4918,10 +4918,10 @@ type SimulatePriceBookParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included. Each month between is a period of its own.
+	// To End of the period, exclusive. Each month in between is rated as a period of its own.
 	To time.Time `form:"to" json:"to"`
 }
 
@@ -4930,7 +4930,7 @@ type ListPriceBookVersionsParams struct {
 	// Limit 1000 unless given.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
@@ -4942,40 +4942,40 @@ type GetProjectQuotaParams struct {
 
 // GetRevenueParams defines parameters for GetRevenue.
 type GetRevenueParams struct {
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 
-	// By month (of UTC), organization or meter; month unless given.
+	// By month (in UTC), organization or meter. Defaults to month.
 	By RevenueBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
 	// Limit 1000 unless given.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // ListServiceUsageParams defines parameters for ListServiceUsage.
 type ListServiceUsageParams struct {
-	// Installation The billing system's name, as services have it.
+	// Installation The billing system's name, as in the names of its services.
 	Installation string `form:"installation" json:"installation"`
 
-	// Service Only this one: id or name.
+	// Service Returns only this service, by ID or name.
 	Service string `form:"service,omitempty" json:"service,omitempty,omitzero"`
 
-	// TimeZone IANA name; UTC unless given.
+	// TimeZone IANA name. Defaults to UTC.
 	TimeZone string `form:"timeZone,omitempty" json:"timeZone,omitempty,omitzero"`
 
-	// Month As 2026-11; the present one unless given.
+	// Month For example 2026-11. Defaults to the current month.
 	Month string `form:"month,omitempty" json:"month,omitempty,omitzero"`
 
-	// CarryHours Counts the last hours of each month in the next one: the total of a month is final so long before its end. For billing systems that take the last total that they have read in a month; with the same number at every call each hour is in one month. 0 unless given.
+	// CarryHours Counts the last hours of each month in the next month, so that the total of a month is final this many hours before its end. For billing systems that use the last total that they have read within a month; if all calls use the same number, each hour is in exactly one month. Defaults to 0.
 	CarryHours int `form:"carryHours,omitempty" json:"carryHours,omitempty,omitzero"`
 
-	// Limit 100 services unless given.
+	// Limit Defaults to 100 services.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
 	// Continue From the page before.
@@ -5047,25 +5047,25 @@ type ListUsageParams struct {
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
-	// Meter Only this one.
+	// Meter Returns only this meter.
 	Meter Meter `form:"meter,omitempty" json:"meter,omitempty,omitzero"`
 
-	// Resource Only this one: an id.
+	// Resource Returns only the resource with this ID.
 	Resource string `form:"resource,omitempty" json:"resource,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 
-	// By hour, day, month (of UTC) or total; day unless given.
+	// By hour, day, month (in UTC) or total. Defaults to day.
 	By UsageBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
 	// Limit 1000 unless given.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
@@ -5077,7 +5077,7 @@ type ListUsageRecordsParams struct {
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this id.
+	// Name Returns only the record with this ID.
 	Name string `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
@@ -5086,16 +5086,16 @@ type ListUsageRecordsParams struct {
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
-	// Meter Only this one.
+	// Meter Returns only this meter.
 	Meter Meter `form:"meter,omitempty" json:"meter,omitempty,omitzero"`
 
-	// Resource Only this one: an id.
+	// Resource Returns only the resource with this ID.
 	Resource string `form:"resource,omitempty" json:"resource,omitempty,omitzero"`
 
-	// From Only what ended after it: together with to, the records of the hours between.
+	// From Returns only records that ended after this time; together with `to`, the records of the hours in between.
 	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
 
-	// To Only what ended not after it.
+	// To Returns only records that ended at or before this time.
 	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
@@ -5104,13 +5104,13 @@ type ExportUsageParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// From First moment.
+	// From Start of the period.
 	From time.Time `form:"from" json:"from"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `form:"to" json:"to"`
 
-	// Format csv (use by the hour, unless given) or focus.
+	// Format csv (usage by hour, the default) or focus.
 	Format ExportFormat `form:"format,omitempty" json:"format,omitempty,omitzero"`
 }
 
@@ -5161,7 +5161,7 @@ type CreateUserLoginLinkParams struct {
 
 // DeleteVolumeParams defines parameters for DeleteVolume.
 type DeleteVolumeParams struct {
-	// Cascade Delete its snapshots with it.
+	// Cascade Also delete the snapshots of the volume.
 	Cascade bool `form:"cascade,omitempty" json:"cascade,omitempty,omitzero"`
 
 	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
@@ -5221,10 +5221,10 @@ type GetWalletParams struct {
 
 // WatchParams defines parameters for Watch.
 type WatchParams struct {
-	// Since Revision after which to begin; 0, or one too old, begins with all objects and a sync.
+	// Since Revision after which the stream begins. With 0, or with a revision that is too old, it begins with all objects and a sync.
 	Since int64 `form:"since,omitempty" json:"since,omitempty,omitzero"`
 
-	// Kind Only these kinds.
+	// Kind Returns only these kinds.
 	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
 }
 
