@@ -60,7 +60,7 @@ type APIKey struct {
 	Kind Kind `json:"kind"`
 	Meta Meta `json:"meta"`
 
-	// Secret The bearer token; only in the answer that creates the key.
+	// Secret The bearer token; returned only in the response to the creation of the key.
 	Secret string       `json:"secret,omitempty,omitzero"`
 	Spec   APIKeySpec   `json:"spec"`
 	Status APIKeyStatus `json:"status,omitempty,omitzero"`
@@ -68,20 +68,20 @@ type APIKey struct {
 
 // APIKeyList defines model for APIKeyList.
 type APIKeyList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []APIKey `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // APIKeyRotation defines model for APIKeyRotation.
 type APIKeyRotation struct {
-	// KeepSeconds How long the old secret is good; a day unless given.
+	// KeepSeconds How long the old secret stays valid. Defaults to one day.
 	KeepSeconds *int64 `json:"keepSeconds,omitempty"`
 }
 
@@ -89,72 +89,72 @@ type APIKeyRotation struct {
 type APIKeySpec struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Hash SHA-256 of the secret part, hex. Never sent to clients.
+	// Hash SHA-256 of the secret part, in hexadecimal. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 
-	// Networks Addresses from which it may be used, as 192.0.2.0/24; from everywhere unless given.
+	// Networks Address ranges from which the key can be used, for example 192.0.2.0/24. Defaults to all addresses.
 	Networks []string `json:"networks,omitempty,omitzero"`
 
-	// OldExpiresAt Until when the secret before is good; written by rotate.
+	// OldExpiresAt When the previous secret expires; set by rotate.
 	OldExpiresAt *time.Time `json:"oldExpiresAt,omitempty"`
 
-	// OldHash Of the secret before, hex; written by rotate. Never sent to clients.
+	// OldHash Hash of the previous secret, in hexadecimal; set by rotate. Never sent to clients.
 	OldHash string `json:"oldHash,omitempty,omitzero"`
 
-	// Role operator: everything; reseller: its organization and its customers'; admin: its organization; member and viewer: its project; billing: reads what its organization used and owes.
+	// Role operator: everything; reseller: its organization and those of its customers; admin: its organization; member and viewer: its project; billing: reads usage and costs of its organization.
 	Role Role `json:"role"`
 
-	// Scopes What it may of what its role may, as instances:read or instances:write (which reads too); all unless given.
+	// Scopes Permissions of the key within its role, for example instances:read or instances:write (which includes read). Defaults to all.
 	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
 // APIKeyStatus defines model for APIKeyStatus.
 type APIKeyStatus struct {
-	// LastUsedAt To the hour.
+	// LastUsedAt Rounded to the hour.
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // Alert defines model for Alert.
 type Alert struct {
-	// Code What it is, as node.lost; docs/alerts.md has them all, and they stay.
+	// Code Identifier of the alert type, for example node.lost. docs/alerts.md lists all; they are stable.
 	Code AlertCode `json:"code"`
 
-	// Hint What to do.
+	// Hint How to solve the problem.
 	Hint string `json:"hint,omitempty,omitzero"`
 
-	// ID Of what it is about; empty where that is many.
+	// ID ID of the affected object; empty if several objects are affected.
 	ID string `json:"id,omitempty,omitzero"`
 
-	// Kind Of what it is about.
+	// Kind Kind of the affected object.
 	Kind Kind `json:"kind"`
 
-	// Message In plain words.
+	// Message The problem in plain words.
 	Message string `json:"message"`
 	Name    string `json:"name,omitempty,omitzero"`
 
-	// Organization Whose it is; empty for what belongs to the cluster.
+	// Organization Organization of the affected object; empty if it belongs to the cluster.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Severity Critical: something does not work, or the next failure stops it. Warning: it will, unless somebody does something.
+	// Severity Critical: something does not work, or will not after the next failure. Warning: something will stop working unless action is taken.
 	Severity AlertSeverity `json:"severity"`
 
-	// Since Since when, as far as that is known.
+	// Since When the problem began, as far as known.
 	Since *time.Time `json:"since,omitempty"`
 }
 
 // AlertList defines model for AlertList.
 type AlertList struct {
-	// AsOf When the cluster was looked at: at the moment, or up to 10 s ago where it has 500 instances or more.
+	// AsOf When the state of the cluster was read: at the time of the request, or up to 10 s earlier if the cluster has 500 instances or more.
 	AsOf time.Time `json:"asOf"`
 
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 
-	// Critical How many there are, on all pages.
+	// Critical Number of alerts, on all pages.
 	Critical int64   `json:"critical"`
 	Items    []Alert `json:"items"`
 
-	// Warning How many there are, on all pages.
+	// Warning Number of alerts, on all pages.
 	Warning int64 `json:"warning"`
 }
 
@@ -167,10 +167,10 @@ type App struct {
 
 // AppLink defines model for AppLink.
 type AppLink struct {
-	// ExpiresAt Until when it can be followed.
+	// ExpiresAt When the link expires.
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	// URL For one browser. The part behind # lets it in.
+	// URL For one browser. The fragment after # grants access.
 	URL string `json:"url"`
 }
 
@@ -182,18 +182,18 @@ type AppLinkRequest struct {
 
 // AppList defines model for AppList.
 type AppList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Items    []App  `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
-// AppNeeds Without these it does not work; 0 asks for nothing.
+// AppNeeds Minimum requirements of the app. 0: no requirement.
 type AppNeeds struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
 	RootBytes   int64 `json:"rootBytes,omitempty,omitzero"`
@@ -209,74 +209,74 @@ type AppPort struct {
 
 // AppSpec defines model for AppSpec.
 type AppSpec struct {
-	// Abilities What an image can do. An operator or whoever imports it says so; empty is not known.
+	// Abilities Capabilities of an image. Set by an operator or by the user who imports it; empty: not known.
 	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
 
-	// Category One word that a catalogue groups by: system, workbench, inference.
+	// Category One word that the catalogue groups apps by: system, workbench, inference.
 	Category string `json:"category,omitempty,omitzero"`
 
-	// DefaultUser User of the image's system that gets the SSH keys, where the image does not say so itself.
+	// DefaultUser User of the image that receives the SSH keys, if the image does not define it.
 	DefaultUser string `json:"defaultUser,omitempty,omitzero"`
 	Description string `json:"description,omitempty,omitzero"`
 	DisplayName string `json:"displayName"`
 
-	// Image Name of a public image; it need not be there yet.
+	// Image Name of a public image, which may be imported later.
 	Image string `json:"image"`
 
-	// ImageURL Where an operator gets that image.
+	// ImageURL Address that an operator can import that image from.
 	ImageURL string `json:"imageURL,omitempty,omitzero"`
 
-	// Needs Without these it does not work; 0 asks for nothing.
+	// Needs Minimum requirements of the app. 0: no requirement.
 	Needs AppNeeds `json:"needs,omitempty,omitzero"`
 
-	// Notes What its user does once it runs.
+	// Notes Instructions for the user after the instance has started.
 	Notes string `json:"notes,omitempty,omitzero"`
 
-	// Ports What the machine serves.
+	// Ports Ports that the instance serves.
 	Ports []AppPort `json:"ports,omitempty,omitzero"`
 
-	// UserData cloud-init user data of the machine.
+	// UserData cloud-init user data of the instance.
 	UserData string `json:"userData,omitempty,omitzero"`
 
-	// Version Of this description, not of what it installs.
+	// Version Version of this description, not of the installed software.
 	Version string `json:"version"`
 }
 
 // AuditEvent defines model for AuditEvent.
 type AuditEvent struct {
-	// Actor Id of the API key or session.
+	// Actor ID of the API key or session.
 	Actor string    `json:"actor"`
 	At    time.Time `json:"at"`
 
 	// From Address of the client.
 	From string `json:"from,omitempty,omitzero"`
 
-	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash and no seal.
+	// Hash SHA-256 over the previous hash and the JSON of this event with an empty hash and without a seal.
 	Hash string `json:"hash"`
 
-	// More How many objects were changed besides.
+	// More Number of further objects that were changed.
 	More int64 `json:"more,omitempty,omitzero"`
 
-	// Name Of the actor.
+	// Name Name of the actor.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Objects What was changed.
+	// Objects Changed objects.
 	Objects []AuditObject `json:"objects"`
 
-	// Operation operationId, as CreateInstance.
+	// Operation operationId, for example CreateInstance.
 	Operation string `json:"operation"`
 
-	// Organization Of the first object.
+	// Organization Organization of the first object.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Previous Hash of the event before.
+	// Previous Hash of the previous event.
 	Previous string `json:"previous"`
 
-	// Project Of the first object.
+	// Project Project of the first object.
 	Project string `json:"project,omitempty,omitzero"`
 	Role    Role   `json:"role,omitempty,omitzero"`
 
-	// Seal HMAC-SHA256 over the hash, by a key that only the cluster has; events from before it had one have none.
+	// Seal HMAC-SHA256 over the hash, with a key that only the cluster has. Empty for events from before the cluster had this key.
 	Seal string `json:"seal,omitempty,omitzero"`
 
 	// Seq 1, 2, …, without gaps.
@@ -285,7 +285,7 @@ type AuditEvent struct {
 
 // AuditEventList defines model for AuditEventList.
 type AuditEventList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string       `json:"continue,omitempty,omitzero"`
 	Items    []AuditEvent `json:"items"`
 }
@@ -297,7 +297,7 @@ type AuditObject struct {
 	Name    string `json:"name,omitempty,omitzero"`
 	Removed bool   `json:"removed,omitempty,omitzero"`
 
-	// Revision Of the store after the change.
+	// Revision Revision of the store after the change.
 	Revision int64 `json:"revision"`
 }
 
@@ -314,45 +314,45 @@ type Backup struct {
 type BackupAssignment struct {
 	Node NodeID `json:"node,omitempty,omitzero"`
 
-	// Reason Why it has no node yet.
+	// Reason Why the object has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // BackupList defines model for BackupList.
 type BackupList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []Backup `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BackupSpec defines model for BackupSpec.
 type BackupSpec struct {
-	// SizeBytes The volume's size when it was asked for; the server fills it in.
+	// SizeBytes Size of the volume when the backup was requested; set by the server.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 
-	// Target Name or id; stored as id.
+	// Target Name or ID; stored as ID.
 	Target BackupTargetID `json:"target"`
 
-	// Volume Name or id; stored as id.
+	// Volume Name or ID; stored as ID.
 	Volume VolumeID `json:"volume"`
 }
 
 // BackupStatus defines model for BackupStatus.
 type BackupStatus struct {
-	// AddedBytes Stored anew; the rest was there from earlier backups.
+	// AddedBytes Newly stored data; the rest is shared with earlier backups.
 	AddedBytes    int64       `json:"addedBytes,omitempty,omitzero"`
 	EndedAt       *time.Time  `json:"endedAt,omitempty"`
 	LastError     string      `json:"lastError,omitempty,omitzero"`
 	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64       `json:"progressBytes,omitempty,omitzero"`
 
-	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 	Retry      *Retry     `json:"retry,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	TotalBytes int64      `json:"totalBytes,omitempty,omitzero"`
@@ -368,23 +368,23 @@ type BackupTarget struct {
 
 // BackupTargetList defines model for BackupTargetList.
 type BackupTargetList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string         `json:"continue,omitempty,omitzero"`
 	Items    []BackupTarget `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BackupTargetSpec defines model for BackupTargetSpec.
 type BackupTargetSpec struct {
-	// Directory Absolute path that every node has, as a mounted share.
+	// Directory Absolute path that exists on all nodes, such as a mounted share.
 	Directory string `json:"directory,omitempty,omitzero"`
 
-	// Password What the backups are encrypted with; made when empty. Never sent to clients.
+	// Password Password that the backups are encrypted with; generated if empty. Never sent to clients.
 	Password string    `json:"password,omitempty,omitzero"`
 	S3       *S3Target `json:"s3,omitempty"`
 }
@@ -398,33 +398,33 @@ type BackupTargetStatus struct {
 
 // BillingStatus defines model for BillingStatus.
 type BillingStatus struct {
-	// DeleteAt When that is, unless something is paid: at least 7 days after the warning.
+	// DeleteAt When the resources will be deleted unless a payment is made: at least 7 days after the warning.
 	DeleteAt *time.Time `json:"deleteAt,omitempty"`
 
-	// DeleteWarnedAt When it was warned that what it runs will be deleted.
+	// DeleteWarnedAt When the organization was warned that its resources will be deleted.
 	DeleteWarnedAt *time.Time `json:"deleteWarnedAt,omitempty"`
 
-	// ExhaustedAt Since when what was paid in advance is used up.
+	// ExhaustedAt When the amount paid in advance was used up.
 	ExhaustedAt *time.Time `json:"exhaustedAt,omitempty"`
 	Message     string     `json:"message,omitempty,omitzero"`
 	Since       time.Time  `json:"since"`
 
-	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: what it runs is being deleted.
+	// State stop: nothing new can be created or started; suspended: instances are stopped; deleteDue: its resources are being deleted.
 	State BillingState `json:"state"`
 }
 
 // Branding defines model for Branding.
 type Branding struct {
-	// AccentColor Of buttons, as #0b5cad: white text on it has to be readable (a contrast of 4.5). The portal's own unless given.
+	// AccentColor Color of buttons, for example #0b5cad: white text on it must be readable (a contrast of 4.5). Defaults to the portal's own color.
 	AccentColor string `json:"accentColor,omitempty,omitzero"`
 
-	// Logo Changes with the logo; empty: there is none. Made by the server.
+	// Logo Changes with the logo. Empty: there is no logo. Set by the server.
 	Logo string `json:"logo,omitempty,omitzero"`
 
-	// ProductName Basalt unless given.
+	// ProductName Defaults to Basalt.
 	ProductName string `json:"productName,omitempty,omitzero"`
 
-	// Revision Of the last change; 0: nothing was ever changed.
+	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision     int64  `json:"revision,omitempty,omitzero"`
 	SupportEmail string `json:"supportEmail,omitempty,omitzero"`
 
@@ -442,39 +442,39 @@ type Budget struct {
 
 // BudgetAlert defines model for BudgetAlert.
 type BudgetAlert struct {
-	// At When it was first seen to be reached.
+	// At When it was first detected that the threshold was reached.
 	At      time.Time `json:"at"`
 	Percent int64     `json:"percent"`
 }
 
 // BudgetList defines model for BudgetList.
 type BudgetList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []Budget `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BudgetSpec defines model for BudgetSpec.
 type BudgetSpec struct {
-	// AlertPercents Of the amount; each alerts once a month.
+	// AlertPercents In % of the amount; each triggers one alert per month.
 	AlertPercents []int64 `json:"alertPercents,omitempty,omitzero"`
 
-	// AmountMicros For what is used in a calendar month of the organization's time zone, before taxes.
+	// AmountMicros Amount for the usage in a calendar month in the organization's time zone, before taxes.
 	AmountMicros int64 `json:"amountMicros"`
 
-	// By Role of who has made it: what a seller has made his customer does not change. Made by the server.
+	// By Role of the creator: a customer cannot change a budget that its seller has created. Set by the server.
 	By Role `json:"by,omitempty,omitzero"`
 
-	// Cap What happens when the amount is used: stop makes and starts nothing new, suspend (of a whole organization) stops what runs as well; none unless given.
+	// Cap What happens when the amount is used up: stop prevents new resources and starts, suspend (only for a whole organization) also stops running instances. Defaults to none.
 	Cap BudgetCap `json:"cap,omitempty,omitzero"`
 
-	// Project Id or name of the project whose budget it is; the organization's unless given.
+	// Project ID or name of the project that the budget applies to. If not set, it applies to the organization.
 	Project ProjectID `json:"project,omitempty,omitzero"`
 }
 
@@ -482,42 +482,42 @@ type BudgetSpec struct {
 type BudgetStatus struct {
 	Alerts []BudgetAlert `json:"alerts,omitempty,omitzero"`
 
-	// CappedAt Since when the cap holds; not there while it does not.
+	// CappedAt Since when the cap is in effect; not set while it is not.
 	CappedAt *time.Time `json:"cappedAt,omitempty"`
 
-	// Month Which the rest is of, as 2026-03.
+	// Month Month that the status applies to, for example 2026-03.
 	Month       string `json:"month,omitempty,omitzero"`
 	SpentMicros int64  `json:"spentMicros,omitempty,omitzero"`
 }
 
-// CPUModel A processor that guests can be given, as libvirt describes it.
+// CPUModel A processor that guests can be given, in the terms of libvirt.
 type CPUModel struct {
-	// AddressBits Of physical addresses; 0: unknown.
+	// AddressBits Width of physical addresses in bits. 0: unknown.
 	AddressBits int64 `json:"addressBits,omitempty,omitzero"`
 
-	// Disabled Features of the model that it does not have, sorted.
+	// Disabled Features of the model that the processor does not have, sorted.
 	Disabled []string `json:"disabled,omitempty,omitzero"`
 
-	// Features All features that it has, sorted.
+	// Features All features of the processor, sorted.
 	Features []string `json:"features,omitempty,omitzero"`
 
-	// Model Name of a model of QEMU's. Empty: none; guests are emulated.
+	// Model Name of a QEMU CPU model. Empty: none; guests are emulated.
 	Model  string `json:"model,omitempty,omitzero"`
 	Vendor string `json:"vendor,omitempty,omitzero"`
 }
 
-// CardPayments That the organization can pay by card; absent if not.
+// CardPayments Limits of payments by card; not set if the organization cannot pay by card.
 type CardPayments struct {
-	// MaxMicros The most that is paid at once.
+	// MaxMicros Maximum amount of a payment.
 	MaxMicros int64 `json:"maxMicros"`
 
-	// MinMicros The least that is paid in advance at once.
+	// MinMicros Minimum amount of a payment in advance.
 	MinMicros int64 `json:"minMicros"`
 }
 
 // CephCheck defines model for CephCheck.
 type CephCheck struct {
-	// Name Ceph's own word for it.
+	// Name Ceph's name of the check.
 	Name     string     `json:"name"`
 	Severity CephHealth `json:"severity,omitempty,omitzero"`
 	Summary  string     `json:"summary"`
@@ -541,14 +541,14 @@ type CephClusterAssignment struct {
 
 // CephClusterList defines model for CephClusterList.
 type CephClusterList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string        `json:"continue,omitempty,omitzero"`
 	Items    []CephCluster `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -556,10 +556,10 @@ type CephClusterList struct {
 type CephClusterSpec struct {
 	Enabled bool `json:"enabled,omitempty,omitzero"`
 
-	// FailureDomain No two copies in the same one; empty: host.
+	// FailureDomain Two copies are never stored in the same failure domain. Empty: host.
 	FailureDomain FailureDomain `json:"failureDomain,omitempty,omitzero"`
 
-	// Replicas Copies of everything; 0: 3.
+	// Replicas Number of copies of all data. 0: 3.
 	Replicas int64 `json:"replicas,omitempty,omitzero"`
 }
 
@@ -569,17 +569,17 @@ type CephClusterStatus struct {
 	Health    CephHealth  `json:"health,omitempty,omitzero"`
 	LastError string      `json:"lastError,omitempty,omitzero"`
 
-	// Next The one next thing to do.
+	// Next The next step.
 	Next               string    `json:"next,omitempty,omitzero"`
 	ObservedGeneration int64     `json:"observedGeneration,omitempty,omitzero"`
 	Osds               int64     `json:"osds,omitempty,omitzero"`
 	OsdsUp             int64     `json:"osdsUp,omitempty,omitzero"`
 	Phase              CephPhase `json:"phase,omitempty,omitzero"`
 
-	// SizeBytes Raw.
+	// SizeBytes Raw capacity.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 
-	// Summary In plain words.
+	// Summary The state in plain words.
 	Summary   string `json:"summary,omitempty,omitzero"`
 	UsedBytes int64  `json:"usedBytes,omitempty,omitzero"`
 }
@@ -594,84 +594,84 @@ type Checkout struct {
 
 // CheckoutList defines model for CheckoutList.
 type CheckoutList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string     `json:"continue,omitempty,omitzero"`
 	Items    []Checkout `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // CheckoutSpec defines model for CheckoutSpec.
 type CheckoutSpec struct {
-	// AmountMicros In whole hundredths of the currency; what is left of the invoice unless given.
+	// AmountMicros In whole hundredths of the currency. Defaults to the remaining amount of the invoice.
 	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
 
-	// Currency That of the organization's prices unless given.
+	// Currency Defaults to the currency of the organization's prices.
 	Currency string `json:"currency,omitempty,omitzero"`
 
-	// Invoice Id or number of the invoice that is paid; without one it is paid in advance.
+	// Invoice ID or number of the invoice to pay. Without an invoice, the amount is paid in advance.
 	Invoice InvoiceID `json:"invoice,omitempty,omitzero"`
 }
 
 // CheckoutStatus defines model for CheckoutStatus.
 type CheckoutStatus struct {
-	// DoneAt When it was paid, failed or expired.
+	// DoneAt When the checkout was paid, failed or expired.
 	DoneAt *time.Time `json:"doneAt,omitempty"`
 
-	// ExpiresAt Until when it can be paid.
+	// ExpiresAt When the page expires.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// LastError Why the last try was refused, as of a card that was declined.
+	// LastError Why the last attempt was refused, for example because a card was declined.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// Payment Id of the payment that came of it.
+	// Payment ID of the resulting payment.
 	Payment PaymentID `json:"payment,omitempty,omitzero"`
 
-	// Session What the provider calls it.
+	// Session The provider's ID of the session.
 	Session string `json:"session,omitempty,omitzero"`
 
-	// State Opening unless given.
+	// State Defaults to Opening.
 	State CheckoutState `json:"state,omitempty,omitzero"`
 
-	// URL Page of the provider on which it is paid, while it is open.
+	// URL Page of the provider for the payment, while the checkout is open.
 	URL string `json:"url,omitempty,omitzero"`
 }
 
 // ClaimGrant defines model for ClaimGrant.
 type ClaimGrant struct {
-	// Claim As groups; its value is a text, or a list of them.
+	// Claim Name of the claim, for example groups; its value is a string or a list of strings.
 	Claim string `json:"claim"`
 	Grant Grant  `json:"grant"`
 
-	// Value That it has to be or hold.
+	// Value Value that the claim must be equal to or contain.
 	Value string `json:"value"`
 }
 
 // Cluster defines model for Cluster.
 type Cluster struct {
-	// Alive Members that are heard of.
+	// Alive Members that are reachable.
 	Alive int64 `json:"alive,omitempty,omitzero"`
 
-	// Leader Empty while there is none.
+	// Leader Empty while there is no leader.
 	Leader   NodeID   `json:"leader,omitempty,omitzero"`
 	Members  []Member `json:"members"`
 	Name     string   `json:"name"`
 	Revision int64    `json:"revision,omitempty,omitzero"`
 
-	// Voters Members that vote now, as this node knows.
+	// Voters Members that currently vote, as known to this node.
 	Voters int64 `json:"voters,omitempty,omitzero"`
 }
 
-// Commitment So much of a meter in each period that lies between from and until is paid, used or not, and costs nothing more.
+// Commitment This quantity of a meter in each period between from and until is paid, used or not, and its usage costs nothing in addition.
 type Commitment struct {
 	From  time.Time `json:"from,omitempty,omitzero"`
 	Meter Meter     `json:"meter"`
 
-	// Per How many of the meter's units the price buys.
+	// Per Number of the meter's units that the price covers.
 	Per         int64 `json:"per"`
 	PriceMicros int64 `json:"priceMicros"`
 
@@ -691,38 +691,38 @@ type Condition struct {
 
 // Cost defines model for Cost.
 type Cost struct {
-	// AmountMicros Less discounts.
+	// AmountMicros Amount less discounts.
 	AmountMicros int64     `json:"amountMicros"`
 	From         time.Time `json:"from"`
 
-	// Key A project's id; a resource's; or a meter. Empty: all that are not among the largest that were asked for.
+	// Key ID of a project or resource, or a meter. Empty: the sum of all that are not among the largest ones that were requested.
 	Key string `json:"key"`
 
-	// Name Of the resource when it was last used, or of the project if it is still there.
+	// Name Name of the resource at its last usage, or of the project if it still exists.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `json:"to"`
 }
 
 // CostPage defines model for CostPage.
 type CostPage struct {
-	// CommitmentMicros What commitments cost.
+	// CommitmentMicros Cost of commitments.
 	CommitmentMicros int64 `json:"commitmentMicros"`
 
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Currency string `json:"currency"`
 	Items    []Cost `json:"items"`
 
-	// MinimumMicros What is missing to the price book's minimum.
+	// MinimumMicros Amount missing to the minimum of the price book.
 	MinimumMicros int64 `json:"minimumMicros"`
 	TaxMicros     int64 `json:"taxMicros"`
 
-	// TotalMicros All of it together, as on an invoice of the period.
+	// TotalMicros Total, as on an invoice for the period.
 	TotalMicros int64 `json:"totalMicros"`
 
-	// UsageMicros What all usage of the period costs, less discounts.
+	// UsageMicros Cost of all usage in the period, less discounts.
 	UsageMicros int64 `json:"usageMicros"`
 }
 
@@ -730,14 +730,14 @@ type CostPage struct {
 type Credentials struct {
 	Email string `json:"email"`
 
-	// Organization Id or name, of a reseller's customer RESELLER/NAME, or RESELLER/RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
+	// Organization ID or name; for a reseller's customer RESELLER/NAME or RESELLER/RESELLER/NAME. It determines the user's organization, unless the address was verified by an identity provider or an operator, and the grant, if the user has several.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Passkey A passkey of the user's, as second factor instead of a code.
+	// Passkey A passkey of the user, as second factor instead of a code.
 	Passkey  *PasskeyAnswer `json:"passkey,omitempty"`
 	Password string         `json:"password,omitempty,omitzero"`
 
-	// Project Id or name: which grant, where there are several.
+	// Project ID or name: which grant, if the user has several.
 	Project string `json:"project,omitempty,omitzero"`
 
 	// Totp A one-time code, or a recovery code.
@@ -746,10 +746,10 @@ type Credentials struct {
 
 // CreditLine defines model for CreditLine.
 type CreditLine struct {
-	// AmountMicros More than 0. Taxes are added for the lines that they are on; a line of tax is not named here.
+	// AmountMicros Greater than 0. Taxes are added for the lines that they apply to; tax lines cannot be listed here.
 	AmountMicros int64 `json:"amountMicros"`
 
-	// Line Id of the invoice's line.
+	// Line ID of the line of the invoice.
 	Line string `json:"line"`
 }
 
@@ -758,35 +758,35 @@ type CreditNote struct {
 	Kind Kind `json:"kind"`
 	Meta Meta `json:"meta"`
 
-	// Spec Takes back a part of an invoice, never more of a line than is left of it. It never changes.
+	// Spec Credits a part of an invoice, at most the remaining amount of each line. It is immutable.
 	Spec CreditNoteSpec `json:"spec"`
 }
 
 // CreditNoteList defines model for CreditNoteList.
 type CreditNoteList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string       `json:"continue,omitempty,omitzero"`
 	Items    []CreditNote `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
-// CreditNoteSpec Takes back a part of an invoice, never more of a line than is left of it. It never changes.
+// CreditNoteSpec Credits a part of an invoice, at most the remaining amount of each line. It is immutable.
 type CreditNoteSpec struct {
 	Currency string `json:"currency,omitempty,omitzero"`
 
-	// Invoice Id or name of the invoice.
+	// Invoice ID or name of the invoice.
 	Invoice  InvoiceID `json:"invoice"`
 	IssuedAt time.Time `json:"issuedAt,omitempty,omitzero"`
 
-	// Lines None: all that is left of the invoice.
+	// Lines Empty: the whole remaining amount of the invoice.
 	Lines []CreditLine `json:"lines,omitempty,omitzero"`
 
-	// Number Without gaps among the credit notes of its seller; made by the server, like all that follows.
+	// Number Consecutive among the credit notes of its seller, without gaps; set by the server, like all following fields.
 	Number      string         `json:"number,omitempty,omitzero"`
 	Reason      string         `json:"reason,omitempty,omitzero"`
 	Seller      OrganizationID `json:"seller,omitempty,omitzero"`
@@ -795,16 +795,16 @@ type CreditNoteSpec struct {
 
 // Discount defines model for Discount.
 type Discount struct {
-	// BasisPoints Hundredths of a per cent.
+	// BasisPoints Hundredths of 1 %.
 	BasisPoints int64 `json:"basisPoints"`
 
-	// From A full hour; always unless given.
+	// From A full hour. If not set: always.
 	From time.Time `json:"from,omitempty,omitzero"`
 
-	// Meters All unless given.
+	// Meters Defaults to all.
 	Meters []Meter `json:"meters,omitempty,omitzero"`
 
-	// Until A full hour; for ever unless given.
+	// Until A full hour. If not set, the discount has no end.
 	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
@@ -818,38 +818,38 @@ type Disk struct {
 
 // DiskList defines model for DiskList.
 type DiskList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Items    []Disk `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // DiskSpec defines model for DiskSpec.
 type DiskSpec struct {
-	// Pool Name of the storage pool that the disk is, with use local. Disks of several nodes may have the same name: a volume then lies on one of them.
+	// Pool Name of the storage pool of the disk, with use local. Disks of several nodes may have the same name: a volume is then stored on one of them.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// Use What it is for; empty: nothing. local: a storage pool of its node. Taking ceph away drains it first, and taking local away waits until no volume lies on it.
+	// Use Use of the disk. Empty: none. local: a storage pool of its node. Removing ceph drains the disk first; removing local waits until no volume is stored on it.
 	Use DiskUse `json:"use,omitempty,omitzero"`
 
-	// Wipe Take it although something is on it, all of which is lost. Never one that is mounted or has the system on it.
+	// Wipe Use the disk although it is not empty; all its data is lost. Not possible for a disk that is mounted or that contains the system.
 	Wipe bool `json:"wipe,omitempty,omitzero"`
 }
 
 // DiskStatus defines model for DiskStatus.
 type DiskStatus struct {
-	// ByID The path that stays the same when disks are moved.
+	// ByID Path that stays the same when disks are moved.
 	ByID               string `json:"byId,omitempty,omitzero"`
 	Model              string `json:"model,omitempty,omitzero"`
 	Node               NodeID `json:"node,omitempty,omitzero"`
 	ObservedGeneration int64  `json:"observedGeneration,omitempty,omitzero"`
 
-	// Osd Number of its Ceph OSD; -1: none.
+	// Osd Number of its Ceph OSD. -1: none.
 	Osd int64 `json:"osd,omitempty,omitzero"`
 
 	// Path Examples: /dev/sdb
@@ -859,28 +859,28 @@ type DiskStatus struct {
 	Serial     string `json:"serial,omitempty,omitzero"`
 	SizeBytes  int64  `json:"sizeBytes,omitempty,omitzero"`
 
-	// State Free: nothing is on it. InUse: something else has it.
+	// State Free: the disk is empty. InUse: the disk is used by something else.
 	State DiskState `json:"state,omitempty,omitzero"`
 }
 
 // ExecRequest defines model for ExecRequest.
 type ExecRequest struct {
-	// Argv The program and its arguments; no shell.
+	// Argv The program and its arguments; no shell is involved.
 	Argv  []string `json:"argv"`
 	Stdin []byte   `json:"stdin,omitempty,omitzero"`
 
-	// TimeoutSeconds 30 unless given.
+	// TimeoutSeconds Defaults to 30.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty,omitzero"`
 }
 
 // ExecResult defines model for ExecResult.
 type ExecResult struct {
-	// ExitCode 128 and the signal's number when one ended it.
+	// ExitCode 128 plus the signal number if the program was ended by a signal.
 	ExitCode int64  `json:"exitCode"`
 	Stderr   []byte `json:"stderr"`
 	Stdout   []byte `json:"stdout"`
 
-	// Truncated There was more than what is sent.
+	// Truncated The output was longer than what is returned.
 	Truncated bool `json:"truncated,omitempty,omitzero"`
 }
 
@@ -894,14 +894,14 @@ type ExternalNetwork struct {
 
 // ExternalNetworkList defines model for ExternalNetworkList.
 type ExternalNetworkList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string            `json:"continue,omitempty,omitzero"`
 	Items    []ExternalNetwork `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -911,17 +911,17 @@ type ExternalNetworkSpec struct {
 	Cidr4 string `json:"cidr4,omitempty,omitzero"`
 	Cidr6 string `json:"cidr6,omitempty,omitzero"`
 
-	// Default Routers go out here, and floating IPs come from here; one network has it.
+	// Default Routers and floating IPs use this network by default; only one network can be the default.
 	Default bool `json:"default,omitempty,omitzero"`
 
 	// Gateway4 Examples: 203.0.113.1
 	Gateway4 string `json:"gateway4,omitempty,omitzero"`
 	Gateway6 string `json:"gateway6,omitempty,omitzero"`
 
-	// PhysicalNetwork Which of the nodes' cables; empty: external.
+	// PhysicalNetwork Physical network of the nodes. Empty: external.
 	PhysicalNetwork string `json:"physicalNetwork,omitempty,omitzero"`
 
-	// Ranges4 Addresses that the cluster may give: FIRST-LAST, or one.
+	// Ranges4 Addresses that the cluster may assign: FIRST-LAST, or a single one.
 	Ranges4 []string `json:"ranges4,omitempty,omitzero"`
 	Ranges6 []string `json:"ranges6,omitempty,omitzero"`
 
@@ -938,13 +938,13 @@ type ExternalNetworkStatus struct {
 
 // FieldProblem defines model for FieldProblem.
 type FieldProblem struct {
-	// Detail What is wrong with it, for people.
+	// Detail What is wrong with the field, for people.
 	Detail string `json:"detail"`
 
-	// Field As a path: spec.vgpu.vramBytes.
+	// Field Path of the field, for example spec.vgpu.vramBytes.
 	Field string `json:"field"`
 
-	// Hint What to do about it.
+	// Hint How to solve the problem.
 	Hint string `json:"hint,omitempty,omitzero"`
 }
 
@@ -957,24 +957,24 @@ type Flavor struct {
 
 // FlavorList defines model for FlavorList.
 type FlavorList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []Flavor `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // FlavorSpec defines model for FlavorSpec.
 type FlavorSpec struct {
-	// HugePages Pages of that size back the memory of its instances: they are placed where enough are reserved. Not for virtual GPUs. Empty: ordinary pages.
+	// HugePages Size of the huge pages that back the memory of its instances, which are placed on nodes where enough are reserved. Not for virtual GPUs. Empty: ordinary pages.
 	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
 	MemoryBytes int64     `json:"memoryBytes"`
 
-	// RootBytes Root volume; 0: the image's own size.
+	// RootBytes Size of the root volume. 0: the image's size.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
 	Vcpus     int64 `json:"vcpus"`
 }
@@ -992,35 +992,35 @@ type FloatingIP struct {
 type FloatingIPAssignment struct {
 	Address string `json:"address,omitempty,omitzero"`
 
-	// MeteredTo Up to when its use has been recorded.
+	// MeteredTo Time until which its usage has been recorded.
 	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
 
-	// Reason Why it has none.
+	// Reason Why the object has no address.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // FloatingIPList defines model for FloatingIPList.
 type FloatingIPList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string       `json:"continue,omitempty,omitzero"`
 	Items    []FloatingIP `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // FloatingIPSpec defines model for FloatingIPSpec.
 type FloatingIPSpec struct {
-	// ExternalNetwork Name or id, stored as id; empty: the default one.
+	// ExternalNetwork Name or ID, stored as ID. Empty: the default one.
 	ExternalNetwork ExternalNetworkID `json:"externalNetwork,omitempty,omitzero"`
 
-	// Instance Name or id, stored as id; empty: free.
+	// Instance Name or ID, stored as ID. Empty: not attached.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Network Which of the instance's; name or id, stored as id; empty: its first.
+	// Network Network of the instance's port; name or ID, stored as ID. Empty: its first network.
 	Network NetworkID `json:"network,omitempty,omitzero"`
 }
 
@@ -1040,14 +1040,14 @@ type GPU struct {
 
 // GPUList defines model for GPUList.
 type GPUList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Items    []GPU  `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -1060,32 +1060,32 @@ type GPUPool struct {
 
 // GPUPoolList defines model for GPUPoolList.
 type GPUPoolList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []GPUPool `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // GPUPoolSpec defines model for GPUPoolSpec.
 type GPUPoolSpec struct {
-	// Interop Programs on this pool's virtual GPUs may be linked with NVIDIA's own runtime library: its question whether the
-	// driver is NVIDIA's is answered. Off unless an operator turns it on, who has checked what the vendor's licence
-	// allows (docs/vendor-interop.md). It holds for programs that start from then on.
+	// Interop Programs on this pool's virtual GPUs may be linked with NVIDIA's own runtime library: its check whether the
+	// driver is NVIDIA's is answered. Disabled by default; an operator who enables it must have checked that the
+	// vendor's license allows it (docs/vendor-interop.md). A change applies to programs that start after it.
 	Interop bool `json:"interop,omitempty,omitzero"`
 
-	// MaxVgpusPerGpu 0: no limit but VRAM and share.
+	// MaxVgpusPerGpu 0: limited only by VRAM and GPU time.
 	MaxVgpusPerGpu int64  `json:"maxVgpusPerGpu,omitempty,omitzero"`
 	Mode           string `json:"mode,omitempty,omitzero"`
 
-	// VramOvercommitPercent How much of its cards' VRAM the pool promises to virtual GPUs together, in per cent: 100 to 400; 0 is 100, no
-	// more than there is. What does not fit on a card lies in its node's memory and comes back before the virtual GPU
-	// works again: the node has that much less memory for instances. One virtual GPU never has more than the card.
-	// Lowering it changes nothing for what has its place; only nothing new is promised beyond it.
+	// VramOvercommitPercent Limit for the VRAM that is allocated to all virtual GPUs of a GPU, in % of its VRAM: 100 to 400; 0 is 100, no
+	// overcommit. VRAM that exceeds the GPU's is swapped to the node's memory and swapped in before the virtual GPU
+	// runs again; the node has that much less memory for instances. A single virtual GPU never has more VRAM than
+	// the GPU. A lower limit does not affect existing virtual GPUs; it applies to new allocations only.
 	//
 	//
 	// Examples: 150
@@ -1094,21 +1094,21 @@ type GPUPoolSpec struct {
 
 // GPUSpec defines model for GPUSpec.
 type GPUSpec struct {
-	// Pool Name of its pool; empty: default.
+	// Pool Name of the GPU's pool. Empty: default.
 	Pool          string `json:"pool,omitempty,omitzero"`
 	Unschedulable bool   `json:"unschedulable,omitempty,omitzero"`
 }
 
 // GPUStatus defines model for GPUStatus.
 type GPUStatus struct {
-	// BusyPercent Of the last minute before seenAt, how much the GPU worked. It is renewed with the report, once a minute; 0 also where it is not known.
+	// BusyPercent Utilization of the GPU in the minute before seenAt. It is updated with the report, once per minute; 0 also if it is not known.
 	BusyPercent int64       `json:"busyPercent,omitempty,omitzero"`
 	Conditions  []Condition `json:"conditions,omitempty,omitzero"`
 
-	// Device What gpud calls it.
+	// Device Name of the GPU in gpud.
 	Device string `json:"device,omitempty,omitzero"`
 
-	// Driver null computes nothing: for measuring.
+	// Driver null does not compute anything; it is for measurements.
 	Driver          string `json:"driver,omitempty,omitzero"`
 	Model           string `json:"model,omitempty,omitzero"`
 	Multiprocessors int64  `json:"multiprocessors,omitempty,omitzero"`
@@ -1122,31 +1122,31 @@ type GPUStatus struct {
 	TemperatureCelsius int64  `json:"temperatureCelsius,omitempty,omitzero"`
 	UUID               string `json:"uuid,omitempty,omitzero"`
 
-	// Vgpus Virtual GPUs on it now.
+	// Vgpus Number of virtual GPUs on the GPU now.
 	Vgpus     int64 `json:"vgpus,omitempty,omitzero"`
 	VramBytes int64 `json:"vramBytes,omitempty,omitzero"`
 
-	// VramSwappedBytes Of vramUsedBytes, what lies in the node's memory.
+	// VramSwappedBytes The part of vramUsedBytes that is swapped to the node's memory.
 	VramSwappedBytes int64 `json:"vramSwappedBytes,omitempty,omitzero"`
 
-	// VramUsedBytes What programs hold, on the card and swapped.
+	// VramUsedBytes VRAM that programs have allocated, on the GPU and swapped.
 	VramUsedBytes int64 `json:"vramUsedBytes,omitempty,omitzero"`
 }
 
 // GPUTenant defines model for GPUTenant.
 type GPUTenant struct {
-	// GpuPercent GPU time executed in the last minute, in per cent of the card.
+	// GpuPercent GPU time executed in the last minute, in % of the GPU.
 	GpuPercent float64    `json:"gpuPercent"`
 	Instance   InstanceID `json:"instance"`
 
-	// SharePercent Guaranteed share of the card's time; 0 is best effort.
+	// SharePercent Guaranteed GPU time in %. 0: best effort.
 	SharePercent   int64 `json:"sharePercent"`
 	VramLimitBytes int64 `json:"vramLimitBytes"`
 
-	// VramResidentBytes On the card now.
+	// VramResidentBytes VRAM on the GPU now.
 	VramResidentBytes int64 `json:"vramResidentBytes"`
 
-	// VramSwappedBytes In the node's memory now, where the card is promised beyond its own.
+	// VramSwappedBytes VRAM that is swapped to the node's memory now, if the GPU is overcommitted.
 	VramSwappedBytes int64 `json:"vramSwappedBytes"`
 }
 
@@ -1157,35 +1157,35 @@ type GPUTenantList struct {
 
 // Grant defines model for Grant.
 type Grant struct {
-	// Organization Id or name; of all but operators.
+	// Organization ID or name; for all roles except operator.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Project Id or name; of members and viewers.
+	// Project ID or name; for members and viewers.
 	Project string `json:"project,omitempty,omitzero"`
 	Role    Role   `json:"role"`
 }
 
-// HardwareCheck What a node has found out about one part of its machine.
+// HardwareCheck Result of the check of one part of the machine.
 type HardwareCheck struct {
-	// Advice What to do about it.
+	// Advice How to solve the problem.
 	Advice string `json:"advice,omitempty,omitzero"`
 
-	// Found What there is.
+	// Found What was found.
 	//
 	// Examples: KVM works: Intel VT-x
 	Found string          `json:"found"`
 	ID    HardwareCheckID `json:"id"`
 
-	// Meaning What follows from that; with warning and failed.
+	// Meaning Consequences of it; for warning and failed.
 	Meaning string `json:"meaning,omitempty,omitzero"`
 
-	// State failed: the node cannot do its work, or is about to lose data. warning: it works, worse than it could. unknown: it could not be found out.
+	// State failed: the node cannot do its work, or is about to lose data. warning: it works, but worse than it could. unknown: the state could not be determined.
 	State HardwareState `json:"state"`
 }
 
 // Health defines model for Health.
 type Health struct {
-	// Revision Of the store's last change.
+	// Revision Revision of the store's last change.
 	Revision int64  `json:"revision"`
 	Status   string `json:"status"`
 }
@@ -1194,26 +1194,26 @@ type Health struct {
 type Identity struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// HasPassword Of a session: whether the user can log in with a password.
+	// HasPassword For a session: whether the user can sign in with a password.
 	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
 
-	// Key Id of the API key or session.
+	// Key ID of the API key or session.
 	Key  string `json:"key"`
 	Name string `json:"name,omitempty,omitzero"`
 
-	// NeedsTotp Of a session: a second factor is required of the user, who has neither one-time codes nor a passkey. Until then everything else is refused.
+	// NeedsTotp For a session: a second factor is required of the user, who has neither one-time codes nor a passkey. Until one is set up, all other requests are refused.
 	NeedsTotp    bool   `json:"needsTotp,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Passkeys Of a session: how many passkeys the user has.
+	// Passkeys For a session: the number of the user's passkeys.
 	Passkeys int    `json:"passkeys,omitempty,omitzero"`
 	Project  string `json:"project,omitempty,omitzero"`
 	Role     Role   `json:"role"`
 
-	// Totp Of a session: whether the user's password needs one-time codes.
+	// Totp For a session: whether one-time codes are required in addition to the user's password.
 	Totp bool `json:"totp,omitempty,omitzero"`
 
-	// User Of a session.
+	// User Only for a session.
 	User UserID `json:"user,omitempty,omitzero"`
 }
 
@@ -1226,14 +1226,14 @@ type IdentityProvider struct {
 
 // IdentityProviderList defines model for IdentityProviderList.
 type IdentityProviderList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string             `json:"continue,omitempty,omitzero"`
 	Items    []IdentityProvider `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -1241,23 +1241,23 @@ type IdentityProviderList struct {
 type IdentityProviderSpec struct {
 	ClientID string `json:"clientId"`
 
-	// ClientSecret Sealed. Never sent to clients; the one that it has, unless given.
+	// ClientSecret Encrypted. Never sent to clients. If omitted, the stored one is kept.
 	ClientSecret string `json:"clientSecret,omitempty,omitzero"`
 
-	// Create Whoever has a verified e-mail address and a grant by its claims becomes a user at the first login, and has the grants that his claims give at each.
+	// Create A person with a verified e-mail address and a grant by its claims becomes a user when signing in for the first time; the grants are updated from the claims at each sign-in.
 	Create bool         `json:"create,omitempty,omitzero"`
 	Grants []ClaimGrant `json:"grants,omitempty,omitzero"`
 
-	// Issuer As its tokens say, https.
+	// Issuer Issuer as in its tokens, an https URL.
 	Issuer string `json:"issuer"`
 
-	// Organization Whose admins manage the users that it makes; operators unless given.
+	// Organization Organization whose admins manage the users that the provider creates. Not set: operators.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Redirects The portal's addresses that it may send browsers back to; those of the CLI, on loopback, always may be.
+	// Redirects Addresses of the portal that the provider may redirect browsers to; those of the CLI, on loopback, are always allowed.
 	Redirects []string `json:"redirects,omitempty,omitzero"`
 
-	// Scopes Besides openid and email, as groups.
+	// Scopes Scopes in addition to openid and email, for example groups.
 	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
@@ -1270,50 +1270,50 @@ type Image struct {
 	Status     ImageStatus     `json:"status,omitempty,omitzero"`
 }
 
-// ImageAbilities What an image can do. An operator or whoever imports it says so; empty is not known.
+// ImageAbilities Capabilities of an image. Set by an operator or by the user who imports it; empty: not known.
 type ImageAbilities struct {
-	// GuestAgent Whether it has a guest agent of its own. Otherwise the guest tools bring one.
+	// GuestAgent Whether the image contains a guest agent. Otherwise the guest tools install one.
 	GuestAgent AgentAbility `json:"guestAgent,omitempty,omitzero"`
 
-	// Vgpu Whether its kernel has a driver for a virtual GPU. new-kernel: the guest tools replace its kernel at the first boot.
+	// Vgpu Whether the kernel of the image has a driver for a virtual GPU. new-kernel: the guest tools replace its kernel on first boot.
 	Vgpu VGPUAbility `json:"vgpu,omitempty,omitzero"`
 }
 
 // ImageAssignment defines model for ImageAssignment.
 type ImageAssignment struct {
-	// Node It fetches an image that has a URL.
+	// Node Node that downloads the image if it has a URL.
 	Node NodeID `json:"node,omitempty,omitzero"`
 }
 
 // ImageList defines model for ImageList.
 type ImageList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string  `json:"continue,omitempty,omitzero"`
 	Items    []Image `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // ImageSpec defines model for ImageSpec.
 type ImageSpec struct {
-	// Abilities What an image can do. An operator or whoever imports it says so; empty is not known.
+	// Abilities Capabilities of an image. Set by an operator or by the user who imports it; empty: not known.
 	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
 
-	// DefaultUser User of the image's system that cloud-init gives the SSH keys to, e.g. debian: as whom to connect. Empty: unknown.
+	// DefaultUser User of the image that cloud-init installs the SSH keys for, and that users sign in as, e.g. debian. Empty: unknown.
 	DefaultUser string `json:"defaultUser,omitempty,omitzero"`
 	Format      string `json:"format"`
 
-	// Public Every project may use it.
+	// Public All projects may use the image.
 	Public bool `json:"public,omitempty,omitzero"`
 
-	// Sha256 Hex; checked when given.
+	// Sha256 In hexadecimal; verified if given.
 	Sha256 string `json:"sha256,omitempty,omitzero"`
 
-	// URL Fetched from here (http, https); empty: sent with PUT …/content.
+	// URL Address that the image is downloaded from (http, https). Empty: uploaded with PUT …/content.
 	URL string `json:"url,omitempty,omitzero"`
 }
 
@@ -1321,19 +1321,19 @@ type ImageSpec struct {
 type ImageStatus struct {
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// Node Where its bytes are.
+	// Node Node that stores the content.
 	Node          NodeID     `json:"node,omitempty,omitzero"`
 	Phase         ImagePhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64      `json:"progressBytes,omitempty,omitzero"`
 
-	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 	Retry  *Retry `json:"retry,omitempty"`
 	Sha256 string `json:"sha256,omitempty,omitzero"`
 
-	// SizeBytes Of the file.
+	// SizeBytes Size of the file.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 
-	// VirtualBytes Of the disk.
+	// VirtualBytes Size of the virtual disk.
 	VirtualBytes int64 `json:"virtualBytes,omitempty,omitzero"`
 }
 
@@ -1345,52 +1345,52 @@ type Instance struct {
 	Spec       InstanceSpec       `json:"spec"`
 	Status     InstanceStatus     `json:"status,omitempty,omitzero"`
 
-	// Warnings What is likely not to work as asked. Only in the answer to its creation.
+	// Warnings Parts of the request that are likely not to work. Only in the response to the creation.
 	Warnings []InstanceWarning `json:"warnings,omitempty,omitzero"`
 }
 
 // InstanceApp defines model for InstanceApp.
 type InstanceApp struct {
-	// Address URL at the app gateway. It opens with a link (OpenInstanceApp) or an API key as the bearer token.
+	// Address URL at the app gateway. It is opened with a link (OpenInstanceApp) or with an API key as the bearer token.
 	Address string `json:"address"`
 
-	// Name As the app calls it.
+	// Name Name in the app.
 	Name string `json:"name,omitempty,omitzero"`
 	Port int64  `json:"port"`
 }
 
 // InstanceAssignment defines model for InstanceAssignment.
 type InstanceAssignment struct {
-	// Epoch Raised by one each time that it is given to another node.
+	// Epoch Increased by one each time that the object is assigned to another node.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
-	// Generation Of the spec that this was made from.
+	// Generation Generation of the spec that the assignment was made from.
 	Generation int64 `json:"generation,omitempty,omitzero"`
 	Gpu        GPUID `json:"gpu,omitempty,omitzero"`
 
-	// Hold Why it does not run although it is asked to: its organization is suspended. Empty: nothing holds it.
+	// Hold Why the instance does not run although it is requested to: its organization is suspended. Empty: it is not held.
 	Hold string `json:"hold,omitempty,omitzero"`
 
-	// HugePages The pages that its memory takes of its node. Empty: ordinary ones.
+	// HugePages Huge pages of the node that its memory uses. Empty: ordinary pages.
 	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
 	MemoryBytes int64     `json:"memoryBytes,omitempty,omitzero"`
 
-	// MigrateTo It is moving there; the move's object is a Migration.
+	// MigrateTo Node that the instance is being migrated to; the corresponding object is a Migration.
 	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
 
-	// Node Empty while it fits nowhere.
+	// Node Empty while the instance is pending.
 	Node NodeID `json:"node,omitempty,omitzero"`
 
-	// NodeLost Its node is lost and it cannot run elsewhere: it waits for the node; reason says why.
+	// NodeLost The node is lost and the instance cannot run elsewhere, so it waits for the node; reason has the cause.
 	NodeLost bool `json:"nodeLost,omitempty,omitzero"`
 
 	// Ports In the order of spec.networks.
 	Ports []InstancePort `json:"ports,omitempty,omitzero"`
 
-	// Reason Why it has no node.
+	// Reason Why the instance has no node.
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Release Its node is to stop it and say so (status.released): it is then given to another.
+	// Release The node is to stop the instance and to report this (status.released); then it is assigned to another node.
 	Release          bool     `json:"release,omitempty,omitzero"`
 	RootVolume       VolumeID `json:"rootVolume,omitempty,omitzero"`
 	Vcpus            int64    `json:"vcpus,omitempty,omitzero"`
@@ -1399,39 +1399,39 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
-// InstanceCPU The processor of the present or last run.
+// InstanceCPU CPU in the current or last run.
 type InstanceCPU struct {
-	// Class baseline: what all nodes' processors have. host: the node's processor as it is. emulated: QEMU's own, where guests run without KVM. Empty: decided before there were classes, as host.
+	// Class baseline: the features that the processors of all nodes have. host: the node's processor without changes. emulated: QEMU's own, where guests run without KVM. Empty: determined before classes were introduced; equivalent to host.
 	Class CPUClass `json:"class,omitempty,omitzero"`
 
-	// CPU A processor that guests can be given, as libvirt describes it.
+	// CPU A processor that guests can be given, in the terms of libvirt.
 	CPU CPUModel `json:"cpu,omitempty,omitzero"`
 }
 
-// InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
+// InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init has finished in this run. GPUReady: programs in the guest can use its virtual GPU, as observed by its node: the guest's driver operates the device, and a library of the guest tools has opened it in this run. If it is false, the reason is what the node observes and, if there are several possible causes, what the guest reports.
 type InstanceCondition = Condition
 
 // InstanceConnection defines model for InstanceConnection.
 type InstanceConnection struct {
-	// Addresses Floating IPs that reach it.
+	// Addresses Floating IPs of the instance.
 	Addresses []string `json:"addresses"`
 
-	// AppDomain Domain of the app gateway, by which each port of the instance can be reached that serves HTTP; empty: the cluster has none.
+	// AppDomain Domain of the app gateway, which makes each port of the instance that serves HTTP accessible. Empty: the cluster has no app gateway.
 	AppDomain string `json:"appDomain,omitempty,omitzero"`
 
-	// Apps What its app serves, at the app gateway; empty: nothing, or the cluster has no app gateway.
+	// Apps What the app serves, with its addresses at the app gateway. Empty: nothing, or the cluster has no app gateway.
 	Apps []InstanceApp `json:"apps,omitempty,omitzero"`
 
-	// Gateway The cluster's SSH gateway; every node has it.
+	// Gateway The cluster's SSH gateway; it runs on all nodes.
 	Gateway *SSHGateway `json:"gateway,omitempty"`
 
 	// Target User name at the SSH gateway: project/instance.
 	Target string `json:"target,omitempty,omitzero"`
 
-	// User As whom to sign in: its image or app says so. Empty: unknown.
+	// User User to sign in as, defined by the image or app. Empty: unknown.
 	User string `json:"user"`
 
-	// WithoutKey It was created without SSH keys and without user data: nobody can sign in to it but through the SSH gateway.
+	// WithoutKey The instance was created without SSH keys and without user data: the only way to sign in is the SSH gateway.
 	WithoutKey bool `json:"withoutKey,omitempty,omitzero"`
 }
 
@@ -1440,19 +1440,19 @@ type InstanceCost struct {
 	// Currency ISO 4217.
 	Currency string `json:"currency"`
 
-	// From The beginning of the month.
+	// From Start of the month.
 	From time.Time `json:"from"`
 
-	// FullUseMicros An hour in which its GPU is busy all the time, in millionths of the currency.
+	// FullUseMicros Price of an hour in which its GPU is busy all the time, in millionths of the currency.
 	FullUseMicros int64 `json:"fullUseMicros"`
 
-	// ReservedMicros An hour in which it runs and its GPU is idle, in millionths of the currency.
+	// ReservedMicros Price of an hour in which the instance runs and its GPU is idle, in millionths of the currency.
 	ReservedMicros int64 `json:"reservedMicros"`
 
-	// SpentMicros What it has used since `from`, in millionths of the currency, as far as it is metered.
+	// SpentMicros Cost of its usage since `from`, in millionths of the currency, as far as it has been metered.
 	SpentMicros int64 `json:"spentMicros"`
 
-	// Until The end of the present hour.
+	// Until End of the current hour.
 	Until time.Time `json:"until"`
 }
 
@@ -1460,19 +1460,19 @@ type InstanceCost struct {
 type InstanceEvent struct {
 	At time.Time `json:"at"`
 
-	// Message Why, in words; up to 512 bytes.
+	// Message Reason in words; up to 512 bytes.
 	Message string `json:"message,omitempty,omitzero"`
 
-	// Node That it is given to.
+	// Node Node that the instance is assigned to.
 	Node NodeID `json:"node,omitempty,omitzero"`
 
-	// Operation What somebody asked for, as StopInstance; empty: it came about by itself.
+	// Operation Operation that was requested, for example StopInstance. Empty: the change was not requested by a user.
 	Operation string `json:"operation,omitempty,omitzero"`
 
-	// Revision Of the store after the change.
+	// Revision Revision of the store after the change.
 	Revision int64 `json:"revision"`
 
-	// State Afterwards: a phase, NodeLost or Moving.
+	// State State after the change: a phase, NodeLost or Moving.
 	//
 	// Examples: Running
 	State string `json:"state"`
@@ -1480,48 +1480,48 @@ type InstanceEvent struct {
 
 // InstanceEventList defines model for InstanceEventList.
 type InstanceEventList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string          `json:"continue,omitempty,omitzero"`
 	Items    []InstanceEvent `json:"items"`
 }
 
 // InstanceList defines model for InstanceList.
 type InstanceList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string     `json:"continue,omitempty,omitzero"`
 	Items    []Instance `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
-// InstanceMachine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+// InstanceMachine Properties of the virtual machine that were determined for the instance; docs/machine-classes.md.
 type InstanceMachine struct {
-	// CPU The processor of the present or last run.
+	// CPU CPU in the current or last run.
 	CPU InstanceCPU `json:"cpu,omitempty,omitzero"`
 
-	// NICQueues Queues of each of its network cards in the present or last run. 0: one.
+	// NICQueues Number of queues of each of its network interfaces in the current or last run. 0: one.
 	NICQueues int64 `json:"nicQueues,omitempty,omitzero"`
 
-	// Type Machine type with its version, such as pc-q35-10.0. It is decided at the first start and stays, so that another QEMU does not change what the guest sees. Empty: it has not been started since its nodes decide it.
+	// Type Machine type with its version, such as pc-q35-10.0. It is determined at the first start and kept, so that a new QEMU version does not change what the guest sees. Empty: the instance was not started since its nodes support this.
 	Type string `json:"type,omitempty,omitzero"`
 }
 
 // InstanceNetwork defines model for InstanceNetwork.
 type InstanceNetwork struct {
-	// Address4 This IPv4 address; empty: any that is free.
+	// Address4 Requested IPv4 address. Empty: any free address.
 	Address4 string `json:"address4,omitempty,omitzero"`
 
-	// Address6 This IPv6 address; empty: one made from the MAC.
+	// Address6 Requested IPv6 address. Empty: derived from the MAC address.
 	Address6 string `json:"address6,omitempty,omitzero"`
 
-	// Network Name or id; stored as id.
+	// Network Name or ID; stored as ID.
 	Network NetworkID `json:"network"`
 
-	// SecurityGroups Names or ids, stored as ids; empty: the project's group default.
+	// SecurityGroups Names or IDs, stored as IDs. Empty: the project's security group named default.
 	SecurityGroups []SecurityGroupID `json:"securityGroups,omitempty,omitzero"`
 }
 
@@ -1535,117 +1535,117 @@ type InstancePort struct {
 
 // InstanceReinstall defines model for InstanceReinstall.
 type InstanceReinstall struct {
-	// Image Name or id; empty: the instance's image.
+	// Image Name or ID. Empty: the instance's image.
 	Image ImageID `json:"image,omitempty,omitzero"`
 }
 
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
-	// App Name or id of the app that it is made from, stored as id: image and user data that are left out are the app's.
+	// App Name or ID of the app that the instance is created from, stored as ID; the app's image and user data are used if they are omitted.
 	App AppID `json:"app,omitempty,omitzero"`
 
-	// CPU Its processor. baseline: what the processors of all nodes have; it moves to each of them while it runs. host: its node's processor as it is; it moves only to nodes with the same. Empty: baseline. A change takes effect at the next start.
+	// CPU CPU of the virtual machine. baseline: the features that the processors of all nodes have; the instance can be live-migrated to all of them. host: its node's processor without changes; the instance can be live-migrated only to nodes with the same processor. Empty: baseline. A change takes effect at the next start.
 	CPU CPUClass `json:"cpu,omitempty,omitzero"`
 
-	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
+	// Ephemeral The root volume may be created again from the image when its node is lost: its data is lost, and the instance continues on another node.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
 
-	// Firmware What it boots by; empty: bios. Decided when it is created.
+	// Firmware Firmware of the virtual machine. Empty: bios. Fixed at creation.
 	Firmware Firmware `json:"firmware,omitempty,omitzero"`
 
-	// Flavor Name or id; stored as id.
+	// Flavor Name or ID; stored as ID.
 	Flavor FlavorID `json:"flavor"`
 
-	// HugePages Pages of that size back its memory: it is placed where enough are reserved. Not with a virtual GPU. Empty: as its flavor says. A change takes effect when it is next stopped and started.
+	// HugePages Size of the huge pages that back the memory of the instance, which is placed on a node where enough are reserved. Not with a virtual GPU. Empty: as in its flavor. A change takes effect after the instance was stopped and started.
 	HugePages HugePages `json:"hugePages,omitempty,omitzero"`
 
-	// Image Name or id; stored as id. Needed without an app.
+	// Image Name or ID; stored as ID. Required without an app.
 	Image ImageID `json:"image,omitempty,omitzero"`
 
-	// Networks Networks that it has a port in; empty: the project's network default, where there is one.
+	// Networks Networks that the instance has a port in. Empty: the project's network named default, if it exists.
 	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`
 
-	// OS What its machine is made for; empty: linux. windows: Hyper-V enlightenments, and a clock in local time; not with a virtual GPU. The image has virtio's drivers in it. Decided when it is created.
+	// OS Operating system that the virtual machine is configured for. Empty: linux. windows: Hyper-V enlightenments, and a clock in local time; not with a virtual GPU. The image must contain the virtio drivers. Fixed at creation.
 	OS GuestOS `json:"os,omitempty,omitzero"`
 
-	// Power What it should be; empty: Running.
+	// Power Requested power state. Empty: Running.
 	Power Power `json:"power,omitempty,omitzero"`
 
-	// Priority When room is short after a node is lost, higher ones start first.
+	// Priority If capacity is short after a node is lost, instances with higher priority start first.
 	Priority int64 `json:"priority,omitempty,omitzero"`
 
-	// Restarts Raised by one to restart it.
+	// Restarts Increased by one to restart the instance.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
 
-	// RootBytes Root volume; 0: the flavor's.
+	// RootBytes Size of the root volume. 0: the flavor's.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
 
-	// RootVolume Root volume since it was reinstalled; only that sets it. Empty: the one that it was made with.
+	// RootVolume Root volume after the instance was reinstalled; set only by a reinstallation. Empty: the root volume that was created with the instance.
 	RootVolume VolumeID `json:"rootVolume,omitempty,omitzero"`
 
-	// SecureBoot Its firmware starts only what is signed; Microsoft's keys are enrolled. Needs uefi. Decided when it is created.
+	// SecureBoot The firmware starts only signed code; Microsoft's keys are enrolled. Requires uefi. Fixed at creation.
 	SecureBoot bool `json:"secureBoot,omitempty,omitzero"`
 
-	// SSHKeys Public keys, as lines of a .pub file, or names or ids of the caller's own SSH keys, which are stored as the lines that they stand for. The image's default user gets them at the first boot.
+	// SSHKeys Public keys, as lines of a .pub file, or names or IDs of the caller's own SSH keys, which are stored as the corresponding lines. They are installed for the image's default user on first boot.
 	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
-	// StoragePool Storage pool of the root volume: ceph, shared, local, or that of a disk with use local. Empty: ceph where there is one, else shared, else local.
+	// StoragePool Storage pool of the root volume: ceph, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
-	// TPM It has a TPM 2.0. Needs uefi. What the TPM keeps lies on the node: the instance moves while it runs, and is not started elsewhere when its node is lost. Decided when it is created.
+	// TPM The instance has a TPM 2.0. Requires uefi. The state of the TPM is stored on the node: the instance can be live-migrated, but is not started elsewhere when its node is lost. Fixed at creation.
 	TPM bool `json:"tpm,omitempty,omitzero"`
 
-	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
+	// UserData cloud-init user data, which often contains passwords: it is passed to the guest and never sent to clients. Empty in a change: the stored value is kept.
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
 }
 
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus struct {
-	// BootID Of the node's boot in which the present run began.
+	// BootID ID of the node's boot in which the current run began.
 	BootID     string              `json:"bootId,omitempty,omitzero"`
 	Conditions []InstanceCondition `json:"conditions,omitempty,omitzero"`
 
-	// Epoch Of the assignment that this is about.
+	// Epoch Epoch of the assignment that this status refers to.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
-	// GuestTools Version of the guest tools that the guest says it has; whether its GPU can be used is the condition GPUReady.
+	// GuestTools Version of the guest tools as reported by the guest; whether its GPU can be used is the condition GPUReady.
 	GuestTools string `json:"guestTools,omitempty,omitzero"`
 	LastError  string `json:"lastError,omitempty,omitzero"`
 
-	// Machine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+	// Machine Properties of the virtual machine that were determined for the instance; docs/machine-classes.md.
 	Machine InstanceMachine `json:"machine,omitempty,omitzero"`
 
-	// Node Whose agent said this.
+	// Node Node whose agent reported this status.
 	Node               NodeID        `json:"node,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Phase              InstancePhase `json:"phase,omitempty,omitzero"`
 
-	// Released As the assignment asks, nothing of it runs on the node any more.
+	// Released Nothing of the instance runs on the node any longer, as the assignment requests.
 	Released bool `json:"released,omitempty,omitzero"`
 
-	// Restarts The spec's restarts that have been done.
+	// Restarts The restarts of the spec that have been completed.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
 
-	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 	Retry *Retry `json:"retry,omitempty"`
 
-	// StartedAt Of the present run.
+	// StartedAt Start of the current run.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 
-	// Step What is being done now, in words.
+	// Step Current step, in words.
 	Step string `json:"step,omitempty,omitzero"`
 }
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
+	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: only for a dry run; the instance would be pending, and the message has the reason.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
+// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: only for a dry run; the instance would be pending, and the message has the reason.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.
@@ -1653,20 +1653,20 @@ type Invoice struct {
 	Kind Kind `json:"kind"`
 	Meta Meta `json:"meta"`
 
-	// Spec Of a period of one organization. It never changes.
+	// Spec Invoice for one period of one organization. It is immutable.
 	Spec InvoiceSpec `json:"spec"`
 }
 
 // InvoiceExplanation defines model for InvoiceExplanation.
 type InvoiceExplanation struct {
-	// Hours None for lines that are not of use.
+	// Hours Empty for lines that are not usage.
 	Hours []InvoiceHour `json:"hours"`
 
-	// Late Lines of later invoices for what of these hours became known after this one.
+	// Late Lines of later invoices for usage of these hours that became known after this invoice.
 	Late []InvoiceLine `json:"late,omitempty,omitzero"`
 	Line InvoiceLine   `json:"line"`
 
-	// Records Of the hour that was asked for, as far as they are kept. Together they are all use of that hour; the line may have a part of it.
+	// Records Records of the requested hour, as far as they are still stored. Together they are the whole usage of that hour; the line may contain only a part of it.
 	Records []UsageRecord `json:"records,omitempty,omitzero"`
 }
 
@@ -1674,7 +1674,7 @@ type InvoiceExplanation struct {
 type InvoiceHour struct {
 	Hour time.Time `json:"hour"`
 
-	// Quantity Of the line.
+	// Quantity Quantity of the line.
 	Quantity Quantity `json:"quantity"`
 }
 
@@ -1682,65 +1682,65 @@ type InvoiceHour struct {
 type InvoiceLine struct {
 	AmountMicros int64 `json:"amountMicros"`
 
-	// BasisPoints Of the discount or tax.
+	// BasisPoints Rate of the discount or tax.
 	BasisPoints int64 `json:"basisPoints,omitempty,omitzero"`
 
-	// Committed A commitment pays for it.
+	// Committed The usage is covered by a commitment.
 	Committed bool `json:"committed,omitempty,omitzero"`
 
-	// DiscountMicros Taken off already.
+	// DiscountMicros Discount that is already subtracted.
 	DiscountMicros int64 `json:"discountMicros,omitempty,omitzero"`
 
-	// From The first hour in which it was used.
+	// From The first hour with usage.
 	From time.Time `json:"from,omitempty,omitzero"`
 
-	// ID The same whenever the period is invoiced by the same prices; `explain` takes it.
+	// ID The same whenever the period is invoiced with the same prices; accepted by `explain`.
 	ID string `json:"id"`
 
-	// Invoice Of a late line: whose period was used more in than it charged for.
+	// Invoice For a late line: the invoice whose period had more usage than it charged for.
 	Invoice InvoiceID       `json:"invoice,omitempty,omitzero"`
 	Kind    InvoiceLineKind `json:"kind"`
 	Meter   Meter           `json:"meter,omitempty,omitzero"`
 
-	// Name Of a tax.
+	// Name Name of a tax.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Of Of a late line: the id that the line has in that period.
+	// Of For a late line: the ID of the line in that period.
 	Of string `json:"of,omitempty,omitzero"`
 
-	// Per How many of the meter's units `priceMicros` buys.
+	// Per Number of the meter's units that `priceMicros` covers.
 	Per         int64     `json:"per,omitempty,omitzero"`
 	PriceMicros int64     `json:"priceMicros,omitempty,omitzero"`
 	Project     ProjectID `json:"project,omitempty,omitzero"`
 
-	// Quantity In the meter's unit; may have more than 64 bits.
+	// Quantity In the meter's unit; may exceed 64 bits.
 	Quantity     Quantity `json:"quantity,omitempty,omitzero"`
 	Resource     string   `json:"resource,omitempty,omitzero"`
 	ResourceName string   `json:"resourceName,omitempty,omitzero"`
 
-	// Tier Of a price with tiers: 1 is the first.
+	// Tier For a price with tiers: number of the tier, starting at 1.
 	Tier int `json:"tier,omitempty,omitzero"`
 
-	// To The end of the last.
+	// To End of the last hour with usage.
 	To time.Time `json:"to,omitempty,omitzero"`
 
-	// Unit What `per` units are called, as GPU hour.
+	// Unit Name of `per` units, for example GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
 
-	// Where What its price is of.
+	// Where What the price applies to.
 	Where PriceSelector `json:"where,omitempty,omitzero"`
 }
 
 // InvoiceList defines model for InvoiceList.
 type InvoiceList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Invoice `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -1756,37 +1756,37 @@ type InvoicePreview struct {
 	TotalMicros int64 `json:"totalMicros"`
 }
 
-// InvoiceSpec Of a period of one organization. It never changes.
+// InvoiceSpec Invoice for one period of one organization. It is immutable.
 type InvoiceSpec struct {
 	Currency string `json:"currency"`
 
-	// Customer Somebody on an invoice, as it was when that was issued.
+	// Customer A party of an invoice, with its data at the time of issue.
 	Customer Party     `json:"customer,omitempty,omitzero"`
 	DueAt    time.Time `json:"dueAt"`
 
-	// Editions The prices by which it was rated, from the oldest, where they changed in the period.
+	// Editions The prices that the invoice was rated by, the oldest first, if they changed in the period.
 	Editions []PriceEdition `json:"editions,omitempty,omitzero"`
 	From     time.Time      `json:"from"`
 	IssuedAt time.Time      `json:"issuedAt"`
 	Lines    []InvoiceLine  `json:"lines,omitempty,omitzero"`
 
-	// Number Without gaps among the invoices of its seller; meta.name is the same in small letters.
+	// Number Consecutive among the invoices of its seller, without gaps; meta.name is the same in lower case.
 	Number string `json:"number"`
 
-	// PriceBook By which it was rated.
+	// PriceBook Price book that the invoice was rated by.
 	PriceBook         PriceBookID `json:"priceBook,omitempty,omitzero"`
 	PriceBookRevision int64       `json:"priceBookRevision,omitempty,omitzero"`
 
 	// Prices The price book as it was at the end of the period.
 	Prices PriceBookSpec `json:"prices,omitempty,omitzero"`
 
-	// Seller The reseller's organization; empty: the cluster's operator.
+	// Seller The reseller's organization. Empty: the cluster's operator.
 	Seller OrganizationID `json:"seller,omitempty,omitzero"`
 
-	// TimeZone In which the period is a month.
+	// TimeZone Time zone in which the period is a month.
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
-	// To Not included.
+	// To End of the period, exclusive.
 	To time.Time `json:"to"`
 
 	// TotalMicros The sum of the lines.
@@ -1800,29 +1800,29 @@ type JoinToken struct {
 	Spec   JoinTokenSpec   `json:"spec"`
 	Status JoinTokenStatus `json:"status,omitempty,omitzero"`
 
-	// Token The token; only in the answer that makes it.
+	// Token The token; returned only in the response to the creation.
 	Token string `json:"token,omitempty,omitzero"`
 }
 
 // JoinTokenList defines model for JoinTokenList.
 type JoinTokenList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string      `json:"continue,omitempty,omitzero"`
 	Items    []JoinToken `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // JoinTokenSpec defines model for JoinTokenSpec.
 type JoinTokenSpec struct {
-	// ExpiresAt An hour from now unless given, a week at most.
+	// ExpiresAt Defaults to one hour from now; at most one week.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Hash SHA-256 of the secret, hex. Never sent to clients.
+	// Hash SHA-256 of the secret, in hexadecimal. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 }
 
@@ -1834,13 +1834,13 @@ type JoinTokenStatus struct {
 
 // Leak defines model for Leak.
 type Leak struct {
-	// ID That object's; the cluster does not know it, or has it on another node.
+	// ID ID of that object; the cluster does not have it, or has it on another node.
 	ID string `json:"id"`
 
-	// Kind Of the object that it belonged to.
+	// Kind Kind of the object that the leftover belonged to.
 	Kind string `json:"kind"`
 
-	// What What is left of it.
+	// What Description of the leftover.
 	What string `json:"what"`
 }
 
@@ -1854,7 +1854,7 @@ type Ledger struct {
 	Accounts     []LedgerAccount `json:"accounts"`
 	Organization OrganizationID  `json:"organization"`
 
-	// Transactions From the oldest.
+	// Transactions The oldest first.
 	Transactions []LedgerTransaction `json:"transactions"`
 }
 
@@ -1863,7 +1863,7 @@ type LedgerAccount struct {
 	// Account receivable/ID, revenue/METER, tax/NAME, cash or vouchers.
 	Account string `json:"account"`
 
-	// BalanceMicros Debits minus credits: what is owed is positive, what was paid in advance negative.
+	// BalanceMicros Debits minus credits: owed amounts are positive, amounts paid in advance are negative.
 	BalanceMicros int64  `json:"balanceMicros"`
 	Currency      string `json:"currency"`
 }
@@ -1873,7 +1873,7 @@ type LedgerEntry struct {
 	Credit string `json:"credit"`
 	Debit  string `json:"debit"`
 
-	// Micros More than 0.
+	// Micros Greater than 0.
 	Micros int64 `json:"micros"`
 }
 
@@ -1883,7 +1883,7 @@ type LedgerTransaction struct {
 	Currency string        `json:"currency"`
 	Entries  []LedgerEntry `json:"entries"`
 
-	// ID Of the object that it is made of.
+	// ID ID of the object that the transaction is derived from.
 	ID   string `json:"id"`
 	Memo string `json:"memo,omitempty,omitzero"`
 }
@@ -1899,30 +1899,30 @@ type LoadBalancer struct {
 
 // LoadBalancerAssignment defines model for LoadBalancerAssignment.
 type LoadBalancerAssignment struct {
-	// Address Its own in the network.
+	// Address Address of the load balancer in the network.
 	Address string `json:"address,omitempty,omitzero"`
 
-	// Reason Why it has none.
+	// Reason Why the object has no address.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // LoadBalancerBackend defines model for LoadBalancerBackend.
 type LoadBalancerBackend struct {
-	// Instance Name or id; stored as id.
+	// Instance Name or ID; stored as ID.
 	Instance InstanceID `json:"instance"`
 	Port     int64      `json:"port"`
 }
 
 // LoadBalancerList defines model for LoadBalancerList.
 type LoadBalancerList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string         `json:"continue,omitempty,omitzero"`
 	Items    []LoadBalancer `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -1930,13 +1930,13 @@ type LoadBalancerList struct {
 type LoadBalancerSpec struct {
 	Backends []LoadBalancerBackend `json:"backends,omitempty,omitzero"`
 
-	// FloatingIP Reached from outside with this address. Name or id; stored as id.
+	// FloatingIP Floating IP that makes the load balancer accessible from outside. Name or ID; stored as ID.
 	FloatingIP FloatingIPID `json:"floatingIP,omitempty,omitzero"`
 
-	// Health Send nothing to backends that do not answer.
+	// Health Do not send connections to backends that do not respond.
 	Health bool `json:"health,omitempty,omitzero"`
 
-	// Network Name or id; stored as id.
+	// Network Name or ID; stored as ID.
 	Network  NetworkID `json:"network"`
 	Port     int64     `json:"port"`
 	Protocol Protocol  `json:"protocol"`
@@ -1955,7 +1955,7 @@ type LoadBalancerStatus struct {
 type LoginLink struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	// Token Good once. The portal takes it as /#/sso?token=...
+	// Token Can be used once. The portal accepts it as /#/sso?token=...
 	Token string `json:"token"`
 }
 
@@ -1969,7 +1969,7 @@ type LoginToken struct {
 	Token string `json:"token,omitempty,omitzero"`
 }
 
-// MailMessage A message that the cluster sends. Its text is made when it is sent, of a template and data.
+// MailMessage A message that the cluster sends. Its text is generated when it is sent, from a template and data.
 type MailMessage struct {
 	Kind   Kind              `json:"kind"`
 	Meta   Meta              `json:"meta"`
@@ -1979,145 +1979,145 @@ type MailMessage struct {
 
 // MailMessageList defines model for MailMessageList.
 type MailMessageList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string        `json:"continue,omitempty,omitzero"`
 	Items    []MailMessage `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // MailMessageSpec defines model for MailMessageSpec.
 type MailMessageSpec struct {
-	// Data What the template is filled in with.
+	// Data Values for the template.
 	Data map[string]string `json:"data,omitempty,omitzero"`
 
-	// Event Id of the event that it tells of.
+	// Event ID of the event that the message reports.
 	Event string `json:"event,omitempty,omitzero"`
 
-	// ExpiresAt When it is given up; after a day unless given.
+	// ExpiresAt When sending is abandoned. Defaults to one day.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Language The cluster's unless given.
+	// Language Defaults to the language of the cluster.
 	Language MailLanguage `json:"language,omitempty,omitzero"`
 
-	// Organization Id of which it is about.
+	// Organization ID of the organization that the message is about.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Secret Token of a link, sealed; gone once the message is done with. Never sent to clients.
+	// Secret Token of a link, encrypted; removed after the message was sent or has failed. Never sent to clients.
 	Secret string   `json:"secret,omitempty,omitzero"`
 	To     string   `json:"to"`
 	Type   MailType `json:"type"`
 
-	// User Id of whose address it is.
+	// User ID of the user who has the address.
 	User string `json:"user,omitempty,omitzero"`
 }
 
 // MailMessageStatus defines model for MailMessageStatus.
 type MailMessageStatus struct {
-	// Attempts Of this message that failed.
+	// Attempts Number of failed attempts for this message.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
-	// DoneAt When it was sent or given up.
+	// DoneAt When the message was sent or abandoned.
 	DoneAt *time.Time `json:"doneAt,omitempty"`
 
 	// LastError Why the last attempt failed.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// MessageID Of the message as it is sent: the same at each attempt.
+	// MessageID Message ID of the mail; the same at each attempt.
 	MessageID string `json:"messageID,omitempty,omitzero"`
 
-	// NextAt When it is tried again.
+	// NextAt Time of the next attempt.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 
-	// State Waiting unless given.
+	// State Defaults to Waiting.
 	State MailState `json:"state,omitempty,omitzero"`
 }
 
 // MailSettings defines model for MailSettings.
 type MailSettings struct {
-	// AlertsTo Addresses that are sent the cluster's alerts; nobody unless given.
+	// AlertsTo Addresses that receive the cluster's alerts. Defaults to none.
 	AlertsTo []string `json:"alertsTo,omitempty,omitzero"`
 
-	// Enabled Whether mail is sent. While it is not, nothing is queued.
+	// Enabled Whether mail is sent. While mail is disabled, nothing is queued.
 	Enabled bool `json:"enabled,omitempty,omitzero"`
 
-	// HasPassword Made by the server.
+	// HasPassword Set by the server.
 	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
 
-	// Language Of mail to those whose language is not known; en unless given.
+	// Language Language of mail to recipients whose language is not known. Defaults to en.
 	Language MailLanguage `json:"language,omitempty,omitzero"`
 
-	// Password Sealed. Never sent to clients.
+	// Password Encrypted. Never sent to clients.
 	Password string `json:"password,omitempty,omitzero"`
 
-	// PerMinute The most messages a minute; 60 unless given.
+	// PerMinute Maximum number of messages per minute. Defaults to 60.
 	PerMinute int `json:"perMinute,omitempty,omitzero"`
 
-	// Port 587, with TLS from the beginning 465, unless given.
+	// Port Defaults to 587; with TLS from the beginning to 465.
 	Port int `json:"port,omitempty,omitzero"`
 
-	// PortalURL Where the portal is, for links: https:// or http://
+	// PortalURL Address of the portal, for links: https:// or http://
 	PortalURL string `json:"portalURL,omitempty,omitzero"`
 
-	// Revision Of the last change; 0: nothing was ever changed.
+	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
 
-	// Security starttls: encrypted before anything is sent, or not sent; tls: encrypted from the beginning; none: in the clear, without a user. starttls unless given.
+	// Security starttls: the connection is encrypted before anything is sent, otherwise nothing is sent; tls: encrypted from the beginning; none: unencrypted, without a user. Defaults to starttls.
 	Security MailSecurity `json:"security,omitempty,omitzero"`
 
-	// Sender Address that mail comes from.
+	// Sender Sender address.
 	Sender string `json:"sender,omitempty,omitzero"`
 
 	// Server Name or address of the mail server (SMTP).
 	Server string `json:"server,omitempty,omitzero"`
 
-	// Status How sending goes. Made by the server.
+	// Status State of mail delivery. Set by the server.
 	Status MailStatus `json:"status,omitempty,omitzero"`
 
-	// User What the cluster signs in to the mail server as; without one it does not.
+	// User User that the cluster signs in to the mail server as; if empty, it does not sign in.
 	User string `json:"user,omitempty,omitzero"`
 }
 
 // MailStatus defines model for MailStatus.
 type MailStatus struct {
-	// Alerts Keys of the alerts that are there and were told of.
+	// Alerts Keys of the current alerts that were reported.
 	Alerts []string `json:"alerts,omitempty,omitzero"`
 
-	// AlertsAt When alerts were last told of.
+	// AlertsAt When alerts were last reported.
 	AlertsAt *time.Time `json:"alertsAt,omitempty"`
 
-	// Attempts In a row that did not reach the server, or that it refused to talk to.
+	// Attempts Number of consecutive attempts that did not reach the server, or in which the server refused the connection.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
-	// Cursor The sequence of the last event of which messages were made.
+	// Cursor Sequence number of the last event that messages were created for.
 	Cursor int64 `json:"cursor,omitempty,omitzero"`
 
-	// Failed Messages that were refused for good, or waited too long.
+	// Failed Number of messages that were refused permanently, or waited too long.
 	Failed int64 `json:"failed,omitempty,omitzero"`
 
-	// FailedAt When the last one was.
+	// FailedAt Time of the last failure.
 	FailedAt *time.Time `json:"failedAt,omitempty"`
 
-	// LastError Why the last attempt failed; empty if it did not.
+	// LastError Why the last attempt failed; empty if it succeeded.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// NextAt When it is tried again.
+	// NextAt Time of the next attempt.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 
-	// Sent Messages that the server took.
+	// Sent Number of messages that the server has accepted.
 	Sent int64 `json:"sent,omitempty,omitzero"`
 
-	// SentAt When the server last took a message.
+	// SentAt When the server last accepted a message.
 	SentAt *time.Time `json:"sentAt,omitempty"`
 }
 
 // MailTest defines model for MailTest.
 type MailTest struct {
-	// To The caller's own address unless given.
+	// To Defaults to the caller's own address.
 	To string `json:"to,omitempty,omitzero"`
 }
 
@@ -2126,7 +2126,7 @@ type Member struct {
 	APIAddress       string     `json:"apiAddress,omitempty,omitzero"`
 	CertificateUntil *time.Time `json:"certificateUntil,omitempty"`
 
-	// HeardAt Its last sign of life to the leader.
+	// HeardAt When the leader last received a message from the member.
 	HeardAt       *time.Time `json:"heardAt,omitempty"`
 	Leader        bool       `json:"leader,omitempty,omitzero"`
 	Name          string     `json:"name"`
@@ -2136,7 +2136,7 @@ type Member struct {
 	State         NodeState  `json:"state,omitempty,omitzero"`
 	Version       string     `json:"version,omitempty,omitzero"`
 
-	// Voter It votes now. A node that has joined votes when it has caught up.
+	// Voter The member currently votes. A node that has joined votes after it has caught up.
 	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
@@ -2144,29 +2144,29 @@ type Member struct {
 type Meta struct {
 	CreatedAt time.Time `json:"createdAt,omitempty,omitzero"`
 
-	// DeletedAt Set while it is being deleted.
+	// DeletedAt Set while the object is being deleted.
 	DeletedAt  *time.Time `json:"deletedAt,omitempty"`
 	Finalizers []string   `json:"finalizers,omitempty,omitzero"`
 
-	// Generation Of the last change to the spec.
+	// Generation Revision of the last change to the spec.
 	Generation int64 `json:"generation,omitempty,omitzero"`
 
-	// ID Unique, never reused; made by the server, ignored when sent.
+	// ID Unique, never reused; set by the server and ignored in requests.
 	//
 	// Examples: ins-4f9c2a7be01d
 	ID     string            `json:"id,omitempty,omitzero"`
 	Labels map[string]string `json:"labels,omitempty,omitzero"`
 
-	// Name Unique within the project and kind. 1 to 63 of a-z, 0-9 and '-', not at the ends; a user's is an e-mail address.
+	// Name Unique within the project and kind. 1 to 63 of a-z, 0-9 and '-', which is not allowed at the beginning and the end. The name of a user is an e-mail address.
 	Name string `json:"name"`
 
-	// Organization Owning organization's id; empty for what belongs to the cluster.
+	// Organization ID of the owning organization; empty for objects that belong to the cluster.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Project Owning project's id; empty for what belongs to an organization or the cluster.
+	// Project ID of the owning project; empty for objects that belong to an organization or to the cluster.
 	Project string `json:"project,omitempty,omitzero"`
 
-	// Revision Of the last change to any part.
+	// Revision Revision of the last change to any part of the object.
 	Revision  int64     `json:"revision,omitempty,omitzero"`
 	UpdatedAt time.Time `json:"updatedAt,omitempty,omitzero"`
 }
@@ -2175,7 +2175,7 @@ type Meta struct {
 type MeterTotal struct {
 	Meter Meter `json:"meter"`
 
-	// Quantity In the meter's unit; may have more than 64 bits.
+	// Quantity In the meter's unit; may exceed 64 bits.
 	Quantity Quantity `json:"quantity"`
 }
 
@@ -2190,7 +2190,7 @@ type Migration struct {
 
 // MigrationAssignment defines model for MigrationAssignment.
 type MigrationAssignment struct {
-	// Phase What the cluster has decided; the nodes follow.
+	// Phase Phase that the cluster has decided; the nodes follow it.
 	Phase  MigrationPhase `json:"phase,omitempty,omitzero"`
 	Reason string         `json:"reason,omitempty,omitzero"`
 	Source NodeID         `json:"source,omitempty,omitzero"`
@@ -2199,26 +2199,26 @@ type MigrationAssignment struct {
 
 // MigrationList defines model for MigrationList.
 type MigrationList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string      `json:"continue,omitempty,omitzero"`
 	Items    []Migration `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // MigrationSpec defines model for MigrationSpec.
 type MigrationSpec struct {
-	// Abort End it; the instance stays where it is.
+	// Abort Abort the migration; the instance stays on its node.
 	Abort bool `json:"abort,omitempty,omitzero"`
 
-	// Instance Name or id; stored as id.
+	// Instance Name or ID; stored as ID.
 	Instance InstanceID `json:"instance"`
 
-	// Target Name or id of the node; empty: the cluster chooses.
+	// Target Name or ID of the node. Empty: chosen by the cluster.
 	Target NodeID `json:"target,omitempty,omitzero"`
 }
 
@@ -2253,34 +2253,34 @@ type NetworkAssignment struct {
 
 // NetworkList defines model for NetworkList.
 type NetworkList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Network `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // NetworkSpec defines model for NetworkSpec.
 type NetworkSpec struct {
-	// Cidr4 IPv4 addresses, /8 to /29; empty: none.
+	// Cidr4 IPv4 addresses, /8 to /29. Empty: none.
 	//
 	// Examples: 10.64.3.0/24
 	Cidr4 string `json:"cidr4,omitempty,omitzero"`
 
-	// Cidr6 IPv6 addresses, a /64; empty: none.
+	// Cidr6 IPv6 addresses, a /64. Empty: none.
 	Cidr6 string `json:"cidr6,omitempty,omitzero"`
 
-	// DNSServers Resolvers of names outside; empty: the cluster's choice.
+	// DNSServers Resolvers for external names. Empty: chosen by the cluster.
 	DNSServers []string `json:"dnsServers,omitempty,omitzero"`
 
-	// Isolated No router: nothing leaves it, nothing comes in.
+	// Isolated No router: no traffic enters or leaves the network.
 	Isolated bool `json:"isolated,omitempty,omitzero"`
 
-	// Mtu In bytes, at most what all nodes' tunnels carry (status.networkMtu of nodes). 0: 1442, or what they carry where that is less.
+	// Mtu In bytes, at most what the tunnels of all nodes support (status.networkMtu of nodes). 0: 1442, or the maximum of the tunnels if that is less.
 	Mtu int64 `json:"mtu,omitempty,omitzero"`
 }
 
@@ -2293,10 +2293,10 @@ type NetworkStatus struct {
 
 // NetworkTrace defines model for NetworkTrace.
 type NetworkTrace struct {
-	// Lines Its way step by step, for a person; what to do next when it dies.
+	// Lines The path step by step, for people; if the packet is dropped, with the next step to take.
 	Lines []string `json:"lines"`
 
-	// Passes It arrives.
+	// Passes The packet reaches the receiver.
 	Passes bool `json:"passes"`
 }
 
@@ -2311,144 +2311,144 @@ type Node struct {
 
 // NodeAssignment defines model for NodeAssignment.
 type NodeAssignment struct {
-	// Epoch Raised by one each time that it is declared lost.
+	// Epoch Increased by one each time that the node is declared lost.
 	Epoch  int64      `json:"epoch,omitempty,omitzero"`
 	Reason string     `json:"reason,omitempty,omitzero"`
 	Since  *time.Time `json:"since,omitempty"`
 
-	// State Ready: takes work. Suspect: not heard of. Lost: certainly runs nothing any more that could run elsewhere.
+	// State Ready: accepts instances. Suspect: not reachable. Lost: it is certain that nothing runs on the node that could run elsewhere.
 	State NodeState `json:"state,omitempty,omitzero"`
 
-	// Voter It votes in the cluster's decisions.
+	// Voter The node votes in the cluster's decisions.
 	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
-// NodeHugePages Huge pages of one size that the node's kernel keeps for instances that ask for them.
+// NodeHugePages Huge pages of one size that the node's kernel reserves for instances that request them.
 type NodeHugePages struct {
-	// FreeBytes Of those that nothing uses. An instance that is stopped uses none, and keeps its place.
+	// FreeBytes Total of the pages that are not in use. A stopped instance uses none, but its reservation is kept.
 	FreeBytes int64 `json:"freeBytes"`
 
-	// Size Of one page.
+	// Size Size of one page.
 	Size HugePages `json:"size"`
 
-	// TotalBytes Of all of them.
+	// TotalBytes Total of all pages.
 	TotalBytes int64 `json:"totalBytes"`
 }
 
 // NodeList defines model for NodeList.
 type NodeList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Items    []Node `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
-// NodeMachines What machines the node's hypervisor can make; docs/machine-classes.md.
+// NodeMachines Virtual machine types that the node's hypervisor supports; docs/machine-classes.md.
 type NodeMachines struct {
-	// CPU A processor that guests can be given, as libvirt describes it.
+	// CPU A processor that guests can be given, in the terms of libvirt.
 	CPU CPUModel `json:"cpu,omitempty,omitzero"`
 
-	// Firmware What instances can have here beside a BIOS.
+	// Firmware Firmware types that instances can use on the node in addition to a BIOS.
 	Firmware []string `json:"firmware,omitempty,omitzero"`
 
-	// NICQueues The most queues that an instance's network card can have here. 0: of a version that makes cards with one only.
+	// NICQueues Maximum number of queues of an instance's network interface on the node. 0: the node is of a version that supports only one.
 	NICQueues int64 `json:"nicQueues,omitempty,omitzero"`
 
-	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
+	// Types QEMU machine types with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not report them.
 	Types []string `json:"types,omitempty,omitzero"`
 }
 
-// NodeMemory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+// NodeMemory How the node's memory is divided. Empty: it was set manually, or the node is of an earlier version.
 type NodeMemory struct {
-	// InstancesBytes What is left for instances: memoryBytes.
+	// InstancesBytes Memory that remains for instances: memoryBytes.
 	InstancesBytes int64 `json:"instancesBytes,omitempty,omitzero"`
 
-	// Parts What the node keeps for itself.
+	// Parts Memory that the node reserves for itself.
 	Parts []NodeMemoryPart `json:"parts,omitempty,omitzero"`
 
-	// TotalBytes Of the machine.
+	// TotalBytes Memory of the machine.
 	TotalBytes int64 `json:"totalBytes,omitempty,omitzero"`
 }
 
 // NodeMemoryPart defines model for NodeMemoryPart.
 type NodeMemoryPart struct {
-	// Bytes Of all of them.
+	// Bytes Total of all of them.
 	Bytes int64 `json:"bytes"`
 
-	// Count How many of them the node runs.
+	// Count Number of them that the node runs.
 	Count int64              `json:"count"`
 	Name  NodeMemoryPartName `json:"name"`
 }
 
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
-	// APIAddress HOST:PORT of its API.
+	// APIAddress HOST:PORT of the node's API.
 	APIAddress string `json:"apiAddress,omitempty,omitzero"`
 
-	// Drain Take nothing new, and move away what is here: live where that is possible, else by a restart.
+	// Drain No new instances are placed on the node, and its instances are migrated to others: live where that is possible, otherwise with a restart.
 	Drain bool `json:"drain,omitempty,omitzero"`
 
-	// Off An operator says that it is switched off for good: it is removed as soon as it is certain that nothing of it runs. Set by removing it with force.
+	// Off An operator has declared the node permanently switched off: it is removed as soon as it is certain that nothing runs on it. Set by a removal with force.
 	Off bool `json:"off,omitempty,omitzero"`
 
-	// PeerAddresses HOST:PORT at which the other nodes reach it, one for each network path; the node's own, written when it joins.
+	// PeerAddresses HOST:PORT at which the other nodes reach the node, one for each network path; set by the node itself when it joins.
 	PeerAddresses []string `json:"peerAddresses,omitempty,omitzero"`
 
-	// Unschedulable Take no new instances.
+	// Unschedulable No new instances are placed on the node.
 	Unschedulable bool `json:"unschedulable,omitempty,omitzero"`
 }
 
 // NodeStatus defines model for NodeStatus.
 type NodeStatus struct {
-	// Accelerator How guests run here; found by really booting one.
+	// Accelerator How guests run on the node; determined by booting a test guest.
 	Accelerator string `json:"accelerator,omitempty,omitzero"`
 
-	// BootID Of the machine's present boot.
+	// BootID ID of the current boot of the machine.
 	BootID string `json:"bootId,omitempty,omitzero"`
 
-	// Ceph The pool ceph can be used here: librbd and the cluster's key are there.
+	// Ceph The pool named ceph can be used on the node: librbd and the cluster's key are available.
 	Ceph bool `json:"ceph,omitempty,omitzero"`
 
-	// Chassis Networks work here: instances with ports can run.
+	// Chassis Networks work on the node: instances with ports can run.
 	Chassis    bool        `json:"chassis,omitempty,omitzero"`
 	Conditions []Condition `json:"conditions,omitempty,omitzero"`
 
-	// EmulationRefused No new instances are placed here while guests run without KVM. A node of a version before that sends nothing, and takes them.
+	// EmulationRefused No new instances are placed on the node while guests run without KVM. A node of an earlier version does not report this and accepts them.
 	EmulationRefused bool `json:"emulationRefused,omitempty,omitzero"`
 
-	// Hardware What the node has found out about its machine, every ten minutes; empty until it has looked, and on nodes of a version before that.
+	// Hardware Results of the hardware checks that the node runs every ten minutes; empty until the first run, and on nodes of an earlier version.
 	Hardware []HardwareCheck `json:"hardware,omitempty,omitzero"`
 
-	// HugePages Huge pages that are reserved for instances, the smallest first. Empty: none are, or the node is of a version before.
+	// HugePages Huge pages that are reserved for instances, the smallest size first. Empty: none are reserved, or the node is of an earlier version.
 	HugePages []NodeHugePages `json:"hugePages,omitempty,omitzero"`
 
 	// Hypervisor Versions of libvirt and QEMU.
 	Hypervisor string `json:"hypervisor,omitempty,omitzero"`
 
-	// Images Images that lie on the node itself.
+	// Images Images that are stored on the node itself.
 	Images []ImageID `json:"images,omitempty,omitzero"`
 
-	// Machines What machines the node's hypervisor can make; docs/machine-classes.md.
+	// Machines Virtual machine types that the node's hypervisor supports; docs/machine-classes.md.
 	Machines NodeMachines `json:"machines,omitempty,omitzero"`
 
-	// Memory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+	// Memory How the node's memory is divided. Empty: it was set manually, or the node is of an earlier version.
 	Memory NodeMemory `json:"memory,omitempty,omitzero"`
 
-	// MemoryBytes RAM that instances may have together.
+	// MemoryBytes Total memory that instances may have.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
 
-	// MeteredAt Up to when the use of everything on the node was looked at and recorded.
+	// MeteredAt Time until which the usage of everything on the node has been measured and recorded.
 	MeteredAt time.Time `json:"meteredAt,omitempty,omitzero"`
 
-	// NetworkMtu Largest MTU, in bytes, of instances' networks that this node's tunnels carry: that of the interface by which they leave, less what Geneve takes (58 with IPv4, 78 with IPv6). 0: not known; such a node limits nothing.
+	// NetworkMtu Largest MTU, in bytes, of instances' networks that this node's tunnels support: the MTU of the interface that they use, less the Geneve overhead (58 with IPv4, 78 with IPv6). 0: not known; such a node sets no limit.
 	NetworkMtu int64 `json:"networkMtu,omitempty,omitzero"`
 
-	// ObservedEpoch Of the assignment after which it has given up what is no longer its own.
+	// ObservedEpoch Epoch of the assignment after which the node has released what is no longer assigned to it.
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Pools              []StoragePool `json:"pools,omitempty,omitzero"`
@@ -2456,45 +2456,45 @@ type NodeStatus struct {
 	// SeenAt When the agent last reported.
 	SeenAt time.Time `json:"seenAt,omitempty,omitzero"`
 
-	// ShuttingDown The node goes down in order: its instances are being shut down or are off, and no new ones are placed here. They start again with the node.
+	// ShuttingDown The node is shutting down in an orderly way: its instances are being shut down or are off, and no new ones are placed on it. They start again with the node.
 	ShuttingDown bool `json:"shuttingDown,omitempty,omitzero"`
 
 	// StorageBytes Size of the volume store.
 	StorageBytes     int64 `json:"storageBytes,omitempty,omitzero"`
 	StorageFreeBytes int64 `json:"storageFreeBytes,omitempty,omitzero"`
 
-	// Upgrade How far a node is with an upgrade.
+	// Upgrade Progress of an upgrade on a node.
 	Upgrade NodeUpgrade `json:"upgrade,omitempty,omitzero"`
 
-	// Vcpus Virtual CPUs that instances may have together.
+	// Vcpus Total number of virtual CPUs that instances may have.
 	Vcpus int64 `json:"vcpus,omitempty,omitzero"`
 
-	// Version Of Basalt.
+	// Version Version of Basalt.
 	Version string `json:"version,omitempty,omitzero"`
 }
 
-// NodeUpgrade How far a node is with an upgrade.
+// NodeUpgrade Progress of an upgrade on a node.
 type NodeUpgrade struct {
-	// Attempt That the result is of.
+	// Attempt Attempt that the result belongs to.
 	Attempt int64 `json:"attempt,omitempty,omitzero"`
 
-	// Fetched It has the packages, or needs none.
+	// Fetched The node has downloaded the packages, or needs none.
 	Fetched bool   `json:"fetched,omitempty,omitzero"`
 	Message string `json:"message,omitempty,omitzero"`
 
-	// Result RolledBack: the version before runs again; Failed: look at the node. Empty: there is none yet.
+	// Result RolledBack: the previous version runs again; Failed: the node needs attention. Empty: there is no result yet.
 	Result UpgradeResult `json:"result,omitempty,omitzero"`
 
-	// Upgrade Its id.
+	// Upgrade ID of the upgrade.
 	Upgrade string `json:"upgrade"`
 }
 
 // OIDCBegin defines model for OIDCBegin.
 type OIDCBegin struct {
-	// Provider Its name.
+	// Provider Name of the identity provider.
 	Provider string `json:"provider"`
 
-	// Redirect Where the browser comes back to.
+	// Redirect Address that the browser returns to.
 	Redirect string `json:"redirect"`
 }
 
@@ -2503,69 +2503,69 @@ type OIDCFinish struct {
 	Code string `json:"code,omitempty,omitzero"`
 	Flow string `json:"flow"`
 
-	// Organization Id or name: which grant, where there are several.
+	// Organization ID or name: which grant, if the user has several.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Project Id or name: which grant, where there are several.
+	// Project ID or name: which grant, if the user has several.
 	Project string `json:"project,omitempty,omitzero"`
 	State   string `json:"state"`
 }
 
 // OIDCFlow defines model for OIDCFlow.
 type OIDCFlow struct {
-	// Flow Sealed. Keep it where the login was begun, and send it at the end.
+	// Flow Encrypted. Store it where the sign-in was begun, and send it in the last step.
 	Flow string `json:"flow"`
 
-	// URL Where to send the browser.
+	// URL Address to send the browser to.
 	URL string `json:"url"`
 }
 
-// Offer A slice of a GPU, or an instance of a flavor with it or without a GPU, as it may be had now.
+// Offer A GPU slice, or an instance of a flavor with a GPU slice or without a GPU, as it is available now.
 type Offer struct {
 	Currency string `json:"currency"`
 
-	// Flavor Of whole instances; empty: the slice alone.
+	// Flavor Flavor of whole instances. Empty: the slice alone.
 	Flavor FlavorID `json:"flavor,omitempty,omitzero"`
 
-	// Free How many fit now. The quota of a project is not looked at.
+	// Free Number that can be allocated now, regardless of the project's quota.
 	Free int64 `json:"free"`
 
-	// FullUseMicros An hour in which the GPU is used all the time, as far as nobody else needs it.
+	// FullUseMicros Price of an hour in which the GPU is used all the time, as far as others do not need it.
 	FullUseMicros int64 `json:"fullUseMicros"`
 
-	// GpuVramBytes What a whole GPU of the model has; the least, where they differ.
+	// GpuVramBytes VRAM of a whole GPU of the model; the lowest value if they differ.
 	GpuVramBytes int64 `json:"gpuVramBytes,omitempty,omitzero"`
 	Kind         Kind  `json:"kind"`
 
-	// Model Of the GPU; empty: without one.
+	// Model Model of the GPU. Empty: without a GPU.
 	Model string `json:"model,omitempty,omitzero"`
 
-	// Nodes How many nodes have room for one.
+	// Nodes Number of nodes that have capacity for one.
 	Nodes int64 `json:"nodes"`
 
-	// Pool GPU pool; empty: without a GPU.
+	// Pool GPU pool. Empty: without a GPU.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// Prices What they are made of, by meter.
+	// Prices The prices that the amounts are calculated from, by meter.
 	Prices []OfferPrice `json:"prices"`
 
-	// ReservedMicros An hour in which the GPU is not used, in millionths of the currency.
+	// ReservedMicros Price of an hour in which the GPU is not used, in millionths of the currency.
 	ReservedMicros int64 `json:"reservedMicros"`
 
-	// SharePercent Reserved hundredths of the GPU's time; 0: none.
+	// SharePercent Reserved GPU time in %. 0: none.
 	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
 
-	// Tier Empty: without a GPU.
+	// Tier Tier. Empty: without a GPU.
 	Tier      GPUTier `json:"tier"`
 	VramBytes int64   `json:"vramBytes,omitempty,omitzero"`
 }
 
 // OfferList defines model for OfferList.
 type OfferList struct {
-	// AsOf When the cluster was looked at.
+	// AsOf When the state of the cluster was read.
 	AsOf time.Time `json:"asOf"`
 
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string  `json:"continue,omitempty,omitzero"`
 	Items    []Offer `json:"items"`
 }
@@ -2593,92 +2593,92 @@ type Organization struct {
 	Status OrganizationStatus `json:"status,omitempty,omitzero"`
 }
 
-// OrganizationBilling How it pays. While it is not there, nobody sends it invoices.
+// OrganizationBilling Billing terms of the organization. If not set, it receives no invoices.
 type OrganizationBilling struct {
-	// Address Lines of it on an invoice.
+	// Address Lines of the address on an invoice.
 	Address []string `json:"address,omitempty,omitzero"`
 
-	// CreditMicros Prepaid: how much may be used beyond what was paid.
+	// CreditMicros Prepaid: how much may be used beyond the amount paid in advance.
 	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
 
-	// DeleteAfterDays From there until what it runs is deleted for good: instances, volumes, snapshots, backups, images, addresses and load balancers. 0, which it is unless given: never. It is warned at least 7 days before.
+	// DeleteAfterDays Days from then until its resources are deleted permanently: instances, volumes, snapshots, backups, images, addresses and load balancers. Defaults to 0: never. The organization is warned at least 7 days before.
 	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
 
-	// DueDays From the issue of an invoice; 14 unless given, 0: due at once.
+	// DueDays From the issue of an invoice. Defaults to 14; 0: due immediately.
 	DueDays *int64 `json:"dueDays,omitempty"`
 
-	// GraceUntil Until then it is warned, and nothing more.
+	// GraceUntil Until this time, the organization is only warned.
 	GraceUntil time.Time `json:"graceUntil,omitempty,omitzero"`
 
-	// Mode invoice: pays what it was invoiced; prepaid: pays in advance, and what it was invoiced is taken from that.
+	// Mode invoice: pays the amounts that were invoiced; prepaid: pays in advance, and invoiced amounts are deducted from that.
 	Mode BillingMode `json:"mode"`
 
-	// Since It is invoiced from the month of this moment on; of when billing was switched on unless given.
+	// Since Invoices begin with the month of this time. Defaults to the time at which billing was enabled.
 	Since time.Time `json:"since,omitempty,omitzero"`
 
-	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given, 0: at once.
+	// StopAfterDays Invoice: days from the due date until nothing new can be created or started. Defaults to 7; 0: immediately.
 	StopAfterDays *int64 `json:"stopAfterDays,omitempty"`
 
-	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given. 0: at once.
+	// SuspendAfterDays Days from the due date, or from when the amount paid in advance was used up, until instances are stopped. Defaults to 14, for prepaid to 1; 0: immediately.
 	SuspendAfterDays *int64 `json:"suspendAfterDays,omitempty"`
 	TaxID            string `json:"taxId,omitempty,omitzero"`
 
-	// TimeZone IANA name of the time zone whose months it is invoiced by, as Europe/Berlin; UTC unless given.
+	// TimeZone IANA name of the time zone whose months the organization is invoiced by, for example Europe/Berlin. Defaults to UTC.
 	//
 	// Examples: Europe/Berlin
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
-	// WarnMicros Prepaid: warns when less than this is left; 5000000 unless given, 0: not before it is used up.
+	// WarnMicros Prepaid: warns when the remaining amount is less than this. Defaults to 5000000; 0: only when it is used up.
 	WarnMicros *int64 `json:"warnMicros,omitempty"`
 
-	// Wholesale Of a reseller: periods in which it is charged for its customers' use. Hours that have begun stay charged as they were.
+	// Wholesale For a reseller: periods in which it is charged for its customers' usage. Hours that have begun remain charged as they were.
 	Wholesale []Wholesale `json:"wholesale,omitempty,omitzero"`
 }
 
 // OrganizationList defines model for OrganizationList.
 type OrganizationList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string         `json:"continue,omitempty,omitzero"`
 	Items    []Organization `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // OrganizationSpec defines model for OrganizationSpec.
 type OrganizationSpec struct {
-	// Billing How it pays. While it is not there, nobody sends it invoices.
+	// Billing Billing terms of the organization. If not set, it receives no invoices.
 	Billing     *OrganizationBilling `json:"billing,omitempty"`
 	DisplayName string               `json:"displayName,omitempty,omitzero"`
 
-	// Offers Names or ids, stored as ids. A reseller's: the price books that it sees and may give to its customers, besides its own and the one named default. Operators set them.
+	// Offers Names or IDs; stored as IDs. For a reseller: the price books that it can read and assign to its customers, in addition to its own and the one named default. Only operators can set them.
 	Offers []PriceBookID `json:"offers,omitempty,omitzero"`
 
-	// Parent Id of the reseller whose customer it is; empty: the cluster's own. It does not change, and a customer has no customers of its own.
+	// Parent ID of the reseller whose customer this is. Empty: a customer of the cluster's operator. It cannot be changed, and a customer cannot have customers of its own.
 	Parent OrganizationID `json:"parent,omitempty,omitzero"`
 
-	// PriceBook Id of the price book it pays by; empty: the one named default.
+	// PriceBook ID of the price book that the organization pays by. Empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
-	// PriceBookFrom A full hour from which it pays by that book; before, by those of priceBookHistory. Of a change the next full hour unless given, and never an hour that has begun. None: it always has.
+	// PriceBookFrom Full hour from which the organization pays by that book; before it, those of priceBookHistory apply. For a change it defaults to the next full hour and cannot be an hour that has begun. Not set: the book has always applied.
 	PriceBookFrom time.Time `json:"priceBookFrom,omitempty,omitzero"`
 
-	// PriceBookHistory The price books that it has paid by, from the oldest; made by the server when the book changes. What was used while one of them held costs what that one says.
+	// PriceBookHistory Price books that the organization has paid by, the oldest first; set by the server when the book changes. Usage is rated by the book that was in effect at its time.
 	PriceBookHistory []PriceBookAssignment `json:"priceBookHistory,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
-	// RequireTotp Whoever logs in to it with a password needs one-time codes or a passkey; who has neither sets one up and can do nothing else until then.
+	// RequireTotp Users who sign in with a password need one-time codes or a passkey; until a user without either has set one up, all other requests are refused.
 	RequireTotp bool `json:"requireTotp,omitempty,omitzero"`
 
-	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+	// Restricted While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
 	Restricted *Restriction `json:"restricted,omitempty"`
 
-	// Suspended While there is one, nothing is made, changed or started in the organization and its customers. Reading, stopping and deleting go on.
+	// Suspended While set, nothing can be created, changed or started in the organization and its customers. Reading, stopping and deleting are allowed.
 	Suspended *OrganizationSuspension `json:"suspended,omitempty"`
 }
 
@@ -2687,21 +2687,21 @@ type OrganizationStatus struct {
 	Billing *BillingStatus `json:"billing,omitempty"`
 }
 
-// OrganizationSuspension While there is one, nothing is made, changed or started in the organization and its customers. Reading, stopping and deleting go on.
+// OrganizationSuspension While set, nothing can be created, changed or started in the organization and its customers. Reading, stopping and deleting are allowed.
 type OrganizationSuspension struct {
-	// By Role of who has suspended it: what an operator has suspended only an operator resumes. Made by the server.
+	// By Role of the caller that has suspended the organization; only an operator can resume what an operator has suspended. Set by the server.
 	By Role `json:"by,omitempty,omitzero"`
 
-	// ByOrganization Id of the reseller's organization that has suspended it: no reseller below resumes it. Made by the server.
+	// ByOrganization ID of the reseller's organization that has suspended it; resellers below it cannot resume it. Set by the server.
 	ByOrganization string `json:"byOrganization,omitempty,omitzero"`
 
-	// Reason For people.
+	// Reason Reason for people.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
-// Party Somebody on an invoice, as it was when that was issued.
+// Party A party of an invoice, with its data at the time of issue.
 type Party struct {
-	// Address Lines of it.
+	// Address Lines of the address.
 	Address []string `json:"address,omitempty,omitzero"`
 	Name    string   `json:"name,omitempty,omitzero"`
 	TaxID   string   `json:"taxId,omitempty,omitzero"`
@@ -2713,45 +2713,45 @@ type Passkey struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 
-	// Site The portal's name when it was made: it is of use there only.
+	// Site The portal's name when the passkey was created; the passkey is valid only for this name.
 	Site string `json:"site"`
 
-	// Synced Its authenticator keeps copies elsewhere, as password managers do.
+	// Synced The authenticator stores copies of the passkey elsewhere, as password managers do.
 	Synced bool `json:"synced,omitempty,omitzero"`
 
-	// UsedAt When it last signed in.
+	// UsedAt When the passkey was last used to sign in.
 	UsedAt *time.Time `json:"usedAt,omitempty"`
 }
 
 // PasskeyAdded defines model for PasskeyAdded.
 type PasskeyAdded struct {
-	// Codes Recovery codes for when all authenticators are lost; each is good once.
+	// Codes Recovery codes for when all authenticators are lost; each can be used once.
 	Codes   []string `json:"codes,omitempty,omitzero"`
 	Passkey Passkey  `json:"passkey"`
 }
 
 // PasskeyAnswer defines model for PasskeyAnswer.
 type PasskeyAnswer struct {
-	// Credential The browser's answer: `toJSON()` of the PublicKeyCredential.
+	// Credential The browser's response: `toJSON()` of the PublicKeyCredential.
 	Credential map[string]interface{} `json:"credential,omitempty,omitzero"`
 
-	// Flow Of the challenge.
+	// Flow The flow of the challenge.
 	Flow string `json:"flow"`
 }
 
 // PasskeyBegin defines model for PasskeyBegin.
 type PasskeyBegin struct {
-	// Name What you call it, 1 to 64 characters.
+	// Name Name of the passkey, 1 to 64 characters.
 	Name     string `json:"name"`
 	Password string `json:"password,omitempty,omitzero"`
 }
 
 // PasskeyChallenge defines model for PasskeyChallenge.
 type PasskeyChallenge struct {
-	// Flow Sealed; send it along with the browser's answer.
+	// Flow Encrypted; send it with the browser's response.
 	Flow string `json:"flow"`
 
-	// Options What the browser's call takes, as JSON: PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON of Web Authentication Level 3.
+	// Options Options for the browser's call, as JSON: PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON of Web Authentication Level 3.
 	Options map[string]interface{} `json:"options"`
 }
 
@@ -2764,25 +2764,25 @@ type PasskeyDelete struct {
 type PasskeyList struct {
 	Items []Passkey `json:"items"`
 
-	// Site The portal's name, which new passkeys are for; empty: there can be none.
+	// Site The portal's name, which new passkeys are bound to. Empty: passkeys are not available.
 	Site string `json:"site,omitempty,omitzero"`
 
-	// Unavailable Why there can be no new ones.
+	// Unavailable Why new passkeys are not available.
 	Unavailable string `json:"unavailable,omitempty,omitzero"`
 }
 
 // PasskeyLogin defines model for PasskeyLogin.
 type PasskeyLogin struct {
-	// Credential The browser's answer: `toJSON()` of the PublicKeyCredential.
+	// Credential The browser's response: `toJSON()` of the PublicKeyCredential.
 	Credential map[string]interface{} `json:"credential,omitempty,omitzero"`
 
-	// Flow Of the challenge.
+	// Flow The flow of the challenge.
 	Flow string `json:"flow"`
 
-	// Organization Id or name: which grant, where there are several.
+	// Organization ID or name: which grant, if the user has several.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Project Id or name: which grant, where there are several.
+	// Project ID or name: which grant, if the user has several.
 	Project string `json:"project,omitempty,omitzero"`
 }
 
@@ -2797,7 +2797,7 @@ type PasswordChange struct {
 type PasswordLink struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	// Token Good once. It is shown this once.
+	// Token Can be used once. Returned only in this response.
 	Token string `json:"token"`
 }
 
@@ -2805,7 +2805,7 @@ type PasswordLink struct {
 type PasswordResetRequest struct {
 	Email string `json:"email"`
 
-	// Organization Id or name, or RESELLER/NAME, as for a login.
+	// Organization ID or name, or RESELLER/NAME, as when signing in.
 	Organization string `json:"organization,omitempty,omitzero"`
 }
 
@@ -2826,11 +2826,11 @@ type Payment struct {
 	Kind Kind `json:"kind"`
 	Meta Meta `json:"meta"`
 
-	// Spec Money that came from a customer, or went back. It never changes.
+	// Spec Money that was received from a customer or returned to a customer. It is immutable.
 	Spec PaymentSpec `json:"spec"`
 }
 
-// PaymentEvent An event as the payment provider documents it. It is read as it came, as its signature is of its bytes.
+// PaymentEvent An event as documented by the payment provider. The unchanged bytes of the body are read, because the signature covers them.
 type PaymentEvent map[string]interface{}
 
 // PaymentEventReceipt defines model for PaymentEventReceipt.
@@ -2840,105 +2840,105 @@ type PaymentEventReceipt struct {
 
 // PaymentList defines model for PaymentList.
 type PaymentList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Payment `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // PaymentProviderStatus defines model for PaymentProviderStatus.
 type PaymentProviderStatus struct {
-	// Attempts Requests in a row that the provider did not answer as it should.
+	// Attempts Number of consecutive requests that the provider did not answer successfully.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
-	// LastError Why the last request failed; empty if it did not.
+	// LastError Why the last request failed; empty if it succeeded.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// NextAt When it is asked again.
+	// NextAt Time of the next attempt.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 
-	// Since Since when requests fail.
+	// Since When requests began to fail.
 	Since *time.Time `json:"since,omitempty"`
 }
 
 // PaymentSettings defines model for PaymentSettings.
 type PaymentSettings struct {
-	// Enabled Whether payments by card can be begun.
+	// Enabled Whether new payments by card can be started.
 	Enabled bool `json:"enabled,omitempty,omitzero"`
 
-	// HasSecretKey Made by the server.
+	// HasSecretKey Set by the server.
 	HasSecretKey bool `json:"hasSecretKey,omitempty,omitzero"`
 
-	// HasWebhookSecret Made by the server.
+	// HasWebhookSecret Set by the server.
 	HasWebhookSecret bool `json:"hasWebhookSecret,omitempty,omitzero"`
 
-	// MaxMicros The most that is paid at once; 10,000 of the currency unless given.
+	// MaxMicros Maximum amount of a payment. Defaults to 10,000 units of the currency.
 	MaxMicros int64 `json:"maxMicros,omitempty,omitzero"`
 
-	// MinMicros The least that is paid in advance at once; 5 of the currency unless given.
+	// MinMicros Minimum amount of a payment in advance. Defaults to 5 units of the currency.
 	MinMicros int64 `json:"minMicros,omitempty,omitzero"`
 
-	// PortalURL Where the portal is, to which the provider's page leads back: https:// or http://
+	// PortalURL Address of the portal, which the provider's page redirects back to: https:// or http://
 	PortalURL string `json:"portalURL,omitempty,omitzero"`
 
-	// Provider stripe unless given.
+	// Provider Defaults to stripe.
 	Provider PaymentProvider `json:"provider,omitempty,omitzero"`
 
-	// Revision Of the last change; 0: nothing was ever changed.
+	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
 
-	// SecretKey Key of the provider's API. Sealed. Never sent to clients.
+	// SecretKey Key of the provider's API. Encrypted. Never sent to clients.
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
 
-	// Status How it goes. Made by the server.
+	// Status State of the connection to the provider. Set by the server.
 	Status PaymentProviderStatus `json:"status,omitempty,omitzero"`
 
-	// WebhookSecret What the provider signs its events with. Sealed. Never sent to clients.
+	// WebhookSecret Secret that the provider signs its events with. Encrypted. Never sent to clients.
 	WebhookSecret string `json:"webhookSecret,omitempty,omitzero"`
 }
 
-// PaymentSpec Money that came from a customer, or went back. It never changes.
+// PaymentSpec Money that was received from a customer or returned to a customer. It is immutable.
 type PaymentSpec struct {
 	AmountMicros int64 `json:"amountMicros"`
 
-	// Currency That of the organization's prices.
+	// Currency Currency of the organization's prices.
 	Currency string `json:"currency"`
 	Note     string `json:"note,omitempty,omitzero"`
 
-	// ReceivedAt Now unless given.
+	// ReceivedAt Defaults to now.
 	ReceivedAt time.Time `json:"receivedAt,omitempty,omitzero"`
 
-	// Reference What it is called outside, as a bank's transaction: counts once in the organization.
+	// Reference External reference, for example of a bank transaction; each reference counts once per organization.
 	Reference string `json:"reference"`
 
-	// Type payment unless given. voucher is credit that a voucher gave, and is made by redeeming one.
+	// Type Defaults to payment. voucher is credit from a voucher and is created by redeeming one.
 	Type PaymentType `json:"type,omitempty,omitzero"`
 }
 
 // Price defines model for Price.
 type Price struct {
-	// From A full hour from which it holds, until the meter's next price does; always unless given.
+	// From Full hour from which the price is in effect, until the next price of the meter. If not set: always.
 	From  time.Time `json:"from,omitempty,omitzero"`
 	Meter Meter     `json:"meter"`
 
-	// Per How many of the meter's units the price buys.
+	// Per Number of the meter's units that the price covers.
 	Per int64 `json:"per"`
 
 	// PriceMicros Price of `per` units in millionths of the currency.
 	PriceMicros int64 `json:"priceMicros"`
 
-	// Tiers What the first units cost that the organization uses in a period; what is more costs priceMicros. A tier of price 0 is included.
+	// Tiers Prices of the first units that the organization uses in a period; further usage costs priceMicros. A tier with price 0 is included usage.
 	Tiers []PriceTier `json:"tiers,omitempty,omitzero"`
 
-	// Unit What `per` units are called on an invoice, as GPU hour.
+	// Unit Name of `per` units on an invoice, for example GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
 
-	// Where What it is the price of; everything unless given.
+	// Where What the price applies to. Defaults to everything.
 	Where PriceSelector `json:"where,omitempty,omitzero"`
 }
 
@@ -2949,9 +2949,9 @@ type PriceBook struct {
 	Spec PriceBookSpec `json:"spec"`
 }
 
-// PriceBookAssignment From a moment on, until the next one begins, use costs what a price book says.
+// PriceBookAssignment From a given time until the next assignment begins, usage is rated by a price book.
 type PriceBookAssignment struct {
-	// From A full hour; none: always.
+	// From A full hour. Not set: always.
 	From time.Time `json:"from,omitempty,omitzero"`
 
 	// PriceBook Empty: the one named default.
@@ -2960,14 +2960,14 @@ type PriceBookAssignment struct {
 
 // PriceBookList defines model for PriceBookList.
 type PriceBookList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string      `json:"continue,omitempty,omitzero"`
 	Items    []PriceBook `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -2978,47 +2978,47 @@ type PriceBookSpec struct {
 	// Currency ISO 4217.
 	Currency string `json:"currency"`
 
-	// Discounts Of several that hold in an hour the largest counts.
+	// Discounts If several discounts apply in an hour, the largest one is used.
 	Discounts []Discount `json:"discounts,omitempty,omitzero"`
 
-	// EffectiveFrom A full hour from which this version holds. Of a new book none: it has always held. Of a change the next full hour unless given, and never an hour that has begun: prices do not change what was used before.
+	// EffectiveFrom Full hour from which this version is in effect. Not set for a new book: it has always been in effect. For a change it defaults to the next full hour and cannot be an hour that has begun, because prices do not change for past usage.
 	EffectiveFrom time.Time `json:"effectiveFrom,omitempty,omitzero"`
 
-	// MinimumMicros The least that a period costs before taxes.
+	// MinimumMicros Minimum price of a period before taxes.
 	MinimumMicros int64   `json:"minimumMicros,omitempty,omitzero"`
 	Prices        []Price `json:"prices"`
 
-	// Seller Who sells, as invoices say.
+	// Seller Seller on invoices.
 	Seller Party `json:"seller,omitempty,omitzero"`
 
-	// Taxes Each on all that a period costs.
+	// Taxes Each tax applies to the whole amount of a period.
 	Taxes []Tax `json:"taxes,omitempty,omitzero"`
 
-	// Version Counts the versions that have held, from 1; made by the server. Those before are kept as they were.
+	// Version Number of the version that has been in effect, starting at 1; set by the server. Previous versions are kept unchanged.
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
 // PriceBookVersionList defines model for PriceBookVersionList.
 type PriceBookVersionList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string          `json:"continue,omitempty,omitzero"`
 	Items    []PriceBookSpec `json:"items"`
 }
 
-// PriceEdition The prices that held for an organization from a moment on.
+// PriceEdition The prices that applied to an organization from a given time on.
 type PriceEdition struct {
-	// From A full hour; always unless given.
+	// From A full hour. If not set: always.
 	From      time.Time     `json:"from,omitempty,omitzero"`
 	PriceBook PriceBookID   `json:"priceBook,omitempty,omitzero"`
 	Prices    PriceBookSpec `json:"prices"`
 }
 
-// PriceSelector What a price is of; what is left out is any. Of the prices of a meter that hold and match, the one that names more counts, and of those that name as many the one that names the first of model, pool, storageClass, flavor, tier that the others do not.
+// PriceSelector What a price applies to; omitted fields match anything. Of the prices of a meter that are in effect and match, the one with more fields takes precedence; of those with equally many, the one that has the first of model, pool, storageClass, flavor, tier that the others do not have.
 type PriceSelector struct {
-	// Flavor Id of the instance's flavor.
+	// Flavor ID of the instance's flavor.
 	Flavor string `json:"flavor,omitempty,omitzero"`
 
-	// Model Model of the card, as the GPU object says: NVIDIA L4.
+	// Model Model of the GPU, as in the GPU object, for example NVIDIA L4.
 	Model string `json:"model,omitempty,omitzero"`
 
 	// Pool Name of the GPU pool.
@@ -3027,7 +3027,7 @@ type PriceSelector struct {
 	// StorageClass Storage pool of a volume or of its snapshot.
 	StorageClass string `json:"storageClass,omitempty,omitzero"`
 
-	// Tier Of the reserved share of a card: premium, standard or basic.
+	// Tier Tier of the reserved GPU time: premium, standard or basic.
 	Tier string `json:"tier,omitempty,omitzero"`
 }
 
@@ -3035,31 +3035,31 @@ type PriceSelector struct {
 type PriceTier struct {
 	PriceMicros int64 `json:"priceMicros"`
 
-	// UpTo In `per` units, counted from the period's beginning; more than the tier before.
+	// UpTo In `per` units, counted from the beginning of the period; greater than in the previous tier.
 	UpTo int64 `json:"upTo"`
 }
 
-// Problem What went wrong, as a problem document (RFC 9457).
+// Problem An error, as a problem document (RFC 9457).
 type Problem struct {
-	// Code Stable, for programs.
+	// Code Stable code, for programs.
 	Code Code `json:"code"`
 
-	// Detail What is wrong, for people; of several fields at fault what is wrong with the first.
+	// Detail What is wrong, for people; if several fields are invalid, what is wrong with the first one.
 	Detail string `json:"detail"`
 
-	// Errors The fields at fault, all that were found; none where it is about no field.
+	// Errors The invalid fields, all that were found; empty if the error is not about a field.
 	Errors []FieldProblem `json:"errors,omitempty,omitzero"`
 
-	// Hint What to do about it.
+	// Hint How to solve the problem.
 	Hint string `json:"hint,omitempty,omitzero"`
 
 	// Status The HTTP status.
 	Status int64 `json:"status"`
 
-	// Title The code in words.
+	// Title The text for the code.
 	Title string `json:"title"`
 
-	// Type Where the documentation of this API explains the code.
+	// Type URL of the documentation of the code in this API.
 	Type string `json:"type"`
 }
 
@@ -3072,14 +3072,14 @@ type Project struct {
 
 // ProjectList defines model for ProjectList.
 type ProjectList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Project `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -3087,19 +3087,19 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
-	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+	// Restricted While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
 	Restricted *Restriction `json:"restricted,omitempty"`
 }
 
 // Quota defines model for Quota.
 type Quota struct {
-	// Limits What is not named has no limit.
+	// Limits A quota that is not listed has no limit.
 	Limits Amounts `json:"limits"`
 
-	// Uses What is in use, by quota.
+	// Uses Current use by quota.
 	Uses Amounts `json:"uses"`
 }
 
@@ -3108,58 +3108,58 @@ type RecoveryCodes struct {
 	Codes []string `json:"codes"`
 }
 
-// Restriction While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+// Restriction While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
 type Restriction struct {
 	Reason string `json:"reason"`
 }
 
-// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 type Retry struct {
-	// Attempts That have failed one after another.
+	// Attempts Number of consecutive failures.
 	Attempts int64 `json:"attempts"`
 
-	// NextAt When it is tried again; absent: not before it is changed.
+	// NextAt Time of the next attempt; not set: no further attempt before the object is changed.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 
-	// Of What was tried, a digest of spec and assignment: a change of them is tried at once.
+	// Of Digest of the spec and assignment of the failed attempt; after a change of them, the next attempt is made immediately.
 	Of string `json:"of,omitempty,omitzero"`
 }
 
 // Revenue defines model for Revenue.
 type Revenue struct {
-	// CreditedMicros What credit notes took back, with taxes: it is taken off already.
+	// CreditedMicros Amount of credit notes, including taxes; it is already subtracted.
 	CreditedMicros int64  `json:"creditedMicros"`
 	Currency       string `json:"currency"`
 
-	// Invoices How many it is the sum of.
+	// Invoices Number of invoices in the sum.
 	Invoices int64 `json:"invoices"`
 
-	// Key The month, as 2026-03; an organization's id; or a meter, minimum or tax.
+	// Key The month, for example 2026-03; the ID of an organization; or a meter, minimum or tax.
 	Key string `json:"key"`
 
-	// Name Of an organization that is there.
+	// Name Name of the organization if it still exists.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// NetMicros Without taxes, less what was credited.
+	// NetMicros Without taxes, less credited amounts.
 	NetMicros int64 `json:"netMicros"`
 
-	// PaidMicros Payments less refunds received in the period; 0 for a meter.
+	// PaidMicros Payments less refunds that were received in the period; 0 for a meter.
 	PaidMicros int64 `json:"paidMicros"`
 
-	// TaxMicros Taxes, less what was credited of them.
+	// TaxMicros Taxes, less credited taxes.
 	TaxMicros int64 `json:"taxMicros"`
 
-	// WholesaleMicros What the reseller itself was invoiced for its customers' use, without taxes, less what was credited of it. The margin is netMicros less it.
+	// WholesaleMicros Amount that the reseller itself was invoiced for its customers' usage, without taxes, less credited amounts. The margin is netMicros minus this amount.
 	WholesaleMicros int64 `json:"wholesaleMicros,omitempty,omitzero"`
 }
 
 // RevenuePage defines model for RevenuePage.
 type RevenuePage struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Revenue `json:"items"`
 
-	// Totals Of the whole period, one for each currency; their key is empty.
+	// Totals Totals of the whole period, one per currency; their key is empty.
 	Totals []Revenue `json:"totals"`
 }
 
@@ -3174,24 +3174,24 @@ type Router struct {
 
 // RouterAssignment defines model for RouterAssignment.
 type RouterAssignment struct {
-	// Address4 What the project's instances are seen with outside.
+	// Address4 External source address of the project's instances.
 	Address4 string `json:"address4,omitempty,omitzero"`
 	Address6 string `json:"address6,omitempty,omitzero"`
 
-	// Reason Why it has no address.
+	// Reason Why the router has no address.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // RouterList defines model for RouterList.
 type RouterList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []Router `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
@@ -3204,7 +3204,7 @@ type RouterSpec struct {
 type RouterStatus struct {
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// Node Where it goes out now.
+	// Node Node that the outbound traffic passes through now.
 	Node  NodeID       `json:"node,omitempty,omitzero"`
 	Phase NetworkPhase `json:"phase,omitempty,omitzero"`
 }
@@ -3218,19 +3218,19 @@ type S3Target struct {
 	Endpoint string `json:"endpoint"`
 	Region   string `json:"region,omitempty,omitzero"`
 
-	// SecretKey Never sent to clients; empty in a change: as it was.
+	// SecretKey Never sent to clients. Empty in a change: the stored value is kept.
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
 }
 
-// SSHGateway The cluster's SSH gateway; every node has it.
+// SSHGateway The cluster's SSH gateway; it runs on all nodes.
 type SSHGateway struct {
-	// Fingerprint Of the host key, as OpenSSH shows it.
+	// Fingerprint Fingerprint of the host key, in the format of OpenSSH.
 	Fingerprint string `json:"fingerprint"`
 
-	// Host Name or address; empty: that of the API.
+	// Host Name or address. Empty: that of the API.
 	Host string `json:"host,omitempty,omitzero"`
 
-	// HostKey Public host key, as in known_hosts.
+	// HostKey Public host key, in the format of known_hosts.
 	HostKey string `json:"hostKey"`
 	Port    int64  `json:"port"`
 }
@@ -3245,57 +3245,57 @@ type SSHKey struct {
 
 // SSHKeyList defines model for SSHKeyList.
 type SSHKeyList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []SSHKey `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // SSHKeySpec defines model for SSHKeySpec.
 type SSHKeySpec struct {
-	// ExpiresAt The SSH gateway takes it until then; never over unless given.
+	// ExpiresAt The SSH gateway accepts the key until this time. If not set, the key does not expire.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Fingerprint SHA256:… as OpenSSH shows it. Made by the server.
+	// Fingerprint SHA256:… in the format of OpenSSH. Set by the server.
 	Fingerprint string `json:"fingerprint,omitempty,omitzero"`
 
-	// PublicKey A line as in a .pub file: type, key and, if you like, a comment. Stored without options and without the comment.
+	// PublicKey A line as in a .pub file: type, key and an optional comment. Stored without options and without the comment.
 	PublicKey string `json:"publicKey"`
 
-	// Type As OpenSSH calls it, e.g. ssh-ed25519. Made by the server.
+	// Type Key type in OpenSSH, e.g. ssh-ed25519. Set by the server.
 	Type string `json:"type,omitempty,omitzero"`
 
-	// User Whose it is. Made by the server.
+	// User Owner of the key. Set by the server.
 	User UserID `json:"user,omitempty,omitzero"`
 }
 
 // SSHKeyStatus defines model for SSHKeyStatus.
 type SSHKeyStatus struct {
-	// LastUsedAt At the SSH gateway, to the hour.
+	// LastUsedAt Last use at the SSH gateway, rounded to the hour.
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
-// SampleSeries cpu is in per cent of an instance's vCPUs, and of all of a node's processors. memory is what is in use: of an instance what its machine holds of the node's memory, while memory-limit is what its guest has. disk-read, disk-write, network-received and network-sent are bytes a second, disk-reads and disk-writes requests a second. gpu is the GPU time executed, in per cent of one card; work counts when it is done, so a kernel of many seconds shows at its end, and above 100. vram is resident on the card.
+// SampleSeries cpu is in % of the vCPUs of an instance, or of all processors of a node. memory is the memory in use: for an instance the memory of the node that its virtual machine uses; memory-limit is the memory that its guest has. disk-read, disk-write, network-received and network-sent are in bytes per second, disk-reads and disk-writes in requests per second. gpu is the executed GPU time in % of one GPU; work is counted when it completes, so a kernel that runs for many seconds appears at its end, with a value above 100. vram is the VRAM that is resident on the GPU.
 type SampleSeries struct {
 	// Name One of cpu, memory, memory-limit, disk-read, disk-write, disk-reads, disk-writes, network-received, network-sent, gpu, vram, vram-limit.
 	Name string           `json:"name"`
 	Unit SampleSeriesUnit `json:"unit"`
 
-	// Values The mean of each step, the oldest first; null: nobody looked.
+	// Values Average of each step, the oldest first. null: nothing was measured.
 	Values []*float64 `json:"values"`
 }
 
 // SampleSeriesUnit defines model for SampleSeries.Unit.
 type SampleSeriesUnit string
 
-// Samples Measured on one node, and kept there in memory: every 5 seconds for a quarter of an hour, every minute for a day. It is a gap when basaltd did not run there, and what an instance did on another node is not there. Nothing is charged by it.
+// Samples Samples measured on one node and kept in its memory: every 5 seconds for 15 minutes, every minute for one day. There are gaps while basaltd was not running on the node, and usage on other nodes is not included. Billing does not use samples.
 type Samples struct {
-	// From When the first step begins, UTC.
+	// From Start of the first step, in UTC.
 	From        time.Time      `json:"from"`
 	Series      []SampleSeries `json:"series"`
 	StepSeconds int64          `json:"stepSeconds"`
@@ -3310,35 +3310,35 @@ type SecurityGroup struct {
 
 // SecurityGroupList defines model for SecurityGroupList.
 type SecurityGroupList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string          `json:"continue,omitempty,omitzero"`
 	Items    []SecurityGroup `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // SecurityGroupSpec defines model for SecurityGroupSpec.
 type SecurityGroupSpec struct {
-	// Rules What is not allowed here is dropped; answers to what was allowed are allowed.
+	// Rules Traffic that no rule allows is dropped; replies to allowed traffic are allowed.
 	Rules []SecurityRule `json:"rules,omitempty,omitzero"`
 }
 
 // SecurityRule defines model for SecurityRule.
 type SecurityRule struct {
-	// Cidr From or to these addresses; empty, and no group: all of IPv4 and IPv6.
+	// Cidr Remote addresses. Empty, and no group: all of IPv4 and IPv6.
 	//
 	// Examples: 0.0.0.0/0
 	Cidr      string    `json:"cidr,omitempty,omitzero"`
 	Direction Direction `json:"direction"`
 
-	// Group From or to the instances of this group. Name or id; stored as id; self: this group.
+	// Group Remote instances: those of this group. Name or ID; stored as ID; self: this group.
 	Group SecurityGroupID `json:"group,omitempty,omitzero"`
 
-	// Ports One port or a range, of tcp and udp; empty: all.
+	// Ports One port or a range, for tcp and udp. Empty: all.
 	//
 	// Examples: 8000-8080
 	Ports    string   `json:"ports,omitempty,omitzero"`
@@ -3355,31 +3355,31 @@ type Service struct {
 
 // ServiceList defines model for ServiceList.
 type ServiceList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Service `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 }
 
 // ServiceMachine defines model for ServiceMachine.
 type ServiceMachine struct {
-	// Flavor Name or id, stored as id.
+	// Flavor Name or ID, stored as ID.
 	Flavor FlavorID `json:"flavor"`
 
-	// Image Name or id, stored as id. It, the keys, the user data and the pool count when the machine is made, and not in a later change.
+	// Image Name or ID, stored as ID. The image, the keys, the user data and the pool apply at the creation of the instance and not to later changes.
 	Image ImageID `json:"image"`
 
-	// Name Of the instance, when it is made; machine unless given.
+	// Name Name of the instance at creation. Defaults to machine.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// RootBytes Root volume; 0: the flavor's. It only grows.
+	// RootBytes Size of the root volume. 0: the flavor's. It can only grow.
 	RootBytes   int64    `json:"rootBytes,omitempty,omitzero"`
 	SSHKeys     []string `json:"sshKeys,omitempty,omitzero"`
 	StoragePool string   `json:"storagePool,omitempty,omitzero"`
 
-	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
+	// UserData cloud-init user data, which often contains passwords: it is passed to the guest and never sent to clients. Empty in a change: the stored value is kept.
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
 }
@@ -3392,56 +3392,56 @@ type ServicePassword struct {
 
 // ServiceSpec defines model for ServiceSpec.
 type ServiceSpec struct {
-	// DisplayName What people call the customer.
+	// DisplayName Display name of the customer.
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Email Whose it is: the portal's user, made if there is none. One user has several services.
+	// Email E-mail address of the portal user of the service, who is created if needed. A user can have several services.
 	Email string `json:"email"`
 
-	// Instance Made by the server.
+	// Instance Set by the server.
 	Instance InstanceID      `json:"instance,omitempty,omitzero"`
 	Machine  *ServiceMachine `json:"machine,omitempty"`
 
-	// Organization Made by the server; it stays when the service ends.
+	// Organization Set by the server; it is kept when the service ends.
 	Organization OrganizationID `json:"organization,omitempty,omitzero"`
 
-	// PriceBook Name or id, stored as id; empty: the one named default.
+	// PriceBook Name or ID, stored as ID. Empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
-	// Project Made by the server.
+	// Project Set by the server.
 	Project ProjectID `json:"project,omitempty,omitzero"`
 
-	// Quota As an organization's. A machine's is what the machine takes, but for what is named here.
+	// Quota As for an organization. For a machine it defaults to what the instance needs, except for the limits that are listed here.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
-	// TerminatedAt Since when it is ended; made by the server.
+	// TerminatedAt When the service was ended; set by the server.
 	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
 
-	// Type machine: one machine, made with it. account: a quota to use freely. It does not change.
+	// Type machine: one instance, created with the service. account: a quota that the customer can use as needed. It cannot be changed.
 	Type ServiceType `json:"type"`
 
-	// User Made by the server.
+	// User Set by the server.
 	User UserID `json:"user,omitempty,omitzero"`
 }
 
 // ServiceStatus defines model for ServiceStatus.
 type ServiceStatus struct {
-	// Addresses Of its machine, those from outside first.
+	// Addresses Addresses of its instance, external ones first.
 	Addresses []string `json:"addresses,omitempty,omitzero"`
 
-	// LastError The last that went wrong with its machine.
+	// LastError The last error of its instance.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// Node Operators alone see it.
+	// Node Returned to operators only.
 	Node NodeID `json:"node,omitempty,omitzero"`
 
-	// Pending What is asked for and not so yet, in words.
+	// Pending Requested changes that are not in effect yet, in words.
 	Pending string `json:"pending,omitempty,omitzero"`
 
-	// Phase Active (an account), Suspended, NoMachine (it was deleted), Terminating, Terminated, or the phase of its machine.
+	// Phase Active (for an account), Suspended, NoMachine (the instance was deleted), Terminating, Terminated, or the phase of its instance.
 	Phase ServicePhase `json:"phase,omitempty,omitzero"`
 
-	// Reason Why it is so, in words.
+	// Reason Reason for the phase, in words.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
@@ -3457,36 +3457,36 @@ type ServiceUsage struct {
 
 // ServiceUsagePage defines model for ServiceUsagePage.
 type ServiceUsagePage struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 
-	// From The month's first moment.
+	// From Start of the month.
 	From time.Time `json:"from"`
 
-	// Items Services that have not ended, and those that used something in the month.
+	// Items Services that have not ended, and those with usage in the month.
 	Items  []ServiceUsage `json:"items"`
 	ReadAt time.Time      `json:"readAt"`
 
-	// To The next month's first.
+	// To Start of the next month.
 	To time.Time `json:"to"`
 
-	// UseFrom The totals count the hours that begin from here on: from, less carryHours.
+	// UseFrom The totals include the hours that begin at or after this time: from, less carryHours.
 	UseFrom time.Time `json:"useFrom"`
 
-	// UseTo And up to here.
+	// UseTo End of the hours that the totals include.
 	UseTo time.Time `json:"useTo"`
 }
 
 // Session defines model for Session.
 type Session struct {
-	// Current The one that the request came with.
+	// Current The session that the request was sent with.
 	Current bool          `json:"current,omitempty,omitzero"`
 	Kind    Kind          `json:"kind"`
 	Meta    Meta          `json:"meta"`
 	Spec    SessionSpec   `json:"spec"`
 	Status  SessionStatus `json:"status,omitempty,omitzero"`
 
-	// Token The bearer token; only in the answer that begins the session.
+	// Token The bearer token; returned only in the response that begins the session.
 	Token string `json:"token,omitempty,omitzero"`
 }
 
@@ -3497,24 +3497,24 @@ type SessionList struct {
 
 // SessionSpec defines model for SessionSpec.
 type SessionSpec struct {
-	// Address Where it was begun.
+	// Address Address of the client that began the session.
 	Address string `json:"address,omitempty,omitzero"`
 
 	// Epoch Never sent to clients.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
-	// ExpiresAt At the latest: 12 hours without use end it too.
+	// ExpiresAt Latest end of the session; it also ends after 12 hours without use.
 	ExpiresAt time.Time `json:"expiresAt"`
 	Grant     Grant     `json:"grant"`
 
-	// Hash SHA-256 of the secret part, hex. Never sent to clients.
+	// Hash SHA-256 of the secret part, in hexadecimal. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 	User UserID `json:"user"`
 }
 
 // SessionStatus defines model for SessionStatus.
 type SessionStatus struct {
-	// UsedAt To the hour.
+	// UsedAt Rounded to the hour.
 	UsedAt *time.Time `json:"usedAt,omitempty"`
 }
 
@@ -3529,81 +3529,81 @@ type SignUpCompletion struct {
 	// Password 10 to 256 bytes.
 	Password string `json:"password,omitempty,omitzero"`
 
-	// Terms Version of the terms that is accepted.
+	// Terms Version of the accepted terms.
 	Terms string `json:"terms,omitempty,omitzero"`
 
-	// Token From the link.
+	// Token Token of the link.
 	Token string `json:"token,omitempty,omitzero"`
 }
 
 // SignUpInfo defines model for SignUpInfo.
 type SignUpInfo struct {
-	// Captcha Whose captcha is to be solved; empty if none.
+	// Captcha Captcha provider. Empty: no captcha is required.
 	Captcha CaptchaProvider `json:"captcha,omitempty,omitzero"`
 	Enabled bool            `json:"enabled"`
 
-	// SiteKey What the captcha's provider calls the site.
+	// SiteKey Site key of the captcha provider.
 	SiteKey string `json:"siteKey,omitempty,omitzero"`
 
-	// TermsURL Where the terms are.
+	// TermsURL Address of the terms.
 	TermsURL string `json:"termsURL,omitempty,omitzero"`
 
-	// TermsVersion What is to be accepted.
+	// TermsVersion Version of the terms to accept.
 	TermsVersion string `json:"termsVersion,omitempty,omitzero"`
 }
 
 // SignUpRequest defines model for SignUpRequest.
 type SignUpRequest struct {
-	// Captcha The token of a captcha that was solved, where one is asked for.
+	// Captcha Token of a solved captcha, if one is required.
 	Captcha string `json:"captcha,omitempty,omitzero"`
 	Email   string `json:"email"`
 }
 
 // SignUpSettings defines model for SignUpSettings.
 type SignUpSettings struct {
-	// AllowedDomains Only addresses of these mail domains, and of those within them, can sign up; all unless given.
+	// AllowedDomains Only addresses of these mail domains and their subdomains can sign up. Defaults to all.
 	AllowedDomains []string `json:"allowedDomains,omitempty,omitzero"`
 
-	// BlockedDomains Addresses of these mail domains, and of those within them, cannot sign up.
+	// BlockedDomains Addresses of these mail domains and their subdomains cannot sign up.
 	BlockedDomains []string `json:"blockedDomains,omitempty,omitzero"`
 
-	// Captcha Whose captcha has to be solved; none unless given.
+	// Captcha Captcha provider. Defaults to none.
 	Captcha CaptchaProvider `json:"captcha,omitempty,omitzero"`
 
-	// CaptchaSecret What the cluster verifies tokens with. Sealed. Never sent to clients.
+	// CaptchaSecret Secret that the cluster verifies tokens with. Encrypted. Never sent to clients.
 	CaptchaSecret string `json:"captchaSecret,omitempty,omitzero"`
 
-	// CreditMicros Credit that every new organization gets, once.
+	// CreditMicros Credit that each new organization receives once.
 	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
 
-	// Currency Of the credit: that of the price book.
+	// Currency Currency of the credit: that of the price book.
 	Currency string `json:"currency,omitempty,omitzero"`
 
-	// Enabled Whether people can sign up. Mail has to be enabled too.
+	// Enabled Whether people can sign up. Mail must be enabled as well.
 	Enabled bool `json:"enabled,omitempty,omitzero"`
 
-	// HasCaptchaSecret Made by the server.
+	// HasCaptchaSecret Set by the server.
 	HasCaptchaSecret bool `json:"hasCaptchaSecret,omitempty,omitzero"`
 
-	// PriceBook Id or name of the price book that new organizations pay by; the one named default unless given.
+	// PriceBook ID or name of the price book that new organizations pay by. Defaults to the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
 	// Quota Quota of new organizations.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
-	// Revision Of the last change; 0: nothing was ever changed.
+	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
 
-	// SiteKey What the captcha's provider calls the site.
+	// SiteKey Site key of the captcha provider.
 	SiteKey string `json:"siteKey,omitempty,omitzero"`
 
-	// TermsURL Where the terms are: https:// or http://
+	// TermsURL Address of the terms: https:// or http://
 	TermsURL string `json:"termsURL,omitempty,omitzero"`
 
-	// TermsVersion Recorded with everybody who accepts them, as 2026-03.
+	// TermsVersion Recorded for each user who accepts the terms, for example 2026-03.
 	TermsVersion string `json:"termsVersion,omitempty,omitzero"`
 
-	// VerifyURL Where tokens of the captcha are verified; the provider's unless given.
+	// VerifyURL Address that verifies the tokens of the captcha. Defaults to the provider's.
 	VerifyURL string `json:"verifyURL,omitempty,omitzero"`
 }
 
@@ -3611,15 +3611,15 @@ type SignUpSettings struct {
 type SimulatedInvoice struct {
 	Name string `json:"name"`
 
-	// Note Why it cannot be rated.
+	// Note Why the usage cannot be rated.
 	Note         string         `json:"note,omitempty,omitzero"`
 	Organization OrganizationID `json:"organization"`
 	OwnCurrency  string         `json:"ownCurrency,omitempty,omitzero"`
 
-	// OwnMicros By its own as that is now.
+	// OwnMicros Total by the organization's own price book in its current version.
 	OwnMicros int64 `json:"ownMicros"`
 
-	// TotalMicros By the price book that was asked for.
+	// TotalMicros Total by the requested price book.
 	TotalMicros int64 `json:"totalMicros"`
 }
 
@@ -3641,86 +3641,86 @@ type Snapshot struct {
 
 // SnapshotAssignment defines model for SnapshotAssignment.
 type SnapshotAssignment struct {
-	// MeteredTo Up to when its use has been recorded.
+	// MeteredTo Time until which its usage has been recorded.
 	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
 	Node      NodeID    `json:"node,omitempty,omitzero"`
 	Pool      string    `json:"pool,omitempty,omitzero"`
 
-	// Reason Why it has no node yet.
+	// Reason Why the object has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // SnapshotList defines model for SnapshotList.
 type SnapshotList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string     `json:"continue,omitempty,omitzero"`
 	Items    []Snapshot `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // SnapshotSpec defines model for SnapshotSpec.
 type SnapshotSpec struct {
-	// Volume Name or id; stored as id.
+	// Volume Name or ID; stored as ID.
 	Volume VolumeID `json:"volume"`
 }
 
 // SnapshotStatus defines model for SnapshotStatus.
 type SnapshotStatus struct {
-	// CreatedAt Of its content.
+	// CreatedAt Time of the content.
 	CreatedAt *time.Time    `json:"createdAt,omitempty"`
 	LastError string        `json:"lastError,omitempty,omitzero"`
 	Phase     SnapshotPhase `json:"phase,omitempty,omitzero"`
 
-	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 	Retry *Retry `json:"retry,omitempty"`
 
-	// SizeBytes Of the disk as it was.
+	// SizeBytes Size of the disk at the time of the snapshot.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
 // StoragePool defines model for StoragePool.
 type StoragePool struct {
-	// Disk The disk that the pool is, of a pool on a disk of its own.
+	// Disk The disk of the pool, if the pool has a disk of its own.
 	Disk DiskID `json:"disk,omitempty,omitzero"`
 
-	// Draining Its disk was released: no new volumes are placed there.
+	// Draining The disk was released: no new volumes are placed in the pool.
 	Draining bool `json:"draining,omitempty,omitzero"`
 
-	// FreeBytes Beside the reserve.
+	// FreeBytes Free space, excluding the reserve.
 	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
 
-	// ID The same on every node that shares it.
+	// ID The same on all nodes that share the pool.
 	ID string `json:"id,omitempty,omitzero"`
 
-	// ImageBytes Of a pool of the node's own: the part of promisedBytes that is images.
+	// ImageBytes For a pool of the node's own: the part of promisedBytes that is used by images.
 	ImageBytes int64 `json:"imageBytes,omitempty,omitzero"`
 
-	// LimitBytes Of a pool of the node's own: new volumes are placed there only while promisedBytes stays within it. 0: not limited, as on nodes of a version before.
+	// LimitBytes For a pool of the node's own: new volumes are placed in the pool only while promisedBytes does not exceed this limit. 0: unlimited, as on nodes of an earlier version.
 	LimitBytes int64 `json:"limitBytes,omitempty,omitzero"`
 
 	// Name Examples: local
 	Name string `json:"name"`
 
-	// PromisedBytes Of a pool of the node's own: the sizes of its volumes, however little they take so far, and of the images that lie there.
+	// PromisedBytes For a pool of the node's own: the sizes of its volumes, regardless of how much they use so far, and of its images.
 	PromisedBytes int64 `json:"promisedBytes,omitempty,omitzero"`
 
-	// ReserveBytes Of a pool of the node's own: never given to volumes and images, so that the node itself can write.
+	// ReserveBytes For a pool of the node's own: space that is never allocated to volumes and images, so that the node itself can write.
 	ReserveBytes int64 `json:"reserveBytes,omitempty,omitzero"`
 	Shared       bool  `json:"shared,omitempty,omitzero"`
 	SizeBytes    int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
-// StoredPasskey What the server keeps of a passkey. Never sent to clients.
+// StoredPasskey Data that the server stores for a passkey. Never sent to clients.
 type StoredPasskey struct {
 	CreatedAt    time.Time `json:"createdAt,omitempty,omitzero"`
 	CredentialID []byte    `json:"credentialID,omitempty,omitzero"`
 
-	// Flags Flags of the authenticator data when it was last used.
+	// Flags Flags of the authenticator data at the last use.
 	Flags int32  `json:"flags,omitempty,omitzero"`
 	ID    string `json:"id,omitempty,omitzero"`
 	Name  string `json:"name,omitempty,omitzero"`
@@ -3728,10 +3728,10 @@ type StoredPasskey struct {
 	// PublicKey COSE_Key (RFC 9052).
 	PublicKey []byte `json:"publicKey,omitempty,omitzero"`
 
-	// SignCount As the authenticator last said.
+	// SignCount Last value that the authenticator reported.
 	SignCount int64 `json:"signCount,omitempty,omitzero"`
 
-	// Site The relying party's id: the portal's name.
+	// Site The relying party's ID: the portal's name.
 	Site   string     `json:"site,omitempty,omitzero"`
 	UsedAt *time.Time `json:"usedAt,omitempty"`
 }
@@ -3759,18 +3759,18 @@ type TOTPSecret struct {
 
 // Tax defines model for Tax.
 type Tax struct {
-	// BasisPoints Hundredths of a per cent.
+	// BasisPoints Hundredths of 1 %.
 	BasisPoints int64 `json:"basisPoints"`
 
 	// Name Examples: VAT
 	Name string `json:"name"`
 }
 
-// TermsAcceptance The terms that a person accepted when signing up. Made by the server.
+// TermsAcceptance The terms that a person has accepted when signing up. Set by the server.
 type TermsAcceptance struct {
 	AcceptedAt time.Time `json:"acceptedAt"`
 
-	// Address Where it was done from.
+	// Address Address of the client.
 	Address string `json:"address,omitempty,omitzero"`
 	URL     string `json:"url"`
 	Version string `json:"version"`
@@ -3786,23 +3786,23 @@ type Upgrade struct {
 
 // UpgradeList defines model for UpgradeList.
 type UpgradeList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Upgrade `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // UpgradeNode defines model for UpgradeNode.
 type UpgradeNode struct {
-	// Drains The upgrade has drained it, and will undo that.
+	// Drains The upgrade has drained the node and will end the drain.
 	Drains bool `json:"drains,omitempty,omitzero"`
 
-	// From The version before.
+	// From The previous version.
 	From    string           `json:"from,omitempty,omitzero"`
 	Message string           `json:"message,omitempty,omitzero"`
 	Node    NodeID           `json:"node"`
@@ -3812,7 +3812,7 @@ type UpgradeNode struct {
 	Since time.Time `json:"since"`
 	To    string    `json:"to,omitempty,omitzero"`
 
-	// Working Types of its conditions that were true before: they have to be after.
+	// Working Types of the node's conditions that were true before the upgrade; they must be true after it.
 	Working []string `json:"working,omitempty,omitzero"`
 }
 
@@ -3825,27 +3825,27 @@ type UpgradePackage struct {
 
 // UpgradeSpec defines model for UpgradeSpec.
 type UpgradeSpec struct {
-	// Attempt One higher each time that an upgrade that has paused is to go on.
+	// Attempt Increased by one to resume an upgrade that has paused.
 	Attempt int64 `json:"attempt,omitempty,omitzero"`
 
-	// Packages Sent before; none: the nodes ask apt for the version.
+	// Packages Packages that were uploaded before. Empty: the nodes install the version with apt.
 	Packages []UpgradePackage `json:"packages,omitempty,omitzero"`
 
-	// Paused No node is begun; one that is half-way is brought to its end. To go on, attempt is one higher.
+	// Paused No further node is begun; a partially upgraded node is completed. To resume, increase attempt by one.
 	Paused bool `json:"paused,omitempty,omitzero"`
 
-	// Version Of Basalt's packages, as nodes report it in status.version.
+	// Version Version of Basalt's packages, as nodes report it in status.version.
 	Version string `json:"version"`
 }
 
 // UpgradeStatus defines model for UpgradeStatus.
 type UpgradeStatus struct {
-	// Attempt Of the spec that it follows.
+	// Attempt Attempt of the spec that the upgrade follows.
 	Attempt int64         `json:"attempt,omitempty,omitzero"`
 	Nodes   []UpgradeNode `json:"nodes,omitempty,omitzero"`
 	Phase   UpgradePhase  `json:"phase,omitempty,omitzero"`
 
-	// Reason What it waits for, or why it has paused.
+	// Reason What the upgrade waits for, or why it has paused.
 	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Since When the phase began.
@@ -3854,7 +3854,7 @@ type UpgradeStatus struct {
 
 // UsagePage defines model for UsagePage.
 type UsagePage struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string     `json:"continue,omitempty,omitzero"`
 	Items    []UsageSum `json:"items"`
 }
@@ -3868,11 +3868,11 @@ type UsageRecord struct {
 
 // UsageRecordList defines model for UsageRecordList.
 type UsageRecordList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string        `json:"continue,omitempty,omitzero"`
 	Items    []UsageRecord `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 }
 
@@ -3881,26 +3881,26 @@ type UsageRecordSpec struct {
 	End    time.Time `json:"end"`
 	Flavor string    `json:"flavor,omitempty,omitzero"`
 
-	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, gpu-premium-nanoseconds, gpu-basic-nanoseconds, gpu-share-seconds (hundredths of a card that are reserved, by the second), vram-byte-seconds, gpu-copy-bytes, gpu-launches.
+	// Meter The meter, including its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, gpu-premium-nanoseconds, gpu-basic-nanoseconds, gpu-share-seconds (reserved hundredths of a GPU's time multiplied by seconds), vram-byte-seconds, gpu-copy-bytes, gpu-launches.
 	Meter Meter `json:"meter"`
 
-	// Model Of the card that was used, where prices may differ by it; so with what follows.
+	// Model Model of the GPU, if prices may depend on it; the same applies to the following fields.
 	Model string `json:"model,omitempty,omitzero"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
 
-	// Pool GPU pool of the card.
+	// Pool Pool of the GPU.
 	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Quantity In the meter's unit; never negative.
 	Quantity int64 `json:"quantity"`
 
-	// Resource Id of what used it: an instance, a volume, a snapshot, a floating IP, a router.
+	// Resource ID of the resource that was used: an instance, a volume, a snapshot, a floating IP, a router.
 	Resource     string    `json:"resource"`
 	ResourceName string    `json:"resourceName,omitempty,omitzero"`
 	Start        time.Time `json:"start"`
 	StorageClass string    `json:"storageClass,omitempty,omitzero"`
 
-	// Tier Of a reserved share: premium, standard or basic.
+	// Tier Tier of the reserved GPU time: premium, standard or basic.
 	Tier string `json:"tier,omitempty,omitzero"`
 }
 
@@ -3910,7 +3910,7 @@ type UsageSum struct {
 	Meter   Meter     `json:"meter"`
 	Project ProjectID `json:"project,omitempty,omitzero"`
 
-	// Quantity In the meter's unit; may have more than 64 bits.
+	// Quantity In the meter's unit; may exceed 64 bits.
 	Quantity     Quantity  `json:"quantity"`
 	Resource     string    `json:"resource"`
 	ResourceName string    `json:"resourceName,omitempty,omitzero"`
@@ -3921,11 +3921,11 @@ type UsageSum struct {
 type UsedChallenge struct {
 	ID string `json:"id,omitempty,omitzero"`
 
-	// Until When it has expired, and can be forgotten.
+	// Until When the challenge has expired and can be removed.
 	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
-// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is whose admins manage it.
+// User A person who signs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is the organization whose admins manage the user.
 type User struct {
 	Kind   Kind          `json:"kind"`
 	Link   *PasswordLink `json:"link,omitempty"`
@@ -3934,113 +3934,113 @@ type User struct {
 	Status UserStatus    `json:"status,omitempty,omitzero"`
 }
 
-// UserCredentials What the server keeps to know a user by. Never sent to clients.
+// UserCredentials Data that the server authenticates a user with. Never sent to clients.
 type UserCredentials struct {
-	// Epoch Of which the sessions that hold are: raised, all others end.
+	// Epoch Epoch of the valid sessions; increasing it ends all other sessions.
 	Epoch         int64      `json:"epoch,omitempty,omitzero"`
 	LinkExpiresAt *time.Time `json:"linkExpiresAt,omitempty"`
 
-	// LinkHash SHA-256 of the token that sets a password, hex.
+	// LinkHash SHA-256 of the token that sets a password, in hexadecimal.
 	LinkHash        string     `json:"linkHash,omitempty,omitzero"`
 	MailedExpiresAt *time.Time `json:"mailedExpiresAt,omitempty"`
 
-	// MailedHash SHA-256 of the token that sets a password and was sent by e-mail, hex.
+	// MailedHash SHA-256 of the token that sets a password and was sent by e-mail, in hexadecimal.
 	MailedHash string `json:"mailedHash,omitempty,omitzero"`
 
-	// MailedTo Address that it was sent to: who has it has proved that it is his.
+	// MailedTo Address that the token was sent to; using the token verifies the address.
 	MailedTo string          `json:"mailedTo,omitempty,omitzero"`
 	Passkeys []StoredPasskey `json:"passkeys,omitempty,omitzero"`
 
 	// PasswordHash argon2id, as a PHC string.
 	PasswordHash string `json:"passwordHash,omitempty,omitzero"`
 
-	// RecoveryCodes SHA-256, hex.
+	// RecoveryCodes SHA-256, in hexadecimal.
 	RecoveryCodes []string `json:"recoveryCodes,omitempty,omitzero"`
 
-	// TotpPending Sealed; not confirmed yet.
+	// TotpPending Encrypted; not confirmed yet.
 	TotpPending string `json:"totpPending,omitempty,omitzero"`
 
-	// TotpSecret Sealed; empty while it is off.
+	// TotpSecret Encrypted; empty while two-factor authentication is off.
 	TotpSecret string `json:"totpSecret,omitempty,omitzero"`
 
-	// UsedChallenges Challenges that passkeys have answered lately.
+	// UsedChallenges Challenges that passkeys have recently responded to.
 	UsedChallenges []UsedChallenge `json:"usedChallenges,omitempty,omitzero"`
 }
 
 // UserList defines model for UserList.
 type UserList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 	Items    []User `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // UserReset defines model for UserReset.
 type UserReset struct {
-	// Totp Turn one-time codes off and delete the passkeys too.
+	// Totp Also turn off two-factor authentication and delete the passkeys.
 	Totp bool `json:"totp,omitempty,omitzero"`
 }
 
 // UserSpec defines model for UserSpec.
 type UserSpec struct {
-	// Credentials What the server keeps to know a user by. Never sent to clients.
+	// Credentials Data that the server authenticates a user with. Never sent to clients.
 	Credentials *UserCredentials `json:"credentials,omitempty"`
 
-	// Disabled Logs in no more; its sessions end.
+	// Disabled The user can no longer sign in, and all sessions are ended.
 	Disabled    bool   `json:"disabled,omitempty,omitzero"`
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Grants What it may be; a session is one of them.
+	// Grants Roles of the user; a session has one of them.
 	Grants []Grant `json:"grants,omitempty,omitzero"`
 
-	// Terms The terms that a person accepted when signing up. Made by the server.
+	// Terms The terms that a person has accepted when signing up. Set by the server.
 	Terms *TermsAcceptance `json:"terms,omitempty"`
 }
 
 // UserStatus defines model for UserStatus.
 type UserStatus struct {
-	// Addresses From where it has logged in lately. Never sent to clients.
+	// Addresses Addresses that the user has recently signed in from. Never sent to clients.
 	Addresses []string   `json:"addresses,omitempty,omitzero"`
 	FailedAt  *time.Time `json:"failedAt,omitempty"`
 
-	// Failures Wrong passwords in a row, when last noted.
+	// Failures Number of consecutive wrong passwords when last recorded.
 	Failures    int        `json:"failures,omitempty,omitzero"`
 	HasPassword bool       `json:"hasPassword,omitempty,omitzero"`
 	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
 
-	// Passkeys How many passkeys it has.
+	// Passkeys Number of passkeys.
 	Passkeys int `json:"passkeys,omitempty,omitzero"`
 
-	// Totp Whether it needs one-time codes.
+	// Totp Whether one-time codes are required.
 	Totp bool `json:"totp,omitempty,omitzero"`
 
-	// TotpStep Of the last code that was used. Never sent to clients.
+	// TotpStep Time step of the last code that was used. Never sent to clients.
 	TotpStep int64 `json:"totpStep,omitempty,omitzero"`
 
-	// Verified The e-mail address is this user's in the whole cluster: an identity provider or an operator says so. Any other's is so in its organization only, which a login with a password has to name.
+	// Verified The e-mail address is verified for this user in the whole cluster, by an identity provider, an operator or a link that was sent to it. The address of other users is valid in their organization only, which must be named to sign in with a password.
 	Verified bool `json:"verified,omitempty,omitzero"`
 }
 
 // VGPUSpec defines model for VGPUSpec.
 type VGPUSpec struct {
-	// Model Model of the GPU, as offers name it; empty: any of the pool.
+	// Model Model of the GPU, as in offers. Empty: any model of the pool.
 	Model string `json:"model,omitempty,omitzero"`
 
-	// Pool Name of the GPU pool; empty: default.
+	// Pool Name of the GPU pool. Empty: default.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// SharePercent Guaranteed share of the GPU's time; 0: none, best effort.
+	// SharePercent Guaranteed GPU time in %. 0: none, best effort.
 	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
 
-	// Tier How soon it gets the GPU when others want it too, and how much of the time that nobody is guaranteed: premium before standard before basic, four to two to one. Its GPU time has a price of its own. Empty: standard.
+	// Tier Priority when several instances want the GPU, and weight for GPU time that is not guaranteed to anyone: premium before standard before basic, with weights four to two to one. Each tier has its own price for GPU time. Empty: standard.
 	Tier GPUTier `json:"tier,omitempty,omitzero"`
 
-	// VramBytes Limit of its VRAM.
+	// VramBytes Maximum VRAM.
 	VramBytes int64 `json:"vramBytes"`
 }
 
@@ -4061,34 +4061,34 @@ type Volume struct {
 
 // VolumeAssignment defines model for VolumeAssignment.
 type VolumeAssignment struct {
-	// Epoch Raised by one each time that it is given to another node.
+	// Epoch Increased by one each time that the object is assigned to another node.
 	Epoch int64  `json:"epoch,omitempty,omitzero"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
 
-	// Pool Storage pool that it lies in.
+	// Pool Storage pool of the volume.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// Reason Why it has no node yet.
+	// Reason Why the object has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Recreate Raised by one each time that an ephemeral volume is made anew from its image.
+	// Recreate Increased by one each time that an ephemeral volume is created again from its image.
 	Recreate int64 `json:"recreate,omitempty,omitzero"`
 }
 
 // VolumeList defines model for VolumeList.
 type VolumeList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string   `json:"continue,omitempty,omitzero"`
 	Items    []Volume `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
-// VolumeQoS Limits; 0: none. They may change while it is in use.
+// VolumeQoS Limits. 0: unlimited. They can be changed while the volume is in use.
 type VolumeQoS struct {
 	ReadBytesPerSecond  int64 `json:"readBytesPerSecond,omitempty,omitzero"`
 	ReadIOPS            int64 `json:"readIOPS,omitempty,omitzero"`
@@ -4096,48 +4096,48 @@ type VolumeQoS struct {
 	WriteIOPS           int64 `json:"writeIOPS,omitempty,omitzero"`
 }
 
-// VolumeRollback Back to a snapshot of it, while no instance has it open.
+// VolumeRollback Restore of a snapshot of the volume, while no instance has it open.
 type VolumeRollback struct {
-	// Count Raised by one for each rollback.
+	// Count Increased by one for each rollback.
 	Count int64 `json:"count"`
 
-	// Snapshot Name or id; stored as id.
+	// Snapshot Name or ID; stored as ID.
 	Snapshot SnapshotID `json:"snapshot"`
 }
 
 // VolumeSpec defines model for VolumeSpec.
 type VolumeSpec struct {
-	// Backup Name or id, stored as id. Made from this backup: restored.
+	// Backup Name or ID, stored as ID. Backup that the volume is created from (a restore).
 	Backup BackupID `json:"backup,omitempty,omitzero"`
 
-	// Encrypted LUKS, with a key of its own; decided when it is made.
+	// Encrypted LUKS encryption, with a key per volume; fixed at creation.
 	Encrypted bool `json:"encrypted,omitempty,omitzero"`
 
-	// Image Made from this image; empty: blank.
+	// Image Image that the volume is created from. Empty: a blank volume.
 	Image ImageID `json:"image,omitempty,omitzero"`
 
-	// Instance Attached to this instance; as its root volume when it was made with it.
+	// Instance Instance that the volume is attached to; as its root volume if it was created with the instance.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Pool Name of the storage pool: ceph, shared, local, or that of a disk with use local. Empty: ceph where there is one, else shared, else local.
+	// Pool Name of the storage pool: ceph, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// Qos Limits; 0: none. They may change while it is in use.
+	// Qos Limits. 0: unlimited. They can be changed while the volume is in use.
 	Qos *VolumeQoS `json:"qos,omitempty"`
 
-	// Rollback Back to a snapshot of it, while no instance has it open.
+	// Rollback Restore of a snapshot of the volume, while no instance has it open.
 	Rollback *VolumeRollback `json:"rollback,omitempty"`
 
-	// Root Root volume of its instance: goes with it.
+	// Root Root volume of its instance; it is deleted with the instance.
 	Root bool `json:"root,omitempty,omitzero"`
 
 	// SizeBytes 0 with an image: the image's size.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 
-	// Snapshot Name or id, stored as id. Made from this snapshot: a clone.
+	// Snapshot Name or ID, stored as ID. Snapshot that the volume is created from (a clone).
 	Snapshot SnapshotID `json:"snapshot,omitempty,omitzero"`
 
-	// WrappedKey Its key, wrapped by the cluster's. Never sent to clients.
+	// WrappedKey The volume's key, encrypted with the cluster's key. Never sent to clients.
 	WrappedKey string `json:"wrappedKey,omitempty,omitzero"`
 }
 
@@ -4145,23 +4145,23 @@ type VolumeSpec struct {
 type VolumeStatus struct {
 	AllocatedBytes int64 `json:"allocatedBytes,omitempty,omitzero"`
 
-	// Attached The instance that has it open.
+	// Attached The instance that has the volume open.
 	Attached           InstanceID  `json:"attached,omitempty,omitzero"`
 	LastError          string      `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
 
-	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	// Retry Failed attempts. The component that creates the object tries again with increasing delay: it doubles after each failure, up to a limit.
 	Retry *Retry `json:"retry,omitempty"`
 
-	// Rollbacks The spec's rollback.count that has been done.
+	// Rollbacks The rollback.count of the spec that has been completed.
 	Rollbacks int64 `json:"rollbacks,omitempty,omitzero"`
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
-// Voucher Credit for who has its code.
+// Voucher Credit for an organization that redeems its code.
 type Voucher struct {
-	// Code Generated unless given; only in the answer that makes it.
+	// Code Generated if not given; returned only in the response to the creation.
 	Code   string        `json:"code,omitempty,omitzero"`
 	Kind   Kind          `json:"kind"`
 	Meta   Meta          `json:"meta"`
@@ -4171,84 +4171,84 @@ type Voucher struct {
 
 // VoucherList defines model for VoucherList.
 type VoucherList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Voucher `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // VoucherRedemption defines model for VoucherRedemption.
 type VoucherRedemption struct {
-	// Code Case, spaces and hyphens do not count.
+	// Code Case, spaces and hyphens are ignored.
 	Code string `json:"code"`
 
-	// Organization Id or name of the organization that gets the credit; the caller's unless given.
+	// Organization ID or name of the organization that receives the credit. Defaults to the caller's organization.
 	Organization string `json:"organization,omitempty,omitzero"`
 }
 
 // VoucherSpec defines model for VoucherSpec.
 type VoucherSpec struct {
-	// AmountMicros What it gives an organization.
+	// AmountMicros Credit for each organization.
 	AmountMicros int64 `json:"amountMicros"`
 
-	// Currency Organizations whose prices are in another cannot redeem it.
+	// Currency Only organizations whose prices are in this currency can redeem the voucher.
 	Currency string `json:"currency"`
 
-	// ExpiresAt From then on it gives nothing; it does not expire unless given.
+	// ExpiresAt When the voucher expires. If not set, it does not expire.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Hash HMAC-SHA256 of the code, hex. Never sent to clients.
+	// Hash HMAC-SHA256 of the code, in hexadecimal. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 
-	// Note For who sells.
+	// Note Note for the seller.
 	Note string `json:"note,omitempty,omitzero"`
 
-	// Redemptions How many organizations can redeem it; 1 unless given.
+	// Redemptions Number of organizations that can redeem the voucher. Defaults to 1.
 	Redemptions int64 `json:"redemptions,omitempty,omitzero"`
 }
 
 // VoucherStatus defines model for VoucherStatus.
 type VoucherStatus struct {
-	// Redeemed How many organizations have redeemed it.
+	// Redeemed Number of organizations that have redeemed the voucher.
 	Redeemed int64 `json:"redeemed,omitempty,omitzero"`
 
-	// RedeemedAt When the last one did.
+	// RedeemedAt Time of the last redemption.
 	RedeemedAt *time.Time `json:"redeemedAt,omitempty"`
 }
 
 // Wallet defines model for Wallet.
 type Wallet struct {
-	// BalanceMicros What was paid in advance; negative: what is owed.
+	// BalanceMicros Amount paid in advance; a negative value is the amount owed.
 	BalanceMicros int64 `json:"balanceMicros"`
 
-	// Cards That the organization can pay by card; absent if not.
+	// Cards Limits of payments by card; not set if the organization cannot pay by card.
 	Cards    *CardPayments `json:"cards,omitempty"`
 	Currency string        `json:"currency"`
 	Message  string        `json:"message,omitempty,omitzero"`
 
-	// Open Payments count for the oldest invoices first.
+	// Open Payments are applied to the oldest invoices first.
 	Open         []OpenInvoice  `json:"open,omitempty,omitzero"`
 	Organization OrganizationID `json:"organization"`
 	State        BillingState   `json:"state"`
 
-	// UnbilledMicros What was used since the last invoice, with all that an invoice would have.
+	// UnbilledMicros Cost of the usage since the last invoice, including everything that an invoice would contain.
 	UnbilledMicros int64 `json:"unbilledMicros"`
 
-	// Vouchers Whether the organization can redeem vouchers and there are any.
+	// Vouchers Whether the organization can redeem vouchers and vouchers exist.
 	Vouchers bool `json:"vouchers,omitempty,omitzero"`
 }
 
-// Webhook Who is told of an organization's events; an operator's without an organization is told of everybody's.
+// Webhook Receives the events of an organization; an operator's webhook without an organization receives the events of all organizations.
 type Webhook struct {
 	Kind Kind `json:"kind"`
 	Meta Meta `json:"meta"`
 
-	// Secret What requests are signed with; only in the answer that makes it.
+	// Secret Secret that requests are signed with; returned only in the response to the creation.
 	Secret string        `json:"secret,omitempty,omitzero"`
 	Spec   WebhookSpec   `json:"spec"`
 	Status WebhookStatus `json:"status,omitempty,omitzero"`
@@ -4256,57 +4256,57 @@ type Webhook struct {
 
 // WebhookDelivery defines model for WebhookDelivery.
 type WebhookDelivery struct {
-	// Attempts That failed.
+	// Attempts Number of failed attempts.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
-	// Event Something that happened. The body of a request is its id, type, timestamp and data.
+	// Event An event. The body of a request contains its `id`, `type`, `timestamp` and `data`.
 	Event     WebhookEvent `json:"event"`
 	LastError string       `json:"lastError,omitempty,omitzero"`
 	NextAt    *time.Time   `json:"nextAt,omitempty"`
 
-	// State Past: delivered or given up, among so many given up that it is not known which.
+	// State Past: delivered or abandoned; there are so many abandoned events that it is not known which.
 	State DeliveryState `json:"state"`
 }
 
 // WebhookDeliveryList defines model for WebhookDeliveryList.
 type WebhookDeliveryList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string `json:"continue,omitempty,omitzero"`
 
-	// Dropped Events of the organization that were dropped before their time, delivered or not: all events together were too many, and it had the most.
+	// Dropped Number of events of the organization that were dropped early, delivered or not, because there were too many events in total and this organization had the most.
 	Dropped int64             `json:"dropped,omitempty,omitzero"`
 	Items   []WebhookDelivery `json:"items"`
 }
 
-// WebhookEvent Something that happened. The body of a request is its id, type, timestamp and data.
+// WebhookEvent An event. The body of a request contains its `id`, `type`, `timestamp` and `data`.
 type WebhookEvent struct {
 	Data EventData `json:"data,omitempty,omitzero"`
 
-	// ID The same whenever it is sent.
+	// ID The same for each delivery of the event.
 	ID string `json:"id"`
 
-	// Organization Whose it is.
+	// Organization Organization that the event belongs to.
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 
-	// Seq Rises, with gaps.
+	// Seq Increasing sequence number, with gaps.
 	Seq       int64     `json:"seq"`
 	Timestamp time.Time `json:"timestamp"`
 	Type      string    `json:"type"`
 
-	// Webhook The only webhook that is told of it; all unless given.
+	// Webhook The only webhook that receives the event; all if empty.
 	Webhook string `json:"webhook,omitempty,omitzero"`
 }
 
 // WebhookGivenUp defines model for WebhookGivenUp.
 type WebhookGivenUp struct {
-	// At When it was given up.
+	// At When the event was abandoned.
 	At time.Time `json:"at"`
 
 	// Error Why the last attempt failed.
 	Error string `json:"error,omitempty,omitzero"`
 
-	// Event Id of the event.
+	// Event ID of the event.
 	Event string `json:"event"`
 	Seq   int64  `json:"seq"`
 	Type  string `json:"type"`
@@ -4316,99 +4316,99 @@ type WebhookGivenUp struct {
 type WebhookKey struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Secret Sealed.
+	// Secret Encrypted.
 	Secret string `json:"secret,omitempty,omitzero"`
 }
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Continue Ask with it for the next page; empty on the last.
+	// Continue Value of `continue` for the next page; empty on the last page.
 	Continue string    `json:"continue,omitempty,omitzero"`
 	Items    []Webhook `json:"items"`
 
-	// Revision Of the store when the page was read.
+	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
 
-	// Total On all pages, where it was asked for.
+	// Total Number of objects on all pages, if it was requested.
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // WebhookReplay defines model for WebhookReplay.
 type WebhookReplay struct {
-	// From Id of an event, or a time.
+	// From ID of an event, or a time.
 	From string `json:"from"`
 }
 
 // WebhookRotation defines model for WebhookRotation.
 type WebhookRotation struct {
-	// KeepSeconds How long the old secret still signs too; a day unless given.
+	// KeepSeconds How long requests are also signed with the old secret. Defaults to one day.
 	KeepSeconds *int64 `json:"keepSeconds,omitempty"`
 }
 
 // WebhookSpec defines model for WebhookSpec.
 type WebhookSpec struct {
-	// Events Types, as instance.failed, or instance.* for all of a kind; all unless given.
+	// Events Event types, for example instance.failed, or instance.* for all events of a kind. Defaults to all.
 	Events []string `json:"events,omitempty,omitzero"`
 
-	// Keys Written by rotate. Never sent to clients.
+	// Keys Set by rotate. Never sent to clients.
 	Keys []WebhookKey `json:"keys,omitempty,omitzero"`
 
-	// Paused Events wait.
+	// Paused Events are queued and not sent.
 	Paused bool `json:"paused,omitempty,omitzero"`
 
-	// ReplayAfter The sequence after which it begins: as it was made, or told by replay.
+	// ReplayAfter Sequence number after which delivery begins; set at creation and by replay.
 	ReplayAfter int64 `json:"replayAfter,omitempty,omitzero"`
 
-	// Replays How often replay was asked for; written by replay.
+	// Replays Number of requested replays; set by replay.
 	Replays int64 `json:"replays,omitempty,omitzero"`
 
-	// Tests How often test was asked for; written by test.
+	// Tests Number of requested tests; set by test.
 	Tests int64 `json:"tests,omitempty,omitzero"`
 
-	// URL http or https, with a public address.
+	// URL An http or https URL with a public address.
 	URL string `json:"url"`
 }
 
 // WebhookStatus defines model for WebhookStatus.
 type WebhookStatus struct {
-	// Attempts Of the next event, which all failed.
+	// Attempts Number of failed attempts for the next event.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
-	// Cursor The sequence of the last event that is done with.
+	// Cursor Sequence number of the last event that is delivered or abandoned.
 	Cursor int64 `json:"cursor,omitempty,omitzero"`
 
-	// Delivered Events that it took, repeats included.
+	// Delivered Number of delivered events, including repetitions.
 	Delivered int64 `json:"delivered,omitempty,omitzero"`
 
-	// DeliveredAt When it last took an event.
+	// DeliveredAt Time of the last delivery.
 	DeliveredAt *time.Time `json:"deliveredAt,omitempty"`
 
-	// GivenUp Events that it did not take for a day.
+	// GivenUp Number of abandoned events: those that could not be delivered for one day.
 	GivenUp int64 `json:"givenUp,omitempty,omitzero"`
 
-	// GivenUpEvents The last of them, oldest first.
+	// GivenUpEvents The last abandoned events, the oldest first.
 	GivenUpEvents []WebhookGivenUp `json:"givenUpEvents,omitempty,omitzero"`
 
-	// LastError Why the last attempt failed; empty if it did not.
+	// LastError Why the last attempt failed; empty if it succeeded.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// NextAt When it is tried again.
+	// NextAt Time of the next attempt.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 	Paused bool       `json:"paused,omitempty,omitzero"`
 
-	// Replays Of those asked for.
+	// Replays Number of requested replays that were started.
 	Replays int64 `json:"replays,omitempty,omitzero"`
 
-	// StartedAt Since when it is being sent to: when it was made, resumed or replayed last.
+	// StartedAt Start of the current delivery: when the webhook was created, resumed or last replayed.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 }
 
-// Wholesale A period in which a reseller is charged for what its customers use, by its own price book: one line for each customer and price. What the customers pay the reseller is by their own price books.
+// Wholesale A period in which a reseller is charged for the usage of its customers, by its own price book: one line for each customer and price. The amounts that the customers pay to the reseller are calculated by their own price books.
 type Wholesale struct {
 	// From A full hour.
 	From time.Time `json:"from"`
 
-	// Until A full hour; without end unless given.
+	// Until A full hour. If not set, the period has no end.
 	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
@@ -4463,40 +4463,40 @@ type QuerySearch = string
 // QuerySort defines model for QuerySort.
 type QuerySort = ListSort
 
-// BadRequest What went wrong, as a problem document (RFC 9457).
+// BadRequest An error, as a problem document (RFC 9457).
 type BadRequest = Problem
 
-// Conflict What went wrong, as a problem document (RFC 9457).
+// Conflict An error, as a problem document (RFC 9457).
 type Conflict = Problem
 
-// ContentTooLarge What went wrong, as a problem document (RFC 9457).
+// ContentTooLarge An error, as a problem document (RFC 9457).
 type ContentTooLarge = Problem
 
-// Forbidden What went wrong, as a problem document (RFC 9457).
+// Forbidden An error, as a problem document (RFC 9457).
 type Forbidden = Problem
 
-// InsufficientStorage What went wrong, as a problem document (RFC 9457).
+// InsufficientStorage An error, as a problem document (RFC 9457).
 type InsufficientStorage = Problem
 
-// InternalServerError What went wrong, as a problem document (RFC 9457).
+// InternalServerError An error, as a problem document (RFC 9457).
 type InternalServerError = Problem
 
-// NotFound What went wrong, as a problem document (RFC 9457).
+// NotFound An error, as a problem document (RFC 9457).
 type NotFound = Problem
 
-// PreconditionFailed What went wrong, as a problem document (RFC 9457).
+// PreconditionFailed An error, as a problem document (RFC 9457).
 type PreconditionFailed = Problem
 
-// ServiceUnavailable What went wrong, as a problem document (RFC 9457).
+// ServiceUnavailable An error, as a problem document (RFC 9457).
 type ServiceUnavailable = Problem
 
-// TooManyRequests What went wrong, as a problem document (RFC 9457).
+// TooManyRequests An error, as a problem document (RFC 9457).
 type TooManyRequests = Problem
 
-// Unauthorized What went wrong, as a problem document (RFC 9457).
+// Unauthorized An error, as a problem document (RFC 9457).
 type Unauthorized = Problem
 
-// UnsupportedMediaType What went wrong, as a problem document (RFC 9457).
+// UnsupportedMediaType An error, as a problem document (RFC 9457).
 type UnsupportedMediaType = Problem
 
 // MergePatch defines model for MergePatch.
@@ -4504,28 +4504,28 @@ type MergePatch map[string]interface{}
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // CreateAPIKeyParams defines parameters for CreateAPIKey.
 type CreateAPIKeyParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
 type ListAuditEventsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// Oldest Return the oldest first.
@@ -4558,49 +4558,49 @@ type DeleteBackupParams struct {
 	// Forget Remove the backup only from the cluster and leave its data in the target, for a target that is permanently lost. For operators; the backup must have ended, or be in deletion.
 	Forget bool `form:"forget,omitempty" json:"forget,omitempty,omitzero"`
 
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListCheckoutsParams defines parameters for ListCheckouts.
 type ListCheckoutsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // CreateCheckoutParams defines parameters for CreateCheckout.
 type CreateCheckoutParams struct {
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // GetCheckoutParams defines parameters for GetCheckout.
 type GetCheckoutParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
@@ -4624,7 +4624,7 @@ type ListCostsParams struct {
 	// Top Number of rows, the largest of the period; the sum of all others is a row with an empty key. 0: a row for each.
 	Top int `form:"top,omitempty" json:"top,omitempty,omitzero"`
 
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
 	// Continue The `continue` value of the previous page.
@@ -4633,58 +4633,58 @@ type ListCostsParams struct {
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
 type CreateCreditNoteParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // GetCreditNotePDFParams defines parameters for GetCreditNotePDF.
 type GetCreditNotePDFParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // GetGPUSamplesParams defines parameters for GetGPUSamples.
 type GetGPUSamplesParams struct {
-	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	// From Start time, in UTC. Defaults to 15 minutes ago. Samples older than one day are not available.
 	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
 
-	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	// Step Length of a step in seconds: a multiple of 5; from one minute on, a multiple of 60. Defaults to 5 within the last 15 minutes, otherwise 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
 // ListInstancesParams defines parameters for ListInstances.
 type ListInstancesParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
 	// Node Returns only instances that are assigned to this node, by ID or name; for operators.
@@ -4699,10 +4699,10 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -4714,19 +4714,19 @@ type GetInstanceConsoleLogParams struct {
 
 // ListInstanceEventsParams defines parameters for ListInstanceEvents.
 type ListInstanceEventsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // GetInstanceSamplesParams defines parameters for GetInstanceSamples.
 type GetInstanceSamplesParams struct {
-	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	// From Start time, in UTC. Defaults to 15 minutes ago. Samples older than one day are not available.
 	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
 
-	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	// Step Length of a step in seconds: a multiple of 5; from one minute on, a multiple of 60. Defaults to 5 within the last 15 minutes, otherwise 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
@@ -4768,7 +4768,7 @@ type PreviewInvoiceParams struct {
 
 // ExplainInvoiceLineParams defines parameters for ExplainInvoiceLine.
 type ExplainInvoiceLineParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// Line The ID of the line.
@@ -4780,52 +4780,52 @@ type ExplainInvoiceLineParams struct {
 
 // GetInvoicePDFParams defines parameters for GetInvoicePDF.
 type GetInvoicePDFParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
 type CreateJoinTokenParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // GetLedgerParams defines parameters for GetLedger.
 type GetLedgerParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListMailMessagesParams defines parameters for ListMailMessages.
 type ListMailMessagesParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 }
 
 // DeleteMailMessageParams defines parameters for DeleteMailMessage.
 type DeleteMailMessageParams struct {
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
@@ -4840,7 +4840,7 @@ type TraceNetworkParams struct {
 	// Packet The first packet of a connection: tcp/443, udp/53, icmp or icmp6.
 	Packet string `form:"packet" json:"packet"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
@@ -4849,31 +4849,31 @@ type DeleteNodeParams struct {
 	// Force Remove the node although instances are on it. They are started on other nodes; use this only for a node that is certainly switched off.
 	Force bool `form:"force,omitempty" json:"force,omitempty,omitzero"`
 
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // GetNodeSamplesParams defines parameters for GetNodeSamples.
 type GetNodeSamplesParams struct {
-	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	// From Start time, in UTC. Defaults to 15 minutes ago. Samples older than one day are not available.
 	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
 
-	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	// Step Length of a step in seconds: a multiple of 5; from one minute on, a multiple of 60. Defaults to 5 within the last 15 minutes, otherwise 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
 // ListOffersParams defines parameters for ListOffers.
 type ListOffersParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
 	// Model Model of the GPU.
@@ -4900,22 +4900,22 @@ type ListOffersParams struct {
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // GetPriceBookParams defines parameters for GetPriceBook.
 type GetPriceBookParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // SimulatePriceBookParams defines parameters for SimulatePriceBook.
 type SimulatePriceBookParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// From Start of the period.
@@ -4927,7 +4927,7 @@ type SimulatePriceBookParams struct {
 
 // ListPriceBookVersionsParams defines parameters for ListPriceBookVersions.
 type ListPriceBookVersionsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
 	// Continue The `continue` value of the previous page.
@@ -4936,7 +4936,7 @@ type ListPriceBookVersionsParams struct {
 
 // GetProjectQuotaParams defines parameters for GetProjectQuota.
 type GetProjectQuotaParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
@@ -4951,7 +4951,7 @@ type GetRevenueParams struct {
 	// By month (in UTC), organization or meter. Defaults to month.
 	By RevenueBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
 	// Continue The `continue` value of the previous page.
@@ -4978,73 +4978,73 @@ type ListServiceUsageParams struct {
 	// Limit Defaults to 100 services.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // ListServicesParams defines parameters for ListServices.
 type ListServicesParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Installation Only your own services of this billing system.
+	// Installation Returns only the caller's own services of this billing system.
 	Installation QueryInstallation `form:"installation,omitempty" json:"installation,omitempty,omitzero"`
 }
 
 // ListSSHKeysParams defines parameters for ListSSHKeys.
 type ListSSHKeysParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 }
 
 // CreateSSHKeyParams defines parameters for CreateSSHKey.
 type CreateSSHKeyParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // DeleteSSHKeyParams defines parameters for DeleteSSHKey.
 type DeleteSSHKeyParams struct {
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
 	// Meter Returns only this meter.
@@ -5062,7 +5062,7 @@ type ListUsageParams struct {
 	// By hour, day, month (in UTC) or total. Defaults to day.
 	By UsageBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
 	// Continue The `continue` value of the previous page.
@@ -5071,19 +5071,19 @@ type ListUsageParams struct {
 
 // ListUsageRecordsParams defines parameters for ListUsageRecords.
 type ListUsageRecordsParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
 	// Name Returns only the record with this ID.
 	Name string `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 
 	// Meter Returns only this meter.
@@ -5101,7 +5101,7 @@ type ListUsageRecordsParams struct {
 
 // ExportUsageParams defines parameters for ExportUsage.
 type ExportUsageParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// From Start of the period.
@@ -5116,46 +5116,46 @@ type ExportUsageParams struct {
 
 // ListUsersParams defines parameters for ListUsers.
 type ListUsersParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // CreateUserParams defines parameters for CreateUser.
 type CreateUserParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // CreateUserLoginLinkParams defines parameters for CreateUserLoginLink.
 type CreateUserLoginLinkParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
-	// Project Id or name.
+	// Project ID or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
@@ -5164,58 +5164,58 @@ type DeleteVolumeParams struct {
 	// Cascade Also delete the snapshots of the volume.
 	Cascade bool `form:"cascade,omitempty" json:"cascade,omitempty,omitzero"`
 
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // RedeemVoucherParams defines parameters for RedeemVoucher.
 type RedeemVoucherParams struct {
-	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // ListVouchersParams defines parameters for ListVouchers.
 type ListVouchersParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
+	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
-	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
-	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
 	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
-	// Count Answer in total how many there are on all pages.
+	// Count Return the number of objects on all pages in `total`.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 }
 
 // CreateVoucherParams defines parameters for CreateVoucher.
 type CreateVoucherParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // DeleteVoucherParams defines parameters for DeleteVoucher.
 type DeleteVoucherParams struct {
-	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // GetWalletParams defines parameters for GetWallet.
 type GetWalletParams struct {
-	// Organization Id or name.
+	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
@@ -5230,16 +5230,16 @@ type WatchParams struct {
 
 // CreateWebhookParams defines parameters for CreateWebhook.
 type CreateWebhookParams struct {
-	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
 	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
 type ListWebhookDeliveriesParams struct {
-	// Limit 1000 unless given.
+	// Limit Defaults to 1000.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-	// Continue From the page before.
+	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
