@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// shortForm begins the lines by which appliance/test/kit/layer names where a test chose its
+// short form.
+const shortForm = "short form: "
+
 // event is one line of "go test -json" (go doc test2json).
 type event struct {
 	Action  string
@@ -46,7 +50,8 @@ type report struct {
 
 	mu                      sync.Mutex // guards what follows
 	passed, failed, skipped int
-	long                    int // skipped because they belong to the long layer
+	long                    int           // skipped because they belong to the long layer
+	shortened               map[test]bool // places where a test of a package chose its short form (layer.Long)
 	badSkips                []string
 	output                  map[test][]string
 	broken                  []string        // packages that failed without a failing test
@@ -57,7 +62,7 @@ type report struct {
 }
 
 func newReport(out io.Writer, kept string) *report {
-	return &report{out: out, kept: kept, output: map[test][]string{}, failing: map[string]bool{}, took: times{}}
+	return &report{out: out, kept: kept, output: map[test][]string{}, failing: map[string]bool{}, shortened: map[test]bool{}, took: times{}}
 }
 
 func (r *report) add(e event) {
@@ -69,6 +74,9 @@ func (r *report) add(e event) {
 		fmt.Fprint(r.out, e.Output)
 	case "output", "build-output":
 		r.output[at] = append(r.output[at], e.Output)
+		if _, place, ok := strings.Cut(e.Output, shortForm); ok {
+			r.shortened[test{e.Package, strings.TrimSpace(place)}] = true
+		}
 	case "pass":
 		r.took[at] = e.Elapsed
 		if e.Test != "" {
@@ -214,8 +222,8 @@ func (r *report) printKept(out io.Writer) {
 
 // printCount prints the closing line.
 func (r *report) printCount(out io.Writer) {
-	if r.long > 0 {
-		fmt.Fprintf(out, "%d left to make test-long\n", r.long)
+	if r.long > 0 || len(r.shortened) > 0 {
+		fmt.Fprintf(out, "%d left to make test-long, %d run in a shorter form\n", r.long, len(r.shortened))
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed+len(r.broken), r.skipped)
 }
