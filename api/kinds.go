@@ -92,6 +92,9 @@ const (
 	// KindSignUpSettings is internal: its only object is shown by the API as
 	// SignUpSettings.
 	KindSignUpSettings Kind = "SignUpSettings"
+	// KindSecuritySettings is internal: its only object is shown by the API as
+	// SecuritySettings.
+	KindSecuritySettings Kind = "SecuritySettings"
 	// KindSeries is internal: the last numbers of a seller's documents.
 	KindSeries Kind = "Series"
 	// KindPriceBookVersion is internal: a former version of a price book.
@@ -276,6 +279,7 @@ var kinds = []KindInfo{
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
+	{Kind: KindSecuritySettings, IDPrefix: "secsettings"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},

@@ -3345,6 +3345,15 @@ type SecurityRule struct {
 	Protocol Protocol `json:"protocol"`
 }
 
+// SecuritySettings defines model for SecuritySettings.
+type SecuritySettings struct {
+	// RequireSecondFactor Roles whose users need one-time codes or a passkey when they sign in with a password, in every organization; until a user without either has set one up, all other requests are refused.
+	RequireSecondFactor []Role `json:"requireSecondFactor,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+}
+
 // Service defines model for Service.
 type Service struct {
 	Kind   Kind          `json:"kind"`
@@ -5323,6 +5332,9 @@ type UpdatePaymentSettingsJSONRequestBody = PaymentSettings
 
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment
+
+// UpdateSecuritySettingsJSONRequestBody defines body for UpdateSecuritySettings for application/json ContentType.
+type UpdateSecuritySettingsJSONRequestBody = SecuritySettings
 
 // PutServiceJSONRequestBody defines body for PutService for application/json ContentType.
 type PutServiceJSONRequestBody = Service

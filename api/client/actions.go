@@ -157,6 +157,17 @@ func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api
 	return post[api.Payment](ctx, a, api.VoucherRedemption{Organization: organization, Code: code}, "voucher-redemptions")
 }
 
+// SecuritySettings returns the security settings of the cluster.
+func (a *API) SecuritySettings(ctx context.Context) (api.SecuritySettings, error) {
+	return get[api.SecuritySettings](ctx, a, nil, "security-settings")
+}
+
+// UpdateSecuritySettings replaces the settings, unless they were changed since their
+// revision.
+func (a *API) UpdateSecuritySettings(ctx context.Context, s api.SecuritySettings) (api.SecuritySettings, error) {
+	return put[api.SecuritySettings](ctx, a, s, "security-settings")
+}
+
 // SignUpSettings returns the settings without the secret.
 func (a *API) SignUpSettings(ctx context.Context) (api.SignUpSettings, error) {
 	return get[api.SignUpSettings](ctx, a, nil, "sign-up-settings")

@@ -23,16 +23,13 @@ func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
 
 // rebrand writes the branding, unless it was changed since revision.
 func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.BrandingSpec) (api.Branding, error) {
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
-	}})
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		err = api.Errorf(api.CodeConflict, "branding is at revision 0, want %d", revision).At("revision").WithHint("GET it again")
-	}
+	o, err := h.putSettings(ctx, "branding",
+		api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
+	)
 	if err != nil {
 		return api.Branding{}, err
 	}
-	b, err := decode[api.StoredBranding](out[0])
+	b, err := decode[api.StoredBranding](o)
 	return b.Shown(), err
 }
 

@@ -62,18 +62,15 @@ func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.Pay
 	if err := api.ValidatePaymentSettings(spec); err != nil {
 		return nil, err
 	}
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentSettingsID, Expect: r.Body.Revision, Name: "payments", Data: api.Encode(spec)},
-		{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Name: "payments-status", Data: api.Encode(struct{}{})},
-		{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(api.PaymentProviderStatus{})},
-	}})
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		err = api.Errorf(api.CodeConflict, "payment settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
-	}
+	o, err := h.putSettings(ctx, "payment settings",
+		api.Command{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentSettingsID, Expect: r.Body.Revision, Name: "payments", Data: api.Encode(spec)},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Name: "payments-status", Data: api.Encode(struct{}{})},
+		api.Command{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(api.PaymentProviderStatus{})},
+	)
 	if err != nil {
 		return nil, err
 	}
-	s, err := api.Decode[api.StoredPaymentSettings](out[0])
+	s, err := api.Decode[api.StoredPaymentSettings](o)
 	shown := s.Shown(api.PaymentProviderStatus{})
 	return &shown, err
 }

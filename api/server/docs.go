@@ -49,8 +49,9 @@ type docsPage struct {
 }
 
 type docsTag struct {
-	Name, About string
-	Operations  []docsOperation
+	Name       string
+	About      template.HTML
+	Operations []docsOperation
 }
 
 type docsOperation struct {
@@ -75,8 +76,9 @@ type docsField struct {
 }
 
 type docsSchema struct {
-	Name, About string
-	Fields      []docsField
+	Name   string
+	About  template.HTML
+	Fields []docsField
 }
 
 // renderDocs renders the API's description as an HTML page.
@@ -90,11 +92,11 @@ func renderDocs(spec []byte) ([]byte, error) {
 		page.About = append(page.About, prose(p))
 	}
 	for _, t := range doc.Tags {
-		page.Tags = append(page.Tags, docsTag{Name: t.Name, About: t.Description, Operations: operations(doc, t.Name)})
+		page.Tags = append(page.Tags, docsTag{Name: t.Name, About: prose(t.Description), Operations: operations(doc, t.Name)})
 	}
 	for _, name := range sortedKeys(doc.Components.Schemas) {
 		s := doc.Components.Schemas[name].Value
-		page.Schemas = append(page.Schemas, docsSchema{Name: name, About: s.Description, Fields: fields(s)})
+		page.Schemas = append(page.Schemas, docsSchema{Name: name, About: prose(s.Description), Fields: fields(s)})
 	}
 	t, err := template.New("docs").Parse(docsTemplate)
 	if err != nil {

@@ -47,17 +47,14 @@ func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSe
 	if !old.Spec.Enabled {
 		spec.EventsAfter = 2*h.opts.Store.Revision() + 1 // only later events send messages
 	}
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailSettingsID, Expect: r.Body.Revision, Name: "mail", Data: api.Encode(spec)},
-		{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})},
-	}})
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		err = api.Errorf(api.CodeConflict, "mail settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
-	}
+	o, err := h.putSettings(ctx, "mail settings",
+		api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailSettingsID, Expect: r.Body.Revision, Name: "mail", Data: api.Encode(spec)},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})},
+	)
 	if err != nil {
 		return nil, err
 	}
-	m, err := api.Decode[api.StoredMailSettings](out[0])
+	m, err := api.Decode[api.StoredMailSettings](o)
 	if err != nil {
 		return nil, err
 	}

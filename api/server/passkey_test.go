@@ -210,7 +210,8 @@ func TestPasskeyRecovery(t *testing.T) {
 // TestRequiredPasskey checks that a passkey counts as a required second factor, and
 // that the last one cannot be removed.
 func TestRequiredPasskey(t *testing.T) {
-	p := newSealing(t, func(o *server.Options) { o.RequireTotp = []api.Role{api.RoleAdmin} })
+	p := newSealing(t)
+	p.requireFactor(api.RoleAdmin)
 	p.named(cloudPortal)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
 	token := p.session("ann@x.org")

@@ -116,6 +116,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetSignUp", h.GetSignUp)
 	serve(r, "RequestSignUp", body(h.auth.RequestSignUp))
 	serve(r, "FinishSignUp", h.FinishSignUp)
+	serve(r, "GetSecuritySettings", h.GetSecuritySettings)
+	serve(r, "UpdateSecuritySettings", h.UpdateSecuritySettings)
 	serve(r, "GetSignUpSettings", h.GetSignUpSettings)
 	serve(r, "UpdateSignUpSettings", h.UpdateSignUpSettings)
 	serve(r, "RequestPasswordReset", body(h.auth.RequestPasswordReset))

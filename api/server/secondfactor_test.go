@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
 
@@ -24,6 +23,37 @@ func (p *people) setUp(token string) string {
 	return begun.Secret
 }
 
+// requireFactor makes roles need a second factor, in every organization.
+func (p *people) requireFactor(roles ...api.Role) {
+	p.t.Helper()
+	s, err := ask[api.SecuritySettings](p, p.Token, "GET", "/v1/security-settings", nil)
+	wanted(p.t, "read the security settings", err, "")
+	s.RequireSecondFactor = roles
+	_, err = ask[api.SecuritySettings](p, p.Token, "PUT", "/v1/security-settings", s)
+	wanted(p.t, "require a second factor", err, "")
+}
+
+// TestSecuritySettings checks who may change the settings, and which settings are refused.
+func TestSecuritySettings(t *testing.T) {
+	p := newPeople(t)
+	s, err := ask[api.SecuritySettings](p, p.Token, "PUT", "/v1/security-settings",
+		api.SecuritySettings{RequireSecondFactor: []api.Role{api.RoleAdmin, api.RoleOperator, api.RoleAdmin}})
+	if err != nil || len(s.RequireSecondFactor) != 2 || s.RequireSecondFactor[0] != api.RoleOperator || s.Revision == 0 {
+		t.Fatalf("settings = %+v, %v, want operator and admin once each, with a revision", s, err)
+	}
+	_, err = ask[api.SecuritySettings](p, p.Token, "PUT", "/v1/security-settings", api.SecuritySettings{})
+	wanted(t, "change at an old revision", err, api.CodeConflict)
+	_, err = ask[api.SecuritySettings](p, p.Token, "PUT", "/v1/security-settings", api.SecuritySettings{Revision: s.Revision, RequireSecondFactor: []api.Role{"root"}})
+	if wanted(t, "an unknown role", err, api.CodeInvalid); err.Field != "requireSecondFactor[0]" {
+		t.Errorf("error %v at %q, want one at requireSecondFactor[0]", err, err.Field)
+	}
+	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+	for _, method := range []string{"GET", "PUT"} {
+		_, err = ask[api.SecuritySettings](p, admin, method, "/v1/security-settings", api.SecuritySettings{Revision: s.Revision})
+		wanted(t, method+" by an admin", err, api.CodeForbidden)
+	}
+}
+
 // TestRequiredOneTimeCodes checks that a session opened with a password alone can only
 // set up one-time codes if the organization or the role requires them.
 func TestRequiredOneTimeCodes(t *testing.T) {
@@ -35,23 +65,18 @@ func TestRequiredOneTimeCodes(t *testing.T) {
 			_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/"+p.acme, o)
 			wanted(t, "require", err, "")
 		},
-		"of the role": nil,
+		"of the role": func(p *people) { p.requireFactor(api.RoleAdmin) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPeople(t)
-			if require == nil {
-				p = newPeople(t, func(o *server.Options) { o.RequireTotp = []api.Role{api.RoleAdmin} })
-			}
 			p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
 			p.user("bob@x.org", "other", api.Grant{Role: api.RoleMember, Project: p.theirs})
 			key := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
 			before, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
 			wanted(t, "login", err, "")
-			if require != nil {
-				_, err = ask[api.ProjectList](p, before.Token, "GET", "/v1/projects", nil)
-				wanted(t, "before it is required", err, "")
-				require(p)
-			}
+			_, err = ask[api.ProjectList](p, before.Token, "GET", "/v1/projects", nil)
+			wanted(t, "before it is required", err, "")
+			require(p)
 			s, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
 			wanted(t, "login without codes", err, "")
 			for _, session := range []api.Session{before, s} {

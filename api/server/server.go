@@ -55,8 +55,6 @@ type Options struct {
 	Shells Shells
 	// Apps gives access to what instances serve; nil: the cluster has no app gateway.
 	Apps AppGateway
-	// RequireTotp are the roles that need one-time codes, whatever organizations set.
-	RequireTotp []api.Role
 	// URLs defines which addresses this server may contact for identity providers.
 	URLs    outbound.Policy
 	Version string
@@ -105,7 +103,7 @@ func New(opts Options) (*Server, error) {
 		opts.Secrets = unsealed{opts.Secrets}
 	}
 	s := &Server{opts: opts, echo: echo.New(), alerts: alertBoard{turn: make(chan struct{}, 1)}}
-	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, RequireTotp: opts.RequireTotp, Stale: opts.Stale, URLs: opts.URLs,
+	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, Stale: opts.Stale, URLs: opts.URLs,
 		Log: opts.Log, Now: opts.Now, Passwords: opts.Passwords, KeyRate: opts.KeyRate, ParentIn: s.parentIn, PaysIn: s.paysIn})
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}

@@ -61,15 +61,12 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 			return nil, api.Errorf(api.CodeInvalid, "the price book is in %s, got %s", is, spec.Currency).At("currency").WithHint("give the credit in %s", is)
 		}
 	}
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Expect: r.Body.Revision, Name: "sign-up", Data: api.Encode(spec)}}})
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		err = api.Errorf(api.CodeConflict, "sign-up settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
-	}
+	o, err := h.putSettings(ctx, "sign-up settings",
+		api.Command{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Expect: r.Body.Revision, Name: "sign-up", Data: api.Encode(spec)})
 	if err != nil {
 		return nil, err
 	}
-	s, err := api.Decode[api.StoredSignUpSettings](out[0])
+	s, err := api.Decode[api.StoredSignUpSettings](o)
 	shown := s.Shown()
 	return &shown, err
 }

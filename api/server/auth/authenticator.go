@@ -28,14 +28,12 @@ type Secrets interface {
 	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
-// Options are the options of an authenticator; all except Secrets, RequireTotp and Stale are required.
+// Options are the options of an authenticator; all except Secrets and Stale are required.
 type Options struct {
 	Store   Store
 	Secrets Secrets // nil: secrets are stored unsealed
 	// Passwords hashes passwords.
 	Passwords *password.Hasher
-	// RequireTotp are the roles that need one-time codes, whatever organizations set.
-	RequireTotp []api.Role
 	// Stale makes reads with the returned context use this node's state, whichever node
 	// leads; nil: the header for stale reads has no effect.
 	Stale func(context.Context) context.Context

@@ -41,6 +41,7 @@ var Rights = withKinds(map[string]Roles{
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
 	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
+	"GetSecuritySettings": operators, "UpdateSecuritySettings": operators,
 	"ListPasskeys": viewers | billing, "BeginPasskey": viewers | billing, "ConfirmPasskey": viewers | billing, "DeletePasskey": viewers | billing,
 	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 

@@ -8,24 +8,37 @@ import (
 )
 
 // A second factor is required by an organization (spec.requireTotp) for all who have a
-// role there, and by Options.RequireTotp for roles everywhere. It applies to users with
+// role there, and by the security settings of the cluster for roles everywhere. It applies to users with
 // a password: for others the identity provider decides. Both one-time codes and
 // passkeys count. The session of a user who has none can set one up, and nothing else.
 
 // withoutTotp are the operations that such a session may call.
 var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys", "BeginPasskey", "ConfirmPasskey", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
 
-// requiresTotp reports whether a grant needs a second factor. A change of an
-// organization takes effect as soon as this node has received it.
+// SecuritySettings returns the stored settings; revision 0 means that they were never
+// changed.
+func (a *Authenticator) SecuritySettings(ctx context.Context) (api.StoredSecuritySettings, error) {
+	o, err := a.opts.Store.Get(ctx, api.KindSecuritySettings, api.SecuritySettingsID)
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		return api.StoredSecuritySettings{Kind: api.KindSecuritySettings}, nil
+	}
+	if err != nil {
+		return api.StoredSecuritySettings{}, err
+	}
+	return api.Decode[api.StoredSecuritySettings](o)
+}
+
+// requiresTotp reports whether a grant needs a second factor. A change of the settings
+// or of an organization takes effect as soon as this node has received it.
 func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
-	if slices.Contains(a.opts.RequireTotp, g.Role) {
-		return true, nil
+	if a.opts.Stale != nil {
+		ctx = a.opts.Stale(ctx)
+	}
+	if s, err := a.SecuritySettings(ctx); err != nil || slices.Contains(s.Spec.RequireSecondFactor, g.Role) {
+		return err == nil, err
 	}
 	if g.Organization == "" {
 		return false, nil
-	}
-	if a.opts.Stale != nil {
-		ctx = a.opts.Stale(ctx)
 	}
 	o, err := a.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
 	if err != nil {

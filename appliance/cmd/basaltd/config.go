@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
-
-	"github.com/basalt-gpu/basalt/api"
 )
 
 // prefixes parses the networks of a setting.
@@ -21,18 +18,6 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("%s %s: want an address and a prefix length, e.g. 192.0.2.0/24", flag, s)
 		}
 		out = append(out, p.Masked())
-	}
-	return out, nil
-}
-
-// rolesOf parses the roles of a setting.
-func rolesOf(flag string, texts []string) ([]api.Role, error) {
-	var out []api.Role
-	for _, s := range texts {
-		if !slices.Contains(api.Roles(), api.Role(s)) {
-			return nil, fmt.Errorf("%s %s: unknown role, want one of %v", flag, s, api.Roles())
-		}
-		out = append(out, api.Role(s))
 	}
 	return out, nil
 }

@@ -56,7 +56,6 @@ type config struct {
 	disks                       []string
 	urlNetworks, noURLNetworks  []string
 	proxies                     []string
-	totpRoles                   []string
 	auditAnchors                []string
 }
 
@@ -118,7 +117,6 @@ func main() {
 	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")
 	f.StringArrayVar(&c.urlNetworks, "url-network", nil, "CIDR that is not public and from which images may be fetched, and which webhooks and identity providers may be in, nonetheless: tenants can then reach it; the same on all nodes")
 	f.StringArrayVar(&c.noURLNetworks, "no-url-network", nil, "CIDR that is public and that those may not be in nonetheless; the same on all nodes")
-	f.StringArrayVar(&c.totpRoles, "require-totp", nil, "ROLE whose users need one-time codes with their password, in every organization; the same on all nodes")
 	f.StringArrayVar(&c.auditAnchors, "audit-anchor", nil, "where the leader keeps the audit trail's end, every hour: file:/PATH, syslog:, syslog:udp://HOST:PORT, https://HOST/PATH; the same on all nodes")
 	f.StringArrayVar(&c.proxies, "trusted-proxy", nil, "CIDR of proxies before the API: who asks is whom their X-Forwarded-For names; without it the header is ignored")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")

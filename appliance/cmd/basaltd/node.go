@@ -203,12 +203,8 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
-	roles, err := rolesOf("--require-totp", c.totpRoles)
-	if err != nil {
-		return n, err
-	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
-		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
+		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
 	}

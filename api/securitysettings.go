@@ -1,0 +1,42 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+)
+
+// SecuritySettingsID is the ID of the only object of its kind.
+const SecuritySettingsID = "secsettings-000000000000"
+
+// SecuritySettingsSpec is the settings in the form that the store keeps.
+type SecuritySettingsSpec struct {
+	RequireSecondFactor []Role `json:"requireSecondFactor,omitempty"`
+}
+
+// StoredSecuritySettings is the stored settings object.
+type StoredSecuritySettings struct {
+	Kind Kind
+	Meta Meta
+	Spec SecuritySettingsSpec
+}
+
+// Shown returns the settings in the form of the API.
+func (p StoredSecuritySettings) Shown() SecuritySettings {
+	return SecuritySettings{Revision: p.Meta.Revision, RequireSecondFactor: p.Spec.RequireSecondFactor}
+}
+
+// Asked returns the settings in the form of the store: each role once, in the order of Roles.
+func (s SecuritySettings) Asked() (SecuritySettingsSpec, error) {
+	var out SecuritySettingsSpec
+	for i, r := range s.RequireSecondFactor {
+		if !slices.Contains(Roles(), r) {
+			return out, invalid(fmt.Sprintf("requireSecondFactor[%d]", i), "unknown role %q", clip(string(r))).WithHint("want one of %v", Roles())
+		}
+	}
+	for _, r := range Roles() {
+		if slices.Contains(s.RequireSecondFactor, r) {
+			out.RequireSecondFactor = append(out.RequireSecondFactor, r)
+		}
+	}
+	return out, nil
+}
