@@ -94,7 +94,7 @@ func TestCublasDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(text), "## What PyTorch 2.6 takes")
+	_, table, ok := strings.Cut(string(text), "## What PyTorch 2.6 uses")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var want []string
 	for _, names := range torchFunctions(t) {
