@@ -1,6 +1,9 @@
 package hostnet
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+)
 
 // Version is the version of the file format.
 const Version = 1
@@ -11,6 +14,8 @@ type Network struct {
 	Bonds []Bond
 	VLANs []VLAN
 	DNS   []netip.Addr
+	// Firewall is nil if the declaration does not mention one: then none is enabled.
+	Firewall *Firewall
 }
 
 // Card is a network interface of the machine.
@@ -56,7 +61,14 @@ type Link struct {
 	NoDefaultRoute bool
 	Routes         []Route
 	Roles          []Role
+	// PhysicalNetwork names the network that a link with role external is connected
+	// to; empty: DefaultPhysicalNetwork.
+	PhysicalNetwork string
 }
+
+// DefaultPhysicalNetwork is the name of the physical network of external networks
+// that name none.
+const DefaultPhysicalNetwork = "external"
 
 // Route is a route to a network that is not reached by the default route.
 type Route struct {
@@ -148,6 +160,18 @@ func (n *Network) WithRole(r Role) []*Link {
 	}
 	return all
 }
+
+// ExternalLinks returns the links with role external by the name of their physical
+// network.
+func (n *Network) ExternalLinks() map[string]*Link {
+	all := map[string]*Link{}
+	for _, l := range n.WithRole(External) {
+		all[l.physicalNetwork()] = l
+	}
+	return all
+}
+
+func (l *Link) physicalNetwork() string { return cmp.Or(l.PhysicalNetwork, DefaultPhysicalNetwork) }
 
 // addressed reports whether the link has a static address or gets one.
 func (l *Link) addressed() bool { return len(l.Static) > 0 || l.dynamic() }

@@ -43,6 +43,8 @@ func Faults(n *Network) []Fault {
 	c.overlaps()
 	c.defaults()
 	c.roles()
+	c.physicalNetworks()
+	c.firewall()
 	for i, a := range n.DNS {
 		c.address(index("dns", i), a)
 	}
@@ -362,5 +364,27 @@ func (c *checker) roles() {
 	}
 	if all := c.WithRole(Tunnel); len(all) > 1 {
 		c.wrong("", "keep role tunnel at one link; a bond carries it over several cards", "%s and %s have role tunnel", all[0].Name, all[1].Name)
+	}
+}
+
+var physicalForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
+
+// physicalNetworks checks that each physical network has one link.
+func (c *checker) physicalNetworks() {
+	first := map[string]string{}
+	for _, p := range c.links() {
+		l, at := p.link, p.path+".physicalNetwork"
+		external := slices.Contains(l.Roles, External)
+		switch {
+		case l.PhysicalNetwork != "" && !external:
+			c.wrong(at, "remove it, or write roles: [external]", "%s does not have role external", l.Name)
+		case !external:
+		case !physicalForm.MatchString(l.physicalNetwork()):
+			c.wrong(at, "write up to 63 letters, digits, '-', '_' and '.'", "%q cannot be a name of a physical network", l.PhysicalNetwork)
+		case first[l.physicalNetwork()] != "":
+			c.wrong(at, "give one of them another physicalNetwork; a bond combines cards of one network", "%s and %s are both links of physical network %s", first[l.physicalNetwork()], l.Name, l.physicalNetwork())
+		default:
+			first[l.physicalNetwork()] = l.Name
+		}
 	}
 }

@@ -28,6 +28,7 @@ func Format(n *Network) []byte {
 	if len(n.DNS) > 0 {
 		fmt.Fprintf(&b, "dns: %s\n", flow(texts(n.DNS)))
 	}
+	b.WriteString(formatFirewall(n.Firewall))
 	return []byte(b.String())
 }
 
@@ -68,11 +69,8 @@ func (l *Link) lines() []string {
 		}
 		lines = append(lines, s+"}")
 	}
-	var roles []string
-	for _, r := range l.Roles {
-		roles = append(roles, string(r))
-	}
-	return append(lines, line("roles", flow(roles), len(roles) > 0)...)
+	lines = append(lines, line("roles", flow(words(l.Roles)), len(l.Roles) > 0)...)
+	return append(lines, line("physicalNetwork", quoted(l.PhysicalNetwork), l.PhysicalNetwork != "")...)
 }
 
 func line(name, value string, given bool) []string {

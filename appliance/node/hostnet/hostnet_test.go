@@ -78,14 +78,19 @@ func TestMistakesOfForm(t *testing.T) {
 		"cards: [{name: a}]":      "version: is missing",
 		"version: 2\ncards: []":   "version 2 is not known",
 		"version: 1\ncards: eno1": "is not a list",
-		"version: 1\ncards: [{name: a, adresses: [dhcp4]}]":                       "did you mean addresses?",
-		"version: 1\ncards: [{name: a, addresses: [192.0.2.1]}]":                  "not an address with a prefix length",
-		"version: 1\ncards: [{name: a, mac: x}]":                                  "not a MAC address",
-		"version: 1\ncards: [{name: a, mac: \"01:00:00:00:00:01\"}]":              "not a MAC address of a card",
-		"version: 1\ncards: &x [{name: a}]\nvlans: *x":                            "refers to another place",
-		"version: 1\ncards: [{name: a, mtu: 9000000000000}]":                      "not a number",
-		"version: 1\ncards: [{name: a, addresses: [dhcp4]}]":                      "no link has role management",
-		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]": "there is no role \"x\"",
+		"version: 1\ncards: [{name: a, adresses: [dhcp4]}]":                                                                                                "did you mean addresses?",
+		"version: 1\ncards: [{name: a, addresses: [192.0.2.1]}]":                                                                                           "not an address with a prefix length",
+		"version: 1\ncards: [{name: a, mac: x}]":                                                                                                           "not a MAC address",
+		"version: 1\ncards: [{name: a, mac: \"01:00:00:00:00:01\"}]":                                                                                       "not a MAC address of a card",
+		"version: 1\ncards: &x [{name: a}]\nvlans: *x":                                                                                                     "refers to another place",
+		"version: 1\ncards: [{name: a, mtu: 9000000000000}]":                                                                                               "not a number",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4]}]":                                                                                               "no link has role management",
+		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]":                                                                          "there is no role \"x\"",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {}":                                                              "firewall.enabled: is missing",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: {protocol: tcp}}":                         "write allow: [{protocol",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: http}]}":          "\"http\" is not a port",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: 70000}]}":         "\"70000\" is not a port",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: 1, from: here}]}": "\"here\" is not a network",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): error %v, want one with %q", text, err, want)
@@ -105,6 +110,32 @@ func TestWithRole(t *testing.T) {
 	all := n.WithRole(Tunnel)
 	if len(all) != 1 || all[0].Name != "tunnel0" || all[0].StaticAddress().String() != "198.51.100.11" || n.PacketSize(all[0]) != 9000 {
 		t.Errorf("links with role tunnel = %+v, want tunnel0 at 198.51.100.11 with the MTU of 9000 of its bond", all)
+	}
+}
+
+// TestFormatKeepsFirewall checks that a declaration with a firewall and a named
+// physical network is the same after it was formatted and parsed.
+func TestFormatKeepsFirewall(t *testing.T) {
+	data, err := os.ReadFile("testdata/render/bond-vlans.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !n.Filtered() || len(n.Firewall.Allow) != 2 {
+		t.Fatalf("firewall = %+v, want it enabled with two more services", n.Firewall)
+	}
+	if links := n.ExternalLinks(); len(links) != 1 || links["campus"] == nil || links["campus"].Name != "out0" {
+		t.Errorf("external links = %v, want out0 for campus", links)
+	}
+	again, err := Parse(Format(&n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(n, again, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("declaration formatted and parsed again differs (-want +got):\n%s", d)
 	}
 }
 

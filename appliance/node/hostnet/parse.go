@@ -59,6 +59,7 @@ func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...
 		strictyaml.Field{Name: "dns", Read: func(node *yaml.Node, at string) {
 			r.Each(node, at, MaxDNS, func(node *yaml.Node, at string) { n.DNS = append(n.DNS, d.address(node, at)) })
 		}},
+		strictyaml.Field{Name: "firewall", Read: func(node *yaml.Node, at string) { n.Firewall = d.firewall(node, at) }},
 	)...)
 	// What cannot be decoded is not checked as well, because one mistake would be
 	// reported twice.
@@ -123,6 +124,7 @@ func (d decoder) link(l *Link) []strictyaml.Field {
 				l.Roles = append(l.Roles, Role(s))
 			})
 		}},
+		{Name: "physicalNetwork", Read: func(node *yaml.Node, at string) { l.PhysicalNetwork, _ = r.Text(node, at, "write a name") }},
 	}
 }
 
