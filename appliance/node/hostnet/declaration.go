@@ -148,6 +148,16 @@ type place struct {
 	link *Link
 }
 
+// Links returns all links, in the order of the file. Cards that are in a bond have no
+// addresses and roles of their own.
+func (n *Network) Links() []*Link {
+	var all []*Link
+	for _, p := range n.links() {
+		all = append(all, p.link)
+	}
+	return all
+}
+
 // WithRole returns the links that have the role, in the order of the file.
 func (n *Network) WithRole(r Role) []*Link {
 	var all []*Link

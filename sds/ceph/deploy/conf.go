@@ -47,6 +47,7 @@ func (in Intent) config(dir layout, node string, address netip.Addr) string {
 		"log_to_file": "false", "log_to_stderr": "true", "err_to_stderr": "true",
 		"mon_cluster_log_to_file": "false", "mon_cluster_log_to_stderr": "false",
 		"ms_bind_msgr1": "false", "ms_bind_msgr2": "true",
+		"ms_bind_port_min": fmt.Sprint(FirstPort), "ms_bind_port_max": fmt.Sprint(LastPort),
 		"auth_cluster_required": "cephx", "auth_service_required": "cephx", "auth_client_required": "cephx",
 		"auth_allow_insecure_global_id_reclaim": "false",
 		"mgr_initial_modules":                   "", // none that listens on the network

@@ -29,6 +29,13 @@ import (
 // is enabled.
 const MonPort = 3300
 
+// FirstPort and LastPort are the ports of OSDs and managers. Ceph's own range reaches
+// up to 7568 and contains ports of basaltd.
+const (
+	FirstPort = 6800
+	LastPort  = 7300
+)
+
 // Intent is the desired state of the whole cluster.
 type Intent struct {
 	FSID string // of the cluster: a UUID
