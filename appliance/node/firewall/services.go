@@ -10,8 +10,8 @@ import (
 // does not.
 type Ports struct {
 	API, SSHGateway, AppGateway uint16
-	Peers                       []uint16 // for other nodes
-	OVN, Ceph                   []hostnet.PortRange
+	Peers                       []uint16            // for other nodes
+	OVN, Ceph                   []hostnet.PortRange // empty: the node has none
 	// EncapSet is set if the end of the tunnels is configured as an address, which may
 	// be on any link, instead of by role tunnel.
 	EncapSet bool
@@ -69,12 +69,15 @@ func Services(n *hostnet.Network, p Ports) []Service {
 		for _, port := range p.Peers {
 			ports = append(ports, one(port)...)
 		}
-		all = append(all,
-			// A node that joins is not known before it has used this port.
-			Service{Name: "other nodes", Protocol: "tcp", Ports: ports, Roles: between, From: Anyone},
-			Service{Name: "OVN databases", Protocol: "tcp", Ports: p.OVN, Roles: between, From: Nodes},
-			Service{Name: "tunnels", Protocol: "udp", Ports: one(genevePort), Roles: tunnel, From: Nodes},
-			Service{Name: "Ceph", Protocol: "tcp", Ports: p.Ceph, Roles: between, From: Nodes})
+		// A node that joins is not known before it has used this port.
+		all = append(all, Service{Name: "other nodes", Protocol: "tcp", Ports: ports, Roles: between, From: Anyone})
+		if len(p.OVN) > 0 {
+			all = append(all, Service{Name: "OVN databases", Protocol: "tcp", Ports: p.OVN, Roles: between, From: Nodes},
+				Service{Name: "tunnels", Protocol: "udp", Ports: one(genevePort), Roles: tunnel, From: Nodes})
+		}
+		if len(p.Ceph) > 0 {
+			all = append(all, Service{Name: "Ceph", Protocol: "tcp", Ports: p.Ceph, Roles: between, From: Nodes})
+		}
 	}
 	if n.Firewall != nil {
 		for _, a := range n.Firewall.Allow {
