@@ -41,7 +41,10 @@ type Trial struct {
 	Machine Machine
 	// Probe returns why the network on trial does not work, or nil.
 	Probe func(ctx context.Context) error
-	Log   *slog.Logger
+	// Firewall loads the packet filter of the declaration in force, or removes it; n is
+	// nil if there are only files without a declaration. nil: it is left alone.
+	Firewall func(ctx context.Context, n *hostnet.Network, onTrial bool) error
+	Log      *slog.Logger
 	// Cut is called before each step that changes something; an error ends the
 	// sequence there, as a kill would. It is for tests.
 	Cut func(step string) error
@@ -76,6 +79,23 @@ func (f Folders) record() string { return filepath.Join(f.State, "trial.json") }
 
 // ErrNone is returned if there is nothing on trial.
 var ErrNone = errors.New("no network is on trial")
+
+// InForce returns the declaration that is in force: the one on trial, or else the
+// confirmed one. It is nil if none is declared.
+func (s State) InForce() (n *hostnet.Network, onTrial bool, err error) {
+	text := s.Confirmed
+	if s.OnTrial != nil {
+		text, onTrial = s.OnTrial, true
+	}
+	if text == nil {
+		return nil, false, nil
+	}
+	declared, err := hostnet.Parse(text)
+	if err != nil {
+		return nil, onTrial, err
+	}
+	return &declared, onTrial, nil
+}
 
 // Read reads the state of the network.
 func Read(f Folders) (State, error) {
@@ -138,6 +158,9 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 		return fmt.Errorf("arm the time limit: %w", err)
 	}
 	err = t.install(ctx, declaration, plan(old, hostnet.Render(n)), time.Now().Add(within))
+	if err == nil {
+		err = t.filter(ctx, n, true)
+	}
 	if err == nil && t.Probe != nil {
 		err = t.Probe(ctx)
 	}
@@ -212,7 +235,36 @@ func (t *Trial) Confirm(ctx context.Context) error {
 	if err := t.clear(); err != nil {
 		return err
 	}
+	t.filterConfirmed(ctx)
 	return t.end(ctx)
+}
+
+// filter loads the packet filter of a declaration.
+func (t *Trial) filter(ctx context.Context, n *hostnet.Network, onTrial bool) error {
+	if t.Firewall == nil {
+		return nil
+	}
+	return t.step("firewall", func() error { return t.Firewall(ctx, n, onTrial) })
+}
+
+// filterConfirmed loads the packet filter of the confirmed declaration. An error is only
+// logged, because it must not keep a network from being confirmed or restored; basaltd
+// tries again.
+func (t *Trial) filterConfirmed(ctx context.Context) {
+	var n *hostnet.Network
+	data, err := os.ReadFile(filepath.Join(t.Folders.Confirmed, DeclarationFile))
+	if err == nil {
+		var confirmed hostnet.Network
+		if confirmed, err = hostnet.Parse(data); err == nil {
+			n = &confirmed
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = t.filter(ctx, n, false)
+	}
+	if err != nil {
+		t.Log.Warn("load firewall of the confirmed network failed", "error", err)
+	}
 }
 
 // Rollback rolls the network on trial back.
@@ -239,6 +291,7 @@ func (t *Trial) rollBack(ctx context.Context) error {
 	if err := t.use(ctx, r.Back); err != nil {
 		return fmt.Errorf("put the confirmed network into use: %w", err)
 	}
+	t.filterConfirmed(ctx)
 	for d, mtu := range r.Sizes {
 		if err := t.step("size of "+d, func() error { return t.Machine.SetPacketSize(ctx, d, mtu) }); err != nil {
 			// The network is restored and works as far as the card's other MTU

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -170,6 +171,57 @@ func TestRollback(t *testing.T) {
 	}
 	if m.sizes["eno1"] != 1500 {
 		t.Errorf("MTUs restored = %v, want eno1 at 1500", m.sizes)
+	}
+}
+
+// TestFirewall checks that the packet filter follows the declaration in force: on trial,
+// confirmed, rolled back, and after a filter that cannot be loaded.
+func TestFirewall(t *testing.T) {
+	tr, _ := begun(t)
+	var loaded []string
+	broken := false
+	tr.Firewall = func(_ context.Context, n *hostnet.Network, onTrial bool) error {
+		if broken && onTrial {
+			return errors.New("nft is not installed")
+		}
+		loaded = append(loaded, fmt.Sprintf("%s %v", n.WithRole(hostnet.Management)[0].Name, onTrial))
+		return nil
+	}
+	apply := func() error { return tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute) }
+	expectLoaded := func(what string, err error, want ...string) {
+		t.Helper()
+		if err != nil || !slices.Equal(loaded, want) {
+			t.Errorf("%s: filters loaded = %q, error %v; want %q", what, loaded, err, want)
+		}
+		loaded = nil
+	}
+	expectLoaded("apply", apply(), "bond0 true")
+	expectLoaded("rollback", tr.Rollback(t.Context()), "eno1 false")
+	tr.Probe = func(context.Context) error { return errors.New("gateway 192.0.2.1 does not answer") }
+	if err := apply(); err == nil {
+		t.Error("Apply with a failing probe returned nil, want an error")
+	}
+	expectLoaded("failed probe", nil, "bond0 true", "eno1 false")
+	tr.Probe, broken = nil, true
+	if err := apply(); err == nil || !strings.Contains(err.Error(), "rolled back: nft is not installed") {
+		t.Errorf("Apply with a filter that cannot be loaded: error %v, want that it was rolled back", err)
+	}
+	expectLoaded("filter that cannot be loaded", nil, "eno1 false")
+	broken = false
+	expectLoaded("apply and confirm", errors.Join(apply(), tr.Confirm(t.Context())), "bond0 true", "bond0 false")
+}
+
+// TestInForce checks that the declaration on trial precedes the confirmed one.
+func TestInForce(t *testing.T) {
+	if n, onTrial, err := (State{}).InForce(); n != nil || onTrial || err != nil {
+		t.Errorf("without a declaration: %v, %v, %v; want none", n, onTrial, err)
+	}
+	n, onTrial, err := State{Confirmed: []byte(before), OnTrial: []byte(after)}.InForce()
+	if err != nil || !onTrial || len(n.Bonds) != 1 {
+		t.Errorf("with one on trial: %+v, %v, %v; want the one on trial", n, onTrial, err)
+	}
+	if n, onTrial, err := (State{Confirmed: []byte(before)}).InForce(); err != nil || onTrial || len(n.Bonds) != 0 {
+		t.Errorf("confirmed only: %+v, %v, %v; want the confirmed one", n, onTrial, err)
 	}
 }
 
