@@ -75,6 +75,8 @@ var rules = []rule{
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "it must work when everything else has failed, so it depends only on its files"},
 	{"appliance/node/hostnet", []string{"appliance/strictyaml"}, "the declaration and its files, for node and installer: pure"},
 	{"appliance/node/hostnet/trial", []string{"appliance/atomicfile", "appliance/node/hostnet"}, "it must work while the cluster does not: it depends on files and systemd only"},
+	{"appliance/node/firewall", []string{"appliance/atomicfile", "appliance/node/hostnet"}, "rules are a function of the declaration; main passes ports and addresses"},
+	{"appliance/node/listen", []string{"appliance/node/hostnet"}, "it listens on addresses independently of the service"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "it applies the leader's decisions and records egress; main passes the store and the transport"},
 	{"appliance/node/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/storage", "appliance/controlplane/watchcache"}, "it applies the leader's decisions and reports disks; main passes the store and the daemons"},
 	{"appliance/release", []string{"api"}, "it reads a repository of any file system, and is independent of the use of the packages"},

@@ -38,13 +38,17 @@ func hosts(name string) string {
 }
 
 // declaration returns the node's network: the answers' own declaration, or one for its
-// one or two cards.
+// one or two cards. Its firewall is enabled unless the answers say otherwise.
 func declaration(j Job) *hostnet.Network {
 	w := j.Answers.Network
 	if w.Declared != nil {
-		return w.Declared
+		n := *w.Declared
+		if n.Firewall == nil {
+			n.Firewall = &hostnet.Firewall{Enabled: true}
+		}
+		return &n
 	}
-	n := &hostnet.Network{Cards: []hostnet.Card{network.Card(j.Main.Card, j.Main.MAC, w.Path, w.Gateway, false)}, DNS: w.DNS}
+	n := &hostnet.Network{Cards: []hostnet.Card{network.Card(j.Main.Card, j.Main.MAC, w.Path, w.Gateway, false)}, DNS: w.DNS, Firewall: &hostnet.Firewall{Enabled: true}}
 	if j.Second != nil && w.Second != nil {
 		n.Cards = append(n.Cards, network.Card(j.Second.Card, j.Second.MAC, *w.Second, netip.Addr{}, true))
 	}
@@ -74,13 +78,13 @@ func basaltd(j Job) string {
 		peers = append(peers, net.JoinHostPort(j.Second.Address.Addr().String(), PeerPort))
 	}
 	c := map[string]any{
-		"listen":      "0.0.0.0:" + APIPort,
+		"listen":      "management:" + APIPort,
 		"node-name":   j.Answers.Hostname,
 		"peer-listen": peers,
 		"setup":       "/etc/basalt/setup.yaml",
 		"guest-tools": GuestTools,
 		"network":     "ovn",
-		"ssh-listen":  "0.0.0.0:" + SSHPort,
+		"ssh-listen":  "management:" + SSHPort,
 		// The node's journal is separate from the cluster's tables; an operator may add
 		// a place with other administrators.
 		"audit-anchor": []string{"syslog:"},

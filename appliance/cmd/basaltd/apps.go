@@ -10,7 +10,6 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/node/appgateway"
 )
 
@@ -44,7 +43,7 @@ func (n *node) openApps(c config) (err error) {
 		return fmt.Errorf("--app-cert: %w", err)
 	}
 	d.tls.GetCertificate = cert.get
-	if d.listener, err = transport.Listen(net.ListenConfig{}, c.appListen); err != nil {
+	if d.listener, err = listenAt(c, "app gateway", c.appListen, n.log); err != nil {
 		return fmt.Errorf("--app-listen: %w", err)
 	}
 	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // closed already if Serve has run

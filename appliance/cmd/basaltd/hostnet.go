@@ -24,7 +24,8 @@ import (
 // networkCommand declares and changes this node's own network. It works without the running
 // basaltd, because the network may be what has failed.
 func networkCommand(c *config) *cobra.Command {
-	cmd := &cobra.Command{Use: "network", Short: "Declare this node's network (" + hostnet.File + "), and change it with a way back"}
+	cmd := &cobra.Command{Use: "network", Short: "Declare this node's network (" + hostnet.File + "), and change it with a way back",
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { readInstalled(c, cmd) }}
 	within, reach, due := trial.DefaultWithin, []string(nil), false
 	apply := &cobra.Command{Use: "apply [FILE]", Args: cobra.MaximumNArgs(1),
 		Short: "Put the declaration into use until it is confirmed; without that, the network before comes back",
@@ -48,6 +49,10 @@ func networkCommand(c *config) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return showNetwork(cmd.OutOrStdout(), trial.System, hostnet.File)
 			}},
+		&cobra.Command{Use: "ports", Args: cobra.NoArgs, Short: "Show what listens on this machine, and who may reach it",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return showPorts(cmd.Context(), *c, cmd.OutOrStdout())
+			}},
 		apply,
 		&cobra.Command{Use: "confirm", Args: cobra.NoArgs, Short: "Keep what is on trial",
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,6 +64,20 @@ func networkCommand(c *config) *cobra.Command {
 			}},
 		rollback)
 	return cmd
+}
+
+// installedFile is the configuration file of an installed node.
+const installedFile = "/etc/basalt/basaltd.yaml"
+
+// readInstalled reads the node's configuration, which has the ports that the firewall opens. A
+// file with mistakes must not prevent a rollback: the flags' default values are used then.
+func readInstalled(c *config, cmd *cobra.Command) {
+	if c.file == "" {
+		c.file = installedFile
+	}
+	if err := readConfig(c.file, cmd.Flags()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "basaltd: read configuration failed, using default values:", err)
+	}
 }
 
 func networkFile(args []string) string {
@@ -76,7 +95,7 @@ func newTrial(c config) *trial.Trial {
 	if err != nil {
 		program = "/usr/bin/basaltd"
 	}
-	return &trial.Trial{Folders: trial.System, Machine: trial.Host{Program: program}, Log: log}
+	return &trial.Trial{Folders: trial.System, Machine: trial.Host{Program: program}, Firewall: loadFirewall(c), Log: log}
 }
 
 // readNetwork reads and parses a declaration.

@@ -10,6 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
+	"github.com/basalt-gpu/basalt/appliance/node/listen"
 )
 
 // clustered reports whether the node may belong to a cluster of several.
@@ -31,7 +32,8 @@ func selfOf(c config, id api.NodeID) (membership.Self, error) {
 	if err != nil {
 		return self, fmt.Errorf("--listen %s: want HOST:PORT", c.listen)
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	_, _, byRole := listen.ParseRole(c.listen)
+	if ip := net.ParseIP(host); byRole || host == "" || ip != nil && ip.IsUnspecified() {
 		host, _, _ = net.SplitHostPort(c.peerListen[0])
 	}
 	self.APIAddress = net.JoinHostPort(host, port)

@@ -106,7 +106,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		return err
 	}
 	f.node = &nodenetwork.Node{
-		Cache: n.cache, Store: n.store, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
+		Cache: n.cache, Store: n.store, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: externalLinks(c, external, n.log),
 		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
 	if n.cluster != nil {

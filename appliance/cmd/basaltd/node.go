@@ -24,7 +24,6 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
-	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
@@ -77,8 +76,9 @@ type node struct {
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
-	local        net.Listener // the unix socket that the CLI uses unless told otherwise
-	broken       chan error   // why the store of a node without a cluster has failed; one at most
+	firewall     func(context.Context) error // nil: this is not an installed node
+	local        net.Listener                // the unix socket that the CLI uses unless told otherwise
+	broken       chan error                  // why the store of a node without a cluster has failed; one at most
 	closers      []func() error
 }
 
@@ -221,6 +221,9 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.cluster != nil {
 		n.cluster.server.HandleAPI(forwarded(n.api))
 	}
+	if c.run == installed {
+		n.firewall = n.keepFirewall(c)
+	}
 	if n.listener, err = n.listen(c); err != nil {
 		return n, err
 	}
@@ -327,6 +330,9 @@ func (n *node) Run(ctx context.Context) error {
 				return why
 			}
 		},
+	}
+	if n.firewall != nil {
+		parts["firewall"] = n.firewall
 	}
 	if n.network != nil {
 		maps.Copy(parts, n.network.run())
@@ -494,7 +500,7 @@ func checkListen(c config) error {
 // listen opens the API's port: with TLS by the given certificate, else by the cluster's
 // certificate, else, on a loopback address, without TLS.
 func (n *node) listen(c config) (net.Listener, error) {
-	l, err := transport.Listen(net.ListenConfig{}, c.listen)
+	l, err := listenAt(c, "API", c.listen, n.log)
 	switch {
 	case err != nil:
 		return nil, err

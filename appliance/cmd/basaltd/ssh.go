@@ -13,7 +13,6 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
-	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/sshgateway"
@@ -44,7 +43,7 @@ func (n *node) openSSH(c config) (err error) {
 	if n.network == nil || n.network.guests == nil {
 		return fmt.Errorf("--ssh-listen %s: the SSH gateway reaches instances in networks, and basaltd runs without --network ovn", c.sshListen)
 	}
-	if d.listener, err = transport.Listen(net.ListenConfig{}, c.sshListen); err != nil {
+	if d.listener, err = listenAt(c, "SSH gateway", c.sshListen, n.log); err != nil {
 		return fmt.Errorf("--ssh-listen: %w", err)
 	}
 	d.port = d.listener.Addr().(*net.TCPAddr).AddrPort().Port()

@@ -39,7 +39,8 @@ type Node struct {
 	Self     deploy.Member
 	Encap    netip.Addr // address of tunnels; Self has that of the databases
 	Datapath deploy.Datapath
-	External map[string]string // physical network → interface
+	// External returns the interfaces by physical network; nil: there are none.
+	External func() map[string]string
 	Underlay string
 	// Forbidden has ranges that guests must not reach, in addition to the node's
 	// addresses.
@@ -86,8 +87,12 @@ func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 }
 
 func (n *Node) intent(s *objects.Set) deploy.Intent {
+	var external map[string]string
+	if n.External != nil {
+		external = n.External()
+	}
 	return deploy.Intent{
-		Node: n.Self.Node, Encap: n.Encap, Datapath: n.Datapath, External: n.External, Underlay: n.Underlay,
+		Node: n.Self.Node, Encap: n.Encap, Datapath: n.Datapath, External: external, Underlay: n.Underlay,
 		Members: network.Members(s, n.Self), Founding: network.Founding(s), TLS: n.TLS,
 		Nodes: slices.Sorted(maps.Keys(objects.Map[api.Node](s))),
 	}
