@@ -31,7 +31,27 @@ func TestFirmwareOfAnInstance(t *testing.T) {
 			t.Errorf("ChangeInstance from %+v to %+v succeeded, want an error", was, s)
 		}
 	}
-	if Movable(Instance{Spec: InstanceSpec{TPM: true}}, Volume{Assignment: VolumeAssignment{Pool: PoolCeph}}) {
-		t.Error("Movable of an instance with a TPM = true, want false: the TPM's state stays on its node")
+}
+
+// TestMovableWithTPM checks that an instance with a TPM is movable only when the TPM's
+// state is stored beside its present root volume.
+func TestMovableWithTPM(t *testing.T) {
+	root := Volume{Meta: Meta{ID: "vol-1"}, Assignment: VolumeAssignment{Pool: PoolCeph}}
+	for _, c := range []struct {
+		name      string
+		in        Instance
+		root      Volume
+		want, may bool
+	}{
+		{"state on the node", Instance{Spec: InstanceSpec{TPM: true}}, root, false, true},
+		{"state beside the root volume", Instance{Spec: InstanceSpec{TPM: true}, Status: InstanceStatus{StateVolume: "vol-1"}}, root, true, true},
+		{"state beside an earlier root volume", Instance{Spec: InstanceSpec{TPM: true}, Status: InstanceStatus{StateVolume: "vol-0"}}, root, false, true},
+		{"no root volume known", Instance{Spec: InstanceSpec{TPM: true}}, Volume{}, false, false},
+		{"local", Instance{Spec: InstanceSpec{TPM: true}, Status: InstanceStatus{StateVolume: "vol-1"}}, Volume{Meta: Meta{ID: "vol-1"}, Assignment: VolumeAssignment{Pool: PoolLocal}}, false, false},
+		{"no TPM", Instance{}, root, true, true},
+	} {
+		if got, may := Movable(c.in, c.root), MayBecomeMovable(c.in, c.root); got != c.want || may != c.may {
+			t.Errorf("%s: Movable = %v, MayBecomeMovable = %v, want %v and %v", c.name, got, may, c.want, c.may)
+		}
 	}
 }

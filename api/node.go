@@ -155,10 +155,17 @@ func DiskPool(name string) bool { return name != "" && !builtinPool(name) }
 func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }
 
 // Movable reports whether an instance can run on another node when its own is lost: its
-// root disk is in a shared pool, or can be recreated.
+// root disk is in a shared pool, with the state of its TPM, or can be recreated.
 func Movable(in Instance, root Volume) bool {
-	if in.Spec.TPM { // the TPM's state is stored on its node
+	if in.Spec.TPM && (root.Meta.ID == "" || string(in.Status.StateVolume) != root.Meta.ID) { // the TPM's state is stored on its node only
 		return false
 	}
+	return MayBecomeMovable(in, root)
+}
+
+// MayBecomeMovable reports whether an instance is movable, or becomes movable as soon as
+// the state of its TPM is stored beside its root volume. Its node treats it as movable
+// from the start, so that no run exists that is not fenced when the state is stored.
+func MayBecomeMovable(in Instance, root Volume) bool {
 	return in.Spec.Ephemeral || SharedPool(root.Assignment.Pool)
 }

@@ -1592,7 +1592,7 @@ type InstanceSpec struct {
 	// StoragePool Storage pool of the root volume: ceph, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
-	// TPM The instance has a TPM 2.0. Requires uefi. The state of the TPM is stored on the node: the instance can be live-migrated, but is not started elsewhere when its node is lost. Fixed at creation.
+	// TPM The instance has a TPM 2.0. Requires uefi. The state of the TPM is stored, encrypted, beside a root volume in a shared pool (status.stateVolume), so that the instance can be started on another node. Fixed at creation.
 	TPM bool `json:"tpm,omitempty,omitzero"`
 
 	// UserData cloud-init user data, which often contains passwords: it is passed to the guest and never sent to clients. Empty in a change: the stored value is kept.
@@ -1632,6 +1632,9 @@ type InstanceStatus struct {
 
 	// StartedAt Start of the current run.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
+
+	// StateVolume ID of the root volume beside which the UEFI variables and the state of the TPM are stored, so that the instance can be started on another node. Empty: they are on the node only.
+	StateVolume VolumeID `json:"stateVolume,omitempty,omitzero"`
 
 	// Step Current step, in words.
 	Step string `json:"step,omitempty,omitzero"`

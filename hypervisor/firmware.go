@@ -2,9 +2,12 @@ package hypervisor
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	lx "libvirt.org/go/libvirtxml"
+
+	"github.com/basalt-gpu/basalt/api"
 )
 
 // Firmware is UEFI in place of SeaBIOS: OVMF.
@@ -67,6 +70,18 @@ func (d Domain) tpm() []lx.DomainTPM {
 		return nil
 	}
 	return []lx.DomainTPM{{Model: "tpm-crb", Backend: &lx.DomainTPMBackend{Emulator: &lx.DomainTPMBackendEmulator{Version: "2.0"}}}}
+}
+
+// TPMStates is the folder in which libvirt stores the states of TPMs.
+const TPMStates = "/var/lib/libvirt/swtpm"
+
+// TPMState returns the path of the permanent state of the domain's TPM below the
+// folder with the states: swtpm replaces this file atomically, and reads it when the
+// machine starts. The file exists from the domain's first start until Undefine.
+// libvirt gives the files beside it to swtpm's user at each start, and creates a new
+// TPM if there are none.
+func TPMState(states string, id api.InstanceID) string {
+	return filepath.Join(states, UUID(id), "tpm2", "tpm2-00.permall")
 }
 
 func (d Domain) validateFirmware() error {

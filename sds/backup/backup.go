@@ -47,6 +47,9 @@ type Disk struct {
 	SizeBytes  int64
 	Encryption *sds.Encryption // nil: none
 	CephKey    []byte          // key of Source.RBD.User
+	// MachineState is stored with the disk: what the machine that it is the root
+	// volume of has on no disk. It is secret, like the disk; nil: none.
+	MachineState []byte
 }
 
 // Progress is the progress of a backup or a restore.
@@ -76,8 +79,12 @@ func Open(t Tool) (*Tool, error) {
 	return &t, errors.Join(err, os.MkdirAll(t.Dir, 0o700), os.MkdirAll(t.Cache, 0o700))
 }
 
-// fileName is the name of the disk in a backup.
-const fileName = "volume"
+// fileName is the name of the disk in a backup, stateName that of the machine's
+// state. Earlier versions ignore the latter.
+const (
+	fileName  = "volume"
+	stateName = "machine-state"
+)
 
 // Prepare prepares a target: it creates the repository if there is none.
 // Nothing else creates one: a repository that is missing later was lost, or is
@@ -124,14 +131,21 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 	var made Result
 	err = t.expose(ctx, from, false, func(ctx context.Context, file string) error {
 		var err error
-		made, err = t.store(ctx, target, file, from.SizeBytes, id, progress)
+		made, err = t.store(ctx, target, file, from, id, progress)
 		return err
 	})
 	return made, err
 }
 
-// store stores the file, of size bytes, as id.
-func (t *Tool) store(ctx context.Context, target Target, file string, size int64, id api.BackupID, progress func(Progress)) (Result, error) {
+// store stores the file, which exposes the disk from, and the machine's state as id.
+func (t *Tool) store(ctx context.Context, target Target, file string, from Disk, id api.BackupID, progress func(Progress)) (Result, error) {
+	size, files := from.SizeBytes+int64(len(from.MachineState)), []string{filepath.Base(file)}
+	if from.MachineState != nil {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), stateName), from.MachineState, 0o600); err != nil {
+			return Result{}, err
+		}
+		files = append(files, stateName)
+	}
 	var done struct {
 		Total    int64  `json:"total_bytes_processed"`
 		Added    int64  `json:"data_added"`
@@ -140,7 +154,7 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 	_, err := t.restic(ctx, target, call{
 		dir: filepath.Dir(file),
 		// --force: an unchanged modification time says nothing about the content.
-		args: []string{"backup", "--json", "--force", "--host", "basalt", "--tag", string(id), filepath.Base(file)},
+		args: append([]string{"backup", "--json", "--force", "--host", "basalt", "--tag", string(id)}, files...),
 		line: func(kind string, raw []byte) {
 			var now struct {
 				Done  int64 `json:"bytes_done"`
@@ -174,7 +188,7 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 		}
 		return Result{}, err
 	}
-	return Result{TotalBytes: done.Total, AddedBytes: done.Added}, nil
+	return Result{TotalBytes: from.SizeBytes, AddedBytes: done.Added}, nil
 }
 
 // Restore restores the backup into a disk of at least its size that is all
@@ -296,10 +310,43 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 	return snap, size, err
 }
 
-var errNoDisk = errors.New("the backup contains no disk")
+// MachineState returns the state that was stored with the backup's disk; nil: none.
+func (t *Tool) MachineState(ctx context.Context, target Target, id api.BackupID) ([]byte, error) {
+	snap, _, err := t.newest(ctx, target, id)
+	if err != nil {
+		return nil, err
+	}
+	size, err := t.sizeOf(ctx, target, snap, stateName)
+	switch {
+	case errors.Is(err, errNoFile):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case size > maxMachineState:
+		return nil, damaged(fmt.Errorf("machine state has %d bytes, want at most %d", size, maxMachineState))
+	}
+	return t.restic(ctx, target, call{args: []string{"dump", snap, stateName}})
+}
+
+// maxMachineState is the largest machine state that is read from a backup, in bytes.
+const maxMachineState = 4 << 20
+
+var (
+	errNoDisk = errors.New("the backup contains no disk")
+	errNoFile = errors.New("the backup does not contain the file")
+)
 
 // size returns the size of the disk in a restic snapshot.
 func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, error) {
+	size, err := t.sizeOf(ctx, target, snap, fileName)
+	if errors.Is(err, errNoFile) {
+		err = errNoDisk
+	}
+	return size, err
+}
+
+// sizeOf returns the size of a file in a restic snapshot.
+func (t *Tool) sizeOf(ctx context.Context, target Target, snap, name string) (int64, error) {
 	out, err := t.restic(ctx, target, call{args: []string{"ls", "--json", snap}})
 	if err != nil {
 		return 0, err
@@ -310,11 +357,11 @@ func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, err
 			Type string `json:"type"`
 			Size int64  `json:"size"`
 		}
-		if json.Unmarshal(line, &node) == nil && node.Type == "file" && strings.TrimPrefix(node.Path, "/") == fileName {
+		if json.Unmarshal(line, &node) == nil && node.Type == "file" && strings.TrimPrefix(node.Path, "/") == name {
 			return node.Size, nil
 		}
 	}
-	return 0, errNoDisk
+	return 0, errNoFile
 }
 
 // expose exposes the disk as a file while do runs.

@@ -135,14 +135,20 @@ func (d *Driver) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snap
 		return err
 	}
 	err = d.removeSnap(ctx, s.made.Disk, string(id))
-	if !command.Is(err, syscall.EBUSY) {
+	if command.Is(err, syscall.EBUSY) {
+		clones, err := d.clones(ctx, s.made.Disk, string(id))
+		if err != nil || len(clones) > 0 {
+			return errors.Join(err, inUse(ref, clones))
+		}
+		if err := d.removeSnap(ctx, s.made.Disk, string(id)); err != nil {
+			return err
+		}
+		return d.dropSnapshotState(ctx, ref)
+	}
+	if err != nil {
 		return err
 	}
-	clones, err := d.clones(ctx, s.made.Disk, string(id))
-	if err == nil && len(clones) == 0 {
-		return d.removeSnap(ctx, s.made.Disk, string(id))
-	}
-	return errors.Join(err, inUse(ref, clones))
+	return d.dropSnapshotState(ctx, ref)
 }
 
 // inUse returns the error for a snapshot with clones.

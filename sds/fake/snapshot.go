@@ -134,6 +134,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	}
 	snap, err := of.snapshot(id)
 	if err != nil {
+		delete(of.snapStates, id)
 		return nil // it does not exist
 	}
 	if err := of.checkKey(a); err != nil {
@@ -148,6 +149,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 		return sds.BeingRead(ref)
 	}
 	of.snapshots = slices.DeleteFunc(of.snapshots, func(one *snapshot) bool { return one == snap })
+	delete(of.snapStates, id)
 	return nil
 }
 

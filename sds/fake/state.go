@@ -39,3 +39,43 @@ func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, e
 	}
 	return bytes.Clone(v.state), v.stateEpoch, nil
 }
+
+// KeepSnapshotState implements sds.StateKeeper.
+func (s *Store) KeepSnapshotState(ctx context.Context, ref sds.SnapshotRef, state []byte) error {
+	if err := sds.CheckSnapshotState(ref, state); err != nil {
+		return err
+	}
+	if err := s.enter(ctx, "KeepSnapshotState", string(ref.ID)); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	v, err := s.find(ref.Volume)
+	if err != nil {
+		return err
+	}
+	if len(state) == 0 {
+		delete(v.snapStates, ref.ID)
+		return nil
+	}
+	if v.snapStates == nil {
+		v.snapStates = map[api.SnapshotID][]byte{}
+	}
+	v.snapStates[ref.ID] = bytes.Clone(state)
+	return nil
+}
+
+// SnapshotState implements sds.StateKeeper.
+func (s *Store) SnapshotState(ctx context.Context, ref sds.SnapshotRef) ([]byte, error) {
+	if err := ref.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx, "SnapshotState", string(ref.ID)); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	v, err := s.find(ref.Volume)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(v.snapStates[ref.ID]), nil
+}

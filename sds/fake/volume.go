@@ -22,8 +22,9 @@ type volume struct {
 	files      int         // number of files so far, for snapshots and rollbacks
 	state      []byte      // of KeepState
 	stateEpoch int64
-	overlay    string // file that its machine was told to write to, and may write to
-	reading    int    // readings of the volume itself
+	snapStates map[api.SnapshotID][]byte // of KeepSnapshotState
+	overlay    string                    // file that its machine was told to write to, and may write to
+	reading    int                       // readings of the volume itself
 }
 
 func (v *volume) file() string {

@@ -216,7 +216,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	}
 	err := s.change(ctx, v, func(m *volumeMeta) error {
 		if m.snapshot(id) == nil {
-			return nil // it does not exist
+			return s.dropSnapshotState(ref) // left by an interrupted call, if there is one
 		}
 		if err := a.CheckKey(v, m.Encrypted); err != nil {
 			return err
@@ -252,7 +252,10 @@ func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volume
 	}
 	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(one snapshotMeta) bool { return one.ID == ref.ID })
 	m.prune()
-	return s.saveMeta(ref.Volume, m)
+	if err := s.saveMeta(ref.Volume, m); err != nil {
+		return err
+	}
+	return s.dropSnapshotState(ref)
 }
 
 // cloneOf returns a volume that reads from the snapshot; empty: none. The

@@ -23,6 +23,12 @@ import (
 // epoch, and the highest one counts.
 const statePrefix = "state-"
 
+// snapStatePrefix is the prefix of the files with the states for snapshots, which
+// end with the snapshot's ID.
+const snapStatePrefix = "snapstate-"
+
+func snapStateName(id api.SnapshotID) string { return snapStatePrefix + string(id) }
+
 func stateName(epoch int64) string { return fmt.Sprintf("%s%020d", statePrefix, epoch) }
 
 // KeepState implements sds.StateKeeper.
@@ -80,6 +86,57 @@ func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, e
 		return state, epoch, explain(err)
 	}
 	return nil, 0, unstable(id)
+}
+
+// KeepSnapshotState implements sds.StateKeeper.
+func (s *Store) KeepSnapshotState(ctx context.Context, ref sds.SnapshotRef, state []byte) error {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckSnapshotState(ref, state)); err != nil {
+		return err
+	}
+	dir := s.path(volumes, string(ref.Volume))
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return notFound("volume", string(ref.Volume))
+	}
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(ref.Volume), lockLocal)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if len(state) == 0 {
+		return explain(s.dropSnapshotState(ref))
+	}
+	return explain(atomicfile.WriteFile(filepath.Join(dir, snapStateName(ref.ID)), state, 0o600))
+}
+
+// SnapshotState implements sds.StateKeeper.
+func (s *Store) SnapshotState(ctx context.Context, ref sds.SnapshotRef) ([]byte, error) {
+	if err := errors.Join(s.checkPool(ctx), ref.Validate()); err != nil {
+		return nil, err
+	}
+	dir := s.path(volumes, string(ref.Volume))
+	if s.pool != "" { // read the latest state from the server, and not from the cache
+		if _, err := s.clock(filepath.Join(volumes, string(ref.Volume))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, explain(err)
+		}
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, notFound("volume", string(ref.Volume))
+	}
+	state, err := readState(filepath.Join(dir, snapStateName(ref.ID)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return state, explain(err)
+}
+
+// dropSnapshotState removes the state for a snapshot, if there is one. The caller
+// holds the volume's lock.
+func (s *Store) dropSnapshotState(ref sds.SnapshotRef) error {
+	err := os.Remove(filepath.Join(s.path(volumes, string(ref.Volume)), snapStateName(ref.ID)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func readState(path string) ([]byte, error) {

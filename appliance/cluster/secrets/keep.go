@@ -69,6 +69,25 @@ func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err erro
 	return string(plain), err
 }
 
+// SealState seals the state of the machine whose root volume has the given ID.
+func (k *Keep) SealState(ctx context.Context, volume api.VolumeID, state []byte) ([]byte, error) {
+	r, err := k.load(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return r.SealState(string(volume), state)
+}
+
+// OpenState opens a state that was sealed for the volume by SealState.
+func (k *Keep) OpenState(ctx context.Context, volume api.VolumeID, sealed []byte) ([]byte, error) {
+	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenState(string(volume), sealed) })
+	if errors.Is(err, ErrSealed) {
+		return nil, errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens the machine state beside volume %s", volume).
+			WithHint("it may have been restored from another cluster"), err)
+	}
+	return plain, err
+}
+
 // open calls f with the cached ring, and with the store's ring if the cached one
 // has no matching key.
 func (k *Keep) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {

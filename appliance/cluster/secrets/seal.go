@@ -1,5 +1,5 @@
-// Package secrets encrypts the keys of volumes with keys of the cluster, so the
-// files and backups of the store alone open no disk.
+// Package secrets encrypts the keys of volumes, and the states of virtual machines,
+// with keys of the cluster, so the files and backups of the store alone open no disk.
 //
 //	Ring (an internal object of the store) ── Seal ──► "basalt-seal:1:KEY-ID:BASE64"
 //	                                       ◄── Open ──
@@ -11,6 +11,7 @@
 package secrets
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -22,12 +23,15 @@ import (
 )
 
 const (
-	form     = "basalt-seal:1:"
-	keyBytes = 32
-	idBytes  = 4
+	form      = "basalt-seal:1:"
+	stateForm = "basalt-state:1:"
+	keyBytes  = 32
+	idBytes   = 4
 	// maxSealed is the maximum length of a sealed text.
 	maxSealed = 8192
-	maxKeys   = 64
+	// maxState is the maximum length of a sealed state of a machine.
+	maxState = 1 << 20
+	maxKeys  = 64
 	// passphraseBytes is the number of random bytes in a passphrase. QEMU's LUKS
 	// derives its key from text.
 	passphraseBytes = 32
@@ -38,6 +42,7 @@ const (
 const (
 	forVolume = "basalt volume key"
 	forSecret = "basalt secret"
+	forState  = "basalt machine state " // the volume's ID follows
 )
 
 // Key is a key of the cluster.
@@ -88,17 +93,11 @@ func (r Ring) SealSecret(secret []byte) (string, error) { return r.seal(secret, 
 func (r Ring) OpenSecret(sealed string) ([]byte, error) { return r.open(sealed, forSecret) }
 
 func (r Ring) seal(plain []byte, purpose string) (string, error) {
-	if len(r.Keys) == 0 {
-		return "", errors.New("the cluster has no key to seal with")
-	}
-	key := r.Keys[len(r.Keys)-1]
-	box, err := key.box()
+	id, raw, err := r.encrypt(plain, purpose)
 	if err != nil {
 		return "", err
 	}
-	nonce := make([]byte, box.NonceSize())
-	_, _ = rand.Read(nonce)
-	return form + key.ID + ":" + base64.RawStdEncoding.EncodeToString(box.Seal(nonce, nonce, plain, []byte(purpose))), nil
+	return form + id + ":" + base64.RawStdEncoding.EncodeToString(raw), nil
 }
 
 func (r Ring) open(sealed string, purpose string) ([]byte, error) {
@@ -111,6 +110,47 @@ func (r Ring) open(sealed string, purpose string) ([]byte, error) {
 	if err != nil {
 		return nil, ErrSealed
 	}
+	return r.decrypt(id, raw, purpose)
+}
+
+// SealState seals the state of a virtual machine that is stored beside its root
+// volume. Unlike the other texts, it is binary after the ID of the key. It opens
+// only beside the volume that it was sealed for.
+func (r Ring) SealState(volume string, state []byte) ([]byte, error) {
+	id, raw, err := r.encrypt(state, forState+volume)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(stateForm+id+":"), raw...), nil
+}
+
+// OpenState opens a state sealed by SealState.
+func (r Ring) OpenState(volume string, sealed []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(sealed, []byte(stateForm))
+	id, raw, two := bytes.Cut(rest, []byte(":"))
+	if !ok || !two || len(sealed) > maxState {
+		return nil, ErrSealed
+	}
+	return r.decrypt(string(id), raw, forState+volume)
+}
+
+// encrypt encrypts plain with the newest key of the ring.
+func (r Ring) encrypt(plain []byte, purpose string) (id string, raw []byte, err error) {
+	if len(r.Keys) == 0 {
+		return "", nil, errors.New("the cluster has no key to seal with")
+	}
+	key := r.Keys[len(r.Keys)-1]
+	box, err := key.box()
+	if err != nil {
+		return "", nil, err
+	}
+	nonce := make([]byte, box.NonceSize())
+	_, _ = rand.Read(nonce)
+	return key.ID, box.Seal(nonce, nonce, plain, []byte(purpose)), nil
+}
+
+// decrypt decrypts what encrypt has encrypted with the key id.
+func (r Ring) decrypt(id string, raw []byte, purpose string) ([]byte, error) {
 	for _, key := range r.Keys[:min(len(r.Keys), maxKeys)] {
 		if key.ID != id {
 			continue

@@ -70,6 +70,46 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestSealState checks that a machine's state opens with the ring and volume that it
+// was sealed with, and in no other case.
+func TestSealState(t *testing.T) {
+	r, state := NewRing(), bytes.Repeat([]byte("state"), 20000)
+	sealed, err := r.SealState("vol-1", state)
+	if err != nil || bytes.Contains(sealed[len(stateForm):], []byte("state")) {
+		t.Fatalf("sealed state: error %v, contains the state: %v", err, bytes.Contains(sealed[len(stateForm):], []byte("state")))
+	}
+	if len(sealed) > len(state)+64 {
+		t.Errorf("sealed state has %d bytes, want at most 64 more than the state's %d", len(sealed), len(state))
+	}
+	if got, err := r.Grow().OpenState("vol-1", sealed); err != nil || !bytes.Equal(got, state) {
+		t.Errorf("opened state = %d bytes, error %v, want the same %d bytes", len(got), err, len(state))
+	}
+	changed := bytes.Clone(sealed)
+	changed[len(changed)-1] ^= 1
+	secret, err := r.SealSecret(state[:100])
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewRing().SealState("vol-1", state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string][]byte{
+		"nothing": nil, "no key": []byte(stateForm), "changed": changed, "cut": sealed[:len(sealed)-1], "a secret": []byte(secret),
+		"another ring's": other, "too long": append(bytes.Clone(sealed), make([]byte, maxState)...),
+	} {
+		if got, err := r.OpenState("vol-1", bad); !errors.Is(err, ErrSealed) {
+			t.Errorf("%s: got %d bytes, error %v, want ErrSealed", name, len(got), err)
+		}
+	}
+	if got, err := r.OpenState("vol-2", sealed); !errors.Is(err, ErrSealed) {
+		t.Errorf("beside another volume: got %d bytes, error %v, want ErrSealed", len(got), err)
+	}
+	if _, err := (Ring{}).SealState("vol-1", state); err == nil {
+		t.Error("sealing a state with an empty ring got no error")
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	r := NewRing()
 	text, err := r.Seal([]byte("secret"))

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/node/storage"
 )
 
@@ -16,3 +18,10 @@ type keys struct {
 
 // Ceph implements agent.Keys.
 func (k keys) Ceph(_ context.Context, user string) ([]byte, error) { return k.storage.Key(user) }
+
+// sealsStates reports whether all nodes of the cluster can read sealed states of
+// machines.
+func sealsStates(s *store.Store) bool {
+	level, _, err := s.Settled()
+	return err == nil && level >= state.MachineStateLevel
+}

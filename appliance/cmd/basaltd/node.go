@@ -170,6 +170,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	ao.Runs = n.runs
 	ao.Leaving, ao.StorageReserve, ao.StorageOvercommit = n.leaving, reserve, c.storageOvercommit
 	ao.WorkerLimits = func() error { return unbounded }
+	ao.MachineStates = func() bool { return sealsStates(n.store) }
 	ao.Keys, ao.Ceph, ao.Disks = keys{sealed, n.storage.node}, n.storage.node, n.storage.node.Pools
 	if kept, err := openBackups(c, sealed); err == nil {
 		ao.Backups = kept

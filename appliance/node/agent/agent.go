@@ -97,25 +97,26 @@ func New(o Options) *Agent {
 	a.reporter.hardware = a.hardware
 	a.watcher = &watcher{core: co, fence: fence}
 
+	states := newStateKeeper(co, disks)
 	classes := &machineClasses{core: co, accelerator: a.accelerator}
 	domains := &domainBuilder{core: co, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
 	a.images = &imageReconciler{core: co, reporter: a.reporter, running: map[string]bool{}}
-	a.backups = &backupReconciler{core: co, disks: disks, copies: newCopies(co, maxBackups)}
+	a.backups = &backupReconciler{core: co, disks: disks, states: states, copies: newCopies(co, maxBackups)}
 	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
 	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, classes: classes, arrived: map[string]time.Time{}}
 	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
 	a.incoming.migrations, disks.migrations = migrations, migrations
-	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, migrations: migrations}
+	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, states: states, migrations: migrations}
 	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
-		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, variables: &variablesKeeper{core: co, kept: map[api.InstanceID]variablesStamp{}}, stopping: map[string]stopping{}, claimed: map[string]int64{}}
+		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}
 	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{
 		api.KindInstance:     instances,
 		api.KindVolume:       a.volumes,
-		api.KindSnapshot:     &snapshotReconciler{core: co, disks: disks},
+		api.KindSnapshot:     &snapshotReconciler{core: co, disks: disks, states: states},
 		api.KindBackup:       a.backups,
 		api.KindBackupTarget: a.targets,
 		api.KindImage:        a.images,

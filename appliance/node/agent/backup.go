@@ -22,6 +22,7 @@ const (
 type backupReconciler struct {
 	*core
 	disks  *diskSet
+	states *stateKeeper
 	copies *copies
 }
 
@@ -157,7 +158,7 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	}
 	id := api.VolumeID(v.Meta.ID)
 	if err := rec.disks.withVolume(ctx, v, func(access sds.Access) error {
-		_, err := p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: backupSnapshot(b.Meta.ID), Volume: id}, access)
+		_, err := rec.states.snapshot(ctx, v, p, backupSnapshot(b.Meta.ID), access)
 		return err
 	}); err != nil {
 		return done, err
@@ -169,6 +170,9 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	defer func() { err = errors.Join(err, r.Close()) }()
 	from, err := rec.disks.copied(ctx, v, r.Source, r.SizeBytes)
 	if err != nil {
+		return done, err
+	}
+	if from.MachineState, err = rec.states.ofSnapshot(ctx, p, sds.SnapshotRef{Volume: id, ID: backupSnapshot(b.Meta.ID)}); err != nil {
 		return done, err
 	}
 	return rec.o.Backups.Run(ctx, t, from, api.BackupID(b.Meta.ID), progress)
@@ -198,7 +202,7 @@ func (rec *backupReconciler) dropReading(ctx context.Context, v api.Volume, id a
 		return nil
 	}
 	if _, err := p.Snapshot(ctx, api.VolumeID(v.Meta.ID), id); api.CodeOf(err) == api.CodeNotFound {
-		return nil
+		return rec.states.dropSnapshot(ctx, p, sds.SnapshotRef{Volume: api.VolumeID(v.Meta.ID), ID: id})
 	} else if err != nil {
 		return err
 	}

@@ -22,9 +22,13 @@ type vault struct {
 	kept  map[api.BackupID][]byte
 	calls []string
 	held  func(h *testNode, v string) // called in the middle of a run, while the snapshot exists
+	// states are the machine states that were stored with the disks.
+	states map[api.BackupID][]byte
 }
 
-func newVault() *vault { return &vault{kept: map[api.BackupID][]byte{}} }
+func newVault() *vault {
+	return &vault{kept: map[api.BackupID][]byte{}, states: map[api.BackupID][]byte{}}
+}
 
 // kept is the vault as one node accesses it. It implements agent.Backups.
 type kept struct {
@@ -81,7 +85,7 @@ func (k kept) Run(ctx context.Context, _ api.BackupTarget, d backup.Disk, id api
 	if err := errors.Join(ctx.Err(), k.away); err != nil {
 		return backup.Result{}, err
 	}
-	k.kept[id] = data
+	k.kept[id], k.states[id] = data, d.MachineState
 	return backup.Result{TotalBytes: d.SizeBytes, AddedBytes: d.SizeBytes / 4}, k.record("ran", id)
 }
 

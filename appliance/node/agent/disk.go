@@ -16,6 +16,10 @@ import (
 type Keys interface {
 	// Unwrap returns the passphrase of an encrypted volume.
 	Unwrap(ctx context.Context, v api.Volume) ([]byte, error)
+	// SealState encrypts the state of the machine with the given root volume, and
+	// OpenState decrypts it: invalid for what was not sealed for that volume.
+	SealState(ctx context.Context, v api.VolumeID, state []byte) ([]byte, error)
+	OpenState(ctx context.Context, v api.VolumeID, sealed []byte) ([]byte, error)
 	// Ceph returns the decoded key of the Ceph user with which hypervisors open
 	// images.
 	Ceph(ctx context.Context, user string) ([]byte, error)

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,28 @@ import (
 // Unwrap implements agent.Keys.
 func (h *testNode) Unwrap(_ context.Context, v api.Volume) ([]byte, error) {
 	return []byte("the-passphrase-of-a-volume" + v.Spec.WrappedKey), nil
+}
+
+// SealState implements agent.Keys: it marks the state and changes every byte.
+func (h *testNode) SealState(_ context.Context, v api.VolumeID, state []byte) ([]byte, error) {
+	return append([]byte("sealed for "+v+":"), inverted(state)...), nil
+}
+
+// OpenState implements agent.Keys.
+func (h *testNode) OpenState(_ context.Context, v api.VolumeID, sealed []byte) ([]byte, error) {
+	state, ok := bytes.CutPrefix(sealed, []byte("sealed for "+v+":"))
+	if !ok {
+		return nil, api.Errorf(api.CodeInvalid, "it was not sealed for %s", v)
+	}
+	return inverted(state), nil
+}
+
+func inverted(b []byte) []byte {
+	b = bytes.Clone(b)
+	for i := range b {
+		b[i] = ^b[i]
+	}
+	return b
 }
 
 // Ceph implements agent.Keys.

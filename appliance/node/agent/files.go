@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
 // instanceFiles locates the files of this node's instances: each has a directory
@@ -33,6 +34,12 @@ func (f *instanceFiles) seedPath(id api.InstanceID) string {
 // nvramPath returns the path of the guest's UEFI variables.
 func (f *instanceFiles) nvramPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "nvram.fd")
+}
+
+// tpmPath returns the path of the permanent state of the guest's TPM, which libvirt
+// creates and deletes.
+func (f *instanceFiles) tpmPath(id api.InstanceID) string {
+	return hypervisor.TPMState(f.o.TPMStates, id)
 }
 
 func (f *instanceFiles) frozenMark(id api.InstanceID) string {

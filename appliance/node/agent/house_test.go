@@ -45,6 +45,7 @@ type testNode struct {
 	fenceErr  error // error of the fence, which does not answer
 	openFiles func(ctx context.Context, paths []string) (cache, aio string)
 	keyless   bool              // without the keys of encrypted volumes
+	old       bool              // the cluster is below the level of sealed states
 	ports     map[string]string // plugged: id → tap
 	vault     *vault            // the backup targets; nil if there are none
 	cards     agent.Cards       // nil: no GPU metrics
@@ -154,6 +155,7 @@ func (h *testNode) start() {
 	o := agent.Options{NodeID: h.id, NodeName: string(h.id), DataDir: h.dir, RunDir: filepath.Join(h.dir, "run"), Store: h,
 		Machines: h.machines, Migrator: h.machines, Pools: map[string]sds.Driver{api.PoolLocal: h.local}, VGPUs: h.vgpus,
 		Accelerator: hypervisor.TCG, Lease: h, Fence: h, Remote: h, Peers: h, BootID: h.boot,
+		TPMStates: filepath.Join(h.dir, "tpm"), MachineStates: func() bool { return !h.old },
 		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return h.fenced[id].After(since), h.fenceErr },
 		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }, NoSync: true,
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) }}

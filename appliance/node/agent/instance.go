@@ -28,7 +28,7 @@ type instanceReconciler struct {
 	migrations  mover
 	incoming    *migrationTarget
 	volumes     *volumeReconciler
-	variables   *variablesKeeper
+	states      *stateKeeper
 
 	reports *guestReports
 
@@ -63,12 +63,13 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	if err != nil {
 		return 0, err
 	}
-	kept := rec.variables.keep(ctx, in, s.epoch)
+	on, kept := rec.states.keep(ctx, in, s)
 	if kept != nil {
-		rec.log.Warn("keep UEFI variables failed, will try again", "id", id, "error", kept)
+		rec.log.Warn("store machine state beside the root volume failed, will try again", "id", id, "error", kept)
 	}
 	d := next(in, s, rec.o.Now(), rec.o.StopGrace)
-	if kept != nil && d.step == stepUndefine && in.Assignment.Release { // the variables must be stored before another node starts it
+	d.status.StateVolume = on
+	if kept != nil && d.step == stepUndefine && in.Assignment.Release { // the state must be stored before another node starts it
 		return 0, rec.failed(ctx, in, d, kept)
 	}
 	idle := d.step == stepNone || d.step == stepWait
@@ -146,7 +147,7 @@ func (rec *instanceReconciler) forgetRun(id string) {
 	rec.meter.forgetRun(id)
 	rec.incoming.forget(id)
 	rec.reports.forget(api.InstanceID(id))
-	rec.variables.forget(api.InstanceID(id))
+	rec.states.forget(api.InstanceID(id))
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	delete(rec.claimed, id)
@@ -333,7 +334,7 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 	if err != nil {
 		return err
 	}
-	if err := rec.variables.restore(ctx, in, last.Epoch); err != nil {
+	if err := rec.states.restore(ctx, in, last); err != nil {
 		return err
 	}
 	d, disks, err := rec.domains.build(ctx, in, attached)
@@ -343,7 +344,7 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 	if err := rec.o.Machines.Define(ctx, d); err != nil {
 		return err
 	}
-	if err := rec.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: rec.o.BootID, Since: rec.o.Now().UTC()}); err != nil {
+	if err := rec.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: rec.o.BootID, Since: rec.o.Now().UTC(), Root: in.Assignment.RootVolume}); err != nil {
 		return err
 	}
 	if err := rec.fence.confirm(ctx, in); err != nil {

@@ -33,10 +33,11 @@ type fenceKeeper struct {
 func (k *fenceKeeper) leased() bool { return k.o.Lease == nil || k.o.Lease.Valid() }
 
 // movable reports whether the instance may be running elsewhere by now, as far as
-// this node knows.
+// this node knows. The node may store the state of a TPM at any time, so whether it
+// has done so does not matter here.
 func (k *fenceKeeper) movable(in api.Instance) bool {
 	root, ok := get(k.cache, k.cache.volumes, string(in.Assignment.RootVolume))
-	return !ok || api.Movable(in, root)
+	return !ok || api.MayBecomeMovable(in, root)
 }
 
 // bound returns the instances that can run on this node only. One whose root volume

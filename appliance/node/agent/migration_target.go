@@ -124,7 +124,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 // a blank one in place of a root volume that is not shared. What it creates is
 // recorded in the run's file first, so that it can be found again.
 func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
-	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
+	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID), Root: in.Assignment.RootVolume}
 	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
 		o, err := t.o.Store.Get(ctx, api.KindVolume, string(id))
 		if err != nil {

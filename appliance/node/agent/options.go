@@ -20,7 +20,10 @@ type Options struct {
 	NodeName string
 	DataDir  string // instances' files
 	RunDir   string // sockets; a short path, because a socket's path is limited to 107 bytes
-	Version  string
+	// TPMStates is the folder in which the hypervisor stores the states of TPMs
+	// (hypervisor.TPMState); if empty, libvirt's.
+	TPMStates string
+	Version   string
 
 	Changes  Changes
 	Store    Store
@@ -86,6 +89,9 @@ type Options struct {
 	// SSHAuthority returns the public key of the SSH CA that new guests accept for
 	// their instance. A nil func means that there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)
+	// MachineStates reports whether every node of the cluster can read sealed states
+	// of machines (appliance/node/machinestate). A nil func means that they can.
+	MachineStates func() bool
 	// OpenFiles returns how QEMU opens a disk with these files, its own and its
 	// backing files: the cache mode and the AIO of hypervisor.Disk. A nil func
 	// means QEMU's defaults.
@@ -126,6 +132,12 @@ func (o *Options) setDefaults() {
 	}
 	if o.Leaving == nil {
 		o.Leaving = func() bool { return false }
+	}
+	if o.TPMStates == "" {
+		o.TPMStates = hypervisor.TPMStates
+	}
+	if o.MachineStates == nil {
+		o.MachineStates = func() bool { return true }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

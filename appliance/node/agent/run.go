@@ -27,6 +27,9 @@ type runFile struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Over is set when it was migrated away and its usage is fully counted here.
 	Over bool `json:"over,omitempty"`
+	// Root is the root volume of the run, which the machine's state on this node
+	// belongs to. Runs of an earlier version have none.
+	Root api.VolumeID `json:"root,omitempty"`
 	// Incoming is the migration by which it arrives; Volume was created for that.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`

@@ -86,7 +86,8 @@ func triedSnapshot(s api.Snapshot) string {
 // snapshotReconciler creates and deletes snapshots of this node's volumes.
 type snapshotReconciler struct {
 	*core
-	disks *diskSet
+	disks  *diskSet
+	states *stateKeeper
 }
 
 func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
@@ -138,6 +139,9 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 	if d.step == snapDelete {
 		_, err := p.Snapshot(ctx, s.Spec.Volume, id)
 		if api.CodeOf(err) == api.CodeNotFound {
+			if err := rec.states.dropSnapshot(ctx, p, sds.SnapshotRef{Volume: s.Spec.Volume, ID: id}); err != nil {
+				return rec.failed(ctx, s, d.status, err)
+			}
 			return 0, rec.forget(ctx, api.KindSnapshot, s.Meta.ID)
 		}
 		if err == nil {
@@ -153,7 +157,7 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 	}
 	var have sds.Snapshot
 	err := rec.disks.withVolume(ctx, v, func(access sds.Access) (err error) {
-		have, err = p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: s.Spec.Volume}, access)
+		have, err = rec.states.snapshot(ctx, v, p, id, access)
 		return err
 	})
 	if err != nil {

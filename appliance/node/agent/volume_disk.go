@@ -16,6 +16,7 @@ type volumeAttacher struct {
 	*core
 	fence      *fenceKeeper
 	disks      *diskSet
+	states     *stateKeeper
 	migrations mover
 	volumes    interface {
 		writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error
@@ -187,6 +188,9 @@ func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.Vol
 	r := v.Spec.Rollback
 	have, err := p.RollbackVolume(ctx, api.VolumeID(v.Meta.ID), r.Snapshot, r.Count, access)
 	if err != nil {
+		return err
+	}
+	if err := a.states.rollBack(ctx, v, p, r.Snapshot); err != nil {
 		return err
 	}
 	st.Rollbacks, st.SizeBytes, st.AllocatedBytes, st.LastError = r.Count, have.SizeBytes, have.AllocatedBytes, ""

@@ -27,8 +27,13 @@ import (
 // their kind, and organizations have default limits; an object that others refer to
 // cannot be deleted, and a reference to an object that does not exist is refused; an
 // organization that has used something since the deletion was decided is not deleted.
-// 9: usage records and sums of use have the attributes by which prices differ.
-const Level = 9
+// 9: usage records and sums of use have the attributes by which prices differ. 10:
+// nodes store sealed states of machines beside root volumes.
+const Level = 10
+
+// MachineStateLevel is the level from which nodes store sealed states of machines, which
+// older programs cannot read, beside root volumes.
+const MachineStateLevel = 10
 
 // AttributesLevel is the level from which usage records have attributes: older rows
 // have none, and older programs cannot read rows that do.
