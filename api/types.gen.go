@@ -1535,6 +1535,9 @@ type InstancePort struct {
 
 // InstanceReinstall defines model for InstanceReinstall.
 type InstanceReinstall struct {
+	// Backup Name or ID of a backup of a root volume that the new root volume is restored from, with its UEFI variables and the state of its TPM. Not together with image.
+	Backup BackupID `json:"backup,omitempty,omitzero"`
+
 	// Image Name or ID. Empty: the instance's image.
 	Image ImageID `json:"image,omitempty,omitzero"`
 }

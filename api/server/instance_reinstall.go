@@ -9,7 +9,7 @@ import (
 )
 
 // ReinstallInstance replaces the root volume of a stopped instance with a new one made
-// from an image, and deletes the old one in the same batch.
+// from an image or a backup, and deletes the old one in the same batch.
 func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.InstanceReinstall]) (*api.Instance, error) {
 	o, err := h.own(ctx, api.KindInstance, r.ID)
 	if err != nil {
@@ -25,17 +25,9 @@ func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.Instanc
 	if err := reinstallable(in); err != nil {
 		return nil, err
 	}
-	image, err := h.image(ctx, in.Meta, string(cmp.Or(r.Body.Image, in.Spec.Image)))
+	from, err := h.rootSource(ctx, in, r.Body)
 	if err != nil {
-		return nil, eachFault(err, func(e *api.Error) error {
-			return api.Errorf(e.Code, "%s", e.Message).At("image").WithHint("%s", e.Hint)
-		})
-	}
-	switch {
-	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
-		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("image").WithHint("%s", image.Status.LastError)
-	case in.Spec.App != "" && image.Meta.ID != string(in.Spec.Image):
-		return nil, api.Errorf(api.CodeInvalid, "instance %s is of an app, which has its own image", in.Meta.Name).At("image").WithHint("leave the image out")
+		return nil, err
 	}
 	old, err := h.rootOf(ctx, in)
 	if err != nil {
@@ -44,9 +36,42 @@ func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.Instanc
 	if err := h.noSnapshots(ctx, "reinstall", in.Meta, old.Meta); err != nil {
 		return nil, err
 	}
-	spec, volumes := reinstalled(in, old, image)
+	spec, volumes := reinstalled(in, old, from)
 	out, err := put[api.Instance](ctx, h, o, o.Meta, spec, volumes)
 	return &out, err
+}
+
+// rootSource returns what a new root volume of the instance is created from: a spec with
+// an image or a backup, and its size.
+func (h *handlers) rootSource(ctx context.Context, in api.Instance, r api.InstanceReinstall) (api.VolumeSpec, error) {
+	if r.Backup != "" {
+		if r.Image != "" {
+			return api.VolumeSpec{}, api.Errorf(api.CodeInvalid, "a root volume is created from an image or from a backup, not from both").At("backup").WithHint("one of image and backup")
+		}
+		spec, err := h.madeFrom(ctx, in.Meta, api.VolumeSpec{Backup: r.Backup})
+		return spec, allAt(err, "backup")
+	}
+	image, err := h.image(ctx, in.Meta, string(cmp.Or(r.Image, in.Spec.Image)))
+	if err != nil {
+		return api.VolumeSpec{}, allAt(err, "image")
+	}
+	switch {
+	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
+		return api.VolumeSpec{}, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("image").WithHint("%s", image.Status.LastError)
+	case in.Spec.App != "" && image.Meta.ID != string(in.Spec.Image):
+		return api.VolumeSpec{}, api.Errorf(api.CodeInvalid, "instance %s is of an app, which has its own image", in.Meta.Name).At("image").WithHint("leave the image out")
+	}
+	return api.VolumeSpec{Image: api.ImageID(image.Meta.ID), SizeBytes: image.Status.VirtualBytes}, nil
+}
+
+// allAt returns err with all its faults at one field of the request.
+func allAt(err error, field string) error {
+	if err == nil {
+		return nil
+	}
+	return eachFault(err, func(e *api.Error) error {
+		return api.Errorf(e.Code, "%s", e.Message).At(field).WithHint("%s", e.Hint)
+	})
 }
 
 // reinstallable refuses an instance whose root volume may be in use.
@@ -79,14 +104,14 @@ func (h *handlers) rootOf(ctx context.Context, in api.Instance) (api.Volume, err
 // reinstalled returns the instance's spec with a new root volume, and the commands that
 // create it and delete the old one. The old one is detached, so that its deletion does
 // not wait for the instance to stop; its quota use passes to the new one.
-func reinstalled(in api.Instance, old api.Volume, image api.Image) (api.InstanceSpec, []api.Command) {
-	id := newID(api.KindVolume)
-	fresh := api.VolumeSpec{SizeBytes: max(old.Spec.SizeBytes, image.Status.VirtualBytes), Image: api.ImageID(image.Meta.ID), Instance: api.InstanceID(in.Meta.ID),
-		Root: true, Pool: old.Spec.Pool, Qos: old.Spec.Qos}
+func reinstalled(in api.Instance, old api.Volume, from api.VolumeSpec) (api.InstanceSpec, []api.Command) {
+	id, fresh := newID(api.KindVolume), from
+	fresh.SizeBytes, fresh.Instance, fresh.Root = max(old.Spec.SizeBytes, from.SizeBytes), api.InstanceID(in.Meta.ID), true
+	fresh.Pool, fresh.Qos = old.Spec.Pool, old.Spec.Qos
 	loose := old.Spec
 	loose.Root, loose.Instance, loose.Rollback = false, "", nil
 	spec := in.Spec
-	spec.Image, spec.RootVolume = api.ImageID(image.Meta.ID), api.VolumeID(id)
+	spec.Image, spec.RootVolume = cmp.Or(from.Image, in.Spec.Image), api.VolumeID(id)
 	return spec, []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindVolume, ID: old.Meta.ID, Expect: old.Meta.Revision, Labels: old.Meta.Labels, Data: api.Encode(loose), Uses: api.Amounts{}},
 		{Op: api.OpDelete, Kind: api.KindVolume, ID: old.Meta.ID, Expect: api.AnyRevision},

@@ -78,3 +78,35 @@ func TestReinstallInstance(t *testing.T) {
 	_, err = client.Of[api.Instance](c).Create(ctx, api.Instance{Meta: api.Meta{Name: "other", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian", RootVolume: api.VolumeID(fresh.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.rootVolume")
 }
+
+// TestReinstallFromABackup checks that the new root volume is restored from the backup,
+// which must have succeeded and be of the instance's project, and that the instance
+// keeps its image.
+func TestReinstallFromABackup(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.as(api.RoleMember, w.acme, w.web)
+	in := must(t, ret(w.instance(c, "demo"))).v
+	root := must(t, ret(client.Of[api.Volume](c).Get(ctx, in.Meta.ID+"-root", client.Query{}))).v
+	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindVolume, ID: root.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.VolumeStatus{Phase: api.VolumeReady, SizeBytes: 1 << 30})})
+	must(t, ret(client.Of[api.BackupTarget](w.op).Create(ctx, api.BackupTarget{Meta: api.Meta{Name: "nas"}, Spec: api.BackupTargetSpec{Directory: "/mnt/nas"}})))
+	bak := must(t, ret(client.Of[api.Backup](c).Create(ctx, api.Backup{Meta: api.Meta{Name: "monday"}, Spec: api.BackupSpec{Volume: api.VolumeID(root.Meta.ID), Target: "nas"}}))).v
+	in = w.stopped(t, c, in.Meta.ID)
+
+	_, err := c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{Backup: "monday"})
+	wantErr(t, err, api.CodeState, "backup")
+	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindBackup, ID: bak.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.BackupStatus{Phase: api.BackupSucceeded, TotalBytes: 5 << 30})})
+	_, err = c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{Backup: "monday", Image: "debian"})
+	wantErr(t, err, api.CodeInvalid, "backup")
+	_, err = c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{Backup: "tuesday"})
+	wantErr(t, err, api.CodeInvalid, "backup")
+
+	again := must(t, ret(c.ReinstallInstance(ctx, in.Meta.ID, api.InstanceReinstall{Backup: "monday"}))).v
+	if again.Spec.RootVolume == "" || again.Spec.Image != in.Spec.Image {
+		t.Errorf("reinstalled instance = %+v, want a new root volume and image %s", again.Spec, in.Spec.Image)
+	}
+	fresh := must(t, ret(client.Of[api.Volume](c).Get(ctx, string(again.Spec.RootVolume), client.Query{}))).v
+	if string(fresh.Spec.Backup) != bak.Meta.ID || fresh.Spec.Image != "" || !fresh.Spec.Root || fresh.Spec.SizeBytes != 5<<30 {
+		t.Errorf("new root volume = %+v, want one of 5 GiB from backup %s and no image", fresh.Spec, bak.Meta.ID)
+	}
+}

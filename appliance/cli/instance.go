@@ -226,14 +226,15 @@ func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.
 }
 
 func reinstallCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "reinstall NAME|ID", Short: "Replace the root volume of a stopped instance by a new one from its image", Args: cobra.ExactArgs(1),
-		Long: "Deletes the root volume with all that is on it, and makes a new one from the instance's image, or from another. Name, addresses, other volumes, user data and SSH keys stay. The instance must be stopped, and is not started."}
+	cmd := &cobra.Command{Use: "reinstall NAME|ID", Short: "Replace the root volume of a stopped instance by a new one from its image or a backup", Args: cobra.ExactArgs(1),
+		Long: "Deletes the root volume with all that is on it, and makes a new one from the instance's image, from another, or from a backup, with the UEFI variables and the TPM that it had then. Name, addresses, other volumes, user data and SSH keys stay. The instance must be stopped, and is not started."}
 	image := cmd.Flags().String("image", "", "image, name or ID (default the instance's)")
+	backup := cmd.Flags().String("backup", "", "backup of a root volume, name or ID, in place of an image")
 	w := k.waitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.get(cmd.Context(), args[0])
 		if err == nil {
-			o, err = k.app.api.ReinstallInstance(cmd.Context(), o.Meta.ID, api.InstanceReinstall{Image: api.ImageID(*image)})
+			o, err = k.app.api.ReinstallInstance(cmd.Context(), o.Meta.ID, api.InstanceReinstall{Image: api.ImageID(*image), Backup: api.BackupID(*backup)})
 		}
 		if err == nil {
 			o, err = k.await(cmd.Context(), o, *w)

@@ -199,6 +199,7 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 		t.Fatalf("Run = %+v, %v with last progress %+v, want %d bytes in total and at least %d added", one, err, last, diskBytes, 16*mib)
 	}
 	write(t, tool, d, 5*mib, 64<<10, 2)
+	d.MachineState = []byte("variables and keys\n")
 	two, err := tool.Run(ctx, target, d, "bak-2", nil)
 	if err != nil || two.TotalBytes != diskBytes || two.AddedBytes < 64<<10 || two.AddedBytes > 12*mib {
 		t.Errorf("second Run = %+v, %v, want %d bytes in total and 64 KiB to 12 MiB added", two, err, diskBytes)
@@ -207,12 +208,19 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 		t.Errorf("Run of an existing backup = %+v, %v, want %d bytes in total and -1 or %d added", again, err, diskBytes, two.AddedBytes)
 	}
 	err = tool.expose(ctx, d, false, func(ctx context.Context, file string) error {
-		_, err := tool.store(ctx, target, file, d.SizeBytes+mib, "bak-3", nil)
+		short := d
+		short.SizeBytes += mib
+		_, err := tool.store(ctx, target, file, short, "bak-3", nil)
 		return err
 	})
 	wantCode(t, "a disk shorter than its size", err, api.CodeUnavailable)
 	if have, err := tool.find(ctx, target, "bak-3"); err != nil || len(have) != 0 {
 		t.Errorf("restic snapshots of an incomplete disk = %v, %v, want none", have, err)
+	}
+	for id, want := range map[api.BackupID]string{"bak-1": "", "bak-2": "variables and keys\n"} {
+		if got, err := tool.MachineState(ctx, target, id); err != nil || string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("MachineState of %s = %q, %v, want %q", id, got, err, want)
+		}
 	}
 	wrong := target
 	wrong.Password = "another"
@@ -256,7 +264,7 @@ func TestTargetGone(t *testing.T) {
 	tool.Stall = 10 * time.Second
 	err := tool.expose(ctx, d, false, func(ctx context.Context, file string) error {
 		gone.Store(true)
-		_, err := tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
+		_, err := tool.store(ctx, target, file, d, "bak-1", nil)
 		return err
 	})
 	wantCode(t, "an unreachable target", err, api.CodeUnavailable)
@@ -367,7 +375,7 @@ func TestDiskGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		patience.Until(t, time.Minute, "the end of "+file, func() bool { _, err := os.Stat(file); return err != nil })
-		_, err = tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
+		_, err = tool.store(ctx, target, file, d, "bak-1", nil)
 		return err
 	})
 	wantCode(t, "an unreadable disk", err, api.CodeUnavailable)

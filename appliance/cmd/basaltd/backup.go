@@ -75,6 +75,15 @@ func (b backups) Restore(ctx context.Context, t api.BackupTarget, id api.BackupI
 	return b.tool.Restore(ctx, from, id, into, progress)
 }
 
+// MachineState implements agent.Backups.
+func (b backups) MachineState(ctx context.Context, t api.BackupTarget, id api.BackupID) ([]byte, error) {
+	from, err := b.target(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return b.tool.MachineState(ctx, from, id)
+}
+
 // Delete implements agent.Backups.
 func (b backups) Delete(ctx context.Context, t api.BackupTarget, id api.BackupID) error {
 	from, err := b.target(ctx, t)

@@ -108,7 +108,7 @@ func New(o Options) *Agent {
 	a.incoming.migrations, disks.migrations = migrations, migrations
 	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, states: states, migrations: migrations}
 	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
-		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
+		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores), states: states}
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
 		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}

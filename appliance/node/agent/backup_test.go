@@ -96,6 +96,10 @@ func (k kept) Restore(_ context.Context, _ api.BackupTarget, id api.BackupID, d 
 	return k.pool(d).WriteAt(d.Source, d.Encryption, k.kept[id], 0)
 }
 
+func (k kept) MachineState(_ context.Context, _ api.BackupTarget, id api.BackupID) ([]byte, error) {
+	return k.states[id], k.record("state", id)
+}
+
 func (k kept) Delete(_ context.Context, _ api.BackupTarget, id api.BackupID) error {
 	if err := k.record("delete", id); err != nil {
 		return err

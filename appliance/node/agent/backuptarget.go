@@ -23,6 +23,9 @@ type Backups interface {
 	Run(ctx context.Context, t api.BackupTarget, from backup.Disk, id api.BackupID, progress func(backup.Progress)) (backup.Result, error)
 	// Restore writes a backup into a disk that is all zeros.
 	Restore(ctx context.Context, t api.BackupTarget, id api.BackupID, into backup.Disk, progress func(backup.Progress)) error
+	// MachineState returns the state of the machine that a backup of its root volume
+	// has; nil: none.
+	MachineState(ctx context.Context, t api.BackupTarget, id api.BackupID) ([]byte, error)
 	// Delete deletes a backup; it returns nil if there is none.
 	Delete(ctx context.Context, t api.BackupTarget, id api.BackupID) error
 }

@@ -40,6 +40,15 @@ type runFile struct {
 	Opens []api.VolumeID `json:"opens,omitempty"`
 }
 
+// isOf reports whether the run is of the instance's present root volume, and not of one
+// that a reinstallation has replaced since.
+func (r runFile) isOf(in api.Instance, active bool) bool {
+	if r.Root == "" { // of an earlier version: only what is stopped is reinstalled
+		return active || in.Spec.RootVolume == ""
+	}
+	return r.Root == in.Assignment.RootVolume
+}
+
 func (f *instanceFiles) runPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "run.json")
 }

@@ -89,6 +89,9 @@ func (k *stateKeeper) keep(ctx context.Context, in api.Instance, s seen) (on api
 	if known {
 		return on, nil
 	}
+	if of, err := k.files.readRun(id); err != nil || !of.isOf(in, s.domain.Active()) {
+		return on, err
+	}
 	if !s.domain.Active() { // a rollback replaces the files
 		release, err := k.disks.acquire(id)
 		if err != nil {
@@ -145,28 +148,37 @@ func (s stateStamp) recent() bool {
 	return time.Since(s.variables.modified) < time.Second || s.sealed && time.Since(s.tpm.modified) < time.Second
 }
 
+// restoredEpoch is the epoch of a state that came with its root volume from a backup.
+// Those of assignments are higher.
+const restoredEpoch = 0
+
 // newer returns the state beside the root volume if the instance must be started
 // with it, and not with the files on this node: another node has stored a newer
-// one, or this one has none. last is the last run on this node.
+// one, the root volume was restored with one, or this node has none. last is the
+// last run on this node.
 func (k *stateKeeper) newer(ctx context.Context, in api.Instance, last runFile) (*machinestate.State, error) {
 	keeper, _ := k.beside(in)
 	if keeper == nil {
 		return nil, nil
 	}
 	whole := k.files.hasState(in)
-	if whole && last.Epoch == in.Assignment.Epoch {
+	if whole && last.Epoch == in.Assignment.Epoch && last.Root == in.Assignment.RootVolume {
 		return nil, nil
 	}
 	raw, of, err := keeper.KeptState(ctx, in.Assignment.RootVolume)
 	if err != nil {
 		return nil, fmt.Errorf("read the machine state beside the root volume: %w", err)
 	}
-	if raw == nil || of <= last.Epoch && whole {
+	fresh := of == restoredEpoch && last.Root != in.Assignment.RootVolume // it came with a root volume that was not started yet
+	if raw == nil || of <= last.Epoch && whole && !fresh {
 		return nil, nil
 	}
 	state, err := k.unpack(ctx, in.Assignment.RootVolume, raw)
 	if err != nil {
 		return nil, fmt.Errorf("machine state beside volume %s: %w", in.Assignment.RootVolume, err)
+	}
+	if state.Variables == nil { // of a backup without a state
+		return nil, nil
 	}
 	k.log.Info("UEFI variables and TPM are those beside the root volume", "id", in.Meta.ID, "epoch", of)
 	return &state, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/machinestate"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -156,4 +157,37 @@ func (k *stateKeeper) rollBack(ctx context.Context, v api.Volume, p sds.Driver, 
 		return nil
 	}
 	return keeper.KeepState(ctx, ref.Volume, epoch, raw)
+}
+
+// missing reports whether the root volume v, which is restored from a backup, lacks
+// the state of its machine. While its state cannot be read, it does not.
+func (k *stateKeeper) missing(ctx context.Context, v api.Volume, p sds.Driver) bool {
+	keeper, able := p.(sds.StateKeeper)
+	if !able || !v.Spec.Root || !k.seals() {
+		return false
+	}
+	raw, _, err := keeper.KeptState(ctx, api.VolumeID(v.Meta.ID))
+	return err == nil && raw == nil
+}
+
+// restored stores, beside a root volume that was restored from a backup, the state
+// that the backup has, or an empty one. Its epoch is 0: it is the first of the
+// volume, and any run's state is newer.
+func (k *stateKeeper) restored(ctx context.Context, v api.Volume, p sds.Driver, encoded []byte) error {
+	keeper, able := p.(sds.StateKeeper)
+	if !able {
+		return nil
+	}
+	var state machinestate.State
+	if encoded != nil {
+		var err error
+		if state, err = machinestate.Decode(encoded); err != nil {
+			return fmt.Errorf("machine state in backup %s: %w", v.Spec.Backup, err)
+		}
+	}
+	raw, err := k.pack(ctx, api.VolumeID(v.Meta.ID), state, true)
+	if err != nil {
+		return err
+	}
+	return keeper.KeepState(ctx, api.VolumeID(v.Meta.ID), restoredEpoch, raw)
 }

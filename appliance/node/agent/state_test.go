@@ -546,3 +546,102 @@ func TestFenceOfAnInstanceWithTPM(t *testing.T) {
 		}
 	}
 }
+
+// TestStateOfARestoredRootVolume checks that an instance that was reinstalled from a
+// backup starts with the state in the backup, wherever the agent was killed, and that
+// the state of the replaced root volume is not stored beside the new one. From an
+// image or a backup without a state it keeps the state that it has.
+func TestStateOfARestoredRootVolume(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec api.VolumeSpec
+		want string
+	}{
+		"backup":               {api.VolumeSpec{Backup: "bak-1"}, "saved"},
+		"backup without state": {api.VolumeSpec{Backup: "bak-2"}, "lost"},
+		"image":                {api.VolumeSpec{Image: "img-1"}, "lost"},
+	} {
+		for at := range 12 {
+			t.Run(fmt.Sprintf("%s/killed at %d", name, at), func(t *testing.T) {
+				w, x := withVault(t, 1)
+				h := w.nodes[0]
+				w.upload(h, "img-1")
+				w.create(h, "ins-1", api.PoolLocal, withTPM)
+				w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", h) })
+				h.setState("saved")
+				for _, id := range []string{"bak-1", "bak-2"} {
+					w.backup(h, id, "vol-ins-1")
+					w.phase(id, api.BackupSucceeded)
+				}
+				x.states["bak-2"] = nil // of an earlier version
+				h.setState("lost")
+				w.stopped()
+
+				left := at
+				h.step = func(string) {
+					if left--; left == 0 {
+						h.cut = true // the rest of this reconcile has no effect
+					}
+				}
+				w.reinstall(h, "vol-new", c.spec)
+				for range 200 {
+					if h.cut {
+						h.kill()
+						h.cut = false
+						h.start()
+					}
+					w.turn()
+					w.now = w.now.Add(time.Second)
+				}
+				h.step = nil
+				w.ready("vol-new")
+				w.power(api.PowerRunning)
+				w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", h) })
+				h.wantState("after the reinstallation", c.want, true)
+				h.setState("newer")
+				w.stopped()
+				w.power(api.PowerRunning)
+				w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", h) })
+				h.wantState("after another start", "newer", true)
+			})
+		}
+	}
+}
+
+// reinstall gives ins-1 a new root volume, as the API and the planner do.
+func (w *testCluster) reinstall(h *testNode, id string, s api.VolumeSpec) {
+	w.t.Helper()
+	s.Instance, s.Root, s.SizeBytes = "ins-1", true, 2<<20
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: []string{api.FinalizerAgent}, Data: api.Encode(s)})
+	w.assign(api.KindVolume, id, api.VolumeAssignment{Node: h.id, Pool: api.PoolLocal, Epoch: 1})
+	in, _ := w.instance("ins-1")
+	in.Assignment.RootVolume = api.VolumeID(id)
+	w.assign(api.KindInstance, "ins-1", in.Assignment)
+}
+
+// TestStateOfAReplacedRootVolume checks that the state of an earlier root volume is
+// not stored beside the one that has replaced it, in a shared pool, before the
+// instance has run with it.
+func TestStateOfAReplacedRootVolume(t *testing.T) {
+	w := withState(t, 1, api.PoolShared, withTPM)
+	h := w.nodes[0]
+	h.setState("old")
+	w.until("the instance movable", w.movable)
+	w.stopped()
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-new", Name: "vol-new", Organization: "org-1", Project: "prj-1", Finalizers: []string{api.FinalizerAgent},
+		Data: api.Encode(api.VolumeSpec{Image: "img-1", Instance: "ins-1", Root: true, SizeBytes: 2 << 20})})
+	w.assign(api.KindVolume, "vol-new", api.VolumeAssignment{Node: h.id, Pool: api.PoolShared, Epoch: 1})
+	in, _ := w.instance("ins-1")
+	in.Assignment.RootVolume = "vol-new"
+	w.assign(api.KindInstance, "ins-1", in.Assignment)
+	w.ready("vol-new")
+	h.setState("old, changed")
+	w.pass(time.Minute)
+	if raw, _, err := w.shared.KeptState(t.Context(), "vol-new"); err != nil || raw != nil {
+		t.Errorf("state beside the new root volume before its first run = %d bytes, error %v; want none", len(raw), err)
+	}
+	if in, _ := w.instance("ins-1"); api.Movable(in, w.vol("vol-new")) {
+		t.Error("the instance is movable with a root volume that has no state beside it, want not")
+	}
+	w.power(api.PowerRunning)
+	w.until("the instance movable with its new root volume", func() bool { in, _ := w.instance("ins-1"); return api.Movable(in, w.vol("vol-new")) })
+}

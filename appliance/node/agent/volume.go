@@ -23,6 +23,7 @@ type volumeReconciler struct {
 	backups    *backupReconciler
 	attacher   *volumeAttacher
 	restores   *copies
+	states     *stateKeeper
 	growths    growths
 }
 
@@ -130,7 +131,7 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 	if err != nil && !missing {
 		return have, "", err
 	}
-	if missing && v.Spec.Backup != "" {
+	if v.Spec.Backup != "" && (missing || v.Status.Phase != api.VolumeReady && rec.states.missing(ctx, v, p)) {
 		wait, err := rec.restore(ctx, v, p, want)
 		return have, wait, err
 	}

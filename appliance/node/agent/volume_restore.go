@@ -45,8 +45,14 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 			}
 			return rec.o.Backups.Restore(ctx, t, v.Spec.Backup, d, progress)
 		}
-		_, err = p.CreateVolume(ctx, want)
-		return none, err
+		if _, err = p.CreateVolume(ctx, want); err != nil || !rec.states.missing(ctx, v, p) {
+			return none, err
+		}
+		state, err := rec.o.Backups.MachineState(ctx, t, v.Spec.Backup)
+		if err != nil {
+			return none, err
+		}
+		return none, rec.states.restored(ctx, v, p, state)
 	})
 	return "waiting to be restored", nil
 }
