@@ -10,25 +10,47 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// keepsVariables checks that a machine whose NVRAM file exists already, such
-// as one from another node, starts with those variables and not with new ones.
-func (b *bench) keepsVariables(t *testing.T, of string) {
+// keepsState checks that a machine whose NVRAM file and TPM state exist already,
+// such as those of the stopped machine of, from another node, starts with them and
+// not with new ones. The files belong to root.
+func (b *bench) keepsState(t *testing.T, of hypervisor.Domain) {
 	t.Helper()
-	had, err := os.ReadFile(of)
+	variables, err := os.ReadFile(of.Firmware.NVRAM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := os.ReadFile(hypervisor.TPMState(hypervisor.TPMStates, of.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := b.domain(t)
-	d.Firmware = &hypervisor.Firmware{SecureBoot: true, NVRAM: filepath.Join(filepath.Dir(d.SerialLog), "nvram.fd")}
-	if err := os.WriteFile(d.Firmware.NVRAM, had, 0o600); err != nil {
+	d.Firmware, d.TPM = &hypervisor.Firmware{SecureBoot: true, NVRAM: filepath.Join(filepath.Dir(d.SerialLog), "nvram.fd")}, true
+	tpm := hypervisor.TPMState(hypervisor.TPMStates, d.ID)
+	err = errors.Join(os.WriteFile(d.Firmware.NVRAM, variables, 0o600), os.MkdirAll(filepath.Dir(filepath.Dir(tpm)), 0o711), os.Mkdir(filepath.Dir(tpm), 0o700), os.WriteFile(tpm, keys, 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(b.Define(b.ctx, d), b.Load(b.ctx, d.ID)); err != nil {
 		t.Fatal(err)
 	}
-	if has, err := os.ReadFile(d.Firmware.NVRAM); err != nil || !bytes.Equal(has, had) {
-		t.Errorf("NVRAM of a loaded machine: %v, %d bytes, want the %d bytes unchanged", err, len(has), len(had))
+	if has, err := os.ReadFile(d.Firmware.NVRAM); err != nil || !bytes.Equal(has, variables) {
+		t.Errorf("NVRAM of a loaded machine: %v, %d bytes, want the %d bytes unchanged", err, len(has), len(variables))
 	}
+	// swtpm writes counters at each start. Seeds and keys of another TPM differ
+	// everywhere.
+	if has, err := os.ReadFile(tpm); err != nil || len(has) != len(keys) || same(has, keys) < len(keys)*9/10 {
+		t.Errorf("TPM state of a loaded machine: %v, %d bytes, of which %d are as in the %d bytes that were there; want the same TPM", err, len(has), same(has, keys), len(keys))
+	}
+}
+
+// same returns at how many places a and b have the same byte.
+func same(a, b []byte) (n int) {
+	for i := range min(len(a), len(b)) {
+		if a[i] == b[i] {
+			n++
+		}
+	}
+	return n
 }
 
 // testFirmware checks that a machine boots by UEFI with Secure Boot and a TPM,
@@ -69,7 +91,7 @@ func testFirmware(t *testing.T, b *bench) {
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.keepsVariables(t, d.Firmware.NVRAM)
+	b.keepsState(t, d)
 	if err := b.Undefine(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}

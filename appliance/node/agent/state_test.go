@@ -61,7 +61,7 @@ func (h *testNode) wantState(when, want string, tpm bool) {
 	}
 }
 
-// stored returns the epoch of the state beside the root volume, 0 if there is none,
+// storedState returns the epoch of the state beside the root volume, 0 if there is none,
 // and what it contains.
 func (h *testNode) storedState(p *sdsfake.Store) (epoch int64, s machinestate.State) {
 	h.t.Helper()
@@ -93,7 +93,7 @@ func (h *testNode) opened(raw []byte) machinestate.State {
 	return s
 }
 
-// holds reports whether the state is the one of setState, with its TPM if that is set.
+// isState reports whether the state is the one of setState, with its TPM if that is set.
 func isState(s machinestate.State, what string, tpm bool) bool {
 	want := machinestate.State{Variables: flash(what)}
 	if tpm {
@@ -323,6 +323,30 @@ func TestHalfRestoredState(t *testing.T) {
 	b.wantState("after the restart", "A", true)
 }
 
+// TestLostFilesOfAState removes the state's files on its own node, and kills the node
+// while it restores them from beside the volume: both parts come back.
+func TestLostFilesOfAState(t *testing.T) {
+	w := withState(t, 1, api.PoolShared, withTPM)
+	h := w.nodes[0]
+	h.setState("A")
+	w.until("the instance movable", w.movable)
+	w.stopped()
+	variables, tpm := h.stateFiles()
+	if err := errors.Join(os.Remove(variables), os.Remove(tpm), os.MkdirAll(filepath.Join(tpm, "in the way"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	w.power(api.PowerRunning)
+	w.until("an attempt failed", func() bool { in, _ := w.instance("ins-1"); return in.Status.LastError != "" })
+	h.wantState("after the attempt", "A", false)
+	h.kill()
+	if err := os.RemoveAll(tpm); err != nil {
+		t.Fatal(err)
+	}
+	h.start()
+	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", h) })
+	h.wantState("after the restart", "A", true)
+}
+
 // TestDamagedStateStartsNothing checks that an instance waits, with an error, if the
 // state beside its volume cannot be used: it was changed, or is another volume's.
 func TestDamagedStateStartsNothing(t *testing.T) {
@@ -433,32 +457,25 @@ func TestStateOfAMovedInstanceInASnapshot(t *testing.T) {
 }
 
 // TestSnapshotNeverHasALaterState kills the agent between storing the state and
-// creating the snapshot, and after the snapshot exists: the state is stored again in
-// the first case, and stays in the second.
+// creating the snapshot, and after the snapshot exists but before it is reported: the
+// state is stored again in the first case, and stays in the second.
 func TestSnapshotNeverHasALaterState(t *testing.T) {
-	for op, want := range map[string]string{"CreateSnapshot": "later", "": "first"} {
-		t.Run("killed at "+op, func(t *testing.T) {
+	for name, want := range map[string]string{"before the snapshot": "later", "after the snapshot": "first"} {
+		t.Run("killed "+name, func(t *testing.T) {
 			w := withState(t, 1, api.PoolShared, withTPM)
 			h := w.nodes[0]
 			h.setState("first")
 			dead := false
 			h.shared.Fault(func(verb, _ string) error {
-				dead = dead || op != "" && verb == op
+				dead = dead || want == "later" && verb == "CreateSnapshot"
 				if dead {
 					return errors.New("killed")
 				}
 				return nil
 			})
-			if op == "" { // the response of the store is lost, and the agent killed
-				h.step = func(string) {
-					if _, err := w.shared.Snapshot(context.Background(), "vol-ins-1", "snap-1"); err == nil {
-						dead, h.cut = true, true
-					}
-				}
-			}
 			w.snapshot(h, "snap-1", "vol-ins-1")
 			for range 100 {
-				if dead {
+				if dead || w.snap("snap-1").Status.Phase == api.SnapshotReady {
 					break
 				}
 				h.receive()
@@ -466,16 +483,17 @@ func TestSnapshotNeverHasALaterState(t *testing.T) {
 					w.now = w.now.Add(time.Second)
 				}
 			}
-			if !dead {
-				t.Fatal("the agent was not killed in 100 turns")
-			}
 			h.kill()
-			dead, h.step, h.cut = false, nil, false
 			h.shared.Fault(nil)
+			ref := sds.SnapshotRef{Volume: "vol-ins-1", ID: "snap-1"}
+			if raw, err := w.shared.SnapshotState(t.Context(), ref); err != nil || !isState(h.opened(raw), "first", true) {
+				t.Errorf("state when the agent is killed = %d bytes, error %v; want the first", len(raw), err)
+			}
+			w.apply(api.Command{Op: api.OpReport, Kind: api.KindSnapshot, ID: "snap-1", Expect: api.AnyRevision, Data: api.Encode(api.SnapshotStatus{Phase: api.SnapshotCreating})})
 			h.setState("later")
 			h.start()
 			w.until("snap-1 ready", func() bool { return w.snap("snap-1").Status.Phase == api.SnapshotReady })
-			raw, err := w.shared.SnapshotState(t.Context(), sds.SnapshotRef{Volume: "vol-ins-1", ID: "snap-1"})
+			raw, err := w.shared.SnapshotState(t.Context(), ref)
 			if err != nil || !isState(h.opened(raw), want, true) {
 				t.Errorf("state of the snapshot = %d bytes, error %v; want %q", len(raw), err, want)
 			}
