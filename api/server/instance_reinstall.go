@@ -25,7 +25,7 @@ func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.Instanc
 	if err := reinstallable(in); err != nil {
 		return nil, err
 	}
-	from, err := h.rootSource(ctx, in, r.Body)
+	from, err := h.rootSource(ctx, in, *r.Body)
 	if err != nil {
 		return nil, err
 	}
