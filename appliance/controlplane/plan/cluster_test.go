@@ -154,6 +154,34 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestFailoverWithTPM checks that an instance with a TPM is started on another node only
+// if the TPM's state is stored beside its root volume, and that the reason names the TPM
+// otherwise.
+func TestFailoverWithTPM(t *testing.T) {
+	s := three()
+	for id, n := range s.Nodes {
+		n.Status.Machines.Firmware = []string{api.AbilityUEFI, api.AbilityTPM}
+		s.Nodes[id] = n
+	}
+	for _, id := range []string{"stored", "bound"} {
+		s.instance(id, "flv-1", 0, 0).spec(id, func(i *api.InstanceSpec) { i.Firmware, i.TPM = api.FirmwareUEFI, true })
+	}
+	s.on(t, "n2")
+	in := s.Instances["stored"]
+	in.Status.StateVolume = in.Assignment.RootVolume
+	s.Instances["stored"] = in
+	s.Health["n2"] = Health{Suspect: true, Why: "not heard of"}
+	settle(t, s)
+	s.fence("n2")
+	settle(t, s)
+	if a := s.Instances["stored"].Assignment; a.Node == "n2" || a.Node == "" || a.Epoch != 1 {
+		t.Errorf("assignment of the instance whose TPM is stored = %+v, want another node than n2, and epoch 1", a)
+	}
+	if a := s.Instances["bound"].Assignment; a.Node != "n2" || !a.NodeLost || !strings.Contains(a.Reason, "the state of its TPM is stored on node n2") {
+		t.Errorf("assignment of the instance whose TPM is on its node = %+v, want node n2, lost, with the reason", a)
+	}
+}
+
 func TestARemovedNodesInstances(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0).instance("b", "flv-1", 0, 0)
 	s.spec("b", func(i *api.InstanceSpec) { i.StoragePool = "local" })

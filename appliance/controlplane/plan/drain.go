@@ -43,9 +43,9 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	case movable:
 		return drainPlan{drainRelease, "is going to be stopped and started on another node"}
 	case in.Spec.Vgpu != nil:
-		return drainPlan{drainStays, "its disk is stored on this node and it has a virtual GPU: it cannot be moved"}
+		return drainPlan{drainStays, bound(s, in) + " is stored on this node and it has a virtual GPU: it cannot be moved"}
 	}
-	return drainPlan{drainStays, "its disk is stored on this node: it can be migrated only while it is running"}
+	return drainPlan{drainStays, bound(s, in) + " is stored on this node: it can be migrated only while it is running"}
 }
 
 // recreated reports whether an instance's disk is created again on another node. Such a

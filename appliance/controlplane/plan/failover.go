@@ -28,6 +28,14 @@ func root(s *State, in api.Instance) api.Volume {
 	return s.Volumes[string(rootVolume(s, in))]
 }
 
+// bound returns what keeps an instance that is not movable on its node.
+func bound(s *State, in api.Instance) string {
+	if api.MayBecomeMovable(in, root(s, in)) {
+		return "the state of its TPM"
+	}
+	return "its disk"
+}
+
 // planLost plans an instance whose node is lost: it is moved if its disk allows that;
 // otherwise it waits, and its reason says for what.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
@@ -53,9 +61,9 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		}
 		a := was
 		a.NodeLost, a.Release = true, false
-		a.Reason = "its disk is stored on node " + nodeName(s, was.Node) + ", which is lost: waiting for the node to return"
+		a.Reason = bound(s, in) + " is stored on node " + nodeName(s, was.Node) + ", which is lost: waiting for the node to return"
 		if !known(s, was.Node) {
-			a.Reason = "its disk was stored on a node that was removed: it cannot run any more, delete it"
+			a.Reason = bound(s, in) + " was stored on a node that was removed: it cannot run any more, delete it"
 		}
 		if a.Equal(was) {
 			return nil

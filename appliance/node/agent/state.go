@@ -149,8 +149,15 @@ func (s stateStamp) recent() bool {
 }
 
 // restoredEpoch is the epoch of a state that came with its root volume from a backup.
-// Those of assignments are higher.
+// It may also be that of an instance's first assignment, whose runs replace the state.
 const restoredEpoch = 0
+
+// restoredSince reports whether the root volume was restored from a backup and has not
+// been started since: the last run on this node was of another one.
+func (k *stateKeeper) restoredSince(in api.Instance, last runFile) bool {
+	v, ok := get(k.cache, k.cache.volumes, string(in.Assignment.RootVolume))
+	return ok && v.Spec.Backup != "" && last.Root != in.Assignment.RootVolume
+}
 
 // newer returns the state beside the root volume if the instance must be started
 // with it, and not with the files on this node: another node has stored a newer
@@ -169,8 +176,7 @@ func (k *stateKeeper) newer(ctx context.Context, in api.Instance, last runFile) 
 	if err != nil {
 		return nil, fmt.Errorf("read the machine state beside the root volume: %w", err)
 	}
-	fresh := of == restoredEpoch && last.Root != in.Assignment.RootVolume // it came with a root volume that was not started yet
-	if raw == nil || of <= last.Epoch && whole && !fresh {
+	if raw == nil || of <= last.Epoch && whole && (of != restoredEpoch || !k.restoredSince(in, last)) {
 		return nil, nil
 	}
 	state, err := k.unpack(ctx, in.Assignment.RootVolume, raw)

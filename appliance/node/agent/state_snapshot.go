@@ -171,8 +171,8 @@ func (k *stateKeeper) missing(ctx context.Context, v api.Volume, p sds.Driver) b
 }
 
 // restored stores, beside a root volume that was restored from a backup, the state
-// that the backup has, or an empty one. Its epoch is 0: it is the first of the
-// volume, and any run's state is newer.
+// that the backup has, or an empty one. It is the first of the volume: the
+// state of any run replaces it.
 func (k *stateKeeper) restored(ctx context.Context, v api.Volume, p sds.Driver, encoded []byte) error {
 	keeper, able := p.(sds.StateKeeper)
 	if !able {

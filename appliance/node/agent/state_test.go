@@ -222,6 +222,38 @@ func TestStateStays(t *testing.T) {
 	}
 }
 
+// TestStateOfAnEarlierRun checks that an instance in its first assignment, which ran
+// under an earlier version, is started again with the files on its node, and not with
+// the older state beside its root volume.
+func TestStateOfAnEarlierRun(t *testing.T) {
+	w := withState(t, 1, api.PoolShared, func(s *api.InstanceSpec, a *api.InstanceAssignment) { withTPM(s, a); a.Epoch = 0 })
+	h := w.nodes[0]
+	h.setState("older")
+	w.until("the instance movable", w.movable)
+	w.stopped()
+	h.kill()
+	h.setState("newer")
+	run := filepath.Join(h.dir, "instances", "ins-1", "run.json")
+	raw, err := os.ReadFile(run)
+	if err == nil {
+		raw = bytes.ReplaceAll(raw, []byte(`"root":"vol-ins-1"`), []byte(`"boot":"boot-1"`))
+		err = os.WriteFile(run, raw, 0o600)
+	}
+	if err != nil || bytes.Contains(raw, []byte("vol-ins-1")) {
+		t.Fatalf("file of the run: %s, error %v; want no root volume in it", raw, err)
+	}
+	w.shared.Fault(func(op, _ string) error { // so that the newer one is not stored
+		if op == "KeepState" {
+			return errors.New("the pool is read-only")
+		}
+		return nil
+	})
+	h.start()
+	w.power(api.PowerRunning)
+	w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", h) })
+	h.wantState("after the start", "newer", true)
+}
+
 // TestStateTooLarge checks that variables that are too large are not stored and block
 // nothing, unless a TPM would be lost.
 func TestStateTooLarge(t *testing.T) {
@@ -583,7 +615,10 @@ func TestStateOfARestoredRootVolume(t *testing.T) {
 				w, x := withVault(t, 1)
 				h := w.nodes[0]
 				w.upload(h, "img-1")
-				w.create(h, "ins-1", api.PoolLocal, withTPM)
+				w.create(h, "ins-1", api.PoolLocal, func(s *api.InstanceSpec, a *api.InstanceAssignment) {
+					withTPM(s, a)
+					a.Epoch = int64(at % 2) // the planner's first one is 0
+				})
 				w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", h) })
 				h.setState("saved")
 				for _, id := range []string{"bak-1", "bak-2"} {
