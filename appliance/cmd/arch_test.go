@@ -60,8 +60,9 @@ var rules = []rule{
 	{"appliance/cluster/secrets", []string{"api"}, "it stores keys only"},
 	{"appliance/cluster/membership", []string{"api", "appliance/atomicfile", "appliance/broadcast", "appliance/cluster", "appliance/controlplane/store"}, "how a node becomes and stays a member"},
 
-	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/budget", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main passes the drivers"},
+	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/budget", "appliance/node/machinestate", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main passes the drivers"},
 	{"appliance/node/budget", []string{"api"}, "the division of memory is a function of what runs"},
+	{"appliance/node/machinestate", nil, "a format that hostile input is decoded from, and nothing else"},
 	{"appliance/node/guests", []string{"api", "hypervisor"}, "it must shut guests down when nothing else of the node works; main passes the driver"},
 	{"appliance/node/nfs", []string{"api"}, "it mounts file systems independently of their content"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop depends on keys, not on the objects"},
