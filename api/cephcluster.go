@@ -24,6 +24,12 @@ func ValidateCephCluster(name string, s CephClusterSpec) error {
 	if name != CephName {
 		return invalid("meta.name", "must be %s: there is only one Ceph cluster", CephName)
 	}
-	return joined(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"),
-		oneOf("spec.failureDomain", s.FailureDomain, DomainHost, DomainOSD))
+	var bad faults
+	bad.note(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"))
+	bad.note(oneOf("spec.failureDomain", s.FailureDomain, DomainHost, DomainOSD))
+	if s.DeviceClass != "" {
+		bad.note(oneOf("spec.deviceClass", s.DeviceClass, deviceClasses...))
+	}
+	validateCephPools(s.Pools, &bad)
+	return bad.err()
 }

@@ -28,7 +28,7 @@ const (
 const (
 	PoolLocal  = "local"  // a directory on the node itself
 	PoolShared = "shared" // a directory shared by several nodes
-	PoolCeph   = "ceph"   // Ceph, on every node with status.ceph
+	PoolCeph   = "ceph"   // Ceph, on every node with status.ceph; see also CephPool.PoolName
 )
 
 const maxPeerAddresses = 4
@@ -145,14 +145,14 @@ func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
 
 // builtinPool reports whether the pool needs no disk of its own.
 func builtinPool(name string) bool {
-	return name == PoolLocal || name == PoolShared || name == PoolCeph
+	return name == PoolLocal || name == PoolShared || InCeph(name)
 }
 
 // DiskPool reports whether a pool of that name is on a disk of a node.
 func DiskPool(name string) bool { return name != "" && !builtinPool(name) }
 
 // SharedPool reports whether the pool's content can be reached from other nodes.
-func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }
+func SharedPool(pool string) bool { return pool == PoolShared || InCeph(pool) }
 
 // Movable reports whether an instance can run on another node when its own is lost: its
 // root disk is in a shared pool, with the state of its TPM, or can be recreated.

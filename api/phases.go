@@ -58,7 +58,8 @@ type DiskUse string
 const (
 	DiskUnused DiskUse = ""
 	DiskCeph   DiskUse = "ceph"
-	DiskLocal  DiskUse = "local" // a storage pool of its node
+	DiskCephDB DiskUse = "ceph-db" // databases of other disks that Ceph uses
+	DiskLocal  DiskUse = "local"   // a storage pool of its node
 )
 
 // DiskState is the current state of a disk.
@@ -75,6 +76,16 @@ const (
 	DiskReady     DiskState = "Ready"
 	DiskDraining  DiskState = "Draining"
 	DiskFailed    DiskState = "Failed"
+)
+
+// DeviceClass is the kind of a disk that Ceph uses, by which pools choose their disks.
+type DeviceClass string
+
+// Device classes, with Ceph's names.
+const (
+	ClassHDD  DeviceClass = "hdd"
+	ClassSSD  DeviceClass = "ssd"
+	ClassNVMe DeviceClass = "nvme"
 )
 
 // FailureDomain is the unit that may fail as a whole.

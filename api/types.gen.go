@@ -554,10 +554,15 @@ type CephClusterList struct {
 
 // CephClusterSpec defines model for CephClusterSpec.
 type CephClusterSpec struct {
-	Enabled bool `json:"enabled,omitempty,omitzero"`
+	// DeviceClass Device class of the disks that the pool ceph uses. Empty: all disks. After a change Ceph moves the pool's data to the disks of the other class. Refused if fewer failure domains than replicas have a disk of the class.
+	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
+	Enabled     bool        `json:"enabled,omitempty,omitzero"`
 
 	// FailureDomain Two copies are never stored in the same failure domain. Empty: host.
 	FailureDomain FailureDomain `json:"failureDomain,omitempty,omitzero"`
+
+	// Pools Additional storage pools, one for each device class. A pool can be removed when no volume is stored in it.
+	Pools []CephPool `json:"pools,omitempty,omitzero"`
 
 	// Replicas Number of copies of all data. 0: 3.
 	Replicas int64 `json:"replicas,omitempty,omitzero"`
@@ -576,12 +581,49 @@ type CephClusterStatus struct {
 	OsdsUp             int64     `json:"osdsUp,omitempty,omitzero"`
 	Phase              CephPhase `json:"phase,omitempty,omitzero"`
 
+	// Pools The pool ceph and the additional pools.
+	Pools []CephPoolStatus `json:"pools,omitempty,omitzero"`
+
 	// SizeBytes Raw capacity.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 
 	// Summary The state in plain words.
 	Summary   string `json:"summary,omitempty,omitzero"`
 	UsedBytes int64  `json:"usedBytes,omitempty,omitzero"`
+}
+
+// CephPool defines model for CephPool.
+type CephPool struct {
+	// DeviceClass Device class of the disks that the pool uses. Its name is ceph-hdd, ceph-ssd or ceph-nvme, and cannot change.
+	DeviceClass DeviceClass `json:"deviceClass"`
+
+	// Replicas Number of copies of the pool's data. 0: that of the cluster.
+	Replicas int64 `json:"replicas,omitempty,omitzero"`
+}
+
+// CephPoolStatus defines model for CephPoolStatus.
+type CephPoolStatus struct {
+	// DeviceClass Empty: all disks.
+	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
+
+	// Domains Failure domains (nodes or disks) that have a disk of the device class.
+	Domains int64 `json:"domains,omitempty,omitzero"`
+
+	// FreeBytes Data that can still be stored in the pool. Pools of the same disks share this space.
+	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
+
+	// Name Name of the storage pool: ceph, ceph-hdd, ceph-ssd or ceph-nvme.
+	Name string `json:"name"`
+
+	// Ready The pool exists, and Ceph has applied its device class and replicas.
+	Ready bool `json:"ready,omitempty,omitzero"`
+
+	// Reason What keeps the pool from storing all copies. Empty: nothing.
+	Reason   string `json:"reason,omitempty,omitzero"`
+	Replicas int64  `json:"replicas,omitempty,omitzero"`
+
+	// UsedBytes Stored data, each byte counted once regardless of the number of copies.
+	UsedBytes int64 `json:"usedBytes,omitempty,omitzero"`
 }
 
 // Checkout A payment by card on a page of the payment provider.
@@ -831,10 +873,19 @@ type DiskList struct {
 
 // DiskSpec defines model for DiskSpec.
 type DiskSpec struct {
+	// DBBytes With dbDisk: size of the partition for the database, at least 1 GiB. 0: 2 % of the disk's size, rounded up to a GiB.
+	DBBytes int64 `json:"dbBytes,omitempty,omitzero"`
+
+	// DBDisk With use ceph: disk of the same node with use ceph-db on which the OSD's database is stored, by name or ID. Cannot change while the disk is used.
+	DBDisk DiskID `json:"dbDisk,omitempty,omitzero"`
+
+	// DeviceClass With use ceph: device class of the OSD. Empty: the class that Ceph detects when the disk is added; clearing it later leaves the class unchanged. A change moves data if a pool has a device class.
+	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
+
 	// Pool Name of the storage pool of the disk, with use local. Disks of several nodes may have the same name: a volume is then stored on one of them.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// Use Use of the disk. Empty: none. local: a storage pool of its node. Removing ceph drains the disk first; removing local waits until no volume is stored on it.
+	// Use Use of the disk. Empty: none. ceph-db: partitions of it store the databases of other disks of its node that Ceph uses. local: a storage pool of its node. Removing ceph drains the disk first; removing local waits until no volume is stored on it; removing ceph-db is refused while a disk has its database on it.
 	Use DiskUse `json:"use,omitempty,omitzero"`
 
 	// Wipe Use the disk although it is not empty; all its data is lost. Not possible for a disk that is mounted or that contains the system.
@@ -844,7 +895,13 @@ type DiskSpec struct {
 // DiskStatus defines model for DiskStatus.
 type DiskStatus struct {
 	// ByID Path that stays the same when disks are moved.
-	ByID               string `json:"byId,omitempty,omitzero"`
+	ByID string `json:"byId,omitempty,omitzero"`
+
+	// DeviceClass Device class of its OSD in Ceph. Empty: it has no OSD, or the class is not known yet.
+	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
+
+	// FreeBytes With use ceph-db: space that is not assigned to a database.
+	FreeBytes          int64  `json:"freeBytes,omitempty,omitzero"`
 	Model              string `json:"model,omitempty,omitzero"`
 	Node               NodeID `json:"node,omitempty,omitzero"`
 	ObservedGeneration int64  `json:"observedGeneration,omitempty,omitzero"`
@@ -1592,7 +1649,7 @@ type InstanceSpec struct {
 	// SSHKeys Public keys, as lines of a .pub file, or names or IDs of the caller's own SSH keys, which are stored as the corresponding lines. They are installed for the image's default user on first boot.
 	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
-	// StoragePool Storage pool of the root volume: ceph, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
+	// StoragePool Storage pool of the root volume: ceph, ceph-hdd, ceph-ssd, ceph-nvme, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
 	// TPM The instance has a TPM 2.0. Requires uefi. The state of the TPM is stored, encrypted, beside a root volume in a shared pool (status.stateVolume), so that the instance can be started on another node. Fixed at creation.
@@ -4134,7 +4191,7 @@ type VolumeSpec struct {
 	// Instance Instance that the volume is attached to; as its root volume if it was created with the instance.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Pool Name of the storage pool: ceph, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
+	// Pool Name of the storage pool: ceph, ceph-hdd, ceph-ssd, ceph-nvme, shared, local, or the pool of a disk with use local. Empty: ceph if it exists, otherwise shared, otherwise local.
 	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Qos Limits. 0: unlimited. They can be changed while the volume is in use.

@@ -52,7 +52,7 @@ func storagePool(field, name string) *Error {
 	if name == "" || builtinPool(name) || ValidateName(name) == nil {
 		return nil
 	}
-	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want %s, %s, %s or the name of a pool on a disk", PoolLocal, PoolShared, PoolCeph)
+	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want local, shared, ceph, ceph-hdd, ceph-ssd, ceph-nvme or the name of a pool on a disk")
 }
 
 // volumeSource checks that a volume has at most one source; without one it is blank.

@@ -15,7 +15,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Backup, api.BackupSpec]{spec: h.backupSpec})
 	serveResource(r, h, resource[api.BackupTarget, api.BackupTargetSpec]{spec: h.backupTargetSpec})
 	serveResource(r, h, resource[api.Budget, api.BudgetSpec]{spec: h.budgetSpec, deleted: h.budgetDeleted})
-	serveResource(r, h, resource[api.CephCluster, api.CephClusterSpec]{spec: cephClusterSpec, deleted: cephClusterDeleted})
+	serveResource(r, h, resource[api.CephCluster, api.CephClusterSpec]{spec: h.cephClusterSpec, deleted: h.cephClusterDeleted})
 	serveResource(r, h, resource[api.Checkout, api.CheckoutSpec]{})
 	serveResource(r, h, resource[api.CreditNote, api.CreditNoteSpec]{})
 	serveResource(r, h, resource[api.Disk, api.DiskSpec]{spec: h.diskSpec})

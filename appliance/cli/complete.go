@@ -59,7 +59,7 @@ var flagKinds = map[string]api.Kind{
 var flagWords = map[string][]string{
 	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
 	"role":     {string(api.RoleBilling), string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleReseller), string(api.RoleOperator)},
-	"protocol": {string(api.ProtocolTCP), string(api.ProtocolUDP)}, "storage-pool": {api.PoolCeph, api.PoolShared, api.PoolLocal},
+	"protocol": {string(api.ProtocolTCP), string(api.ProtocolUDP)}, "storage-pool": {api.PoolCeph, "ceph-hdd", "ceph-ssd", "ceph-nvme", api.PoolShared, api.PoolLocal},
 	"failure-domain": {string(api.DomainHost), string(api.DomainOSD)},
 }
 

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -29,8 +31,10 @@ type nodeStorage struct {
 	agent   *agent.Agent
 	staging string
 	urls    outbound.Options // for fetching images
-	driver  atomic.Pointer[ceph.Driver]
 	log     interface{ Warn(msg string, args ...any) }
+
+	mu      sync.Mutex              // guards drivers
+	drivers map[string]*ceph.Driver // of Ceph's pools that are open, by name
 }
 
 // cephPrograms are the programs that a node needs to take part in Ceph.
@@ -52,7 +56,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	if n.cluster == nil {
 		alone = self.Address
 	}
-	d := &nodeStorage{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
+	d := &nodeStorage{drivers: map[string]*ceph.Driver{}, staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &nodestorage.Node{
 		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log, OSDMemory: osdMemory(),
@@ -91,27 +95,48 @@ func lacksCeph() string {
 	return ""
 }
 
-// pool adds the pool ceph to the agent, or removes it.
-func (d *nodeStorage) pool(ctx context.Context, a *nodestorage.Access) error {
+// driver returns the driver of one of Ceph's pools, or nil.
+func (d *nodeStorage) driver(name string) *ceph.Driver {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.drivers[name]
+}
+
+func (d *nodeStorage) setDriver(name string, driver *ceph.Driver) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.drivers[name] = driver; driver == nil {
+		delete(d.drivers, name)
+	}
+}
+
+// pool adds one of Ceph's pools to the agent, or removes it.
+func (d *nodeStorage) pool(ctx context.Context, name string, a *nodestorage.Access) error {
 	if a == nil {
-		d.driver.Store(nil)
-		d.agent.SetPool(api.PoolCeph, nil)
+		d.setDriver(name, nil)
+		d.agent.SetPool(name, nil)
 		return nil
 	}
-	if driver := d.driver.Load(); driver != nil {
+	if driver := d.driver(name); driver != nil {
 		driver.SetMonitors(a.Monitors) // a second driver would treat this one's work as that of a dead process
 		return nil
 	}
 	driver, err := ceph.Open(ctx, ceph.Options{
 		FSID: a.FSID, Conf: d.deploy.Conf(), User: a.User, Pool: a.Pool, Monitors: a.Monitors,
-		Node: d.node.Self, Staging: d.staging, URLs: d.urls,
+		Node: d.node.Self, Staging: d.stagingOf(name), URLs: d.urls,
 	})
 	if err != nil {
 		return err
 	}
-	d.driver.Store(driver)
-	d.agent.SetPool(api.PoolCeph, driver)
+	d.setDriver(name, driver)
+	d.agent.SetPool(name, driver)
 	return nil
+}
+
+// stagingOf returns the staging directory of a pool: its driver clears it when it is
+// opened. That of the pool ceph has no suffix.
+func (d *nodeStorage) stagingOf(name string) string {
+	return d.staging + strings.TrimPrefix(name, api.PoolCeph)
 }
 
 // sweepEvery is the interval of removing what dead processes have left in the pool.
@@ -126,9 +151,12 @@ func (d *nodeStorage) sweep(ctx context.Context) error {
 			return ctx.Err()
 		case <-t.C:
 		}
-		if driver := d.driver.Load(); driver != nil {
+		d.mu.Lock()
+		drivers := maps.Clone(d.drivers)
+		d.mu.Unlock()
+		for name, driver := range drivers {
 			if err := driver.Sweep(ctx); err != nil && ctx.Err() == nil {
-				d.log.Warn("storage: remove leftovers of dead processes from pool ceph failed", "error", err)
+				d.log.Warn("storage: remove leftovers of dead processes failed", "pool", name, "error", err)
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func (u *used) addDisk(s *State, in api.Instance, node api.NodeID) {
 func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	pool := poolFor(s, v.Spec.Pool, api.NodeID(n.Meta.ID))
 	switch free := freeIn(n, pool); {
-	case pool == api.PoolCeph:
+	case api.InCeph(pool):
 		return ""
 	case free < v.Spec.SizeBytes:
 		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(free) + " free"

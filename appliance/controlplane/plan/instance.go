@@ -182,6 +182,9 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 			best = n
 		}
 	}
+	if best.Meta.ID == "" && api.InCeph(pool) && pool != api.PoolCeph {
+		return api.VolumeAssignment{Reason: "storage pool " + pool + " is not available on any node: basalt ceph status"}
+	}
 	if best.Meta.ID == "" && pool == api.PoolCeph {
 		return api.VolumeAssignment{Reason: "Ceph is not available on any node: basalt ceph status"}
 	}

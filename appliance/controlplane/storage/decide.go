@@ -16,9 +16,26 @@ type observation struct {
 	nodes   map[string]api.Node
 	disks   map[string]api.Disk
 	survey  *deploy.Survey // nil if the monitors did not respond
-	// images is the number of images in the pool: 0 also if the pool does not exist, -1
-	// if the number is unknown.
-	images int
+	// images is the number of images in each pool that may be deleted, by the pool's
+	// name in Ceph: 0 also if the pool does not exist. A pool whose number is unknown is
+	// missing.
+	images map[string]int
+}
+
+// empty reports whether it is known that no pool contains an image.
+func (s observation) empty(f Founding) bool {
+	return !slices.ContainsFunc(f.AllPools(), func(p PoolInCeph) bool {
+		n, known := s.images[p.Pool.Name]
+		return !known || n != 0
+	})
+}
+
+// contents returns the number of images in all pools, as far as it is known.
+func (s observation) contents() (n int) {
+	for _, images := range s.images {
+		n += images
+	}
+	return n
 }
 
 // source generates the values that are random instead of decided.
@@ -48,11 +65,14 @@ func decide(f Founding, s observation, from source) (Founding, error) {
 	if on {
 		spec := api.DefaultCephCluster(s.cluster.Spec)
 		f.Replicas, f.FailureDomain = int(spec.Replicas), string(spec.FailureDomain)
+		f.Class, f.Pools = string(spec.DeviceClass), f.classPools(s)
+		f.Pools = f.dropped(s)
 		f.Mons, f.Mgrs = f.monitors(s), s.cluster.Assignment.Mgrs
 	}
-	f.Dismantle = !on && (f.Dismantle || s.images == 0)
+	f.Dismantle = !on && (f.Dismantle || s.empty(f))
+	f.Tables = f.tables(s, on, from)
 	f.OSDs = f.osds(s, on, from)
-	if !on && len(f.OSDs) == 0 && (f.Dismantle || !f.Exists) {
+	if !on && len(f.OSDs) == 0 && len(f.Tables) == 0 && (f.Dismantle || !f.Exists) {
 		retired := append(slices.Clone(f.Retired), f.Incarnation())
 		return Founding{Generation: f.Generation, Retired: retired[max(0, len(retired)-maxRetired):]}, nil
 	}
@@ -86,6 +106,9 @@ func (f Founding) osds(s observation, on bool, from source) []OSD {
 			o.Leaving = false
 		}
 		o.Wipe = o.Wipe || wanted && !o.Taken && d.Spec.Wipe
+		if wanted {
+			o.Class = string(d.Spec.DeviceClass)
+		}
 		if o.Leaving && (s.survey != nil && !known || !f.Exists) && released(d, there) {
 			continue
 		}
@@ -95,7 +118,11 @@ func (f Founding) osds(s observation, on bool, from source) []OSD {
 		d := s.disks[id]
 		_, member := s.nodes[string(d.Status.Node)]
 		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.OSD(api.DiskID(id)) == nil && acceptable(d) {
-			out = append(out, OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe})
+			db, ok := f.database(d)
+			if !ok {
+				continue
+			}
+			out = append(out, OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe, Class: string(d.Spec.DeviceClass), DB: db})
 		}
 	}
 	slices.SortFunc(out, func(a, b OSD) int { return strings.Compare(string(a.Disk), string(b.Disk)) })

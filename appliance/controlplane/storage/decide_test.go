@@ -20,7 +20,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	w := &fixture{t: t, observation: observation{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, images: -1}}
+	w := &fixture{t: t, observation: observation{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}}}
 	for _, n := range []string{"node-1", "node-2", "node-3"} {
 		w.nodes[n] = api.Node{Meta: api.Meta{ID: n, Name: n}}
 	}
@@ -182,12 +182,12 @@ func TestTakenDown(t *testing.T) {
 	was := w.f.Incarnation()
 	w.cluster.Spec.Enabled = false
 	w.disk("disk-a", "node-1", "", api.DiskReady)
-	for _, images := range []int{-1, 2} {
+	for _, images := range []map[string]int{nil, {Pool: 2}} {
 		if w.images = images; w.settled().f.Dismantle {
-			t.Errorf("Dismantle with %d images = true, want false", images)
+			t.Errorf("Dismantle with images %v = true, want false", images)
 		}
 	}
-	w.images = 0
+	w.images = map[string]int{Pool: 0}
 	if w.settled(); !w.f.Dismantle || w.f.FSID == "" {
 		t.Errorf("disabled Founding without images = %+v, want Dismantle and an FSID", w.f)
 	}
@@ -230,6 +230,23 @@ func TestExplain(t *testing.T) {
 			w.survey = &pool
 			w.survey.Cluster.OSDs = []deploy.OSDState{{UUID: "uuid-1", Up: true, In: true}, {UUID: "uuid-2", Up: true, In: true}, {UUID: "uuid-3", Up: true, In: true}}
 		}, api.CephReady, api.CephOK, "all data is there", ""},
+		{"too few nodes with the class", func(w *fixture) {
+			for _, n := range []string{"1", "2", "3"} {
+				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
+			}
+			w.cluster.Spec.DeviceClass = api.ClassSSD
+			w.survey = &deploy.Survey{Health: pool.Health}
+			w.survey.Cluster.OSDs = []deploy.OSDState{{UUID: "uuid-1", Class: "ssd"}, {UUID: "uuid-2", Class: "hdd"}, {UUID: "uuid-3", Class: "ssd"}}
+		}, api.CephDeploying, api.CephWarning, "it has 2 nodes with disks of device class ssd, want at least 3", "add more"},
+		{"another pool with too few nodes", func(w *fixture) {
+			for _, n := range []string{"1", "2", "3"} {
+				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
+			}
+			w.cluster.Spec.Pools = []api.CephPool{{DeviceClass: api.ClassNVMe, Replicas: 2}}
+			w.survey = &deploy.Survey{Health: pool.Health}
+			w.survey.Cluster.Pools = pool.Cluster.Pools
+			w.survey.Cluster.OSDs = []deploy.OSDState{{UUID: "uuid-1", Up: true, In: true, Class: "nvme"}, {UUID: "uuid-2", Class: "hdd"}, {UUID: "uuid-3", Class: "hdd"}}
+		}, api.CephReady, api.CephWarning, "pool ceph-nvme has 1 nodes with disks of device class nvme, want at least 2", "--device-class"},
 		{"nowhere to go", func(w *fixture) {
 			for _, n := range []string{"1", "2", "3"} {
 				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
@@ -246,7 +263,7 @@ func TestExplain(t *testing.T) {
 			w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
 			w.survey = &pool
 			w.settled()
-			w.cluster.Spec.Enabled, w.images = false, 2
+			w.cluster.Spec.Enabled, w.images = false, map[string]int{Pool: 2}
 		}, api.CephDeploying, api.CephWarning, "contains 2 volumes and images", "delete"},
 		{"switched off", func(w *fixture) { w.cluster.Spec.Enabled = false }, api.CephPending, "", "not enabled", ""},
 	} {

@@ -31,8 +31,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// Pool is the name of the only pool of the Ceph cluster; it contains volumes and
-// images.
+// Pool is the name in Ceph of the pool ceph; it contains volumes and images. Those of
+// the pools of a device class begin with it.
 const Pool = "basalt"
 
 // Ceph is the internal object that all nodes watch.
@@ -58,7 +58,11 @@ type Founding struct {
 	Replicas      int          `json:"replicas,omitempty"`
 	FailureDomain string       `json:"failureDomain,omitempty"`
 	Dismantle     bool         `json:"dismantle,omitempty"`
-	OSDs          []OSD        `json:"osds,omitempty"` // in the order of their disks' IDs
+	// Class is the device class of the pool ceph; empty: any.
+	Class  string      `json:"class,omitempty"`
+	Pools  []ClassPool `json:"pools,omitempty"` // sorted by class
+	Tables []Table     `json:"tables,omitempty"`
+	OSDs   []OSD       `json:"osds,omitempty"` // in the order of their disks' IDs
 	// Retired are the clusters that were dismantled, the newest last: a node that still
 	// has data of one removes it.
 	Retired []Incarnation `json:"retired,omitempty"`
@@ -74,6 +78,31 @@ type OSD struct {
 	// wiped.
 	Taken   bool `json:"taken,omitempty"`
 	Leaving bool `json:"leaving,omitempty"`
+	// Class is the device class that the operator has set; empty: the detected one.
+	Class string `json:"class,omitempty"`
+	// DB is where its database is stored, if not on the disk itself. It never changes.
+	DB *deploy.DB `json:"db,omitempty"`
+}
+
+// Table describes a disk with partitions for the databases of OSDs.
+type Table struct {
+	Disk api.DiskID `json:"disk"`
+	Node api.NodeID `json:"node"`
+	UUID string     `json:"uuid"` // a new one each time the disk is added
+	Wipe bool       `json:"wipe,omitempty"`
+	// Taken reports that the table was created. From then on the disk is never wiped.
+	Taken   bool `json:"taken,omitempty"`
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// ClassPool is an additional pool, of a device class.
+type ClassPool struct {
+	Class    string `json:"class"`
+	Replicas int    `json:"replicas"`
+	// Leaving means that the pool is deleted when it is empty, and Drop that it is
+	// deleted now: nodes do not use it any more.
+	Leaving bool `json:"leaving,omitempty"`
+	Drop    bool `json:"drop,omitempty"`
 }
 
 // Incarnation identifies one of the clusters with the same FSID.

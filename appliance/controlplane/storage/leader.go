@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,11 +99,19 @@ func (f Founding) Quiet(node api.NodeID) bool {
 			return false
 		}
 	}
+	for _, t := range f.Tables {
+		if (node == "" || t.Node == node) && (t.Leaving || !t.Taken) {
+			return false
+		}
+	}
+	if node == "" && slices.ContainsFunc(f.Pools, func(p ClassPool) bool { return p.Leaving }) {
+		return false
+	}
 	return true
 }
 
 func (l *Leader) observe(ctx context.Context, s *state, f Founding) (now observation, why error) {
-	now = observation{cluster: s.cluster(), nodes: s.nodes, disks: s.disks, images: -1}
+	now = observation{cluster: s.cluster(), nodes: s.nodes, disks: s.disks}
 	if f.FSID == "" {
 		return now, nil
 	}
@@ -111,19 +120,27 @@ func (l *Leader) observe(ctx context.Context, s *state, f Founding) (now observa
 		return now, err
 	}
 	now.survey = &v
-	if now.cluster != nil && now.cluster.Spec.Enabled {
-		return now, nil
-	}
-	now.images = 0
-	for _, p := range v.Cluster.Pools {
-		if p.Name != Pool {
+	now.images = l.images(ctx, f, v, now.cluster != nil && now.cluster.Spec.Enabled)
+	return now, nil
+}
+
+// images counts the images in the pools that may be deleted: all if Ceph is disabled,
+// and otherwise those that are not wanted any more.
+func (l *Leader) images(ctx context.Context, f Founding, v deploy.Survey, enabled bool) map[string]int {
+	images := map[string]int{}
+	for _, p := range f.AllPools() {
+		if enabled && !p.Leaving {
 			continue
 		}
-		if now.images, err = l.Ceph.Images(ctx, Pool); err != nil {
-			now.images = -1
+		if !slices.ContainsFunc(v.Cluster.Pools, func(o deploy.PoolState) bool { return o.Name == p.Pool.Name }) {
+			images[p.Pool.Name] = 0
+			continue
+		}
+		if n, err := l.Ceph.Images(ctx, p.Pool.Name); err == nil {
+			images[p.Pool.Name] = n
 		}
 	}
-	return now, nil
+	return images
 }
 
 func (l *Leader) writeFounding(ctx context.Context, s *state, f Founding) error {

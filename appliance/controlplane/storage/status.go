@@ -45,15 +45,18 @@ func explain(f Founding, s observation, err error) api.CephClusterStatus {
 		}
 	}
 	created := slices.ContainsFunc(v.Cluster.Pools, func(p deploy.PoolState) bool { return p.Name == Pool && p.Enabled })
-	if created && st.OsdsUp > 0 && (c.Status.Phase == api.CephReady || copies(f) >= minimum(f)) {
+	if created && st.OsdsUp > 0 && (c.Status.Phase == api.CephReady || copies(f, s, f.Class) >= minimum(f)) {
 		st.Phase = api.CephReady
+	}
+	for _, p := range f.AllPools() {
+		st.Pools = append(st.Pools, poolStatus(f, s, p))
 	}
 	return advise(st, f, s)
 }
 
 // advise replaces Ceph's own advice with problems that Ceph itself cannot know of.
 func advise(st api.CephClusterStatus, f Founding, s observation) api.CephClusterStatus {
-	have, leaving := copies(f), 0
+	have, leaving := copies(f, s, f.Class), 0
 	for _, o := range f.OSDs {
 		if o.Leaving {
 			leaving++
@@ -63,30 +66,38 @@ func advise(st api.CephClusterStatus, f Founding, s observation) api.CephCluster
 		st.Health, st.Summary, st.Next = cmp.Or(worse(st.Health), api.CephWarning), summary, next
 		return st
 	}
-	what := "disks"
-	if f.FailureDomain == string(api.DomainHost) {
-		what = "nodes with disks"
-	}
 	switch {
-	case !s.cluster.Spec.Enabled && s.images > 0:
-		return warn(fmt.Sprintf("it cannot be disabled: it contains %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
+	case !s.cluster.Spec.Enabled && s.contents() > 0:
+		return warn(fmt.Sprintf("it cannot be disabled: it contains %d volumes and images", s.contents()), "delete the volumes and images in Ceph")
 	case !s.cluster.Spec.Enabled:
 		st.Phase, st.Health = api.CephDeploying, ""
 		st.Summary, st.Next, st.Checks = fmt.Sprintf("it is being removed: %d disks are left", len(f.OSDs)), "", nil
 		return st
-	case have == 0 && leaving == 0:
+	case have == 0 && leaving == 0 && f.Class == "":
 		return warn("it has no disks", "list the disks and add some: basalt disk list; basalt disk use DISK ceph")
 	case have < f.Replicas:
-		summary := fmt.Sprintf("it has %d %s, want at least %d for as many copies", have, what, f.Replicas)
+		summary := fmt.Sprintf("it has %d %s, want at least %d for as many copies", have, domainWords(f, f.Class), f.Replicas)
 		next := "add more: basalt disk use DISK ceph"
 		if leaving > 0 {
 			next = "the data of the disk being released does not fit on the others: add another disk first, or cancel the release"
 		}
 		return warn(summary, next)
+	case poolProblem(st) != "" && st.Health != api.CephError:
+		return warn(poolProblem(st), "add disks of that device class: basalt disk use DISK ceph --device-class CLASS")
 	case trouble(f, s.nodes) != "" && st.Next == "":
 		st.Next = trouble(f, s.nodes)
 	}
 	return st
+}
+
+// poolProblem returns which pool cannot store all its copies, or an empty string.
+func poolProblem(st api.CephClusterStatus) string {
+	for _, p := range st.Pools {
+		if p.Domains < p.Replicas && p.Reason != "" {
+			return "pool " + p.Name + " has " + p.Reason
+		}
+	}
+	return ""
 }
 
 func worse(h api.CephHealth) api.CephHealth {
@@ -94,21 +105,6 @@ func worse(h api.CephHealth) api.CephHealth {
 		return h
 	}
 	return ""
-}
-
-// copies returns the number of copies that can be on different disks or nodes.
-func copies(f Founding) int {
-	domains := map[string]bool{}
-	for _, o := range f.OSDs {
-		switch {
-		case o.Leaving:
-		case f.FailureDomain == string(api.DomainOSD):
-			domains[o.UUID] = true
-		default:
-			domains[string(o.Node)] = true
-		}
-	}
-	return len(domains)
 }
 
 func minimum(f Founding) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }

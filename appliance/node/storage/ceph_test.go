@@ -121,7 +121,10 @@ func newReal(t *testing.T) *real {
 	return r
 }
 
-func (r *real) pool(ctx context.Context, a *Access) error {
+func (r *real) pool(ctx context.Context, name string, a *Access) error {
+	if name != api.PoolCeph {
+		return nil
+	}
 	if a == nil {
 		r.driver.Store(nil)
 		return nil

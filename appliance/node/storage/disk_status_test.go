@@ -24,6 +24,9 @@ func TestDiskStatus(t *testing.T) {
 	ceph, unused := api.Disk{Spec: api.DiskSpec{Use: api.DiskCeph}}, api.Disk{}
 	wipe := ceph
 	wipe.Spec.Wipe = true
+	db := api.Disk{Spec: api.DiskSpec{Use: api.DiskCephDB}}
+	table, gone := &storage.Table{UUID: "u", Taken: true}, &storage.Table{UUID: "u", Leaving: true}
+	parted := &deploy.FoundTable{Content: deploy.Parted, UUID: "u", Parts: []string{"osd"}, FreeBytes: 7}
 	refused := round()
 	refused.Did = []deploy.Action{{Do: deploy.Refuse, Name: "u", Why: "the disk is not empty: it contains ext4"}}
 	failed := round()
@@ -55,7 +58,18 @@ func TestDiskStatus(t *testing.T) {
 		{"purged", diskView{disk: unused, block: block, osd: leaving, found: stopped, round: round()}, api.DiskDraining, 4, "erased"},
 		{"released", diskView{disk: unused, block: block, osd: leaving, found: blank, round: round()}, api.DiskFree, -1, ""},
 		{"released of no cluster", diskView{disk: unused, block: block, osd: leaving, found: blank, begun: true}, api.DiskFree, -1, ""},
+		{"database's disk unused", diskView{disk: ceph, block: block, dbReady: false}, api.DiskFree, -1, "not used for databases"},
+		{"for databases", diskView{disk: db, block: block, table: table, parted: parted}, api.DiskReady, -1, ""},
+		{"for databases, begun", diskView{disk: db, block: block, table: table, parted: &deploy.FoundTable{Content: deploy.Blank}}, api.DiskPreparing, -1, "being prepared"},
+		{"for databases, not empty", diskView{disk: db, block: &Block{Holds: "it contains ext4"}, dbReady: true}, api.DiskInUse, -1, "ceph-db --wipe"},
+		{"for databases, died", diskView{disk: db, table: table, parted: &deploy.FoundTable{Content: deploy.Missing}}, api.DiskFailed, -1, "not found"},
+		{"for databases, refused", diskView{disk: db, block: block, table: table, round: refused}, api.DiskFailed, -1, "it contains ext4"},
+		{"for databases, to be released", diskView{disk: unused, block: block, table: gone, parted: parted}, api.DiskDraining, -1, "databases of other disks (1)"},
+		{"for databases, released", diskView{disk: unused, block: block, table: gone, parted: &deploy.FoundTable{Content: deploy.Blank}}, api.DiskFree, -1, ""},
 	} {
+		if c.v.disk.Spec.DBDisk == "" && !strings.HasPrefix(c.name, "database's") {
+			c.v.dbReady = true
+		}
 		st := diskStatus("node-1", c.v)
 		if st.State != c.state || st.Osd != c.osd || !strings.Contains(st.Reason, c.says) || c.says == "" && st.Reason != "" {
 			t.Errorf("%s: state %s, osd %d, reason %q; want %s, %d, a reason with %q", c.name, st.State, st.Osd, st.Reason, c.state, c.osd, c.says)

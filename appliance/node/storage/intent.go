@@ -24,7 +24,13 @@ type place struct {
 func intent(f storage.Founding, nodes map[string]api.Node, disks map[string]api.Disk, at place) deploy.Intent {
 	in := deploy.Intent{
 		FSID: f.FSID, Exists: f.Exists, Dismantle: f.Dismantle, FailureDomain: f.FailureDomain, Settings: at.settings,
-		Pools: []deploy.Pool{{Name: storage.Pool, Replicas: f.Replicas, FailureDomain: f.FailureDomain}},
+	}
+	for _, p := range f.AllPools() {
+		if p.Drop {
+			in.Drop = append(in.Drop, p.Pool.Name)
+		} else {
+			in.Pools = append(in.Pools, p.Pool)
+		}
 	}
 	for _, m := range f.Mons {
 		alone := netip.Addr{}
@@ -39,26 +45,33 @@ func intent(f storage.Founding, nodes map[string]api.Node, disks map[string]api.
 		in.Mgrs = append(in.Mgrs, string(m))
 	}
 	for _, o := range f.OSDs {
-		d := deploy.Disk{Node: string(o.Node), UUID: o.UUID, Wipe: o.Wipe && !o.Taken, Leave: o.Leaving, Path: diskPath(o, disks, at)}
+		d := deploy.Disk{Node: string(o.Node), UUID: o.UUID, Wipe: o.Wipe && !o.Taken, Leave: o.Leaving, Class: o.Class, DB: o.DB, Path: diskPath(o.Disk, o.Node, disks, at)}
 		if b, ok := at.blocks[string(o.Disk)]; o.Node == at.node && ok && b.Held != "" && !o.Taken && !o.Leaving {
 			continue // something else uses the disk now
 		}
 		in.Disks = append(in.Disks, d)
 	}
+	for _, t := range f.Tables {
+		if b, ok := at.blocks[string(t.Disk)]; t.Node == at.node && (!ok || b.Held == "" || t.Taken) {
+			in.Tables = append(in.Tables, deploy.Table{
+				Node: string(t.Node), UUID: t.UUID, Wipe: t.Wipe && !t.Taken, Taken: t.Taken, Leave: t.Leaving, Path: diskPath(t.Disk, t.Node, disks, at),
+			})
+		}
+	}
 	return in
 }
 
-// diskPath returns the path of an OSD's disk: on its own node, the path where it is
+// diskPath returns the path of a disk of Ceph: on its own node, the path where it is
 // found now. A missing disk has a path that does not exist, because its old one may
 // be another disk's.
-func diskPath(o storage.OSD, disks map[string]api.Disk, at place) string {
-	if o.Node == at.node {
-		if b, ok := at.blocks[string(o.Disk)]; ok {
+func diskPath(disk api.DiskID, node api.NodeID, disks map[string]api.Disk, at place) string {
+	if node == at.node {
+		if b, ok := at.blocks[string(disk)]; ok {
 			return b.path()
 		}
-		return filepath.Join(at.dir, "gone", string(o.Disk))
+		return filepath.Join(at.dir, "gone", string(disk))
 	}
-	d := disks[string(o.Disk)].Status
+	d := disks[string(disk)].Status
 	return cmp.Or(d.ByID, d.Path, "/dev/unknown")
 }
 

@@ -23,7 +23,10 @@ func TestIntent(t *testing.T) {
 		f.OSDs = append(f.OSDs, o)
 		disks[string(o.Disk)] = api.Disk{Meta: api.Meta{ID: string(o.Disk)}, Status: api.DiskStatus{Node: o.Node}}
 	}
+	f.Pools = []storage.ClassPool{{Class: "hdd", Replicas: 2, Leaving: true, Drop: true}, {Class: "ssd", Replicas: 2}}
+	f.Tables = []storage.Table{{Disk: "disk-n", Node: "node-1", UUID: "uuid-n", Wipe: true, Taken: true}, {Disk: "disk-o", Node: "node-2", UUID: "uuid-o"}}
 	in := intent(f, nodes, disks, place{node: "node-1", dir: "/x", blocks: map[string]Block{
+		"disk-n": {Path: "/dev/nvme0n1"},
 		"disk-a": {Path: "/dev/sda", ByID: "/dev/disk/by-id/a"},
 		"disk-b": {Path: "/dev/sdb", Held: "it is mounted at /srv"},
 	}})
@@ -35,6 +38,12 @@ func TestIntent(t *testing.T) {
 	// other disk's path.
 	if want := []string{"/dev/disk/by-id/a", "/x/gone/disk-c", "/dev/unknown"}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("paths of the disks = %q, want %q", paths, want)
+	}
+	if len(in.Tables) != 1 || in.Tables[0].Path != "/dev/nvme0n1" || in.Tables[0].Wipe || !in.Tables[0].Taken {
+		t.Errorf("disks for databases = %+v, want /dev/nvme0n1, which is not wiped again", in.Tables)
+	}
+	if len(in.Pools) != 2 || in.Pools[1].Name != "basalt-ssd" || in.Pools[1].Class != "ssd" || !reflect.DeepEqual(in.Drop, []string{"basalt-hdd"}) {
+		t.Errorf("pools = %+v, to delete %v, want basalt, basalt-ssd, and basalt-hdd to delete", in.Pools, in.Drop)
 	}
 	if len(in.Mons) != 3 || in.Mons[1].Address.String() != "10.0.0.2:3300" || in.Pools[0].Replicas != 3 || in.Pools[0].FailureDomain != "host" {
 		t.Errorf("intent = %+v, want three monitors at port 3300 and a pool with 3 replicas on hosts", in)

@@ -71,17 +71,18 @@ type Node struct {
 	// Probe describes what is on a disk for which lsblk shows nothing; it returns
 	// "" if it is blank.
 	Probe func(ctx context.Context, path string) (string, error)
-	// Pool is called when the pool can be used, and when its access changes; with
-	// nil when it cannot be used any more. After an error it is called again.
-	Pool     func(ctx context.Context, a *Access) error
+	// Pool is called when a pool can be used, and when its access changes; with
+	// nil when it cannot be used any more. After an error it is called again. The name
+	// is that of the storage pool.
+	Pool     func(ctx context.Context, name string, a *Access) error
 	Settings map[string]string // additional settings for ceph.conf, for tests
 	Pools    *Pools            // nil if disks cannot become pools of this node's own
 	Log      *slog.Logger
 
 	leads atomic.Bool // this node performs what is done once for all nodes
 
-	offered *Access           // last access given to Pool
-	probed  map[string]probed // by disk ID
+	offered map[string]*Access // last access given to Pool, by name
+	probed  map[string]probed  // by disk ID
 
 	mu      sync.Mutex // guards the following fields
 	on      bool       // there is a cluster
@@ -172,7 +173,7 @@ func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []
 	seen := map[string]probed{}
 	for i := range found {
 		b := &found[i]
-		if f.OSD(b.ID) != nil || b.Held != "" || b.Holds != "" {
+		if f.OSD(b.ID) != nil || f.Table(b.ID) != nil || b.Held != "" || b.Holds != "" {
 			continue
 		}
 		p, ok := n.probed[string(b.ID)]
@@ -242,27 +243,51 @@ func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 	return atomicfile.WriteFile(path, api.Encode(f.Incarnation()), 0o600)
 }
 
-// offer gives the pool to Pool, once it can be used. It stays open while the
-// monitors are unreachable: its users then get errors.
+// offer gives the pools to Pool, once they can be used. They stay open while the
+// monitors are unreachable: their users then get errors.
 func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, r deploy.Round) error {
-	var a *Access
-	if c := r.Seen.Cluster; f.FSID != "" && !f.Dismantle {
-		made := c != nil && slices.ContainsFunc(c.Pools, func(p deploy.PoolState) bool { return p.Name == storage.Pool && p.Enabled }) &&
-			slices.ContainsFunc(c.OSDs, func(o deploy.OSDState) bool { return o.Up && o.In })
-		if made || n.offered != nil {
-			a = &Access{FSID: f.FSID, Pool: storage.Pool, User: deploy.Client, Monitors: in.Monitors()}
+	if n.Pool == nil {
+		return nil
+	}
+	usable := map[string]*Access{}
+	for name := range n.offered {
+		usable[name] = nil
+	}
+	for _, p := range f.AllPools() {
+		if f.FSID != "" && !f.Dismantle && !p.Drop && (n.offered[p.Name] != nil || made(r.Seen.Cluster, p.Pool)) {
+			usable[p.Name] = &Access{FSID: f.FSID, Pool: p.Pool.Name, User: deploy.Client, Monitors: in.Monitors()}
 		}
 	}
-	if n.Pool == nil || reflect.DeepEqual(a, n.offered) {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(usable)) {
+		errs = append(errs, n.offerPool(ctx, f, name, usable[name]))
+	}
+	return errors.Join(errs...)
+}
+
+// made reports whether the pool exists and has a disk to store data on.
+func made(c *deploy.Cluster, p deploy.Pool) bool {
+	return c != nil && slices.ContainsFunc(c.Pools, func(o deploy.PoolState) bool { return o.Name == p.Name && o.Enabled }) &&
+		slices.ContainsFunc(c.OSDs, func(o deploy.OSDState) bool { return o.Up && o.In && (p.Class == "" || o.Class == p.Class) })
+}
+
+// offerPool gives one pool to Pool, if its access has changed.
+func (n *Node) offerPool(ctx context.Context, f storage.Founding, name string, a *Access) error {
+	if reflect.DeepEqual(a, n.offered[name]) {
 		return nil
 	}
 	n.mu.Lock()
 	n.key = f.Keys.Client
 	n.mu.Unlock()
-	if err := n.Pool(ctx, a); err != nil {
-		return fmt.Errorf("open pool ceph: %w", err)
+	if err := n.Pool(ctx, name, a); err != nil {
+		return fmt.Errorf("open pool %s: %w", name, err)
 	}
-	n.offered = a
+	if n.offered == nil {
+		n.offered = map[string]*Access{}
+	}
+	if n.offered[name] = a; a == nil {
+		delete(n.offered, name)
+	}
 	return nil
 }
 
@@ -331,9 +356,30 @@ func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place
 		if v.osd != nil {
 			v.found = foundOf(in, r.Seen.Disks, v.osd.UUID)
 		}
+		if v.table = f.Table(api.DiskID(id)); v.table != nil {
+			v.parted = partedOf(in, r.Seen.Tables, v.table.UUID)
+		}
+		v.dbReady = databaseReady(s.disks, v.disk)
 		all[id] = diskStatus(n.Self, v)
 	}
 	return all
+}
+
+// databaseReady reports whether the disk that a disk's database is to be stored on is
+// used for databases.
+func databaseReady(disks map[string]api.Disk, d api.Disk) bool {
+	return d.Spec.DBDisk == "" || disks[string(d.Spec.DBDisk)].Spec.Use == api.DiskCephDB
+}
+
+func partedOf(in deploy.Intent, all []deploy.FoundTable, uuid string) *deploy.FoundTable {
+	for _, t := range in.Tables {
+		for i := range all {
+			if t.UUID == uuid && all[i].Path == t.Path {
+				return &all[i]
+			}
+		}
+	}
+	return nil
 }
 
 func foundOf(in deploy.Intent, all []deploy.Found, uuid string) *deploy.Found {
@@ -359,7 +405,7 @@ func (n *Node) writeStatuses(ctx context.Context, s *state, all map[string]api.D
 		d, known := s.disks[id]
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision, Data: api.Encode(st)}
 		switch {
-		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.founding.OSD(api.DiskID(id)) == nil:
+		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.founding.OSD(api.DiskID(id)) == nil && s.founding.Table(api.DiskID(id)) == nil:
 			cmd = api.Command{Op: api.OpDelete, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision}
 		case known && reflect.DeepEqual(d.Status, st):
 			continue

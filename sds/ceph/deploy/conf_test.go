@@ -92,7 +92,7 @@ func TestProbe(t *testing.T) {
 }
 
 func FuzzCluster(f *testing.F) {
-	f.Add([]byte(`{"mons":[{"name":"a"}]}{"osds":[{"osd":0,"uuid":"x","up":1,"in":1}],"pools":[{"pool_name":"p","crush_rule":1}]}[{"rule_id":1,"rule_name":"r"}]`))
+	f.Add([]byte(`{"mons":[{"name":"a"}]}{"osds":[{"osd":0,"uuid":"x","up":1,"in":1}],"pools":[{"pool_name":"p","crush_rule":1}]}[{"rule_id":1,"rule_name":"r"}]{"nodes":[{"id":0,"type":"osd","device_class":"ssd"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, err := decodeCluster(raw)
 		if (c == nil) == (err == nil) {
@@ -100,5 +100,10 @@ func FuzzCluster(f *testing.F) {
 		}
 		decodeSafe(raw)
 		_, _ = decodeLabel(raw)
+		if g, err := decodeTable(raw); err == nil && g.uuid != "" {
+			if start, sectors, err := g.place(1 << 30); err == nil && (start < g.first || start+sectors-1 > g.last) {
+				t.Errorf("place in %+v = %d, %d, want within %d to %d", g, start, sectors, g.first, g.last)
+			}
+		}
 	})
 }

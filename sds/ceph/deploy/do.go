@@ -49,13 +49,15 @@ func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 	case PrepareOSD:
 		return n.prepareOSD(ctx, in, a)
 	case AdoptOSD:
-		return n.adoptOSD(ctx, a)
+		return n.adoptOSD(ctx, in, a)
 	case StartOSD:
-		return n.startOSD(ctx, a.Name, a.Path, a.ID)
+		return n.startOSD(ctx, in, a.Name, a.Path, a.ID)
 	case StopOSD:
 		return n.stopOSD(ctx, a.ID)
 	case ReleaseDisk:
 		return n.releaseDisk(ctx, in, a)
+	case MakeTable, DropTable:
+		return n.changeTable(ctx, in, a)
 	}
 	return n.lead(ctx, in, a)
 }
@@ -183,7 +185,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 			return err
 		}
 	}
-	if err := linkBlock(tmp, d.Path); err != nil {
+	if err := errors.Join(linkBlock(tmp, d.Path), writeClass(tmp, d.Class), n.prepareDB(ctx, in, d, tmp)); err != nil {
 		return err
 	}
 	args := []string{"--mkfs", "-i", strconv.Itoa(id), "--osd-uuid", d.UUID, "--osd-data", tmp, "--keyring", filepath.Join(tmp, "keyring"), "--conf", l.conf()}
@@ -193,11 +195,22 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	if err := publish(tmp, l.osd(d.UUID)); err != nil {
 		return err
 	}
-	return n.startOSD(ctx, d.UUID, d.Path, id)
+	return n.startOSD(ctx, in, d.UUID, d.Path, id)
 }
 
-func linkBlock(dir, path string) error {
-	link := filepath.Join(dir, "block")
+// writeClass sets the device class that the OSD reports when it starts for the first
+// time (OSD::update_crush_device_class).
+func writeClass(dir, class string) error {
+	if class == "" {
+		return nil
+	}
+	return atomicfile.WriteFile(filepath.Join(dir, "crush_device_class"), []byte(class+"\n"), 0o600)
+}
+
+func linkBlock(dir, path string) error { return linkDevice(dir, "block", path) }
+
+func linkDevice(dir, name, path string) error {
+	link := filepath.Join(dir, name)
 	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -259,7 +272,7 @@ func (n Node) osdKeyring(dir string, id int, key string) error {
 
 // adoptOSD creates the directory of an OSD whose disk is complete: the node
 // was reinstalled, or the disk came from another.
-func (n Node) adoptOSD(ctx context.Context, a Action) error {
+func (n Node) adoptOSD(ctx context.Context, in Intent, a Action) error {
 	tmp, err := createTemp(n.files().osd(a.Name), false)
 	if err != nil {
 		return err
@@ -278,7 +291,7 @@ func (n Node) adoptOSD(ctx context.Context, a Action) error {
 	if err := publish(tmp, n.files().osd(a.Name)); err != nil {
 		return err
 	}
-	return n.startOSD(ctx, a.Name, a.Path, a.ID)
+	return n.startOSD(ctx, in, a.Name, a.Path, a.ID)
 }
 
 // start starts a daemon by the path of its program: the supervisor may not
@@ -293,12 +306,15 @@ func (n Node) start(ctx context.Context, name string, argv []string) error {
 
 // startOSD starts an OSD on its disk, whose path may have changed at the last
 // boot.
-func (n Node) startOSD(ctx context.Context, uuid, path string, id int) error {
+func (n Node) startOSD(ctx context.Context, in Intent, uuid, path string, id int) error {
 	dir := n.files().osd(uuid)
 	if have, err := os.Readlink(filepath.Join(dir, "block")); err != nil || have != path {
 		if err := linkBlock(dir, path); err != nil {
 			return err
 		}
+	}
+	if err := n.linkDB(ctx, in, uuid, dir); err != nil {
+		return err
 	}
 	return n.start(ctx, osdDaemon(id), []string{
 		"ceph-osd", "-f", "-i", strconv.Itoa(id), "--osd-data", dir, "--keyring", filepath.Join(dir, "keyring"), "--conf", n.files().conf(),
@@ -325,6 +341,9 @@ func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
 			return err
 		}
 	}
+	if err := n.releaseDB(ctx, in, a.Name); err != nil {
+		return err
+	}
 	return errors.Join(removeDir(n.files().osd(a.Name)), os.RemoveAll(filepath.Join(n.files().osds(), ".new-"+a.Name)))
 }
 
@@ -340,20 +359,42 @@ func (n Node) lead(ctx context.Context, in Intent, a Action) error {
 		return n.run(ctx, "osd", "in", id)
 	case PurgeOSD:
 		return n.run(ctx, "osd", "purge", id, "--yes-i-really-mean-it")
+	case SetClass:
+		_, err := n.ceph(ctx, setClass(a))
+		return err
 	case MakeRule:
-		return n.run(ctx, "osd", "crush", "rule", "create-replicated", "basalt-"+a.Name, "default", a.Name)
+		return n.run(ctx, ruleArgs(a)...)
 	case DropPool:
-		return n.dropPool(ctx, a.Name)
+		return n.dropPool(ctx, a.Name, in.Dismantle)
 	case MakePool, ChangePool:
 		return n.pool(ctx, in.pool(a.Name), a.Do == MakePool)
 	}
 	return fmt.Errorf("unknown action: %v", a)
 }
 
+// setClass returns the commands for an OSD's device class. A class that is set
+// cannot be replaced without removing it.
+func setClass(a Action) string {
+	return fmt.Sprintf("osd crush rm-device-class osd.%d\nosd crush set-device-class %s osd.%d\n", a.ID, a.Class, a.ID)
+}
+
+// ruleArgs returns the command that creates a pool's CRUSH rule.
+func ruleArgs(a Action) []string {
+	args := []string{"osd", "crush", "rule", "create-replicated", Pool{FailureDomain: a.Name, Class: a.Class}.Rule(), "default", a.Name}
+	if a.Class != "" {
+		args = append(args, a.Class)
+	}
+	return args
+}
+
 // dropPool deletes a pool and all data in it. Ceph's own pool is created again
-// as long as device monitoring is on.
-func (n Node) dropPool(ctx context.Context, name string) error {
-	_, err := n.ceph(ctx, "device monitoring off\nconfig set mon mon_allow_pool_delete true\nosd pool rm "+name+" "+name+" --yes-i-really-really-mean-it\n")
+// as long as device monitoring is on, so all of them are deleted without it.
+func (n Node) dropPool(ctx context.Context, name string, all bool) error {
+	ask := "config set mon mon_allow_pool_delete true\nosd pool rm " + name + " " + name + " --yes-i-really-really-mean-it\n"
+	if all {
+		ask = "device monitoring off\n" + ask
+	}
+	_, err := n.ceph(ctx, ask)
 	return err
 }
 

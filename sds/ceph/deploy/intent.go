@@ -8,6 +8,8 @@
 //	mon   absent ─MakeFirstMon | JoinMon─► stopped ─StartMon─► running
 //	             ◄─DropMon─ stopped ◄─StopMon─ running, after RemoveMon by the leader
 //
+//	table blank ─MakeTable─► ours, with a partition per OSD ─DropTable, when it has none─► blank
+//
 //	disk  blank ─PrepareOSD─► stopped ─StartOSD─► up, in
 //	                                      Leave ─OutOSD─► up, out ─data moves away─► safe
 //	      released ◄─ReleaseDisk─ purged ◄─PurgeOSD─ down ◄─StopOSD─┘
@@ -21,6 +23,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -45,7 +48,10 @@ type Intent struct {
 	Mons   []Mon // odd; the first creates the cluster
 	Mgrs   []string
 	Disks  []Disk
+	Tables []Table
 	Pools  []Pool
+	// Drop are the names of pools that are to be deleted, with all data in them.
+	Drop []string
 	// Dismantle deletes the pools, with all their data, so that disks whose data
 	// is not needed can be removed.
 	Dismantle bool
@@ -75,6 +81,33 @@ type Disk struct {
 	// Leave means that its data is to move to the other disks, and that it is
 	// released afterwards.
 	Leave bool
+	// Class is the OSD's device class; empty: that which Ceph detects.
+	Class string
+	// DB is where the OSD's database is stored; nil: on the disk itself.
+	DB *DB
+}
+
+// DB is the place of an OSD's database (BlueStore's block.db): a partition on a
+// disk of the same node whose GUID is the OSD's UUID.
+type DB struct {
+	Table string // UUID of the Table
+	Bytes int64
+}
+
+// Table is a disk with partitions for the databases of OSDs.
+type Table struct {
+	Node string
+	Path string
+	// UUID is the disk GUID in its partition table: a new one each time that the
+	// disk is added.
+	UUID string
+	// Wipe allows the disk's content to be erased.
+	Wipe bool
+	// Taken means that the table existed once. From then on none is created: it would
+	// be empty, and lose the databases.
+	Taken bool
+	// Leave means that the disk is released when it has no partition.
+	Leave bool
 }
 
 // Pool is a pool of replicated objects.
@@ -82,6 +115,7 @@ type Pool struct {
 	Name          string
 	Replicas      int
 	FailureDomain string // "host" or "osd"
+	Class         string // device class of its disks; empty: any
 	PGs           int    // 0: as Ceph's autoscaler decides
 }
 
@@ -89,7 +123,17 @@ type Pool struct {
 func (p Pool) MinReplicas() int { return p.Replicas - p.Replicas/2 }
 
 // Rule returns the CRUSH rule's name.
-func (p Pool) Rule() string { return "basalt-" + p.FailureDomain }
+func (p Pool) Rule() string {
+	if p.Class == "" {
+		return "basalt-" + p.FailureDomain
+	}
+	return "basalt-" + p.FailureDomain + "-" + p.Class
+}
+
+var classes = []string{"hdd", "ssd", "nvme"}
+
+// fits reports whether the pool stores data on an OSD of the class.
+func (p Pool) fits(class string) bool { return p.Class == "" || p.Class == class }
 
 var (
 	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -117,16 +161,22 @@ func (in Intent) Validate() error {
 			return bad("invalid node: %q", m)
 		}
 	}
+	if err := in.validateTables(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, d := range in.Disks {
 		if !nameForm.MatchString(d.Node) || !uuidForm.MatchString(d.UUID) || seen[d.UUID] || len(d.Path) < 2 || d.Path[0] != '/' {
 			return bad("invalid disk: %+v", d)
 		}
+		if d.Class != "" && !slices.Contains(classes, d.Class) {
+			return bad("invalid device class of disk %s: %q", d.Path, d.Class)
+		}
 		seen[d.UUID] = true
 	}
 	for _, p := range in.Pools {
 		if !nameForm.MatchString(p.Name) || p.Replicas < 1 || p.Replicas > 9 || p.PGs < 0 || p.PGs > 65536 ||
-			p.FailureDomain != "host" && p.FailureDomain != "osd" {
+			p.FailureDomain != "host" && p.FailureDomain != "osd" || p.Class != "" && !slices.Contains(classes, p.Class) {
 			return bad("invalid pool: %+v", p)
 		}
 	}
@@ -136,6 +186,39 @@ func (in Intent) Validate() error {
 		}
 	}
 	return nil
+}
+
+// validateTables checks the tables, and that each database has one on its node.
+func (in Intent) validateTables() error {
+	bad := func(format string, args ...any) error { return api.Errorf(api.CodeInvalid, format, args...) }
+	for i, t := range in.Tables {
+		twice := slices.ContainsFunc(in.Tables[:i], func(o Table) bool { return o.UUID == t.UUID })
+		if !nameForm.MatchString(t.Node) || !uuidForm.MatchString(t.UUID) || twice || len(t.Path) < 2 || t.Path[0] != '/' || len(in.Tables) > 1024 {
+			return bad("invalid disk for databases: %+v", t)
+		}
+	}
+	for _, d := range in.Disks {
+		if d.DB == nil {
+			continue
+		}
+		t, ok := in.table(d.DB.Table)
+		if d.DB.Bytes <= 0 || ok && (t.Node != d.Node || t.Path == d.Path) {
+			return bad("invalid database of disk %s: %+v", d.Path, *d.DB)
+		}
+	}
+	for _, p := range in.Drop {
+		if !nameForm.MatchString(p) || slices.ContainsFunc(in.Pools, func(o Pool) bool { return o.Name == p }) {
+			return bad("invalid pool to delete: %q", p)
+		}
+	}
+	return nil
+}
+
+func (in Intent) table(uuid string) (Table, bool) {
+	if at := slices.IndexFunc(in.Tables, func(t Table) bool { return t.UUID == uuid }); at >= 0 {
+		return in.Tables[at], true
+	}
+	return Table{}, false
 }
 
 // Monitors returns the monitors in the form for clients: HOST:PORT.

@@ -36,6 +36,7 @@ type Found struct {
 	ID      int    // of the OSD; -1: none yet
 	Made    bool   // its directory exists on the node
 	Running bool
+	HasDB   bool // the partition for its database exists
 }
 
 // Observed is the state that a node observes.
@@ -47,6 +48,7 @@ type Observed struct {
 	Mon    State
 	Mgr    State
 	Disks  []Found // those of the intent that are this node's
+	Tables []FoundTable
 	// Cluster is the mons' report; nil: they do not answer.
 	Cluster *Cluster
 }
@@ -64,6 +66,7 @@ type OSDState struct {
 	ID     int
 	UUID   string
 	Up, In bool
+	Class  string // device class; empty: none is set yet
 	// Safe means that nothing is lost if it is destroyed. It is only queried
 	// where it matters.
 	Safe bool
@@ -97,11 +100,14 @@ const (
 	StartOSD     Verb = "start-osd"
 	StopOSD      Verb = "stop-osd"
 	ReleaseDisk  Verb = "release-disk"
+	MakeTable    Verb = "make-table"
+	DropTable    Verb = "drop-table"
 	Refuse       Verb = "refuse" // nothing is done, for the reason in Why
 
 	RemoveMon  Verb = "remove-mon"
 	OutOSD     Verb = "out-osd"
 	InOSD      Verb = "in-osd"
+	SetClass   Verb = "set-class"
 	PurgeOSD   Verb = "purge-osd"
 	MakeRule   Verb = "make-rule"
 	MakePool   Verb = "make-pool"
@@ -111,11 +117,12 @@ const (
 
 // Action is an action to execute.
 type Action struct {
-	Do   Verb
-	Name string // a node, a pool, a rule, or an OSD's UUID
-	Path string // of a disk
-	ID   int    // of an OSD
-	Why  string
+	Do    Verb
+	Name  string // a node, a pool, a rule's failure domain, or the UUID of an OSD or a table
+	Class string // of a rule or an OSD
+	Path  string // of a disk
+	ID    int    // of an OSD
+	Why   string
 }
 
 func (a Action) String() string {
@@ -127,8 +134,11 @@ func (a Action) String() string {
 		s += " " + a.Path
 	}
 	switch a.Do {
-	case StartOSD, StopOSD, OutOSD, InOSD, PurgeOSD:
+	case StartOSD, StopOSD, OutOSD, InOSD, PurgeOSD, SetClass:
 		s += fmt.Sprintf(" osd.%d", a.ID)
+	}
+	if a.Class != "" {
+		s += " " + a.Class
 	}
 	if a.Why != "" {
 		s += ": " + a.Why
@@ -145,6 +155,7 @@ func Next(in Intent, o Observed) []Action {
 	}
 	do = append(do, nextMon(in, o)...)
 	do = append(do, nextMgr(in, o)...)
+	do = append(do, nextTables(in, o)...)
 	do = append(do, nextDisks(in, o)...)
 	if o.Leader && o.Cluster != nil {
 		do = append(do, nextCluster(in, *o.Cluster)...)
@@ -210,6 +221,9 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	switch {
 	case f.Content == Missing:
 		return refuse("the disk was not found: " + f.What)
+	case d.DB != nil && ours && !f.HasDB:
+		// Also if it still runs: it will not start again.
+		return refuse("the disk with its database is missing or was erased: unless that returns, the data on this disk is lost; release this disk, and Ceph restores the data from other copies")
 	case ours && f.Made && f.Running:
 		return nil
 	case ours && f.Made:
@@ -247,7 +261,7 @@ func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 	switch s := c.OSDs[at]; {
 	case !s.In && s.Safe && f.Running:
 		return []Action{{Do: StopOSD, Name: d.UUID, ID: s.ID}}
-	case !s.Safe && !f.Running && f.Made && ours: // its data must still be moved
+	case !s.Safe && !f.Running && f.Made && ours && (d.DB == nil || f.HasDB): // its data must still be moved
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: s.ID}}
 	}
 	return nil
@@ -279,6 +293,8 @@ func nextCluster(in Intent, c Cluster) []Action {
 			do = append(do, Action{Do: PurgeOSD, Name: d.UUID, ID: s.ID})
 		case !d.Leave && !s.In && s.Up:
 			do = append(do, Action{Do: InOSD, Name: d.UUID, ID: s.ID})
+		case !d.Leave && d.Class != "" && s.Class != "" && s.Class != d.Class:
+			do = append(do, Action{Do: SetClass, Name: d.UUID, ID: s.ID, Class: d.Class})
 		}
 	}
 	if in.Dismantle {
@@ -293,11 +309,19 @@ func nextCluster(in Intent, c Cluster) []Action {
 func nextPools(in Intent, c Cluster) []Action {
 	var do []Action
 	made := map[string]bool{}
-	up := slices.ContainsFunc(c.OSDs, func(s OSDState) bool { return s.Up && s.In })
+	for _, name := range in.Drop {
+		if slices.ContainsFunc(c.Pools, func(s PoolState) bool { return s.Name == name }) {
+			do = append(do, Action{Do: DropPool, Name: name})
+		}
+	}
 	for _, p := range in.Pools {
+		if p.Class != "" && !slices.ContainsFunc(c.OSDs, func(s OSDState) bool { return s.Class == p.Class }) {
+			continue // a rule needs a class that an OSD has; the pool keeps the one that it has
+		}
+		up := slices.ContainsFunc(c.OSDs, func(s OSDState) bool { return s.Up && s.In && p.fits(s.Class) })
 		if r := p.Rule(); !slices.Contains(c.Rules, r) && !made[r] {
 			made[r] = true
-			do = append(do, Action{Do: MakeRule, Name: p.FailureDomain})
+			do = append(do, Action{Do: MakeRule, Name: p.FailureDomain, Class: p.Class})
 		}
 		at := slices.IndexFunc(c.Pools, func(s PoolState) bool { return s.Name == p.Name })
 		switch {
@@ -308,7 +332,7 @@ func nextPools(in Intent, c Cluster) []Action {
 		}
 	}
 	for _, s := range c.Pools {
-		if len(in.Pools) > 0 && in.isStray(s) && slices.Contains(c.Rules, in.Pools[0].Rule()) {
+		if len(in.Pools) > 0 && !slices.Contains(in.Drop, s.Name) && in.isStray(s) && slices.Contains(c.Rules, in.Pools[0].Rule()) {
 			do = append(do, Action{Do: ChangePool, Name: s.Name})
 		}
 	}
@@ -333,7 +357,7 @@ func (in Intent) pool(name string) Pool {
 			return p
 		}
 	}
-	return Pool{Name: name, Replicas: in.Pools[0].Replicas, FailureDomain: in.Pools[0].FailureDomain}
+	return Pool{Name: name, Replicas: in.Pools[0].Replicas, FailureDomain: in.Pools[0].FailureDomain, Class: in.Pools[0].Class}
 }
 
 // state returns the wanted state of the pool, where have is its present one:

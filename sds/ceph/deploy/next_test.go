@@ -40,6 +40,19 @@ func healthy() Observed {
 	}
 }
 
+const (
+	tableA    = "dddddddd-0000-4000-8000-000000000000"
+	tableDisk = "/dev/nvme0n1"
+)
+
+// withDB stores the database of node-a's OSD on another disk.
+func withDB(in *Intent, o *Observed) {
+	in.Disks[0].DB = &DB{Table: tableA, Bytes: 1 << 30}
+	in.Tables = []Table{{Node: "node-a", Path: tableDisk, UUID: tableA}, {Node: "node-b", Path: tableDisk, UUID: osdC}}
+	o.Disks[0].HasDB = true
+	o.Tables = []FoundTable{{Path: tableDisk, Content: Parted, UUID: tableA, Parts: []string{osdA}}}
+}
+
 func TestNext(t *testing.T) {
 	cases := []struct {
 		name string
@@ -140,6 +153,68 @@ func TestNext(t *testing.T) {
 		{"more copies", func(in *Intent, _ *Observed) { in.Pools[0].Replicas = 2 }},
 		{"a number of groups", func(in *Intent, _ *Observed) { in.Pools[0].PGs = 64 }},
 		{"another failure domain", func(in *Intent, _ *Observed) { in.Pools[0].FailureDomain = "osd" }},
+		{"a pool of a device class", func(in *Intent, o *Observed) {
+			in.Pools = append(in.Pools, Pool{Name: "basalt-ssd", Replicas: 2, FailureDomain: "host", Class: "ssd"})
+			o.Cluster.OSDs[1].Class, o.Cluster.OSDs[2].Class = "ssd", "hdd"
+		}},
+		{"a pool of a class that no OSD has", func(in *Intent, o *Observed) {
+			in.Pools = append(in.Pools, Pool{Name: "basalt-nvme", Replicas: 2, FailureDomain: "host", Class: "nvme"})
+		}},
+		{"a pool of a class whose OSDs are down", func(in *Intent, o *Observed) {
+			in.Pools = append(in.Pools, Pool{Name: "basalt-ssd", Replicas: 2, FailureDomain: "host", Class: "ssd"})
+			o.Cluster.OSDs[1] = OSDState{ID: 1, UUID: osdB, Class: "ssd"}
+		}},
+		{"the pool gets a device class", func(in *Intent, o *Observed) {
+			in.Pools[0].Class, o.Cluster.OSDs[0].Class = "hdd", "hdd"
+			o.Cluster.Pools = append(o.Cluster.Pools, PoolState{Name: "device_health_metrics", Replicas: 3, Minimum: 2, Rule: "basalt-host", PGs: 1})
+			o.Cluster.Rules = append(o.Cluster.Rules, "basalt-host-hdd")
+		}},
+		{"the pool gets a class that no OSD has", func(in *Intent, o *Observed) { in.Pools[0].Class = "nvme" }},
+		{"a pool is deleted", func(in *Intent, o *Observed) {
+			in.Drop = []string{"basalt-ssd", "basalt-nvme"}
+			o.Cluster.Pools = append(o.Cluster.Pools, PoolState{Name: "basalt-ssd", Replicas: 1})
+		}},
+		{"another class for an OSD", func(in *Intent, o *Observed) {
+			in.Disks[1].Class, o.Cluster.OSDs[1].Class = "nvme", "ssd"
+		}},
+		{"a class for an OSD that has none yet", func(in *Intent, o *Observed) { in.Disks[1].Class = "nvme" }},
+		{"a disk for databases", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			o.Tables[0] = FoundTable{Path: tableDisk, Content: Blank}
+			o.Disks[0] = Found{Path: diskA, Content: Blank, ID: -1}
+		}},
+		{"a disk for databases that is not empty", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			o.Tables[0] = FoundTable{Path: tableDisk, Content: Other, What: "it contains ext4"}
+		}},
+		{"a disk for databases that is to be wiped", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			in.Tables[0].Wipe = true
+			o.Tables[0] = FoundTable{Path: tableDisk, Content: Other, What: "it contains ext4"}
+		}},
+		{"a disk for databases that lost its table", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			in.Tables[0].Taken, in.Tables[0].Wipe, o.Disks[0].HasDB = true, true, false
+			o.Tables[0] = FoundTable{Path: tableDisk, Content: Blank}
+		}},
+		{"a disk for databases is gone", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			o.Disks[0].HasDB, o.Disks[0].Running = false, false
+			o.Tables[0] = FoundTable{Path: tableDisk, Content: Missing, What: "no such file"}
+		}},
+		{"drain: the database is lost", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			in.Disks[0].Leave, o.Disks[0].HasDB, o.Disks[0].Running = true, false, false
+			o.Cluster.OSDs[0].Up = false
+		}},
+		{"a disk for databases leaves while it has one", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			in.Tables[0].Leave = true
+		}},
+		{"a disk for databases leaves", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			in.Tables[0].Leave, o.Tables[0].Parts = true, nil
+		}},
 		{"a mon too many, its successor has joined", func(in *Intent, o *Observed) {
 			o.Cluster.Mons = append(o.Cluster.Mons, "node-d")
 		}},
@@ -164,6 +239,36 @@ func TestNext(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/next.txt", b.String())
+}
+
+// TestTablesNeverDestroyed checks that, whatever is observed, no table is created on a
+// disk that had one or that has other content, unless it is to be wiped, and none with
+// a partition is removed.
+func TestTablesNeverDestroyed(t *testing.T) {
+	n := 0
+	for _, content := range []Content{Missing, Blank, Parted, Other} {
+		for _, uuid := range []string{"", tableA, osdC} {
+			for bits := range 1 << 4 {
+				table := Table{Node: "node-a", Path: tableDisk, UUID: tableA, Wipe: bits&1 != 0, Taken: bits&2 != 0, Leave: bits&4 != 0}
+				f := FoundTable{Path: tableDisk, Content: content, UUID: uuid}
+				if bits&8 != 0 {
+					f.Parts = []string{osdA}
+				}
+				ours := content == Parted && uuid == tableA
+				for _, a := range nextTable(table, f) {
+					n++
+					switch {
+					case a.Do == MakeTable && (table.Taken || table.Leave || ours || content == Missing || content != Blank && !table.Wipe),
+						a.Do == DropTable && (!table.Leave || !ours || len(f.Parts) > 0):
+						t.Errorf("nextTable(%+v, %+v) = %v, want no unsafe action", table, f, a)
+					}
+				}
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("nextTable returned no action in any case, so this test proves nothing")
+	}
 }
 
 // TestNextNeverDestroys checks that, whatever is observed, a disk that is not
@@ -211,18 +316,25 @@ func TestIntentRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, with := range map[string]func(*Intent){
-		"fsid":           func(in *Intent) { in.FSID = "x" },
-		"no mon":         func(in *Intent) { in.Mons = nil },
-		"mon's name":     func(in *Intent) { in.Mons[0].Node = "a\nb" },
-		"mon's port":     func(in *Intent) { in.Mons[0].Address = netip.AddrPort{} },
-		"mgr's name":     func(in *Intent) { in.Mgrs = []string{"--help"} },
-		"disk twice":     func(in *Intent) { in.Disks[1].UUID = osdA },
-		"disk's path":    func(in *Intent) { in.Disks[0].Path = "sda" },
-		"pool's name":    func(in *Intent) { in.Pools[0].Name = "a b" },
-		"no copy":        func(in *Intent) { in.Pools[0].Replicas = 0 },
-		"domain":         func(in *Intent) { in.Pools[0].FailureDomain = "rack" },
-		"setting":        func(in *Intent) { in.Settings = map[string]string{"x": "1\n[mon]"} },
-		"setting's name": func(in *Intent) { in.Settings = map[string]string{"x y": "1"} },
+		"fsid":            func(in *Intent) { in.FSID = "x" },
+		"no mon":          func(in *Intent) { in.Mons = nil },
+		"mon's name":      func(in *Intent) { in.Mons[0].Node = "a\nb" },
+		"mon's port":      func(in *Intent) { in.Mons[0].Address = netip.AddrPort{} },
+		"mgr's name":      func(in *Intent) { in.Mgrs = []string{"--help"} },
+		"disk twice":      func(in *Intent) { in.Disks[1].UUID = osdA },
+		"disk's path":     func(in *Intent) { in.Disks[0].Path = "sda" },
+		"pool's name":     func(in *Intent) { in.Pools[0].Name = "a b" },
+		"no copy":         func(in *Intent) { in.Pools[0].Replicas = 0 },
+		"domain":          func(in *Intent) { in.Pools[0].FailureDomain = "rack" },
+		"disk's class":    func(in *Intent) { in.Disks[0].Class = "tape" },
+		"pool's class":    func(in *Intent) { in.Pools[0].Class = "ssd;" },
+		"pool to delete":  func(in *Intent) { in.Drop = []string{"basalt"} },
+		"its own table":   func(in *Intent) { withDB(in, &Observed{Disks: make([]Found, 1)}); in.Tables[0].Path = diskA },
+		"table elsewhere": func(in *Intent) { withDB(in, &Observed{Disks: make([]Found, 1)}); in.Disks[0].DB.Table = osdC },
+		"empty database":  func(in *Intent) { withDB(in, &Observed{Disks: make([]Found, 1)}); in.Disks[0].DB.Bytes = 0 },
+		"table's UUID":    func(in *Intent) { in.Tables = []Table{{Node: "node-a", Path: tableDisk, UUID: "x"}} },
+		"setting":         func(in *Intent) { in.Settings = map[string]string{"x": "1\n[mon]"} },
+		"setting's name":  func(in *Intent) { in.Settings = map[string]string{"x y": "1"} },
 	} {
 		in := three()
 		in.Disks = slices.Clone(in.Disks)

@@ -54,6 +54,9 @@ func (n Node) Observe(ctx context.Context, in Intent, k Keys, leader bool) (Obse
 		}
 		o.Disks = append(o.Disks, f)
 	}
+	if err := n.observeTables(ctx, in, &o); err != nil {
+		return o, err
+	}
 	if o.Config && (in.Exists || o.Mon == Running) {
 		if o.Cluster, err = n.cluster(ctx, in); err != nil && ctx.Err() != nil {
 			return o, ctx.Err()
@@ -103,7 +106,7 @@ func (n Node) observeDisk(ctx context.Context, in Intent, d Disk) (Found, error)
 // cluster queries the mons. One program runs several queries: starting it
 // takes longer than they do.
 func (n Node) cluster(ctx context.Context, in Intent) (*Cluster, error) {
-	raw, err := n.ceph(ctx, "mon dump\nosd dump\nosd crush rule dump\n")
+	raw, err := n.ceph(ctx, clusterQueries)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,10 @@ func (n Node) cluster(ctx context.Context, in Intent) (*Cluster, error) {
 	return c, nil
 }
 
-// decodeCluster decodes mon dump, osd dump and osd crush rule dump.
+// clusterQueries are the queries whose answers decodeCluster decodes.
+const clusterQueries = "mon dump\nosd dump\nosd crush rule dump\nosd tree\n"
+
+// decodeCluster decodes the answers to clusterQueries.
 func decodeCluster(raw []byte) (*Cluster, error) {
 	var mons struct {
 		Mons []struct{ Name string }
@@ -155,8 +161,15 @@ func decodeCluster(raw []byte) (*Cluster, error) {
 		ID   int    `json:"rule_id"`
 		Name string `json:"rule_name"`
 	}
+	var tree struct {
+		Nodes []struct {
+			ID    int
+			Type  string
+			Class string `json:"device_class"`
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	for _, into := range []any{&mons, &dump, &rules} {
+	for _, into := range []any{&mons, &dump, &rules, &tree} {
 		if err := d.Decode(into); err != nil {
 			return nil, fmt.Errorf("decode answer of the monitors: %w", err)
 		}
@@ -170,8 +183,14 @@ func decodeCluster(raw []byte) (*Cluster, error) {
 		c.Rules = append(c.Rules, r.Name)
 		names[r.ID] = r.Name
 	}
+	class := map[int]string{}
+	for _, n := range tree.Nodes {
+		if n.Type == "osd" {
+			class[n.ID] = n.Class
+		}
+	}
 	for _, o := range dump.OSDs {
-		c.OSDs = append(c.OSDs, OSDState{ID: o.OSD, UUID: o.UUID, Up: o.Up == 1, In: o.In == 1})
+		c.OSDs = append(c.OSDs, OSDState{ID: o.OSD, UUID: o.UUID, Up: o.Up == 1, In: o.In == 1, Class: class[o.OSD]})
 	}
 	for _, p := range dump.Pools {
 		_, rbd := p.Application["rbd"]

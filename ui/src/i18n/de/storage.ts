@@ -20,6 +20,15 @@ export const storage: Record<keyof typeof en, string> = {
     'Nie liegen zwei Replikate auf demselben Knoten (oder derselben Festplatte). Wählen Sie bei einem einzigen Knoten Festplatte.',
   'ceph.host': 'Knoten',
   'ceph.osd': 'Festplatte',
+  'ceph.class': 'Geräteklasse',
+  'ceph.classHelp':
+    'Festplatten, die der Pool ceph verwendet. Eine Änderung verschiebt seine Daten auf die Festplatten der anderen Klasse.',
+  'ceph.allDisks': 'Alle Festplatten',
+  'ceph.pools': 'Weitere Pools',
+  'ceph.poolsHelp':
+    'Jeder verwendet die Festplatten einer Geräteklasse. Ein Pool kann entfernt werden, wenn kein Volume in ihm liegt.',
+  'ceph.pool': 'Pool {name}',
+  'ceph.poolSpace': '{used} belegt, {free} frei',
   'ceph.disable': 'Deaktivieren',
   'ceph.disableTitle': 'Ceph deaktivieren?',
   'ceph.disableHelp': 'Nur möglich, wenn Ceph keine Volumes speichert und keine Festplatten verwendet.',
@@ -50,6 +59,15 @@ export const storage: Record<keyof typeof en, string> = {
     'Ceph formatiert die Festplatte. Beim späteren Entfernen werden ihre Daten zuerst auf andere Festplatten kopiert.',
   'dsk.takeLocalHelp':
     'Die Festplatte wird formatiert und ist ein Speicherpool ihres Knotens. Fällt sie aus, sind die Volumes darin verloren.',
+  'dsk.takeDBHelp':
+    'Partitionen der Festplatte enthalten die Datenbanken anderer Festplatten, die Ceph auf diesem Knoten verwendet. Fällt sie aus, sind die Daten auf jenen Festplatten verloren, und Ceph stellt sie aus anderen Kopien wieder her.',
+  'dsk.db': 'Datenbanken von Ceph-Festplatten',
+  'dsk.classHelp': 'Pools können auf die Festplatten einer Klasse beschränkt werden.',
+  'dsk.detected': 'Wie Ceph sie erkennt',
+  'dsk.dbDisk': 'Datenbank',
+  'dsk.dbDiskHelp': 'Festplatte, die die Datenbank dieser Festplatte enthält, mit 2 % ihrer Größe.',
+  'dsk.dbSelf': 'Auf der Festplatte selbst',
+  'dsk.releaseDBHelp': 'Nur möglich, wenn keine Festplatte ihre Datenbank auf ihr hat. Die Festplatte wird gelöscht.',
   'dsk.local': 'Speicherpool ihres Knotens',
   'dsk.poolName': 'Name des Pools',
   'dsk.poolNameHelp':

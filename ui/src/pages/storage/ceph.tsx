@@ -5,6 +5,7 @@ import {
   CardBody,
   CardHeader,
   CardTitle,
+  Checkbox,
   FormSelect,
   FormSelectOption,
   Progress,
@@ -37,18 +38,41 @@ const tones: Record<string, Tone> = { OK: 'good', Warning: 'warning', Error: 'ba
 interface Form {
   replicas: string;
   failureDomain: 'host' | 'osd';
+  deviceClass: DeviceClass | '';
+  pools: DeviceClass[];
 }
+
+type DeviceClass = Schemas['CephPool']['deviceClass'];
+const classes: DeviceClass[] = ['hdd', 'ssd', 'nvme'];
 
 const formOf = (c: Cluster | undefined): Form => ({
   replicas: String(c?.spec.replicas || 3),
   failureDomain: c?.spec.failureDomain || 'host',
+  deviceClass: c?.spec.deviceClass ?? '',
+  pools: c?.spec.pools?.map((p) => p.deviceClass) ?? [],
 });
 
 const bodyOf = (c: Cluster | undefined, f: Form): Cluster => ({
   kind: 'CephCluster',
   meta: { name: 'ceph', ...(c && { revision: c.meta.revision, labels: c.meta.labels }) },
-  spec: { enabled: true, replicas: Number(f.replicas), failureDomain: f.failureDomain },
+  spec: {
+    enabled: true,
+    replicas: Number(f.replicas),
+    failureDomain: f.failureDomain,
+    ...(f.deviceClass && { deviceClass: f.deviceClass }),
+    ...(f.pools.length > 0 && {
+      // A pool that exists keeps its number of replicas.
+      pools: f.pools.map((k) => c?.spec.pools?.find((p) => p.deviceClass === k) ?? { deviceClass: k }),
+    }),
+  },
 });
+
+const labels = {
+  replicas: 'ceph.copies',
+  failureDomain: 'ceph.domain',
+  deviceClass: 'ceph.class',
+  pools: 'ceph.pools',
+} as const;
 
 function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void }) {
   const { t } = useText();
@@ -75,7 +99,7 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
     >
       <Conflict
         edit={edit}
-        label={(f) => t(f === 'replicas' ? 'ceph.copies' : 'ceph.domain')}
+        label={(f) => t(labels[f])}
         text={(f, v) => (f === 'failureDomain' ? t(`ceph.${v as Form['failureDomain']}`) : undefined)}
       />
       <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} path="spec.replicas" required>
@@ -99,8 +123,35 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
           <FormSelectOption value="osd" label={t('ceph.osd')} />
         </FormSelect>
       </Field>
+      <Field id="ceph-class" label={t('ceph.class')} help={t('ceph.classHelp')} path="spec.deviceClass">
+        <FormSelect
+          id="ceph-class"
+          value={form.deviceClass}
+          onChange={(_, v) => edit.set('deviceClass')(v as Form['deviceClass'])}
+        >
+          <FormSelectOption value="" label={t('ceph.allDisks')} />
+          {classes.map((k) => (
+            <FormSelectOption key={k} value={k} label={k} />
+          ))}
+        </FormSelect>
+      </Field>
+      <Field id="ceph-pools" label={t('ceph.pools')} help={t('ceph.poolsHelp')} path="spec.pools">
+        {classes.map((k) => (
+          <Checkbox
+            key={k}
+            id={`ceph-pool-${k}`}
+            label={`ceph-${k}`}
+            isChecked={form.pools.includes(k)}
+            onChange={(_, on) => edit.set('pools')(classes.filter((o) => (o === k ? on : form.pools.includes(o))))}
+          />
+        ))}
+      </Field>
       <Same
-        cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })}
+        cli={asCommand(['ceph', 'enable'], {
+          replicas: form.replicas,
+          'failure-domain': form.failureDomain,
+          'device-class': form.deviceClass,
+        })}
         curl={edit.curl}
       />
     </FormDialog>
@@ -185,6 +236,19 @@ export function Ceph() {
               rows={[
                 [t('ceph.copies'), String(cluster.spec.replicas || 3)],
                 [t('ceph.domain'), t(`ceph.${cluster.spec.failureDomain || 'host'}`)],
+                ...(s?.pools ?? []).map((p): [string, string] => [
+                  t('ceph.pool', { name: p.name }),
+                  [
+                    p.deviceClass || t('ceph.allDisks'),
+                    t('ceph.poolSpace', {
+                      used: formatBytes(p.usedBytes ?? 0, language),
+                      free: formatBytes(p.freeBytes ?? 0, language),
+                    }),
+                    p.reason,
+                  ]
+                    .filter(Boolean)
+                    .join(', '),
+                ]),
                 [t('ceph.disks'), s?.osds ? t('ceph.disksUp', { up: s.osdsUp ?? 0, all: s.osds }) : t('common.none')],
               ]}
             />

@@ -22,7 +22,7 @@ import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
 import { LimitFields } from './limits';
 
-const pools = ['ceph', 'shared', 'local'];
+const pools = ['ceph', 'ceph-hdd', 'ceph-ssd', 'ceph-nvme', 'shared', 'local'];
 
 interface Props {
   /** Project of the new volume; otherwise the form offers a choice. */

@@ -28,14 +28,24 @@ const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
 function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClose: () => void }) {
   const { t } = useText();
   const [wipe, setWipe] = useState(false);
-  const [use, setUseOf] = useState<'ceph' | 'local'>('ceph');
+  const [use, setUseOf] = useState<'ceph' | 'ceph-db' | 'local'>('ceph');
+  const [deviceClass, setClass] = useState<Schemas['DiskSpec']['deviceClass']>('');
+  const [dbDisk, setDB] = useState('');
   const [pool, setPool] = useState('');
-  const spec: Schemas['DiskSpec'] = use === 'local' ? { use, pool, wipe } : { use, wipe };
+  const spec: Schemas['DiskSpec'] = {
+    use,
+    wipe,
+    ...(use === 'local' && { pool }),
+    ...(use === 'ceph' && deviceClass && { deviceClass }),
+    ...(use === 'ceph' && dbDisk && { dbDisk }),
+  };
+  const databases =
+    useDisks().data?.items.filter((d) => d.spec.use === 'ceph-db' && d.status?.node === disk.status?.node) ?? [];
   const save = useMutation({ mutationFn: () => setUse(disk, spec), onSuccess: onDone });
   return (
     <FormDialog
       title={t('dsk.takeTitle', { name: disk.meta.name })}
-      help={t(use === 'local' ? 'dsk.takeLocalHelp' : 'dsk.takeHelp')}
+      help={t(use === 'local' ? 'dsk.takeLocalHelp' : use === 'ceph-db' ? 'dsk.takeDBHelp' : 'dsk.takeHelp')}
       action={t('dsk.take')}
       busy={save.isPending}
       error={save.error}
@@ -45,14 +55,35 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
       onClose={onClose}
     >
       <Field id="disk-use" label={t('dsk.use')} path="spec.use">
-        <FormSelect id="disk-use" value={use} onChange={(_, v) => setUseOf(v === 'local' ? 'local' : 'ceph')}>
+        <FormSelect id="disk-use" value={use} onChange={(_, v) => setUseOf(v as typeof use)}>
           <FormSelectOption value="ceph" label="Ceph" />
+          <FormSelectOption value="ceph-db" label={t('dsk.db')} />
           <FormSelectOption value="local" label={t('dsk.local')} />
         </FormSelect>
       </Field>
       {use === 'local' && (
         <Field id="disk-pool" label={t('dsk.poolName')} help={t('dsk.poolNameHelp')} path="spec.pool">
           <TextInput id="disk-pool" value={pool} onChange={(_, v) => setPool(v)} />
+        </Field>
+      )}
+      {use === 'ceph' && (
+        <Field id="disk-class" label={t('ceph.class')} help={t('dsk.classHelp')} path="spec.deviceClass">
+          <FormSelect id="disk-class" value={deviceClass} onChange={(_, v) => setClass(v as typeof deviceClass)}>
+            <FormSelectOption value="" label={t('dsk.detected')} />
+            <FormSelectOption value="hdd" label="hdd" />
+            <FormSelectOption value="ssd" label="ssd" />
+            <FormSelectOption value="nvme" label="nvme" />
+          </FormSelect>
+        </Field>
+      )}
+      {use === 'ceph' && databases.length > 0 && (
+        <Field id="disk-db" label={t('dsk.dbDisk')} help={t('dsk.dbDiskHelp')} path="spec.dbDisk">
+          <FormSelect id="disk-db" value={dbDisk} onChange={(_, v) => setDB(v)}>
+            <FormSelectOption value="" label={t('dsk.dbSelf')} />
+            {databases.map((d) => (
+              <FormSelectOption key={d.meta.id} value={d.meta.id} label={d.meta.name} />
+            ))}
+          </FormSelect>
         </Field>
       )}
       <Field id="disk-wipe" label={t('dsk.content')} path="spec.wipe">
@@ -65,7 +96,12 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
         />
       </Field>
       <Same
-        cli={asCommand(['disk', 'use', disk.meta.name, use], { pool: spec.pool, wipe })}
+        cli={asCommand(['disk', 'use', disk.meta.name, use], {
+          pool: spec.pool,
+          'device-class': spec.deviceClass,
+          'db-disk': databases.find((d) => d.meta.id === spec.dbDisk)?.meta.name,
+          wipe,
+        })}
         curl={changeAsCurl(disks, disk, withUse(disk, spec))}
       />
     </FormDialog>
@@ -111,7 +147,7 @@ export function Disks() {
         <div>
           <ToneLabel
             tone={tones[s?.state ?? ''] ?? 'busy'}
-            text={t(use === 'local' && s?.state === 'Ready' ? 'dsk.inPool' : `dsk.${s?.state ?? 'Preparing'}`)}
+            text={t(use !== 'ceph' && s?.state === 'Ready' ? 'dsk.inPool' : `dsk.${s?.state ?? 'Preparing'}`)}
           />{' '}
           <span className="basalt-note">{s?.reason}</span>
         </div>
@@ -130,10 +166,12 @@ export function Disks() {
       title: t('dsk.use'),
       cell: (d) =>
         d.spec.use === 'ceph'
-          ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}`
-          : d.spec.use === 'local'
-            ? t('dsk.poolOf', { name: d.spec.pool ?? '' })
-            : t('dsk.nothing'),
+          ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (${[`osd.${d.status?.osd}`, d.status?.deviceClass].filter(Boolean).join(', ')})` : ''}`
+          : d.spec.use === 'ceph-db'
+            ? t('dsk.db')
+            : d.spec.use === 'local'
+              ? t('dsk.poolOf', { name: d.spec.pool ?? '' })
+              : t('dsk.nothing'),
     },
     {
       id: 'actions',
@@ -174,7 +212,13 @@ export function Disks() {
       {going && (
         <Confirm
           title={t('dsk.releaseTitle', { name: going.meta.name })}
-          help={t(going.spec.use === 'local' ? 'dsk.releaseLocalHelp' : 'dsk.releaseHelp')}
+          help={t(
+            going.spec.use === 'local'
+              ? 'dsk.releaseLocalHelp'
+              : going.spec.use === 'ceph-db'
+                ? 'dsk.releaseDBHelp'
+                : 'dsk.releaseHelp',
+          )}
           action={t('dsk.release')}
           danger
           name={going.meta.name}
