@@ -26,6 +26,15 @@ const (
 	CPUEmulated CPUClass = "emulated" // without KVM; users cannot choose it
 )
 
+// WhenFull is what happens when no node has room for a new instance.
+type WhenFull string
+
+// Values of WhenFull; an empty value means WhenFullQueue.
+const (
+	WhenFullQueue  WhenFull = "Queue"
+	WhenFullRefuse WhenFull = "Refuse"
+)
+
 // Firmware is the firmware that an instance boots with.
 type Firmware string
 
@@ -42,6 +51,13 @@ const (
 	AbilitySecureBoot = "secureBoot"
 	AbilityTPM        = "tpm"
 )
+
+func queueUntil(s InstanceSpec) *Error {
+	if s.QueueUntil != nil && s.WhenFull == WhenFullRefuse {
+		return invalid("spec.queueUntil", "an instance that is refused when no node has room does not wait").WithHint("leave it out, or set whenFull to %s", WhenFullQueue)
+	}
+	return nil
+}
 
 func firmware(s InstanceSpec) *Error {
 	switch {
@@ -95,6 +111,7 @@ func ValidateInstance(s InstanceSpec) error {
 		oneOf("spec.os", s.OS, "", OSLinux, OSWindows), guestOS(s),
 		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
+		oneOf("spec.whenFull", s.WhenFull, "", WhenFullQueue, WhenFullRefuse), queueUntil(s),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),

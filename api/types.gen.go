@@ -1399,8 +1399,11 @@ type Instance struct {
 	Assignment InstanceAssignment `json:"assignment,omitempty,omitzero"`
 	Kind       Kind               `json:"kind"`
 	Meta       Meta               `json:"meta"`
-	Spec       InstanceSpec       `json:"spec"`
-	Status     InstanceStatus     `json:"status,omitempty,omitzero"`
+
+	// Queue Place of an instance that waits for room, calculated for the response; only in responses that read or list instances, and in that of a dry run of a creation. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
+	Queue  *InstanceQueue `json:"queue,omitempty"`
+	Spec   InstanceSpec   `json:"spec"`
+	Status InstanceStatus `json:"status,omitempty,omitzero"`
 
 	// Warnings Parts of the request that are likely not to work. Only in the response to the creation.
 	Warnings []InstanceWarning `json:"warnings,omitempty,omitzero"`
@@ -1441,8 +1444,14 @@ type InstanceAssignment struct {
 	// NodeLost The node is lost and the instance cannot run elsewhere, so it waits for the node; reason has the cause.
 	NodeLost bool `json:"nodeLost,omitempty,omitzero"`
 
+	// PlacedAt End of that wait. Empty: it waits, or it did not wait.
+	PlacedAt *time.Time `json:"placedAt,omitempty"`
+
 	// Ports In the order of spec.networks.
 	Ports []InstancePort `json:"ports,omitempty,omitzero"`
+
+	// QueuedAt Start of its last wait in the queue, because no node had room. Empty: it did not wait.
+	QueuedAt *time.Time `json:"queuedAt,omitempty"`
 
 	// Reason Why the instance has no node.
 	Reason string `json:"reason,omitempty,omitzero"`
@@ -1590,6 +1599,27 @@ type InstancePort struct {
 	Network  NetworkID `json:"network"`
 }
 
+// InstanceQueue Place of an instance that waits for room, calculated for the response; only in responses that read or list instances, and in that of a dry run of a creation. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
+type InstanceQueue struct {
+	// ExpectedAt When the instance gets a node if it waits as long as those. Empty: unknown, or it has waited longer.
+	ExpectedAt *time.Time `json:"expectedAt,omitempty"`
+
+	// Length Number of instances in the queue, of all organizations, with this one.
+	Length int64 `json:"length"`
+
+	// Position 1: first in the queue. In a dry run, the position that the instance would have.
+	Position int64 `json:"position"`
+
+	// Samples Number of instances of similar size that waited in this queue in the last 30 days, exist, and have got a node since; usualSeconds is calculated from at most the last 20.
+	Samples int64 `json:"samples"`
+
+	// Since Start of the wait. Empty in a dry run.
+	Since *time.Time `json:"since,omitempty"`
+
+	// UsualSeconds Median of how long those waited, in seconds. 0: unknown, because there are fewer than 3.
+	UsualSeconds int64 `json:"usualSeconds,omitempty,omitzero"`
+}
+
 // InstanceReinstall defines model for InstanceReinstall.
 type InstanceReinstall struct {
 	// Backup Name or ID of a backup of a root volume that the new root volume is restored from, with its UEFI variables and the state of its TPM. Not together with image.
@@ -1634,6 +1664,9 @@ type InstanceSpec struct {
 	// Priority If capacity is short after a node is lost, instances with higher priority start first.
 	Priority int64 `json:"priority,omitempty,omitzero"`
 
+	// QueueUntil The instance is deleted if it still waits for its first node at this time. Not with Refuse. Empty: it waits until it is deleted.
+	QueueUntil *time.Time `json:"queueUntil,omitempty"`
+
 	// Restarts Increased by one to restart the instance.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
 
@@ -1658,6 +1691,9 @@ type InstanceSpec struct {
 	// UserData cloud-init user data, which often contains passwords: it is passed to the guest and never sent to clients. Empty in a change: the stored value is kept.
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
+
+	// WhenFull What happens when no node has room at the creation. Queue: the instance is created and waits in the queue. Refuse: the creation fails with `no_capacity`; an instance that finds its room taken by another one at the same moment waits in the queue. Empty: Queue.
+	WhenFull WhenFull `json:"whenFull,omitempty,omitzero"`
 }
 
 // InstanceStatus defines model for InstanceStatus.

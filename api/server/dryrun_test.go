@@ -155,6 +155,10 @@ type room string
 
 func (r room) Lacks(context.Context, api.Instance) (string, error) { return string(r), nil }
 
+func (r room) Queue(context.Context, []api.Instance) (map[string]api.InstanceQueue, error) {
+	return nil, nil
+}
+
 // TestWarningsOfTheAPI checks that the API warns of an instance that nobody can sign in
 // to, and in a dry run of one that would stay pending.
 func TestWarningsOfTheAPI(t *testing.T) {

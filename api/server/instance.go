@@ -39,6 +39,9 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if err = h.freeAddresses(ctx, m, spec.Networks); err != nil {
 		return nil, err
 	}
+	if err := api.Join(h.inTime(spec), h.refused(ctx, m, spec)); err != nil {
+		return nil, err
+	}
 	id := newID(api.KindInstance)
 	root, err := rootVolume(m, api.InstanceID(id), spec, flavor, image)
 	if err != nil {
@@ -53,20 +56,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, err
 	}
 	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, can)
-	return &in, h.noRoom(ctx, &in)
-}
-
-// noRoom adds a warning in a dry run if the instance would stay pending. A real
-// instance reports that in its assignment, after it was planned.
-func (h *handlers) noRoom(ctx context.Context, in *api.Instance) error {
-	if !dryRun(ctx) || h.opts.Room == nil {
-		return nil
-	}
-	why, err := h.opts.Room.Lacks(ctx, *in)
-	if err == nil && why != "" {
-		in.Warnings = append(in.Warnings, api.NoRoom(why))
-	}
-	return err
+	return &in, h.wouldWait(ctx, &in)
 }
 
 // rootVolume returns the command that creates an instance's root volume. Its name is
@@ -147,6 +137,11 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	}
 	if err := h.changedNetworks(ctx, *old, s.Networks); err != nil {
 		return s, err
+	}
+	if was := old.Spec.QueueUntil; s.QueueUntil != nil && (was == nil || !was.Equal(*s.QueueUntil)) {
+		if err := h.inTime(s); err != nil {
+			return s, err
+		}
 	}
 	return s, api.ChangeInstance(old.Spec, s)
 }

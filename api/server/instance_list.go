@@ -14,7 +14,10 @@ func (h *handlers) ListInstances(ctx context.Context, r in[api.ListInstancesPara
 	}
 	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
 		name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, fields: r.Params.FieldSelector, count: r.Params.Count, organization: r.Params.Organization, project: r.Params.Project, only: only})
-	return &p, err
+	if err != nil {
+		return nil, err
+	}
+	return &p, h.withQueue(ctx, p.Items)
 }
 
 // instancesOf returns a filter for the instances on a node or GPU, or in a phase; nil

@@ -135,6 +135,9 @@ type Room interface {
 	// Lacks returns why the instance would stay pending, or "" if a node has enough
 	// free capacity.
 	Lacks(ctx context.Context, in api.Instance) (why string, err error)
+	// Queue returns the places of those of the instances that wait for room, by ID. An
+	// instance that does not exist yet gets the place that it would have.
+	Queue(ctx context.Context, ins []api.Instance) (map[string]api.InstanceQueue, error)
 }
 
 // Tracer traces packets through the network.

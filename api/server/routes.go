@@ -75,6 +75,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetHealth", h.GetHealth)
 	serve(r, "PutImageContent", h.PutImageContent)
 	serve(r, "ListInstances", h.ListInstances)
+	serve(r, "GetInstance", h.GetInstance)
 	serve(r, "CreateInstance", h.CreateInstance)
 	serve(r, "DeleteInstance", h.DeleteInstance)
 	serve(r, "OpenInstanceConsole", h.OpenInstanceConsole)

@@ -81,6 +81,12 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		var d detail
 		if i.Assignment.Node == "" {
 			d.add("Not placed", i.Assignment.Reason)
+			if i.Queue != nil {
+				d.add("Queue", queueNote(*i.Queue, a.Now()))
+			}
+			if u := i.Spec.QueueUntil; u != nil {
+				d.add("Waits until", formatTime(*u))
+			}
 		}
 		a.addressesOf(&d, i)
 		d.add("Doing", st.Step)

@@ -66,6 +66,9 @@ func (a *App) instanceRow(i api.Instance) []string {
 	if i.Assignment.Node == "" || i.Assignment.NodeLost {
 		note = i.Assignment.Reason
 	}
+	if i.Queue != nil {
+		note = queueNote(*i.Queue, a.Now())
+	}
 	if c, known := api.GPUReadyOf(i); known && !c.Status {
 		note = cmp.Or(note, "GPU not ready: "+c.Reason)
 	}
@@ -95,6 +98,9 @@ func instanceReady(i api.Instance) (bool, string, error) {
 	if i.Assignment.Hold != "" && want == api.InstanceRunning {
 		return false, doing, api.Errorf(api.CodeForbidden, "instance %s is held and not started: %s", i.Meta.Name, i.Assignment.Hold).
 			WithHint("it is started when the organization is resumed")
+	}
+	if i.Spec.WhenFull == api.WhenFullQueue && i.Assignment.QueuedAt != nil && i.Assignment.Node == "" {
+		return false, "in the queue: " + i.Assignment.Reason, nil
 	}
 	if i.Assignment.Node == "" && i.Assignment.Reason != "" && want == api.InstanceRunning && i.Meta.DeletedAt == nil {
 		return false, doing, api.Errorf(api.CodeNoCapacity, "instance %s: %s", i.Meta.Name, i.Assignment.Reason).
@@ -163,8 +169,12 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	cpu := f.String("cpu", "", "processor model: baseline (supported by all nodes) or host (that of its node); default: baseline")
 	pages := hugePagesFlag(f, "the flavor's")
 	networks := networkFlags(f)
+	queue := queueFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
+		if err := queue(s); err != nil {
+			return err
+		}
 		pages(&s.HugePages)
 		if err := networks(s); err != nil {
 			return err

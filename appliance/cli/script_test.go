@@ -61,6 +61,13 @@ func TestScripts(t *testing.T) {
 					api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0123456789ab", Organization: "org-0", Project: "prj-0",
 						Data: []byte(`{"meter":"gpu-nanoseconds","resource":"ins-1","resourceName":"demo","start":"2026-03-01T00:00:00Z","end":"2026-03-01T00:01:00Z","quantity":1500000000}`)})
 			},
+			// full REASON WAITING: no node has room, for that reason, and so many instances
+			// wait; without a reason there is room again.
+			"full": func(ts *testscript.TestScript, _ bool, args []string) {
+				n, err := strconv.ParseInt(args[1], 10, 64)
+				ts.Check(err)
+				ts.Value("env").(*servertest.Env).Room.Fill(args[0], false, n)
+			},
 			// disk: the node's disk reports itself.
 			"disk": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value("env").(*servertest.Env).Apply(t, api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: "disk-0123456789ab", Name: "n1-sdb",

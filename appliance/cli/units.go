@@ -73,7 +73,12 @@ func formatAge(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	d := max(now.Sub(t), 0)
+	return formatDuration(now.Sub(t))
+}
+
+// formatDuration formats a duration in its largest unit; a negative one is 0.
+func formatDuration(d time.Duration) string {
+	d = max(d, 0)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))

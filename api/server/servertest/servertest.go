@@ -30,6 +30,7 @@ type Env struct {
 	Server     *Server
 	Node       *Node
 	Packages   *Packages
+	Room       *Room
 }
 
 // Start runs a server until the test ends. now is its clock; nil: the real one.
@@ -42,8 +43,8 @@ func Start(t testing.TB, now func() time.Time) *Env {
 func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := memstore.New()
-	node, packages := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}
-	o := server.Options{Store: store, Runtime: node, Shells: Shells{}, Apps: Apps{}, Billing: Bill{}, Payments: &Till{Store: store}, Offers: Shelf{}, Packages: packages, Version: "test", KeyRate: 1e6,
+	node, packages, room := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}, &Room{}
+	o := server.Options{Store: store, Runtime: node, Shells: Shells{}, Apps: Apps{}, Billing: Bill{}, Payments: &Till{Store: store}, Offers: Shelf{}, Packages: packages, Room: room, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)
@@ -56,7 +57,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 		http.CloseClientConnections()
 		http.Close()
 	})
-	e := &Env{URL: http.URL, Store: store, Server: checked, Node: node, Packages: packages}
+	e := &Env{URL: http.URL, Store: store, Server: checked, Node: node, Packages: packages, Room: room}
 	e.Token = e.Key(t, api.Meta{Name: "operator"}, api.RoleOperator)
 	return e
 }

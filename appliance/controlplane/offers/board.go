@@ -110,6 +110,6 @@ func (b *Board) refresh(now time.Time) error {
 	if b.watched {
 		s.Health = map[string]plan.Health{}
 	}
-	b.last, b.at, b.pages = snapshotOf(s, b.networking), now, map[api.OfferQuery]api.OfferList{}
+	b.last, b.at, b.pages = snapshotOf(s, b.networking, now), now, map[api.OfferQuery]api.OfferList{}
 	return nil
 }

@@ -47,8 +47,8 @@ type snapshot struct {
 	like  api.Instance        // template of new instances
 }
 
-func snapshotOf(s *plan.State, networking bool) *snapshot {
-	p := &snapshot{state: s, room: plan.RoomOf(s), gpus: map[kindOfGPU]int64{}, class: plan.PoolForNew(s, "")}
+func snapshotOf(s *plan.State, networking bool, now time.Time) *snapshot {
+	p := &snapshot{state: s, room: plan.RoomOf(s, now), gpus: map[kindOfGPU]int64{}, class: plan.PoolForNew(s, "")}
 	if networking {
 		p.like.Spec.Networks = make([]api.InstanceNetwork, 1)
 	}

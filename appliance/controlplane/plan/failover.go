@@ -3,20 +3,17 @@ package plan
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// urgent returns the instances in the order in which capacity is allocated: by
-// priority, then by ID.
+// urgent returns the instances in the order in which capacity is allocated
+// (compareWaiting).
 func urgent(s *State) []api.Instance {
 	list := objects.Sorted(s.Instances)
-	slices.SortStableFunc(list, func(a, b api.Instance) int {
-		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), strings.Compare(a.Meta.ID, b.Meta.ID))
-	})
+	slices.SortStableFunc(list, compareWaiting)
 	return list
 }
 
@@ -98,8 +95,8 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// waiting begins the reason of an instance that had a node and does not fit on another.
-const waiting = "waiting for capacity: "
+// waitingForCapacity begins the reason of an instance that had a node and does not fit on another.
+const waitingForCapacity = "waiting for capacity: "
 
 // move assigns an instance that certainly runs nowhere to another node. Without
 // capacity it stays pending without a node, and its reason says why.
@@ -108,10 +105,12 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	u.Remove(in.Assignment)
 	next := place(s, u, withoutNode(in), now)
 	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, cmp.Or(in.Spec.RootVolume, was.RootVolume), was.Ports
+	next = waited(was, next, now)
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 	} else {
-		next.Reason = waiting + next.Reason
+		next.Reason = waitingForCapacity + next.Reason
+		u.reserve(s, withoutNode(in), now)
 	}
 	u.add(s, in, next)
 	return assign(api.KindInstance, in.Meta, next)

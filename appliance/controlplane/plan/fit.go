@@ -16,10 +16,11 @@ type used struct {
 	ips     addresses
 	volumes map[string][]api.Volume // by instance; nil if not looked up yet
 	gone    map[string]bool         // volumes that this plan assigns to another node
+	queues  queues
 }
 
 func usage(s *State) *used {
-	return &used{room(s), addresses{s: s}, nil, map[string]bool{}}
+	return &used{Room: room(s), ips: addresses{s: s}, gone: map[string]bool{}, queues: queues{heads: map[queueKey]bool{}}}
 }
 
 // room returns the capacity of nodes and GPUs besides what assigned instances use.
@@ -48,18 +49,28 @@ func wants(f api.Flavor, in api.Instance) placement.Want {
 // on; an instance that is already assigned stays where its volume is. Without a node,
 // Reason lists for every node what is missing.
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
+	f, why := ready(s, in)
+	if why != "" {
+		return api.InstanceAssignment{Reason: why}
+	}
+	return placeBehind(s, u, in, wants(f, in), now)
+}
+
+// ready returns the flavor of an instance, or why the instance cannot be placed even if
+// there is room.
+func ready(s *State, in api.Instance) (f api.Flavor, why string) {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)}
+		return f, fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)
 	}
 	img, ok := s.Images[string(in.Spec.Image)]
 	if !ok {
-		return api.InstanceAssignment{Reason: fmt.Sprintf("image %s does not exist any more", in.Spec.Image)}
+		return f, fmt.Sprintf("image %s does not exist any more", in.Spec.Image)
 	}
 	if img.Status.Phase != api.ImageReady {
-		return api.InstanceAssignment{Reason: "image " + img.Meta.Name + " is not ready: " + imageState(img)}
+		return f, "image " + img.Meta.Name + " is not ready: " + imageState(img)
 	}
-	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true })
+	return f, ""
 }
 
 // placeOn returns the best node for what is wanted, among those for which may returns
@@ -160,8 +171,13 @@ func Count(s *State, r *placement.Room, in api.Instance, w placement.Want, now t
 	return f
 }
 
-// RoomOf returns the capacity that the planner sees.
-func RoomOf(s *State) *placement.Room { return room(s) }
+// RoomOf returns the capacity that the planner has for an instance that is created now:
+// without what is reserved for those that have waited longer.
+func RoomOf(s *State, now time.Time) *placement.Room {
+	u := usage(s)
+	u.reserveHeads(s, now)
+	return u.Room
+}
 
 // PoolForNew returns the storage pool that a new root volume gets while its node is not
 // known: the requested one, or else the shared pool if any node has it.

@@ -56,8 +56,9 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 		}
 		in := api.Instance{Meta: api.Meta{ID: "new"}, Spec: api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Vgpu: vgpu}}
 		w := wants(s.Flavors["flv-1"], in)
-		got := Count(s, RoomOf(s), in, w, now)
+		got := Count(s, RoomOf(s, now), in, w, now)
 		u := usage(s)
+		u.reserveHeads(s, now)
 		want, nodes := int64(0), map[api.NodeID]bool{}
 		for {
 			a := place(s, u, in, now)

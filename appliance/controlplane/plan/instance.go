@@ -22,6 +22,9 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		}
 		return forget(api.KindInstance, in.Meta)
 	}
+	if overdue(in, now) {
+		return cancel(s, in)
+	}
 	if cmds := recoverFound(s, in); cmds != nil {
 		return cmds
 	}
@@ -73,14 +76,14 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		return assign(api.KindInstance, in.Meta, a)
 	}
 	u.Remove(in.Assignment)
-	next := place(s, u, in, now)
+	next := u.placeInQueue(s, in, now)
 	next.Epoch = a.Epoch
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 		next.RootVolume = cmp.Or(next.RootVolume, a.RootVolume)
 		next.Ports = ports
 	} else if a.Node == "" && a.RootVolume != "" {
-		next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waiting+next.Reason
+		next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waitingForCapacity+next.Reason
 	} else if a.Node != "" { // it stays unchanged, with the reason
 		reason := next.Reason
 		next = a

@@ -26,6 +26,7 @@ func Next(s *State, now time.Time) []api.Command {
 	for _, in := range urgent(s) {
 		cmds = append(cmds, u.withVolumes(in, planInstance(s, u, in, now))...)
 	}
+	u.dropReservations()
 	for _, m := range objects.Sorted(s.Migrations) {
 		cmds = append(cmds, u.withVolumes(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
 	}

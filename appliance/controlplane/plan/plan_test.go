@@ -213,6 +213,7 @@ func TestOvercommit(t *testing.T) {
 	if why := placed("a"); why != "" || s.Instances["b"].Assignment.Gpu != "g1" {
 		t.Errorf("after lowering the overcommit: reason of a = %q, assignment of b = %+v; want both on GPU g1", why, s.Instances["b"].Assignment)
 	}
+	s.end("c") // it would reserve memory
 	for i := range 9 {
 		s.instance(fmt.Sprint("plain", i), "flv-1", 0, 0)
 	}

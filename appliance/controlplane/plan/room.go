@@ -19,5 +19,6 @@ func Lacks(s *State, in api.Instance, now time.Time) string {
 	if !ok {
 		return "flavor " + string(in.Spec.Flavor) + " does not exist any more"
 	}
-	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true }).Reason
+	u.reserveHeads(s, now)
+	return placeBehind(s, u, in, wants(f, in), now).Reason
 }

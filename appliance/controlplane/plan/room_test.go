@@ -29,7 +29,7 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 			id, vram, share := fmt.Sprint("i", i), int64(random.IntN(12))*gib, int64(random.IntN(101)) // no VRAM: no vGPU
 			after := cluster().instance(id, "flv-1", vram, share)
 			why := Lacks(s, after.Instances[id], now)
-			s.instance(id, "flv-1", vram, share)
+			s.instance(id, "flv-1", vram, share).created(id, i)
 			settle(t, s)
 			a := s.Instances[id].Assignment
 			if (why == "") != (a.Node != "") || why != a.Reason {

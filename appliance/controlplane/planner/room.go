@@ -22,16 +22,35 @@ func NewRoom(c *watchcache.Cache, monitored bool) Room { return Room{c, monitore
 
 // Lacks returns why an instance that does not exist yet would be pending, or nothing.
 func (r Room) Lacks(ctx context.Context, in api.Instance) (string, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return "", err
+	}
+	return plan.Lacks(s, in, time.Now()), nil
+}
+
+// Queue returns the places of those of the instances that wait for room, by ID; one
+// that does not exist yet gets the place that it would have.
+func (r Room) Queue(ctx context.Context, ins []api.Instance) (map[string]api.InstanceQueue, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return plan.QueuePlaces(s, ins, time.Now()), nil
+}
+
+// state returns the planner's input according to this node's cache.
+func (r Room) state(ctx context.Context) (*plan.State, error) {
 	objects := r.cache.Subscribe(plan.Kinds)
 	defer objects.Close()
 	select {
 	case <-objects.Ready():
 	case <-ctx.Done():
-		return "", api.Errorf(api.CodeUnavailable, "this node has not received the cluster's objects yet").WithHint("try again in a moment")
+		return nil, api.Errorf(api.CodeUnavailable, "this node has not received the cluster's objects yet").WithHint("try again in a moment")
 	}
 	s := plan.StateOf(objects.View())
 	if r.monitored {
 		s.Health = map[string]plan.Health{}
 	}
-	return plan.Lacks(s, in, time.Now()), nil
+	return s, nil
 }

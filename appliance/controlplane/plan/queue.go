@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
+)
+
+// Instances that no node has room for wait in queues, one for each GPU pool and
+// requested model, and one for those without a virtual GPU. All instances are tried in
+// the order of compareWaiting. The first of a queue that does not fit is its head: it
+// reserves the node that lacks the least of what it wants, and later instances are
+// placed only in what is free besides that. So small instances continue to start while
+// a large one waits, but what it lacks never grows because of an instance behind it.
+// An instance that no node could hold if it were empty reserves nothing.
+
+// queueKey identifies a queue.
+type queueKey struct{ pool, model string }
+
+func queueOf(in api.Instance) queueKey {
+	v := in.Spec.Vgpu
+	if v == nil {
+		return queueKey{}
+	}
+	return queueKey{cmp.Or(v.Pool, api.DefaultPool), v.Model}
+}
+
+// fallen reports whether an instance had a node and lost it.
+func fallen(in api.Instance) bool { return in.Assignment.Node == "" && in.Assignment.RootVolume != "" }
+
+// compareWaiting orders instances for capacity. Those that have or had a node come
+// first, by their priority; new ones follow in the order of their creation.
+func compareWaiting(a, b api.Instance) int {
+	newA, newB := isNew(a), isNew(b)
+	switch {
+	case newA && newB:
+		return cmp.Or(a.Meta.CreatedAt.Compare(b.Meta.CreatedAt), strings.Compare(a.Meta.ID, b.Meta.ID))
+	case newA:
+		return 1
+	case newB:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), strings.Compare(a.Meta.ID, b.Meta.ID))
+}
+
+// isNew reports whether an instance never had a node.
+func isNew(in api.Instance) bool { return in.Assignment.Node == "" && !fallen(in) }
+
+// reservedRoom is the reason of an instance that would fit if the heads of the queues
+// reserved nothing.
+const reservedRoom = "no node fits: the free room is reserved for instances that have waited longer"
+
+// queues is what the heads of the queues reserve.
+type queues struct {
+	empty    *placement.Room // without instances; nil if not needed yet
+	heads    map[queueKey]bool
+	reserved []placement.Reservation
+}
+
+// countReserved adds the reservations to what is in use, or removes them.
+func (u *used) countReserved(sign int64) {
+	for _, x := range u.queues.reserved {
+		u.CountReserved(x, sign)
+	}
+}
+
+// dropReservations removes the reservations: they hold back instances of the queues,
+// and neither migrations nor drains.
+func (u *used) dropReservations() {
+	u.countReserved(-1)
+	u.queues.reserved = nil
+}
+
+// placeBehind places an instance beside what the heads of the queues reserve. Its reason
+// does not count what is reserved as in use.
+func placeBehind(s *State, u *used, in api.Instance, w placement.Want, now time.Time) api.InstanceAssignment {
+	everywhere := func(api.Node) bool { return true }
+	next := placeOn(s, u, in, w, now, everywhere)
+	if next.Node != "" || len(u.queues.reserved) == 0 {
+		return next
+	}
+	u.countReserved(-1)
+	defer u.countReserved(1)
+	if next = placeOn(s, u, in, w, now, everywhere); next.Node != "" {
+		return api.InstanceAssignment{Reason: reservedRoom}
+	}
+	return next
+}
+
+// placeInQueue places an instance that has no node, or resizes one on its node. An
+// instance that does not fit waits in its queue.
+func (u *used) placeInQueue(s *State, in api.Instance, now time.Time) api.InstanceAssignment {
+	was, next := in.Assignment, place(s, u, in, now)
+	if _, why := ready(s, in); why != "" || was.Node != "" {
+		next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
+		return next
+	}
+	if next.Node == "" {
+		u.reserve(s, in, now)
+	}
+	return waited(was, next, now)
+}
+
+// reserve makes an instance that does not fit the head of its queue, if the queue has no
+// head yet and a node could hold the instance. An instance that would be held is none:
+// its organization is suspended.
+func (u *used) reserve(s *State, in api.Instance, now time.Time) {
+	key, f := queueOf(in), s.Flavors[string(in.Spec.Flavor)]
+	if u.queues.heads[key] || hold(s, in) != "" {
+		return
+	}
+	if u.queues.empty == nil {
+		u.queues.empty = placement.NewRoom(s.GPUs, s.Pools, s.Health)
+	}
+	w, root := wants(f, in), rootOf(s, in)
+	var best api.Node
+	var onGPU api.GPUID
+	least := int64(-1)
+	for _, n := range objects.Sorted(s.Nodes) {
+		w.Disk, w.DiskPool = diskOn(s, in, root, w.Root, n)
+		if u.queues.empty.OnNode(n, w, "", now).Why != "" || cmp.Or(canRun(in, n), reachable(s, in, n), u.unreachableVolume(in, n)) != "" {
+			continue
+		}
+		if lacks, gpu, ok := u.Missing(u.queues.empty, n, w); ok && (least < 0 || lacks < least) {
+			best, onGPU, least = n, gpu, lacks
+		}
+	}
+	if least < 0 {
+		return
+	}
+	w.Disk, w.DiskPool = diskOn(s, in, root, w.Root, best)
+	u.queues.heads[key] = true
+	u.queues.reserved = append(u.queues.reserved, u.Reserve(best, onGPU, w))
+}
+
+// waited sets since when an instance without a node waits, or when its wait ended.
+func waited(was, next api.InstanceAssignment, now time.Time) api.InstanceAssignment {
+	next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
+	at := now.UTC().Round(time.Millisecond)
+	switch {
+	case next.Node == "" && (was.QueuedAt == nil || was.PlacedAt != nil):
+		next.QueuedAt, next.PlacedAt = &at, nil
+	case next.Node != "" && was.QueuedAt != nil && was.PlacedAt == nil:
+		next.PlacedAt = &at
+	}
+	return next
+}
+
+// reserveHeads reserves for the heads of the queues, as the planner does before it
+// considers an instance that is created now.
+func (u *used) reserveHeads(s *State, now time.Time) {
+	for _, in := range waiting(s) {
+		f, why := ready(s, in)
+		if why == "" && !u.queues.heads[queueOf(in)] && placeBehind(s, u, in, wants(f, in), now).Node == "" {
+			u.reserve(s, in, now)
+		}
+	}
+}
+
+// waiting returns the instances in all queues, in order.
+func waiting(s *State) (list []api.Instance) {
+	for _, in := range s.Instances {
+		if a := in.Assignment; a.Node == "" && a.QueuedAt != nil && in.Meta.DeletedAt == nil {
+			list = append(list, in)
+		}
+	}
+	slices.SortFunc(list, compareWaiting)
+	return list
+}
