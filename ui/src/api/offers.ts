@@ -66,6 +66,8 @@ export interface Tried {
   error: ApiError | null;
   /** Codes of its warnings. */
   warnings: string[];
+  /** The place that the instance would have in the queue. */
+  queue?: Schemas['InstanceQueue'] | undefined;
 }
 
 const nothing: Tried = { error: null, warnings: [] };
@@ -87,7 +89,7 @@ export function useDryRun(body: string, on: boolean): Tried {
             signal,
           }),
         );
-        return { error: null, warnings: (i.warnings ?? []).map((w) => w.code) };
+        return { error: null, warnings: (i.warnings ?? []).map((w) => w.code), queue: i.queue };
       } catch (e) {
         const said = asApiError(e);
         if (said.fields.length > 0) return { error: said, warnings: [] };

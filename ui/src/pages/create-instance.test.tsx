@@ -159,5 +159,22 @@ test('that it would wait for capacity is said before it is created, and it can b
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
   await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
   expect(await screen.findByText(/There is no free capacity for this instance now/)).toBeVisible();
-  expect(screen.getByRole('button', { name: /^Create/ })).toBeEnabled();
+  expect(screen.getByRole('button', { name: /^Add to the queue/ })).toBeEnabled();
+});
+
+test('the place that it would have in the queue is shown, with the basis of the estimate', async () => {
+  form(() =>
+    Response.json({
+      meta: { id: 'ins-1' },
+      warnings: [{ code: 'no-room-now', message: 'the instance would wait' }],
+      queue: { position: 3, length: 3, samples: 7, usualSeconds: 1200, expectedAt: new Date().toISOString() },
+    }),
+  );
+  await screen.findByRole('radio', { name: 'NVIDIA L4' });
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  expect(
+    await screen.findByText(/position 3 of 3\..*Similar instances waited 20 minutes \(median of 7\)/s),
+  ).toBeVisible();
 });

@@ -38,6 +38,7 @@ import { Form } from '../parts/form';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
+import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
 import { Price } from './create/price';
@@ -179,6 +180,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const body = JSON.stringify(wanted);
   const asked = useSettled(body, 600);
   const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
+  const full = tried.warnings.includes('no-room-now');
   const [advanced, setAdvanced] = useState(false);
   // From the first attempt on, the form warns that nobody could sign in.
   const [pressed, setPressed] = useState(false);
@@ -356,9 +358,16 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   </Field>
                 </div>
               </ExpandableSection>
-              {tried.warnings.includes('no-room-now') && (
+              {full && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
                   {t('new.noRoomHelp')}
+                  {tried.queue && (
+                    <>
+                      {' '}
+                      {t('queue.would', { position: tried.queue.position, length: tried.queue.length })}{' '}
+                      <UsualWait queue={tried.queue} />
+                    </>
+                  )}
                 </Alert>
               )}
               {shut && (
@@ -368,7 +377,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               )}
               <ActionGroup>
                 <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>
-                  {t(shut ? 'new.submitShut' : 'new.submit')}
+                  {t(shut ? 'new.submitShut' : full ? 'new.submitQueue' : 'new.submit')}
                 </Button>
                 <Button variant="link" onClick={() => go('/instances')}>
                   {t('common.cancel')}

@@ -56,10 +56,11 @@ export const create: Record<keyof typeof en, string> = {
   'new.userData': 'User-Data für cloud-init',
   'new.userDataApp': 'Leer lassen, um die User-Data der App zu verwenden.',
   'new.submit': 'Erstellen',
+  'new.submitQueue': 'In die Warteschlange stellen',
   'new.submitShut': 'Ohne Zugang erstellen',
   'new.noRoom': 'Für diese Instanz ist jetzt keine Kapazität frei',
   'new.noRoomHelp':
-    'Sie können sie erstellen: Sie wartet und kostet nichts, bis ein Knoten genug freie Kapazität hat. Ein kleinerer Anteil oder Flavor passt vielleicht sofort.',
+    'Sie können sie in die Warteschlange stellen: Sie kostet nichts, bis ein Knoten genug freie Kapazität hat und sie startet. Ein kleinerer Anteil oder Flavor passt vielleicht sofort.',
   'new.noLogin': 'Niemand kann sich an dieser Instanz anmelden',
   'new.noLoginHelp':
     'Sie hat weder einen SSH-Schlüssel noch ein Konsolenpasswort, und ihre User-Data setzen keines. SSH-Schlüssel werden nur beim ersten Start übernommen.',

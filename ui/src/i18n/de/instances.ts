@@ -81,6 +81,19 @@ export const instances: Record<keyof typeof en, string> = {
   'one.deleteConfirm': 'Geben Sie zur Bestätigung {name} ein',
   'one.networkNone': 'Mit keinem Netzwerk verbunden.',
 
+  'queue.title': 'In der Warteschlange',
+  'queue.place': 'Position {position} von {length}',
+  'queue.would': 'Sie wäre an Position {position} von {length}.',
+  'queue.since': 'Wartet seit',
+  'queue.expected': 'Voraussichtlicher Start',
+  'queue.noTime': 'Unbekannt',
+  'queue.until': 'Wird gelöscht, falls sie noch wartet',
+  'queue.usual': 'Ähnliche Instanzen haben {time} gewartet (Median von {n}).',
+  'queue.longer': 'Diese wartet schon länger.',
+  'queue.unknown': 'Wie lange es dauert, ist unbekannt: Zu wenige ähnliche Instanzen haben kürzlich gewartet.',
+  'queue.help':
+    'Die Warteschlange folgt der Reihenfolge der Erstellung; kleinere Instanzen starten eher, wo sie denen vor ihnen nichts wegnehmen. Während die Instanz wartet, wird nichts berechnet, sie zählt aber zum Kontingent. Um die Warteschlange zu verlassen, löschen Sie die Instanz.',
+
   'next.title': 'Verbinden',
   'next.console': 'Melden Sie sich an der Konsole als {user} mit dem gesetzten Passwort an.',
   'next.consoleAny': 'Melden Sie sich an der Konsole als Standardbenutzer des Images mit dem gesetzten Passwort an.',

@@ -49,10 +49,11 @@ export const create = {
   'new.userData': 'cloud-init user data',
   'new.userDataApp': 'Leave empty to use the app’s own user data.',
   'new.submit': 'Create',
+  'new.submitQueue': 'Add to the queue',
   'new.submitShut': 'Create without access',
   'new.noRoom': 'There is no free capacity for this instance now',
   'new.noRoomHelp':
-    'You can create it: it stays pending, and costs nothing, until a node has enough free capacity. A smaller slice or flavor may fit now.',
+    'You can add it to the queue: it costs nothing until a node has enough free capacity and it starts. A smaller slice or flavor may fit now.',
   'new.noLogin': 'Nobody can sign in to this instance',
   'new.noLoginHelp':
     'It has no SSH key and no console password, and its user data sets none. SSH keys are only installed on first boot.',

@@ -78,6 +78,19 @@ export const instances = {
   'one.deleteConfirm': 'Type {name} to confirm',
   'one.networkNone': 'Not connected to a network.',
 
+  'queue.title': 'In the queue',
+  'queue.place': 'Position {position} of {length}',
+  'queue.would': 'It would be at position {position} of {length}.',
+  'queue.since': 'Waiting since',
+  'queue.expected': 'Expected start',
+  'queue.noTime': 'Unknown',
+  'queue.until': 'Deleted if it still waits',
+  'queue.usual': 'Similar instances waited {time} (median of {n}).',
+  'queue.longer': 'This one has waited longer.',
+  'queue.unknown': 'How long it takes is unknown: too few similar instances have waited recently.',
+  'queue.help':
+    'The queue is in the order of creation; smaller instances may start earlier where they take nothing from those before them. Nothing is billed while the instance waits, but it counts in the quota. To leave the queue, delete the instance.',
+
   'next.title': 'Connect',
   'next.console': 'Sign in on the console as {user} with the password you set.',
   'next.consoleAny': 'Sign in on the console as the image’s default user with the password you set.',

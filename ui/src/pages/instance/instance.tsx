@@ -23,6 +23,7 @@ import { Events } from './events';
 import { Monitoring } from './monitoring';
 import { InstanceNetwork } from './network';
 import { Next } from './next';
+import { Queue } from './queue';
 import { Steps } from './steps';
 import { Storage } from './storage';
 
@@ -137,6 +138,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         {tab === '' && (
           <div className="basalt-split">
             <div className="basalt-stack">
+              <Queue instance={i} />
               <Next instance={i} />
               <Details instance={i} />
             </div>
