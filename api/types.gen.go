@@ -114,6 +114,64 @@ type APIKeyStatus struct {
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
+// AccessEntry defines model for AccessEntry.
+type AccessEntry struct {
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ExpiresAt When an API key expires.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Findings What to check; none of them is an error.
+	Findings []AccessFinding `json:"findings,omitempty,omitzero"`
+
+	// Grants An API key has one.
+	Grants []AccessGrant `json:"grants"`
+	ID     string        `json:"id"`
+	Kind   Kind          `json:"kind"`
+
+	// LastUsedAt Last sign-in of a user, or last use of an API key to the hour.
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+
+	// Name E-mail address of a user or name of an API key.
+	Name string `json:"name"`
+
+	// Networks Networks from which an API key can be used.
+	Networks         []string       `json:"networks,omitempty,omitzero"`
+	Organization     OrganizationID `json:"organization,omitempty,omitzero"`
+	OrganizationName string         `json:"organizationName,omitempty,omitzero"`
+
+	// Scopes Scopes of an API key.
+	Scopes []string `json:"scopes,omitempty,omitzero"`
+
+	// SecondFactor Whether the user has one-time codes or a passkey.
+	SecondFactor bool `json:"secondFactor,omitempty,omitzero"`
+}
+
+// AccessGrant defines model for AccessGrant.
+type AccessGrant struct {
+	Organization     OrganizationID `json:"organization,omitempty,omitzero"`
+	OrganizationName string         `json:"organizationName,omitempty,omitzero"`
+	Project          ProjectID      `json:"project,omitempty,omitzero"`
+	ProjectName      string         `json:"projectName,omitempty,omitzero"`
+	Role             Role           `json:"role"`
+}
+
+// AccessReview defines model for AccessReview.
+type AccessReview struct {
+	// AsOf Time of the review.
+	AsOf time.Time `json:"asOf"`
+
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string        `json:"continue,omitempty,omitzero"`
+	Items    []AccessEntry `json:"items"`
+
+	// Total Number of entries on all pages.
+	Total int64 `json:"total"`
+
+	// UnusedSince Access that was last used before this time is a finding.
+	UnusedSince time.Time `json:"unusedSince"`
+}
+
 // Alert defines model for Alert.
 type Alert struct {
 	// Code Identifier of the alert type, for example node.lost. docs/alerts.md lists all; they are stable.
@@ -4609,6 +4667,33 @@ type UnsupportedMediaType = Problem
 
 // MergePatch defines model for MergePatch.
 type MergePatch map[string]interface{}
+
+// ListAccessParams defines parameters for ListAccess.
+type ListAccessParams struct {
+	// Limit Defaults to 1000.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue The `continue` value of the previous page.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Search Returns only entries whose name contains this text; case is ignored.
+	Search string `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Kind Returns only users or only API keys.
+	Kind Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+
+	// Role Returns only entries with a grant of this role.
+	Role Role `form:"role,omitempty" json:"role,omitempty,omitzero"`
+
+	// Finding Returns only entries with this finding; any: with at least one.
+	Finding AccessFinding `form:"finding,omitempty" json:"finding,omitempty,omitzero"`
+
+	// UnusedDays Days without use after which access is a finding. Defaults to 90.
+	UnusedDays int `form:"unusedDays,omitempty" json:"unusedDays,omitempty,omitzero"`
+}
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {

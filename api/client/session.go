@@ -51,6 +51,17 @@ func (a *API) DisableTOTP(ctx context.Context, password, code string) (api.Passw
 	return post[api.PasswordSet](ctx, a, api.TOTPDisable{Password: password, Code: code}, "totp", "disable")
 }
 
+// Access returns the entries of a review of who has access, page by page; an error ends
+// it.
+func (a *API) Access(ctx context.Context, p api.ListAccessParams) iter.Seq2[api.AccessEntry, error] {
+	return pages(func(from string) (Page[api.AccessEntry], error) {
+		if from != "" {
+			p.Continue = from
+		}
+		return get[Page[api.AccessEntry]](ctx, a, p, "access-review")
+	})
+}
+
 // AuditEvents returns the events of an organization, or of all for an operator who
 // names none, page by page; an error ends it.
 func (a *API) AuditEvents(ctx context.Context, p api.ListAuditEventsParams) iter.Seq2[api.AuditEvent, error] {

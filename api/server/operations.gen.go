@@ -152,6 +152,7 @@ var contract = map[string]operation{
 	"GetWebhook":             {method: "GET", path: "/v1/webhooks/:id", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"keys": true}}}}}},
 	"InviteUser":             {method: "POST", path: "/v1/users/:id/invite", status: 202, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"secret": true}}}}}},
 	"ListAPIKeys":            {method: "GET", path: "/v1/api-keys", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"items": &secrets{each: &secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"hash": true, "oldHash": true}}}}}}}}},
+	"ListAccess":             {method: "GET", path: "/v1/access-review", status: 200},
 	"ListAlerts":             {method: "GET", path: "/v1/alerts", status: 200},
 	"ListApps":               {method: "GET", path: "/v1/apps", status: 200},
 	"ListAuditEvents":        {method: "GET", path: "/v1/audit-events", status: 200},

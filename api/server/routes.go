@@ -56,6 +56,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "CreateAPIKey", h.CreateAPIKey)
 	serve(r, "RotateAPIKey", h.RotateAPIKey)
 	serve(r, "ListAuditEvents", h.ListAuditEvents)
+	serve(r, "ListAccess", h.ListAccess)
 	serve(r, "DeleteBackup", h.DeleteBackup)
 	serve(r, "GetBranding", h.GetBranding)
 	serve(r, "UpdateBranding", h.UpdateBranding)

@@ -15,7 +15,7 @@ import (
 var keyScopes = byOperation(map[string][]string{
 	"alerts:read":        {"ListAlerts"},
 	"api-keys:write":     {"RotateAPIKey"},
-	"audit:read":         {"ListAuditEvents"},
+	"audit:read":         {"ListAuditEvents", "ListAccess"},
 	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue", "ListCosts", "ListPriceBookVersions"},
 	"billing:write":      {"RedeemVoucher"},
 	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},

@@ -25,7 +25,7 @@ var Rights = withKinds(map[string]Roles{
 
 	"PutUpgradePackage": operators,
 
-	"ListAuditEvents":      admins,
+	"ListAuditEvents": admins, "ListAccess": admins,
 	"GetOrganizationQuota": viewers | billing, "GetProjectQuota": viewers,
 	"RotateAPIKey": admins,
 
