@@ -26,8 +26,8 @@ step('its lines', async () => {
   await main.getByRole('link', { name: /\d/ }).first().click();
   await heading(page, /^Invoice /);
   const row = (what) => main.getByRole('row').filter({ hasText: what });
-  await row('vCPU').getByRole('gridcell', { name: '3 h', exact: true }).waitFor();
-  await row('GPU time').getByRole('gridcell', { name: '0.75 h', exact: true }).waitFor();
+  await row('vCPU').getByRole('gridcell', { name: '3 vCPU h', exact: true }).waitFor();
+  await row('GPU time').getByRole('gridcell', { name: '0.75 GPU h', exact: true }).waitFor();
   assert.equal(await row('train').count(), 2);
   await main.getByText('Acme Ltd').waitFor();
   await inspect(page, 'invoice-light');
@@ -40,14 +40,14 @@ step('a line, down to the minute', async () => {
   await heading(page, 'GPU time, train');
   const hours = main.getByRole('grid', { name: 'Hours' });
   await hours.getByRole('gridcell', { name: `${day(2)}, 10:00 AM UTC`, exact: true }).waitFor();
-  await hours.getByRole('gridcell', { name: '0.25 h', exact: true }).waitFor();
+  await hours.getByRole('gridcell', { name: '0.25 GPU h', exact: true }).waitFor();
   await main.getByRole('button', { name: `Show usage records for the hour starting ${day(2)}, 11:00 AM UTC` }).click();
   const records = main.getByRole('grid', { name: /^Usage records for the hour/ });
   await records
     .getByRole('gridcell', { name: `${day(2)}, 11:28:00 AM UTC` })
     .first()
     .waitFor();
-  assert.equal(await records.getByRole('gridcell', { name: '0.008333 h', exact: true }).count(), 30);
+  assert.equal(await records.getByRole('gridcell', { name: '0.008333 GPU h', exact: true }).count(), 30);
   await inspect(page, 'invoice-line-light');
 });
 

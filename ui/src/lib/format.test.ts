@@ -19,9 +19,25 @@ test('money', () => {
 });
 
 test('quantities are in people’s units', () => {
-  expect(formatQuantity('gpu-nanoseconds', 5.4e12, translation('en', en))).toBe('1.5 h');
+  const english = translation('en', en);
+  expect(formatQuantity('gpu-nanoseconds', 5.4e12, english)).toBe('1.5 GPU h');
+  expect(formatQuantity('gpu-share-seconds', 50 * 7200, english)).toBe('1 GPU h'); // 50 % for two hours
+  expect(formatQuantity('vcpu-seconds', 5400, english)).toBe('1.5 vCPU h');
+  expect(formatQuantity('address-seconds', 3600, english)).toBe('1 h');
+  expect(formatQuantity('unknown-seconds', 3600, english)).toBe('3,600');
   expect(formatQuantity('memory-byte-seconds', 2 ** 31 * 3600, translation('de', de))).toBe('2 GiB h');
   expect(formatQuantity('gpu-launches', 12345, translation('en', en))).toBe('12,350');
+});
+
+test('a GiB month is 720 hours, as the price book counts it', () => {
+  const english = translation('en', en);
+  const month = 2 ** 30 * 3600 * 720;
+  expect(formatQuantity('volume-byte-seconds', 20 * month, english)).toBe('20 GiB months');
+  expect(formatQuantity('volume-byte-seconds', 20 * month, translation('de', de))).toBe('20 GiB-Monate');
+  // In the unit of the line's price, so that quantity times price is the amount.
+  expect(formatQuantity('volume-byte-seconds', month, english, 2 ** 30 * 3600)).toBe('720 GiB h');
+  expect(formatQuantity('memory-byte-seconds', month, english, month)).toBe('1 GiB months');
+  expect(formatQuantity('memory-byte-seconds', month, english, 7)).toBe('720 GiB h');
 });
 
 test('times are UTC', () => {

@@ -1,7 +1,6 @@
 // Formats numbers, sizes, money and times. Times are in UTC, except for relative times (parts/time.tsx).
-import type { Translation } from '../i18n';
-
-const gib = 2 ** 30;
+import type { Key, Translation } from '../i18n';
+import { unitOf, units } from './meter';
 
 /** inLanguage creates a format once per language: creating one takes longer than using it a hundred times. */
 function inLanguage<T>(make: (language: string) => T): (language: string) => T {
@@ -74,12 +73,26 @@ export const formatPeriod = (from: string, to: string, language: string) =>
 
 export const formatPercent = (n: number, language: string) => percents(language).format(n / 100);
 
-/** formatQuantity formats a quantity in a meter's units, in hours for times. */
-export function formatQuantity(meter: string, n: number, { t, language }: Pick<Translation, 't' | 'language'>): string {
+/** formatQuantity formats a quantity in a unit that its meter is priced in: with the base units of a price (per), in
+ * the unit of that price if it is one of the meter's, else in the first of the meter's units. */
+export function formatQuantity(
+  meter: string,
+  n: number,
+  { t, language }: Pick<Translation, 't' | 'language'>,
+  per?: number,
+): string {
   const num = (v: number) => new Intl.NumberFormat(language, { maximumSignificantDigits: 4 }).format(v);
-  if (meter.endsWith('-byte-seconds')) return t('unit.gibHours', { n: num(n / gib / 3600) });
-  if (meter.endsWith('-nanoseconds')) return t('unit.hours', { n: num(n / 3.6e12) });
-  if (meter.endsWith('-seconds')) return t('unit.hours', { n: num(n / 3600) });
   if (meter.endsWith('-bytes')) return formatBytes(n, language);
-  return num(n);
+  const unit = (per && unitOf(meter, per)) || units[meter]?.[0];
+  const text = unit && quantities[unit.id];
+  return text ? t(text, { n: num(n / Number(unit.per)) }) : num(n);
 }
+
+/** Units without a text are counted. */
+const quantities: Record<string, Key> = {
+  hour: 'unit.hours',
+  'vcpu-hour': 'unit.vcpuHours',
+  'gpu-hour': 'unit.gpuHours',
+  'gib-hour': 'unit.gibHours',
+  'gib-month': 'unit.gibMonths',
+};

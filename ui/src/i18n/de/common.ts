@@ -34,6 +34,9 @@ export const common: Record<keyof typeof en, string> = {
   'unit.hours': '{n} h',
   'unit.celsius': '{n} °C',
   'unit.gibHours': '{n} GiB h',
+  'unit.gibMonths': '{n} GiB-Monate',
+  'unit.gpuHours': '{n} GPU-h',
+  'unit.vcpuHours': '{n} vCPU-h',
   'unit.perHour': '{price} / h',
 
   'role.operator': 'Betreiber',

@@ -32,6 +32,9 @@ export const common = {
   'unit.hours': '{n} h',
   'unit.celsius': '{n} °C',
   'unit.gibHours': '{n} GiB h',
+  'unit.gibMonths': '{n} GiB months',
+  'unit.gpuHours': '{n} GPU h',
+  'unit.vcpuHours': '{n} vCPU h',
   'unit.perHour': '{price} / h',
 
   'role.operator': 'Operator',

@@ -137,7 +137,7 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
       title: t('usage.quantity'),
       cell: (l) =>
         l.quantity && l.meter ? (
-          <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text)}</span>
+          <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text, l.per)}</span>
         ) : (
           '–'
         ),

@@ -25,7 +25,7 @@ export function Explained({ id, bill, line, organization, period, above }: Props
   const { t, language } = text;
   const [hour, choose] = useState('');
   const query = useExplanation(id, organization, period, line.id);
-  const show = (n: number) => (line.meter ? formatQuantity(line.meter, n, text) : String(n));
+  const show = (n: number) => (line.meter ? formatQuantity(line.meter, n, text, line.per) : String(n));
   const columns: Column<Schemas['InvoiceHour']>[] = [
     { id: 'hour', title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
     {
@@ -102,7 +102,9 @@ function Records({
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (r) => <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text)}</span>,
+      cell: (r) => (
+        <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text, line.per)}</span>
+      ),
     },
   ];
   const title = t('inv.recordsOf', { hour: formatTime(hour, language) });
