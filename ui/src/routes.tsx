@@ -149,6 +149,16 @@ export const routes: RouteTo[] = [
     when: operator,
     Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))),
   },
+  {
+    path: '/security',
+    when: operator,
+    Page: lazy(() => import('./pages/security').then((m) => ({ default: m.SecurityPage }))),
+  },
+  {
+    path: '/sign-up-settings',
+    when: operator,
+    Page: lazy(() => import('./pages/sign-up-settings').then((m) => ({ default: m.SignUpSettingsPage }))),
+  },
   { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },
   {
     path: '/vouchers',
@@ -195,6 +205,11 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))),
   },
   { path: '/audit', when: admin, Page: lazy(() => import('./pages/audit').then((m) => ({ default: m.Audit }))) },
+  {
+    path: '/access-review',
+    when: admin,
+    Page: lazy(() => import('./pages/access-review').then((m) => ({ default: m.AccessReview }))),
+  },
   {
     path: '/webhooks/:id?',
     when: admin,

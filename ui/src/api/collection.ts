@@ -23,6 +23,8 @@ export interface ObjectPage<T> {
 export interface Collection<T> {
   kind: string;
   read: (q: PageQuery, signal?: AbortSignal) => Promise<ObjectPage<T>>;
+  /** Its rows are computed: they have no labels, and an order of their own. */
+  computed?: boolean;
 }
 
 /** collection returns the collection of a kind. All lists have the same parameters; the type of that of instances

@@ -84,42 +84,28 @@ export const projects = resource<Schemas['Project']>('Project', '/v1/projects');
 export const securityGroups = resource<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups');
 export const volumes = resource<Schemas['Volume']>('Volume', '/v1/volumes');
 
-/** branding is a single object that always exists. */
-export const branding: Resource<Schemas['Branding']> = {
-  id: () => '',
-  revision: (b) => b.revision ?? 0,
-  path: () => '/v1/branding',
-  key: () => ['branding'],
-  lists: ['branding'],
-  get: () => ok(api.GET('/v1/branding')),
-  // It has no PATCH; its PUT has the revision in the body.
-  patch: (_, __, body) => ok(api.PUT('/v1/branding', { body })),
-  post: (body) => ok(api.PUT('/v1/branding', { body })),
-};
+/** single returns the resource of settings: one object that always exists. It has no PATCH; its PUT has the revision
+ * in the body. The types of Branding represent all of them here. */
+function single<T extends { revision?: number }>(key: string, path: string): Resource<T> {
+  const at = path as '/v1/branding';
+  const put = (body: T) => ok(api.PUT(at, { body })) as unknown as Promise<T>;
+  return {
+    id: () => '',
+    revision: (o) => o.revision ?? 0,
+    path: () => path,
+    key: () => [key],
+    lists: [key],
+    get: () => ok(api.GET(at)) as unknown as Promise<T>,
+    patch: (_, __, body) => put(body),
+    post: put,
+  };
+}
 
-/** mail is a single object too. */
-export const mail: Resource<Schemas['MailSettings']> = {
-  id: () => '',
-  revision: (s) => s.revision ?? 0,
-  path: () => '/v1/mail',
-  key: () => ['mail'],
-  lists: ['mail'],
-  get: () => ok(api.GET('/v1/mail')),
-  patch: (_, __, body) => ok(api.PUT('/v1/mail', { body })),
-  post: (body) => ok(api.PUT('/v1/mail', { body })),
-};
-
-/** paymentSettings is a single object too. */
-export const paymentSettings: Resource<Schemas['PaymentSettings']> = {
-  id: () => '',
-  revision: (s) => s.revision ?? 0,
-  path: () => '/v1/payment-settings',
-  key: () => ['payment-settings'],
-  lists: ['payment-settings'],
-  get: () => ok(api.GET('/v1/payment-settings')),
-  patch: (_, __, body) => ok(api.PUT('/v1/payment-settings', { body })),
-  post: (body) => ok(api.PUT('/v1/payment-settings', { body })),
-};
+export const branding = single<Schemas['Branding']>('branding', '/v1/branding');
+export const mail = single<Schemas['MailSettings']>('mail', '/v1/mail');
+export const paymentSettings = single<Schemas['PaymentSettings']>('payment-settings', '/v1/payment-settings');
+export const securitySettings = single<Schemas['SecuritySettings']>('security-settings', '/v1/security-settings');
+export const signUpSettings = single<Schemas['SignUpSettings']>('sign-up-settings', '/v1/sign-up-settings');
 
 /** changedMeanwhile reports whether a change was refused because the object was changed since it was read. */
 export const changedMeanwhile = (e: unknown) =>

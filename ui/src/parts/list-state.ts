@@ -54,6 +54,8 @@ export interface Listing<T> {
   change: (values: Narrowing, replace?: boolean) => void;
   sort: string;
   narrowed: boolean;
+  /** Its rows are objects with labels, which can be filtered by them. */
+  labelled: boolean;
   /** On all pages, once known. */
   total?: number;
   /** all returns all matching rows, up to a maximum. */
@@ -94,7 +96,7 @@ export function useListing<T>(of: Collection<T>, options: Options = {}): Listing
   // Counting costs the server as much as reading all pages, so only if there is more than one page.
   const total = useQuery({
     queryKey: ['total', of.kind, none(q)],
-    enabled: enabled && more,
+    enabled: enabled && more && query.data?.total === undefined,
     queryFn: async ({ signal }) => (await of.read({ ...q, limit: 1, count: true }, signal)).total ?? 0,
     placeholderData: keepPreviousData,
     refetchInterval: 20_000,
@@ -110,7 +112,8 @@ export function useListing<T>(of: Collection<T>, options: Options = {}): Listing
     search,
     sort: values.sort || sort,
     narrowed: narrowed(values),
-    total: query.data && !more ? shown : more ? total.data : undefined,
+    labelled: !of.computed,
+    total: query.data?.total ?? (query.data && !more ? shown : more ? total.data : undefined),
     all: () => readAll(of, q),
   };
 }

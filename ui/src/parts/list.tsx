@@ -176,7 +176,7 @@ const labelsOf = (item: unknown) =>
 /** useColumns returns a list's own columns, optional ones that every kind has, and the row's actions. */
 function useColumns<T>({ columns, list, actions, nameOf = named }: Props<T>): Column<T>[] {
   const { t } = useText();
-  const paged = list !== undefined;
+  const paged = list !== undefined && list.labelled;
   return useMemo(() => {
     const all = [...columns];
     if (paged) {
@@ -202,7 +202,7 @@ function Filters<T>({ list }: { list: Listing<T> }) {
       {list.facets.map((f) => (
         <FacetSelect key={f.id} of={f} value={values[f.id] ?? ''} set={(v) => change({ [f.id]: v, ...f.clears })} />
       ))}
-      <LabelFilter value={values.labels ?? ''} set={(labels) => change({ labels })} />
+      {list.labelled && <LabelFilter value={values.labels ?? ''} set={(labels) => change({ labels })} />}
     </>
   );
 }

@@ -42,6 +42,7 @@ const cluster: Group = {
     { href: '/maintenance', text: 'mnt.title', when: operator },
     { href: '/branding', text: 'nav.branding', when: operator },
     { href: '/mail', text: 'mail.title', when: operator },
+    { href: '/security', text: 'sec.title', when: operator },
     { href: '/setup', text: 'setup.title', when: operator },
   ],
 };
@@ -52,6 +53,7 @@ const customers: Group = {
     { href: '/organizations', text: 'nav.organizations', when: seller },
     { href: '/prices', text: 'nav.prices', when: seller },
     { href: '/vouchers', text: 'vch.title', when: operator },
+    { href: '/sign-up-settings', text: 'sus.title', when: operator },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
     { href: '/revenue', text: 'nav.revenue', when: seller },
   ],
@@ -91,6 +93,7 @@ const rest: Group[] = [
       { href: '/members', text: 'nav.members', when: admin },
       { href: '/keys', text: 'nav.keys', when: admin },
       { href: '/webhooks', text: 'nav.webhooks', when: admin },
+      { href: '/access-review', text: 'nav.access', when: admin },
       { href: '/audit', text: 'nav.audit', when: admin },
     ],
   },

@@ -9,6 +9,7 @@ import { consoles } from './console';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { access } from './access';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
 import { storage } from './storage';
@@ -42,6 +43,7 @@ export const de: Words = {
   ...machines,
   ...money,
   ...people,
+  ...access,
   ...catalogue,
   ...operator,
   ...storage,

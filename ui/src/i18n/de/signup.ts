@@ -14,4 +14,38 @@ export const signup: Record<keyof typeof en, string> = {
   'signUp.accept': 'Ich akzeptiere die',
   'signUp.terms': 'Nutzungsbedingungen ({version})',
   'signUp.create': 'Konto erstellen',
+
+  'sus.title': 'Registrierung',
+  'sus.help':
+    'Personen können selbst ein Konto erstellen: eine Organisation, die im Voraus bezahlt, mit einem Projekt. Ihre E-Mail-Adresse bestätigen sie zuvor durch einen Link.',
+  'sus.enabled': 'Personen können sich registrieren',
+  'sus.noMail': 'Niemand kann sich registrieren, da der Cluster keine E-Mails sendet.',
+  'sus.saved': 'Einstellungen der Registrierung gespeichert.',
+  'sus.who': 'Wer sich registrieren kann',
+  'sus.termsURL': 'URL der Nutzungsbedingungen',
+  'sus.termsURLHelp': 'Wer sich registriert, muss die Nutzungsbedingungen annehmen. Leer lassen, wenn es keine gibt.',
+  'sus.termsVersion': 'Version der Nutzungsbedingungen',
+  'sus.termsVersionHelp':
+    'Wird für jeden Benutzer gespeichert, der sie annimmt, z. B. 2026-03. Geben Sie eine neue ein, wenn sich der Text ändert.',
+  'sus.allowed': 'Erlaubte Mail-Domains',
+  'sus.allowedHelp': 'Mit ihren Subdomains, durch Kommas getrennt. Leer lassen, um alle zu erlauben.',
+  'sus.blocked': 'Gesperrte Mail-Domains',
+  'sus.blockedHelp': 'Mit ihren Subdomains, durch Kommas getrennt. Wird zuerst geprüft.',
+  'sus.gets': 'Was eine neue Organisation erhält',
+  'sus.priceBook': 'Preisliste',
+  'sus.defaultBook': 'Die Preisliste „default“',
+  'sus.creditName': 'Startguthaben',
+  'sus.credit': 'Startguthaben ({currency})',
+  'sus.creditHelp': 'Jede neue Organisation erhält es einmal. Leer lassen für keines.',
+  'sus.quotaHelp':
+    'Kontingent einer neuen Organisation. Wo nichts steht, gelten die Standardlimits aller Organisationen.',
+  'sus.captcha': 'Captcha',
+  'sus.provider': 'Anbieter',
+  'sus.captchaHelp': 'Schützt vor Programmen, die sich registrieren.',
+  'sus.siteKey': 'Websiteschlüssel',
+  'sus.secret': 'Geheimnis',
+  'sus.secretHelp':
+    'Leer lassen, um es zu behalten. Es muss neu eingegeben werden, wenn sich Anbieter oder Prüf-URL ändern.',
+  'sus.verifyURL': 'Prüf-URL',
+  'sus.verifyURLHelp': 'Leer lassen für die des Anbieters.',
 };

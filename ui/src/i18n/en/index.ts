@@ -10,6 +10,7 @@ import { consoles } from './console';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { access } from './access';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
 import { storage } from './storage';
@@ -43,6 +44,7 @@ export const en = {
   ...machines,
   ...money,
   ...people,
+  ...access,
   ...catalogue,
   ...operator,
   ...storage,

@@ -1,0 +1,56 @@
+// @vitest-environment jsdom
+import '@testing-library/jest-dom/vitest';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, expect, test } from 'vitest';
+import { answering } from '../api/fake';
+import { newQueryClient } from '../api/session';
+import { SecurityForm } from './security';
+
+afterEach(cleanup);
+
+const review = {
+  items: [{ kind: 'User', id: 'usr-1', name: 'ann@example.com', grants: [{ role: 'admin' }], createdAt: '' }],
+  total: 4,
+};
+
+function show(requireSecondFactor: ('admin' | 'viewer')[], found: object = review) {
+  const settings = { revision: 7, requireSecondFactor };
+  const asked = answering({ 'access-review': found, 'security-settings': settings });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <SecurityForm settings={settings} />
+    </QueryClientProvider>,
+  );
+  return asked;
+}
+
+test('a role that is chosen shows who would be asked, before it is saved', async () => {
+  const asked = show([]);
+  expect(screen.queryByText(/must set one up/)).toBeNull();
+  await userEvent.click(screen.getByLabelText('Administrator'));
+  const link = await screen.findByRole('link', { name: 'Administrator: 4 users without a second factor' });
+  expect(link).toHaveAttribute('href', '/access-review?kind=User&role=admin&finding=no-second-factor');
+  expect(link.closest('li')).toHaveTextContent('(ann@example.com, …)');
+  expect(asked).toEqual([]);
+});
+
+test('roles are sent in the order of the API, with the revision', async () => {
+  const asked = show(['viewer']);
+  await userEvent.click(screen.getByLabelText('Operator'));
+  await userEvent.click(screen.getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]).toEqual({
+    method: 'PUT',
+    path: 'security-settings',
+    body: { revision: 7, requireSecondFactor: ['operator', 'viewer'] },
+  });
+});
+
+test('nobody would be asked: no warning', async () => {
+  show(['admin'], { items: [], total: 0 });
+  expect(screen.getByLabelText('Administrator')).toBeChecked();
+  await new Promise((done) => setTimeout(done, 50));
+  expect(screen.queryByText(/must set one up/)).toBeNull();
+});

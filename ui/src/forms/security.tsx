@@ -1,0 +1,91 @@
+// Which roles need a second factor, and who would be asked for one.
+import { Alert, Button, Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
+import { Link } from 'wouter';
+import { useWithoutFactor, type SecuritySettings } from '../api/access';
+import { securitySettings } from '../api/resource';
+import type { Role } from '../api/session';
+import { useText } from '../i18n';
+import { asCommand } from '../lib/shell';
+import { Conflict } from '../parts/conflict';
+import { useEdit } from '../parts/edit';
+import { Form, useField } from '../parts/form';
+import { Same } from '../parts/same';
+
+/** In the order of the API. */
+const roles = ['operator', 'reseller', 'admin', 'member', 'viewer', 'billing'] as const satisfies Role[];
+
+type Fields = Record<Role, boolean>;
+
+const formOf = (s: SecuritySettings | undefined) =>
+  Object.fromEntries(roles.map((r) => [r, s?.requireSecondFactor?.includes(r) ?? false])) as Fields;
+
+const bodyOf = (s: SecuritySettings | undefined, f: Fields): SecuritySettings => ({
+  revision: s?.revision,
+  requireSecondFactor: roles.filter((r) => f[r]),
+});
+
+/** Asked warns of the users who would have to set up a second factor; without any it renders nothing. */
+function Asked({ roles }: { roles: readonly Role[] }) {
+  const { t, count } = useText();
+  const found = useWithoutFactor(roles);
+  if (found.length === 0) return null;
+  return (
+    <Alert component="p" variant="warning" isInline title={t('sec.asked')}>
+      <ul>
+        {found.map(({ role, total, names }) => (
+          <li key={role}>
+            <Link href={`/access-review?kind=User&role=${role}&finding=no-second-factor`}>
+              {t(`role.${role}`)}: {count('sec.without', total)}
+            </Link>{' '}
+            ({total > names.length ? `${names.join(', ')}, …` : names.join(', ')})
+          </li>
+        ))}
+      </ul>
+    </Alert>
+  );
+}
+
+function Roles({ form, set }: { form: Fields; set: (r: Role) => (on: boolean) => void }) {
+  const { t } = useText();
+  const error = useField('sec-roles', { path: 'requireSecondFactor', label: t('sec.roles') });
+  return (
+    <FormGroup role="group" fieldId="sec-roles" label={t('sec.roles')} isStack>
+      {roles.map((r) => (
+        <Checkbox key={r} id={`sec-${r}`} label={t(`role.${r}`)} isChecked={form[r]} onChange={(_, on) => set(r)(on)} />
+      ))}
+      <FormHelperText>
+        <HelperText aria-live="polite">
+          <HelperTextItem variant={error ? 'error' : 'default'}>{error ?? t('sec.rolesHelp')}</HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}
+
+export function SecurityForm({ settings }: { settings: SecuritySettings }) {
+  const { t } = useText();
+  const edit = useEdit<SecuritySettings, Fields>({
+    of: securitySettings,
+    object: settings,
+    fields: formOf,
+    body: bodyOf,
+  });
+  const chosen = roles.filter((r) => edit.form[r]);
+  return (
+    <Form schema="SecuritySettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
+      {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('sec.saved')} />}
+      <Conflict edit={edit} label={(r) => t(`role.${r}`)} />
+      <Roles form={edit.form} set={edit.set} />
+      <Asked roles={chosen} />
+      <div>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
+          {t('cust.save')}
+        </Button>
+      </div>
+      <Same
+        cli={asCommand(['security-settings', 'set', '--require-second-factor', chosen.join(',')])}
+        curl={edit.curl}
+      />
+    </Form>
+  );
+}
