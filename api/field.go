@@ -44,6 +44,7 @@ var fieldsOf = map[Kind][]string{
 	KindPayment:      {"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"},
 	KindCreditNote:   {"spec.invoice", "spec.issuedAt", "spec.number", "spec.totalMicros"},
 	KindBudget:       {"spec.amountMicros", "spec.project", "status.spentMicros"},
+	KindSupportGrant: {"spec.expiresAt"},
 	KindMailMessage:  {"spec.to", "spec.type", "status.doneAt", "status.state"},
 	KindPriceBook:    {"spec.currency", "spec.effectiveFrom"},
 }

@@ -36,6 +36,7 @@ const (
 	KindMigration        Kind = "Migration"
 	KindJoinToken        Kind = "JoinToken"
 	KindWebhook          Kind = "Webhook"
+	KindSupportGrant     Kind = "SupportGrant"
 
 	KindNetwork         Kind = "Network"
 	KindSecurityGroup   Kind = "SecurityGroup"
@@ -229,6 +230,8 @@ var kinds = []KindInfo{
 		Quota: "users", Most: 50_000, Keeps: inOrganization},
 	{Kind: KindWebhook, Type: reflect.TypeFor[Webhook](), Path: "webhooks", IDPrefix: "hook", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAdmins, KeyScope: "webhooks",
 		Quota: "webhooks", Most: MaxWebhooks, Keeps: inOrganization},
+	{Kind: KindSupportGrant, Type: reflect.TypeFor[SupportGrant](), Path: "support-grants", IDPrefix: "sgr", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByAdmins, KeyScope: "organizations", KeyReads: true,
+		Quota: "supportGrants", Most: 100},
 	{Kind: KindService, Type: reflect.TypeFor[Service](), Path: "services", IDPrefix: "svc", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanPut | CanDelete, Readers: ReadBySellers, KeyScope: "services",
 		Quota: "services", Most: 50_000, Keeps: inOrganization, references: ofService},
 	{Kind: KindPriceBook, Type: reflect.TypeFor[PriceBook](), Path: "price-books", IDPrefix: "pb", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAll, KeyScope: "billing",

@@ -10,7 +10,8 @@ const SecuritySettingsID = "secsettings-000000000000"
 
 // SecuritySettingsSpec is the settings in the form that the store keeps.
 type SecuritySettingsSpec struct {
-	RequireSecondFactor []Role `json:"requireSecondFactor,omitempty"`
+	RequireSecondFactor   []Role `json:"requireSecondFactor,omitempty"`
+	RequireSupportConsent bool   `json:"requireSupportConsent,omitempty"`
 }
 
 // StoredSecuritySettings is the stored settings object.
@@ -22,12 +23,12 @@ type StoredSecuritySettings struct {
 
 // Shown returns the settings in the form of the API.
 func (p StoredSecuritySettings) Shown() SecuritySettings {
-	return SecuritySettings{Revision: p.Meta.Revision, RequireSecondFactor: p.Spec.RequireSecondFactor}
+	return SecuritySettings{Revision: p.Meta.Revision, RequireSecondFactor: p.Spec.RequireSecondFactor, RequireSupportConsent: p.Spec.RequireSupportConsent}
 }
 
 // Asked returns the settings in the form of the store: each role once, in the order of Roles.
 func (s SecuritySettings) Asked() (SecuritySettingsSpec, error) {
-	var out SecuritySettingsSpec
+	out := SecuritySettingsSpec{RequireSupportConsent: s.RequireSupportConsent}
 	for i, r := range s.RequireSecondFactor {
 		if !slices.Contains(Roles(), r) {
 			return out, invalid(fmt.Sprintf("requireSecondFactor[%d]", i), "unknown role %q", clip(string(r))).WithHint("want one of %v", Roles())

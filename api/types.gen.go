@@ -2826,7 +2826,7 @@ type OrganizationSpec struct {
 	// PriceBookHistory Price books that the organization has paid by, the oldest first; set by the server when the book changes. Usage is rated by the book that was in effect at its time.
 	PriceBookHistory []PriceBookAssignment `json:"priceBookHistory,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// RequireTotp Users who sign in with a password need one-time codes or a passkey; until a user without either has set one up, all other requests are refused.
@@ -3244,7 +3244,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
@@ -3506,6 +3506,9 @@ type SecurityRule struct {
 type SecuritySettings struct {
 	// RequireSecondFactor Roles whose users need one-time codes or a passkey when they sign in with a password, in every organization; until a user without either has set one up, all other requests are refused.
 	RequireSecondFactor []Role `json:"requireSecondFactor,omitempty,omitzero"`
+
+	// RequireSupportConsent Operators and resellers may enter instances of other organizations only while a support grant of that organization is valid.
+	RequireSupportConsent bool `json:"requireSupportConsent,omitempty,omitzero"`
 
 	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
@@ -3900,6 +3903,35 @@ type StoredPasskey struct {
 	// Site The relying party's ID: the portal's name.
 	Site   string     `json:"site,omitempty,omitzero"`
 	UsedAt *time.Time `json:"usedAt,omitempty"`
+}
+
+// SupportGrant defines model for SupportGrant.
+type SupportGrant struct {
+	Kind Kind             `json:"kind"`
+	Meta Meta             `json:"meta"`
+	Spec SupportGrantSpec `json:"spec"`
+}
+
+// SupportGrantList defines model for SupportGrantList.
+type SupportGrantList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string         `json:"continue,omitempty,omitzero"`
+	Items    []SupportGrant `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// SupportGrantSpec defines model for SupportGrantSpec.
+type SupportGrantSpec struct {
+	// ExpiresAt When the grant ends: in the future, and at most 30 days ahead.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Reason Why support is needed, for example the number of a ticket.
+	Reason string `json:"reason,omitempty,omitzero"`
 }
 
 // TOTPCode defines model for TOTPCode.
@@ -5232,6 +5264,57 @@ type DeleteSSHKeyParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// ListSupportGrantsParams defines parameters for ListSupportGrants.
+type ListSupportGrantsParams struct {
+	// Limit Defaults to 1000.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue The `continue` value of the previous page.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Returns only the object with this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Return the number of objects on all pages in `total`.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateSupportGrantParams defines parameters for CreateSupportGrant.
+type CreateSupportGrantParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// DeleteSupportGrantParams defines parameters for DeleteSupportGrant.
+type DeleteSupportGrantParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// GetSupportGrantParams defines parameters for GetSupportGrant.
+type GetSupportGrantParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
 	// Organization ID or name.
@@ -5540,6 +5623,9 @@ type FinishSignUpJSONRequestBody = SignUpCompletion
 
 // CreateSSHKeyJSONRequestBody defines body for CreateSSHKey for application/json ContentType.
 type CreateSSHKeyJSONRequestBody = SSHKey
+
+// CreateSupportGrantJSONRequestBody defines body for CreateSupportGrant for application/json ContentType.
+type CreateSupportGrantJSONRequestBody = SupportGrant
 
 // ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
 type ConfirmTOTPJSONRequestBody = TOTPCode

@@ -38,6 +38,9 @@ func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRe
 	if err := (SSHAccess{Instance: in}).reachable(); err != nil {
 		return nil, err
 	}
+	if _, err := h.consentFor(ctx, who(ctx), in.Meta); err != nil {
+		return nil, err
+	}
 	url, ends, err := h.opts.Apps.Link(ctx, who(ctx).ID, api.InstanceID(in.Meta.ID), uint16(r.Body.Port))
 	return &api.AppLink{URL: url, ExpiresAt: ends}, err
 }
@@ -63,7 +66,8 @@ type AppAccess struct {
 	Instance api.Instance
 	Caller   auth.Identity
 
-	since int64 // a store revision from before the rights were checked
+	consent consent
+	since   int64 // a store revision from before the rights were checked
 }
 
 // AdmitApp returns the access of the holder of a session or an API key whose token was
@@ -103,6 +107,9 @@ func (s *Server) admitApp(ctx context.Context, a AppAccess, instance api.Instanc
 	if a.Instance, err = (&handlers{s}).instance(auth.WithIdentity(ctx, a.Caller), string(instance)); err != nil {
 		return a, err
 	}
+	if a.consent, err = s.consentFor(ctx, a.Caller, a.Instance.Meta); err != nil {
+		return a, err
+	}
 	return a, SSHAccess{Instance: a.Instance}.reachable()
 }
 
@@ -110,7 +117,7 @@ func (s *Server) admitApp(ctx context.Context, a AppAccess, instance api.Instanc
 // key ends, or the instance stops running on its node.
 func (s *Server) WhileApp(ctx context.Context, a AppAccess) (context.Context, context.CancelFunc, error) {
 	gone := leaves(a.Instance)
-	return s.whileHolds(ctx, auth.Identity{ExpiresAt: a.Caller.ExpiresAt, Ended: func(e api.Event) bool { return a.Caller.Ended(e) || gone(e) }}, a.since)
+	return s.whileHolds(ctx, a.consent.limit(auth.Identity{ExpiresAt: a.Caller.ExpiresAt, Ended: func(e api.Event) bool { return a.Caller.Ended(e) || gone(e) }}), a.since)
 }
 
 // NoteApp records in the audit log that a user opened what an instance serves.

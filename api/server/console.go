@@ -27,12 +27,13 @@ func (b bridge) write(w http.ResponseWriter) error { return b.run(w) }
 // bridge returns a bridge to the connection that open opens to the instance.
 func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, context.Context, api.InstanceID) (io.ReadWriteCloser, error)) (*bridge, error) {
 	b := &bridge{ctx: ctx, request: auth.Request(ctx)}
-	id, runtime, err := h.reach(ctx, ref, true)
+	since := h.opts.Store.Revision()
+	id, runtime, by, err := h.reach(ctx, ref, true)
 	if err == nil {
 		b.leave, err = h.bridges.enter(id)
 	}
 	if err == nil {
-		if b.far, err = open(runtime, ctx, id); err != nil {
+		if err = b.open(h, by, since, func(ctx context.Context) (io.ReadWriteCloser, error) { return open(runtime, ctx, id) }); err != nil {
 			b.leave()
 		}
 	}
@@ -40,6 +41,18 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 		return &bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path)}, nil
 	}
 	return b, err
+}
+
+// open opens the far side, which closes when the consent ends.
+func (b *bridge) open(h *handlers, by consent, since int64, far func(context.Context) (io.ReadWriteCloser, error)) error {
+	ctx, cancel, err := h.whileConsented(b.ctx, by, since)
+	if err != nil {
+		return err
+	}
+	leave := b.leave
+	b.ctx, b.leave = ctx, func() { cancel(); leave() }
+	b.far, err = far(ctx)
+	return err
 }
 
 // saysWhy reports whether the client wants the reason for a refusal in the close frame,

@@ -71,19 +71,24 @@ func (h *handlers) act(ctx context.Context, ref string, starting bool, change fu
 	}
 }
 
-// reach returns an instance whose node is reachable, and the runtime to call.
-func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.InstanceID, Runtime, error) {
+// reach returns an instance that the caller may enter, the runtime to call, and the
+// consent by which the caller enters.
+func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.InstanceID, Runtime, consent, error) {
+	var by consent
 	o, err := h.find(ctx, api.KindInstance, ref, "", "")
 	if err == nil && change {
 		o, err = h.own(ctx, api.KindInstance, ref)
 	}
 	if err != nil {
-		return "", nil, err
+		return "", nil, by, err
 	}
 	if h.opts.Runtime == nil {
-		return "", nil, api.Errorf(api.CodeUnavailable, "instances cannot be reached from this server")
+		return "", nil, by, api.Errorf(api.CodeUnavailable, "instances cannot be reached from this server")
 	}
-	return api.InstanceID(o.Meta.ID), h.opts.Runtime, nil
+	if by, err = h.consentFor(ctx, who(ctx), o.Meta); err == nil && change && by.grant != "" {
+		err = h.noteSupport(ctx, o)
+	}
+	return api.InstanceID(o.Meta.ID), h.opts.Runtime, by, err
 }
 
 // GetInstanceConsoleLog returns the last part of the serial console's log.
@@ -95,7 +100,7 @@ func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstan
 	if tail < 1 || tail > 1<<20 {
 		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d bytes", 1<<20).At("tail")
 	}
-	id, runtime, err := h.reach(ctx, r.ID, false)
+	id, runtime, _, err := h.reach(ctx, r.ID, false)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +120,16 @@ func (h *handlers) ExecInInstance(ctx context.Context, r in[none, api.ExecReques
 	case req.TimeoutSeconds < 1 || req.TimeoutSeconds > 600:
 		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and 600 seconds").At("timeoutSeconds")
 	}
-	id, runtime, err := h.reach(ctx, r.ID, true)
+	since := h.opts.Store.Revision()
+	id, runtime, by, err := h.reach(ctx, r.ID, true)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel, err := h.whileConsented(ctx, by, since)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
 	result, err := runtime.Exec(ctx, id, req)
 	if result.Stdout == nil {
 		result.Stdout = []byte{}

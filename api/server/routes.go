@@ -41,6 +41,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Router, api.RouterSpec]{})
 	serveResource(r, h, resource[api.SecurityGroup, api.SecurityGroupSpec]{spec: h.securityGroupSpec})
 	serveResource(r, h, resource[api.Snapshot, api.SnapshotSpec]{spec: h.snapshotSpec})
+	serveResource(r, h, resource[api.SupportGrant, api.SupportGrantSpec]{spec: h.supportGrantSpec, deleted: h.supportGrantDeleted})
 	serveResource(r, h, resource[api.Upgrade, api.UpgradeSpec]{spec: h.upgradeSpec})
 	serveResource(r, h, resource[api.User, api.UserSpec]{change: h.changeUser, deleted: h.userDeleted})
 	serveResource(r, h, resource[api.Voucher, api.VoucherSpec]{deleted: h.voucherDeleted})

@@ -66,7 +66,11 @@ func (s *shellSocket) open(ctx context.Context, ref, user string) error {
 	if err := a.reachable(); err != nil {
 		return err
 	}
-	if s.ctx, s.cancel, err = s.h.whileHolds(ctx, auth.Identity{Ended: leaves(s.instance)}, since); err != nil {
+	allowed, err := s.h.consentFor(ctx, me, s.instance.Meta)
+	if err != nil {
+		return err
+	}
+	if s.ctx, s.cancel, err = s.h.whileHolds(ctx, allowed.limit(auth.Identity{Ended: leaves(s.instance)}), since); err != nil {
 		return err
 	}
 	if s.shell, err = s.h.opts.Shells.OpenShell(withoutValues{s.ctx}, a, user); err == nil {

@@ -21,8 +21,9 @@ type SSHAccess struct {
 	Key       api.SSHKey
 	Caller    *auth.Identity // the caller of a shell through the API; nil for a user with a key
 
-	grant api.Grant
-	since int64 // a store revision from before the rights were checked
+	grant   api.Grant
+	consent consent
+	since   int64 // a store revision from before the rights were checked
 }
 
 // AdmitSSH returns the access of the owner of one of the keys to an instance. Names are
@@ -76,6 +77,13 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 		a.grant = g
 		if a.Instance, err = api.Decode[api.Instance](o); err != nil {
 			return a, err
+		}
+		if a.consent, err = s.consentFor(ctx, s.auth.SSHIdentity(ctx, a.User, a.Key, g), a.Instance.Meta); err != nil {
+			if domainError(err) == nil {
+				return a, err
+			}
+			refused = err
+			continue
 		}
 		a.GuestUser = s.guestUser(ctx, a.Instance)
 		return a, a.reachable()
@@ -155,7 +163,7 @@ func (s *Server) WhileSSH(ctx context.Context, a SSHAccess) (context.Context, co
 		}
 		return false
 	}
-	return s.whileHolds(ctx, id, a.since)
+	return s.whileHolds(ctx, a.consent.limit(id), a.since)
 }
 
 func hasGrant(u api.User, g api.Grant) bool {
