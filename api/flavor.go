@@ -16,6 +16,7 @@ func ValidateFlavor(s FlavorSpec) error {
 		mebibytes("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes),
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
+		oneOf("spec.cpuPolicy", s.CPUPolicy, "", CPUShared, CPUDedicated, CPUOptional),
 		wholePages("spec.hugePages", s.MemoryBytes, s.HugePages))
 }
 

@@ -112,6 +112,7 @@ func ValidateInstance(s InstanceSpec) error {
 		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
 		oneOf("spec.whenFull", s.WhenFull, "", WhenFullQueue, WhenFullRefuse), queueUntil(s),
+		oneOf("spec.cpuPolicy", s.CPUPolicy, "", CPUShared, CPUDedicated),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),

@@ -1085,6 +1085,9 @@ type FlavorList struct {
 
 // FlavorSpec defines model for FlavorSpec.
 type FlavorSpec struct {
+	// CPUPolicy Which CPUs of their node its instances run on. shared: on those that are not dedicated, together with other instances. dedicated: each vCPU has a CPU of its own. optional: each instance chooses. Empty: shared.
+	CPUPolicy CPUPolicy `json:"cpuPolicy,omitempty,omitzero"`
+
 	// HugePages Size of the huge pages that back the memory of its instances, which are placed on nodes where enough are reserved. Not for virtual GPUs. Empty: ordinary pages.
 	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
 	MemoryBytes int64     `json:"memoryBytes"`
@@ -1479,6 +1482,9 @@ type InstanceApp struct {
 
 // InstanceAssignment defines model for InstanceAssignment.
 type InstanceAssignment struct {
+	// Cells CPUs of its node that no other instance has, and where its memory is. Each is a NUMA cell of the guest, if there are several. Empty: it shares CPUs.
+	Cells []InstanceCell `json:"cells,omitempty,omitzero"`
+
 	// Epoch Increased by one each time that the object is assigned to another node.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
@@ -1492,6 +1498,9 @@ type InstanceAssignment struct {
 	// HugePages Huge pages of the node that its memory uses. Empty: ordinary pages.
 	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
 	MemoryBytes int64     `json:"memoryBytes,omitempty,omitzero"`
+
+	// MigrateCells The same on the node that it is being migrated to.
+	MigrateCells []InstanceCell `json:"migrateCells,omitempty,omitzero"`
 
 	// MigrateTo Node that the instance is being migrated to; the corresponding object is a Migration.
 	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
@@ -1530,6 +1539,20 @@ type InstanceCPU struct {
 
 	// CPU A processor that guests can be given, in the terms of libvirt.
 	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+}
+
+// InstanceCell defines model for InstanceCell.
+type InstanceCell struct {
+	// Cell Number of the NUMA cell of the node.
+	Cell int64 `json:"cell"`
+
+	// CPUs CPUs of the cell that the instance alone has, one for each vCPU. A list in the kernel's format.
+	//
+	// Examples: 2-5
+	CPUs string `json:"cpus"`
+
+	// MemoryBytes Memory of the instance in the cell.
+	MemoryBytes int64 `json:"memoryBytes"`
 }
 
 // InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init has finished in this run. GPUReady: programs in the guest can use its virtual GPU, as observed by its node: the guest's driver operates the device, and a library of the guest tools has opened it in this run. If it is false, the reason is what the node observes and, if there are several possible causes, what the guest reports.
@@ -1694,6 +1717,9 @@ type InstanceSpec struct {
 
 	// CPU CPU of the virtual machine. baseline: the features that the processors of all nodes have; the instance can be live-migrated to all of them. host: its node's processor without changes; the instance can be live-migrated only to nodes with the same processor. Empty: baseline. A change takes effect at the next start.
 	CPU CPUClass `json:"cpu,omitempty,omitzero"`
+
+	// CPUPolicy Which CPUs of its node it runs on. shared: on those that are not dedicated, together with other instances. dedicated: each vCPU has a CPU of its own; the flavor must permit it. Empty: as in its flavor. A change takes effect after the instance was stopped and started.
+	CPUPolicy CPUPolicy `json:"cpuPolicy,omitempty,omitzero"`
 
 	// Ephemeral The root volume may be created again from the image when its node is lost: its data is lost, and the instance continues on another node.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
@@ -2480,6 +2506,29 @@ type NodeAssignment struct {
 	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
+// NodeCell A NUMA cell of a node: CPUs, and the memory that they reach fastest.
+type NodeCell struct {
+	// CPUs Its CPUs that are online. A list in the kernel's format.
+	//
+	// Examples: 0-15,32-47
+	CPUs string `json:"cpus"`
+
+	// FreeBytes Of its memory, what is unused or holds only cached files.
+	FreeBytes int64 `json:"freeBytes"`
+
+	// HugePages Its part of the huge pages that are reserved for instances.
+	HugePages []NodeHugePages `json:"hugePages,omitempty,omitzero"`
+
+	// ID Number that the kernel gives it.
+	ID          int64 `json:"id"`
+	MemoryBytes int64 `json:"memoryBytes"`
+
+	// Siblings CPUs that are threads of the same core, one list for each core. Empty: each core has one thread.
+	//
+	// Examples: ["0,32","1,33"]
+	Siblings []string `json:"siblings,omitempty,omitzero"`
+}
+
 // NodeHugePages Huge pages of one size that the node's kernel reserves for instances that request them.
 type NodeHugePages struct {
 	// FreeBytes Total of the pages that are not in use. A stopped instance uses none, but its reservation is kept.
@@ -2568,6 +2617,9 @@ type NodeStatus struct {
 	// BootID ID of the current boot of the machine.
 	BootID string `json:"bootId,omitempty,omitzero"`
 
+	// Cells NUMA cells of the node, by number. Empty: the node is of an earlier version, or has no CPUs that can be dedicated to instances.
+	Cells []NodeCell `json:"cells,omitempty,omitzero"`
+
 	// Ceph The pool named ceph can be used on the node: librbd and the cluster's key are available.
 	Ceph bool `json:"ceph,omitempty,omitzero"`
 
@@ -2609,6 +2661,11 @@ type NodeStatus struct {
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Pools              []StoragePool `json:"pools,omitempty,omitzero"`
+
+	// ReservedCPUs CPUs that are never dedicated to an instance: the node's own programs run on them, beside instances that share CPUs. A list in the kernel's format.
+	//
+	// Examples: 0-1
+	ReservedCPUs string `json:"reservedCpus,omitempty,omitzero"`
 
 	// SeenAt When the agent last reported.
 	SeenAt time.Time `json:"seenAt,omitempty,omitzero"`

@@ -30,6 +30,15 @@ type Domain struct {
 	MemoryBytes int64 // whole MiB
 	HugePages   int64 // size in bytes of the pages that back its memory; 0: ordinary ones
 	Accelerator Accelerator
+	// Cells are the CPUs of this node that the machine alone has, one for each vCPU
+	// in order, and where its memory is. Several are NUMA cells of the guest. Empty:
+	// it runs on SharedCPUs.
+	Cells []Cell
+	// SharedCPUs are the CPUs of this node for machines without Cells, and for the
+	// emulator and the I/O threads of those with. Empty: all.
+	SharedCPUs []int
+	// AnyMemory lets memory be in other cells if those in Cells have too little.
+	AnyMemory bool
 	// Machine is the versioned machine type (pc-q35-10.0), so that the guest's
 	// board stays the same whichever QEMU version runs it. Empty: the newest of
 	// this node's QEMU.

@@ -97,6 +97,10 @@ func Retarget(running string, target Domain) (string, error) {
 	if !sameHugePages(dom.MemoryBacking, target.hugePages()) {
 		return "", differ("hugePages")
 	}
+	if !sameCells(dom.CPU, target.guestCells()) {
+		return "", differ("cells")
+	}
+	dom.VCPU, dom.CPUTune, dom.NUMATune = target.vcpu(), target.cpuTune(), target.numaTune()
 	if err := retargetDisks(dom.Devices, target); err != nil {
 		return "", err
 	}

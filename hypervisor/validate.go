@@ -70,6 +70,9 @@ func (d Domain) Validate() error {
 	case len(d.Disks) > MaxDisks || len(d.CDROMs) > MaxCDROMs || len(d.NICs) > MaxNICs:
 		return invalid("disks", "too many devices, want at most %d disks, %d discs and %d network interfaces", MaxDisks, MaxCDROMs, MaxNICs)
 	}
+	if err := d.validateCells(); err != nil {
+		return err
+	}
 	if d.CPU != nil {
 		if err := d.CPU.Validate(); err != nil {
 			return err

@@ -45,11 +45,14 @@ func (d Domain) XML() (string, error) {
 		// are never merged: merging reveals the content of one guest to another.
 		MemoryBacking: &lx.DomainMemoryBacking{
 			MemoryHugePages:    d.hugePages(),
+			MemoryAllocation:   d.allocation(),
 			MemoryNosharepages: &lx.DomainMemoryNosharepages{},
 			MemorySource:       &lx.DomainMemorySource{Type: "memfd"},
 			MemoryAccess:       &lx.DomainMemoryAccess{Mode: "shared"},
 		},
-		VCPU:      &lx.DomainVCPU{Value: uint(d.VCPUs)},
+		VCPU:      d.vcpu(),
+		CPUTune:   d.cpuTune(),
+		NUMATune:  d.numaTune(),
 		IOThreads: ioThreads,
 		OS:        d.os(),
 		Features:  d.features(),
@@ -76,15 +79,19 @@ func domainType(a Accelerator) string {
 }
 
 func (d Domain) cpu() *lx.DomainCPU {
+	x := d.cpuModel()
+	x.Topology, x.Numa = d.topology(), d.guestCells()
+	return x
+}
+
+func (d Domain) cpuModel() *lx.DomainCPU {
 	if d.Accelerator == KVM && d.CPU != nil {
-		x := d.CPU.xml()
-		x.Topology = d.topology()
-		return x
+		return d.CPU.xml()
 	}
 	if d.Accelerator == KVM {
-		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on", Topology: d.topology()}
+		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on"}
 	}
-	c := &lx.DomainCPU{Mode: "maximum", Check: "none", Topology: d.topology()} // -cpu max
+	c := &lx.DomainCPU{Mode: "maximum", Check: "none"} // -cpu max
 	for _, name := range slowEmulated {
 		c.Features = append(c.Features, lx.DomainCPUFeature{Policy: "disable", Name: name})
 	}

@@ -84,11 +84,11 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	var image api.Image
 	s = api.DefaultInstance(s)
 	invalid := api.ValidateInstance(s)
-	var flavorErr, pagesErr, imageErr, poolErr, networkErr error
+	var flavorErr, pagesErr, cpuErr, imageErr, poolErr, networkErr error
 	if s.Flavor != "" {
 		flavor, flavorErr = h.flavor(ctx, string(s.Flavor))
 		s.Flavor = api.FlavorID(flavor.Meta.ID)
-		pagesErr = s.CheckHugePages(flavor.Spec)
+		pagesErr, cpuErr = s.CheckHugePages(flavor.Spec), s.CheckCPUPolicy(flavor.Spec)
 	}
 	if s.Image != "" {
 		image, imageErr = h.image(ctx, m, string(s.Image))
@@ -100,7 +100,7 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	if !faulty(invalid, "spec.networks") {
 		s.Networks, networkErr = h.networksOf(ctx, m, s.Networks)
 	}
-	return s, flavor, image, api.Join(invalid, flavorErr, pagesErr, imageErr, poolErr, networkErr)
+	return s, flavor, image, api.Join(invalid, flavorErr, pagesErr, cpuErr, imageErr, poolErr, networkErr)
 }
 
 // changedInstance returns the spec of a changed instance; a new flavor or vGPU takes

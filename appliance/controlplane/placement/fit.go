@@ -13,7 +13,9 @@ import (
 type Fit struct {
 	Count int64     // of instances that fit; math.MaxInt64 if nothing limits it
 	GPU   api.GPUID // for the next one: the one with the most room; empty if none is requested
-	Why   string    // why none fits; empty if one does
+	// Cells are CPUs of its own for the next one; empty if none are requested.
+	Cells []api.InstanceCell
+	Why   string // why none fits; empty if one does
 }
 
 // OnNode returns how many of what is wanted fit on a node besides what is there. keep
@@ -34,37 +36,50 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 			return Fit{Why: why}
 		}
 	}
-	count, why := r.ofMachine(n, w)
-	if why != "" || w.VRAM == 0 {
-		return Fit{Count: count, Why: why}
+	m := r.ofMachine(n, w)
+	if m.Why != "" || w.VRAM == 0 {
+		return m
 	}
 	f := r.onGPUs(api.NodeID(n.Meta.ID), w, keep)
-	f.Count = min(f.Count, count)
+	f.Count, f.Cells = min(f.Count, m.Count), m.Cells
 	return f
 }
 
 // ofMachine returns for how many the vCPUs, the memory and the local pool of a node
-// suffice, or why for none.
-func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
-	free := n.Status.Vcpus - r.vcpus[api.NodeID(n.Meta.ID)]
-	if w.VCPUs > free {
-		return 0, fmt.Sprintf("%d vCPUs requested, %d of %d free", w.VCPUs, max(free, 0), n.Status.Vcpus)
+// suffice, and the CPUs of the first, or why for none.
+func (r *Room) ofMachine(n api.Node, w Want) Fit {
+	cpus, cells, why := r.OnCPUs(n, w)
+	if why != "" {
+		return Fit{Why: why}
 	}
-	count := times(free, w.VCPUs)
+	free, needed := r.freeVCPUs(n), w.VCPUs
+	if w.Dedicated {
+		needed *= perCPU(n)
+	}
+	if needed > free {
+		return Fit{Why: fewVCPUs(n, w, needed, max(free, 0))}
+	}
 	// An instance that stays on its node may keep its memory, however full the node is.
 	memory := max(r.FreeMemory(n), w.Has)
 	if taken := w.Taken(); taken > 0 && taken > memory {
-		return 0, r.tooLittle(n, w)
+		return Fit{Why: r.tooLittle(n, w)}
 	}
 	pages, why := r.OnPages(n, w)
 	if why != "" {
-		return 0, why
+		return Fit{Why: why}
 	}
 	disks, why := r.OnDisk(n, w.DiskPool, w.Disk)
 	if why != "" {
-		return 0, why
+		return Fit{Why: why}
 	}
-	return min(count, times(memory, w.Taken()), pages, disks), ""
+	return Fit{Count: min(cpus, times(free, needed), times(memory, w.Taken()), pages, disks), Cells: cells}
+}
+
+func fewVCPUs(n api.Node, w Want, needed, free int64) string {
+	if w.Dedicated {
+		return fmt.Sprintf("%d dedicated CPUs requested, on which %d vCPUs could run, %d of %d vCPUs free", w.VCPUs, needed, free, n.Status.Vcpus)
+	}
+	return fmt.Sprintf("%d vCPUs requested, %d of %d free", w.VCPUs, free, n.Status.Vcpus)
 }
 
 // times returns how often part fits into whole.

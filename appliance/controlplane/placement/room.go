@@ -25,15 +25,19 @@ type Room struct {
 
 	vcpus, memory map[api.NodeID]int64 // in use; memory in bytes
 	pages         map[pagePool]int64   // huge pages in use; bytes
-	disk          map[diskPool]int64   // allocated to volumes in nodes' own pools; bytes
-	vram, share   map[api.GPUID]int64  // in use; bytes, hundredths
-	vgpus         map[api.GPUID]int64  // in use
+	// CPUs that instances have of their own, with the number of these instances, which is
+	// one unless something is wrong; and the memory of such instances in bytes.
+	cpus        map[api.NodeID]map[int]int
+	cells       map[nodeCell]int64
+	disk        map[diskPool]int64  // allocated to volumes in nodes' own pools; bytes
+	vram, share map[api.GPUID]int64 // in use; bytes, hundredths
+	vgpus       map[api.GPUID]int64 // in use
 }
 
 // NewRoom returns the room of unused GPUs. health is nil if nodes are not monitored.
 func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[string]Health) *Room {
 	r := &Room{health: health, cards: map[api.NodeID][]Card{}, pools: map[string]bool{},
-		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, pages: map[pagePool]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
+		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, pages: map[pagePool]int64{}, cpus: map[api.NodeID]map[int]int{}, cells: map[nodeCell]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
 	named := map[string]api.GPUPoolSpec{}
 	for _, p := range objects.Sorted(pools) {
 		if !r.pools[p.Meta.Name] {
@@ -73,6 +77,7 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 			r.vcpus[n] += sign * a.Vcpus
 			r.memory[n] += sign * Takes(a)
 			r.addPages(n, a, sign)
+			r.addCPUs(n, a.CellsOn(n), int(sign))
 		}
 	}
 	if a.Gpu != "" {
@@ -82,11 +87,13 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 	}
 }
 
-// AddAt counts an instance on a node that it is about to be migrated to.
-func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment) {
+// AddAt counts an instance on a node that it is about to be migrated to, with CPUs of
+// its own there if it has any.
+func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment, cells []api.InstanceCell) {
 	r.vcpus[n] += a.Vcpus
 	r.memory[n] += Takes(a)
 	r.addPages(n, a, 1)
+	r.addCPUs(n, cells, 1)
 }
 
 // Swap returns the memory of a node, in bytes, that backs what is, or may be, allocated

@@ -19,8 +19,12 @@ type Want struct {
 	Pool          string
 	Model         string // empty: any of the pool
 	Tier          api.GPUTier
-	Has           int64 // memory that it already uses on its node, in bytes
-	There         bool  // it is already on its node
+	// Dedicated requests a CPU of its own for each vCPU. With Cells, they are divided as
+	// in these: those that a running instance has where it is migrated from.
+	Dedicated bool
+	Cells     []api.InstanceCell
+	Has       int64 // memory that it already uses on its node, in bytes
+	There     bool  // it is already on its node
 	// HugePages back its memory, which is then not part of the node's ordinary memory.
 	HugePages api.HugePages
 	HasPages  int64 // memory that it already uses in its node's huge pages of that size, in bytes
@@ -37,7 +41,7 @@ type Want struct {
 
 // Wanted returns what an instance of a flavor requests; g is nil without a vGPU.
 func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
-	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages}
+	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages, Dedicated: f.CPUPolicy == api.CPUDedicated}
 	if g != nil {
 		w.VRAM, w.Share, w.Pool, w.Model, w.Tier = g.VramBytes, g.SharePercent, cmp.Or(g.Pool, api.DefaultPool), g.Model, g.Tier
 	}

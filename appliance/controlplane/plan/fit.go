@@ -41,7 +41,7 @@ func memoryOf(a api.InstanceAssignment) int64 { return placement.Takes(a) }
 
 func wants(f api.Flavor, in api.Instance) placement.Want {
 	w := placement.Wanted(f.Spec, in.Spec.Vgpu)
-	w.HugePages = in.Spec.HugePagesOf(f.Spec)
+	w.HugePages, w.Dedicated = in.Spec.HugePagesOf(f.Spec), in.Spec.CPUPolicyOf(f.Spec) == api.CPUDedicated
 	return w
 }
 
@@ -103,7 +103,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 		}
 		if free := u.FreeAfter(n, w); best.Node == "" || free > bestFree {
 			bestFree = free
-			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, HugePages: w.HugePages, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
+			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, HugePages: w.HugePages, Cells: fit.Cells, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
 		}
 	}
 	if best.Node == "" {

@@ -43,7 +43,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if reinstalled && (a.Node == "" || in.Status.Phase == api.InstanceStopped) { // the old volume is not open
 		a.RootVolume = in.Spec.RootVolume
 	}
-	if a.Node != "" && a.Generation == in.Meta.Generation || a.Release {
+	if a.Node != "" && a.Generation == in.Meta.Generation && !without(s, in) || a.Release {
 		if a.RootVolume != in.Assignment.RootVolume && !a.Release {
 			return assign(api.KindInstance, in.Meta, a) // written by a planner that does not support reinstallation
 		}
@@ -60,7 +60,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 			return assign(api.KindInstance, in.Meta, a)
 		}
 	}
-	if a.Node != "" && !resized(s, in) {
+	if a.Node != "" && !resized(s, in) && !without(s, in) {
 		// The spec changed in a field that does not affect placement.
 		a.Generation, a.Ports, a.Reason = in.Meta.Generation, ports, ""
 		return assignPorts(in, a)
@@ -106,7 +106,14 @@ func resized(s *State, in api.Instance) bool {
 		return false
 	}
 	w, a := wants(f, in), in.Assignment
-	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.HugePages != a.HugePages || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
+	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.HugePages != a.HugePages || w.Dedicated != a.Dedicated() || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
+}
+
+// without reports whether an instance is stopped and its node does not have all CPUs any
+// more that the instance has of its own.
+func without(s *State, in api.Instance) bool {
+	n := s.Nodes[string(in.Assignment.Node)]
+	return in.Status.Phase == api.InstanceStopped && len(n.Status.Cells) > 0 && !placement.HasCPUs(n, in.Assignment.Cells)
 }
 
 // planVolume assigns a volume to the node of its instance or, without an instance, to

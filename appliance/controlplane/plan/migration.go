@@ -59,14 +59,14 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	if to.Node == "" {
 		return endMigration(m, api.MigrationFailed, to.Reason)
 	}
-	u.AddAt(to.Node, a)
+	u.AddAt(to.Node, a, to.Cells)
 	u.addDisk(s, withoutNode(in), to.Node)
 	// Two steps in two rounds: the migration names its target first, so that the
 	// instance's migrateTo belongs to this migration.
 	if m.Assignment.Target != to.Node {
 		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: to.Node, Phase: api.MigrationPending})
 	}
-	a.MigrateTo = to.Node
+	a.MigrateTo, a.MigrateCells = to.Node, to.Cells
 	return assign(api.KindInstance, in.Meta, a)
 }
 
@@ -100,7 +100,8 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 	}
 	// It is migrated with its current resources: a changed spec takes effect when it is
 	// stopped.
-	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages, CPU: &in.Status.Machine.CPU}
+	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages,
+		Dedicated: in.Assignment.Dedicated(), Cells: in.Assignment.Cells, CPU: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
 		return id != in.Assignment.Node && (to == "" || id == to)
@@ -115,6 +116,7 @@ func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
 	case a.Node != ma.Source: // its node was lost meanwhile
 		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Source)+" was lost")
 	case m.Status.Phase == api.MigrationSucceeded:
+		a.Cells, a.MigrateCells = a.CellsOn(ma.Target), nil
 		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
 		return assign(api.KindInstance, in.Meta, a)
 	case m.Status.Phase.Ended():
@@ -137,7 +139,7 @@ func clearMigrateTo(s *State, in api.Instance) []api.Command {
 		}
 	}
 	a := in.Assignment
-	a.MigrateTo = ""
+	a.MigrateTo, a.MigrateCells = "", nil
 	return assign(api.KindInstance, in.Meta, a)
 }
 

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxCPU limits the numbers of CPUs: the kernel's largest NR_CPUS on x86-64 is 8192.
+const maxCPU = 8191
+
+// ParseCPUs parses a list of CPUs in the kernel's format (cpuset(7), "List format"),
+// such as "0-3,8". The result is ascending, without duplicates.
+func ParseCPUs(list string) (cpus []int, err error) {
+	list = strings.TrimSpace(list)
+	if list == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		from, err1 := strconv.ParseUint(low, 10, 16)
+		to, err2 := strconv.ParseUint(high, 10, 16)
+		if err1 != nil || err2 != nil || from > to || to > maxCPU {
+			return nil, fmt.Errorf("%q is not a list of CPUs, want e.g. 0-3,8", clip(list))
+		}
+		for c := from; c <= to; c++ {
+			cpus = append(cpus, int(c))
+		}
+	}
+	slices.Sort(cpus)
+	return slices.Compact(cpus), nil
+}
+
+// FormatCPUs returns the list of CPUs in the kernel's format. The CPUs may be in any
+// order.
+func FormatCPUs(cpus []int) string {
+	sorted := slices.Compact(slices.Sorted(slices.Values(cpus)))
+	var parts []string
+	for i := 0; i < len(sorted); {
+		last := i
+		for last+1 < len(sorted) && sorted[last+1] == sorted[last]+1 {
+			last++
+		}
+		part := strconv.Itoa(sorted[i])
+		if last > i {
+			part += "-" + strconv.Itoa(sorted[last])
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return strings.Join(parts, ",")
+}
