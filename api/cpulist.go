@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,4 +54,35 @@ func FormatCPUs(cpus []int) string {
 		i = last + 1
 	}
 	return strings.Join(parts, ",")
+}
+
+// KnownCPUs parses a list that a node or the planner has written; an invalid one is
+// empty.
+func KnownCPUs(list string) []int {
+	cpus, err := ParseCPUs(list)
+	if err != nil {
+		return nil
+	}
+	return cpus
+}
+
+// Cores returns the CPUs of a cell by core, in the order of each core's first CPU.
+func (c NodeCell) Cores() (cores [][]int) {
+	online, in := KnownCPUs(c.CPUs), map[int]bool{}
+	for _, s := range c.Siblings {
+		core := slices.DeleteFunc(KnownCPUs(s), func(cpu int) bool { return in[cpu] || !slices.Contains(online, cpu) })
+		for _, cpu := range core {
+			in[cpu] = true
+		}
+		if len(core) > 0 {
+			cores = append(cores, core)
+		}
+	}
+	for _, cpu := range online {
+		if !in[cpu] {
+			cores = append(cores, []int{cpu})
+		}
+	}
+	slices.SortFunc(cores, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	return cores
 }

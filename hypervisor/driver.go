@@ -42,6 +42,10 @@ type Driver interface {
 	Resume(ctx context.Context, id api.InstanceID) error
 	// Start boots the domain, or continues a paused one.
 	Start(ctx context.Context, id api.InstanceID) error
+	// Pin moves the threads of a domain that has a QEMU to the given CPUs, until it
+	// ends. It does nothing for threads that are there already, and for a domain
+	// without a QEMU or that is being received (its definition has its CPUs).
+	Pin(ctx context.Context, id api.InstanceID, p Pinning) error
 	// Shutdown presses the power button and does not wait; the guest may ignore
 	// it. It does nothing if the domain does not run.
 	Shutdown(ctx context.Context, id api.InstanceID) error

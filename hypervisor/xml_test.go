@@ -51,6 +51,16 @@ var goldens = map[string]func(*Domain){
 	"hugepages": func(d *Domain) {
 		d.Accelerator, d.MemoryBytes, d.HugePages = KVM, 4<<30, 1<<30
 	},
+	"shared": func(d *Domain) { d.SharedCPUs = []int{0, 1, 2, 8} },
+	"dedicated": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.MemoryBytes = KVM, 3, 4<<30
+		d.Cells, d.SharedCPUs = []Cell{{Host: 1, CPUs: []int{4, 5, 12}, MemoryBytes: 4 << 30}}, []int{0, 1, 2, 3, 8}
+	},
+	"cells": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.MemoryBytes, d.HugePages = KVM, 5, 4<<30, 1<<30
+		d.Cells = []Cell{{Host: 0, CPUs: []int{2, 3, 10}, MemoryBytes: 3 << 30}, {Host: 1, CPUs: []int{4, 5}, MemoryBytes: 1 << 30}}
+		d.SharedCPUs, d.AnyMemory = []int{0, 1, 8}, true
+	},
 	"windows": func(d *Domain) {
 		d.Accelerator, d.VCPUs, d.MemoryBytes, d.Windows = KVM, 4, 8<<30, true
 		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
@@ -212,6 +222,19 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"hugePages", func(d *Domain) { d.HugePages = 4096 }},
 		{"hugePages", func(d *Domain) { d.HugePages = 1 << 30 }},
 		{"hugePages", func(d *Domain) { d.HugePages, d.VGPUSocket = 2<<20, "/run/vgpu.sock" }},
+		{"shared", func(d *Domain) { d.SharedCPUs = []int{-1} }},
+		{"shared", func(d *Domain) {
+			d.Cells, d.SharedCPUs = []Cell{{CPUs: []int{1}, MemoryBytes: d.MemoryBytes}}, []int{0, 1}
+		}},
+		{"sharedCPUs", func(d *Domain) { d.Cells = []Cell{{CPUs: []int{1}, MemoryBytes: d.MemoryBytes}} }},
+		{"cells", func(d *Domain) { d.Cells, d.SharedCPUs = []Cell{{MemoryBytes: d.MemoryBytes}}, []int{0} }},
+		{"cells", func(d *Domain) { d.Cells, d.SharedCPUs = []Cell{{CPUs: []int{1}, MemoryBytes: 1 << 20}}, []int{0} }},
+		{"cells", func(d *Domain) {
+			d.Cells, d.SharedCPUs = []Cell{{CPUs: []int{1, 2}, MemoryBytes: d.MemoryBytes}}, []int{0}
+		}},
+		{"vcpus", func(d *Domain) {
+			d.VCPUs, d.Cells, d.SharedCPUs = 2, []Cell{{CPUs: []int{1, 1}, MemoryBytes: d.MemoryBytes}}, []int{0}
+		}},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
 		{"tpm", func(d *Domain) { d.TPM = true }},
 		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{} }},

@@ -46,6 +46,16 @@ func (d *Driver) Domain(id api.InstanceID) (defined, running hypervisor.Domain, 
 	return dom.spec, dom.running, true
 }
 
+// Pins returns where the threads of a running domain run now.
+func (d *Driver) Pins(id api.InstanceID) hypervisor.Pinning {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[id]; ok && dom.status.State.Active() {
+		return dom.pins
+	}
+	return hypervisor.Pinning{}
+}
+
 // DefaultAbilities returns the abilities of a new fake.
 func DefaultAbilities() hypervisor.Abilities {
 	return hypervisor.Abilities{

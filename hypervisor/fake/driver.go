@@ -58,6 +58,7 @@ type domain struct {
 	spec    hypervisor.Domain // present definition
 	running hypervisor.Domain // definition at the last start
 	status  hypervisor.Status
+	pins    hypervisor.Pinning // of the running machine
 	booted  bool
 	loaded  bool // paused since Load
 	log     []byte
@@ -186,6 +187,7 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 			return err
 		}
 		dom.running = clone(dom.spec)
+		dom.pins = dom.running.Pinning()
 	}
 	if dom.loaded = verb == "Load"; dom.loaded {
 		d.set(dom, hypervisor.Paused, "", hypervisor.EventStarted)
@@ -196,6 +198,26 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 	if !d.guest.SlowBoot {
 		d.boot(dom)
 	}
+	return nil
+}
+
+// Pin implements hypervisor.Driver.
+func (d *Driver) Pin(ctx context.Context, id api.InstanceID, p hypervisor.Pinning) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if err := d.enter(ctx, "Pin", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	switch {
+	case !ok || !dom.status.State.Active() || dom.status.State == hypervisor.Incoming:
+		return nil
+	case len(p.VCPUs) > 0 && len(p.VCPUs) != dom.running.VCPUs:
+		return api.Errorf(api.CodeInvalid, "%d CPUs for the %d vCPUs of instance %s", len(p.VCPUs), dom.running.VCPUs, id).At("vcpus")
+	}
+	dom.pins = hypervisor.Pinning{VCPUs: slices.Clone(p.VCPUs), Shared: slices.Clone(p.Shared)}
 	return nil
 }
 

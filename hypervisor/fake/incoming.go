@@ -163,7 +163,7 @@ func (d *Driver) execute(id api.InstanceID, o order) error {
 		if err := d.keys(o.Spec.Disks...); err != nil {
 			return err
 		}
-		dom = &domain{spec: clone(o.Spec), running: clone(o.Spec), booted: o.Booted, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
+		dom = &domain{spec: clone(o.Spec), running: clone(o.Spec), pins: o.Spec.Pinning(), booted: o.Booted, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 		d.domains[id] = dom
 		d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventDefined})
 		return nil

@@ -266,7 +266,7 @@ func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
 	d.mu.Unlock()
 	target.mu.Lock()
 	defer target.mu.Unlock()
-	target.domains[id] = &domain{spec: spec, running: spec, received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
+	target.domains[id] = &domain{spec: spec, running: spec, pins: spec.Pinning(), received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 }
 
 // holds reports whether this node's QEMU holds the locks of the machine's

@@ -80,12 +80,12 @@ func (r *Room) freeCells(n api.Node) (all []freeCell) {
 	id := api.NodeID(n.Meta.ID)
 	taken := r.cpus[id]
 	reserved := map[int]bool{}
-	for _, cpu := range listed(n.Status.ReservedCPUs) {
+	for _, cpu := range api.KnownCPUs(n.Status.ReservedCPUs) {
 		reserved[cpu] = true
 	}
 	for _, c := range n.Status.Cells {
 		free := freeCell{id: c.ID, left: c.MemoryBytes - r.cells[nodeCell{id, c.ID}]}
-		for _, core := range coresOf(c) {
+		for _, core := range c.Cores() {
 			kept := slices.DeleteFunc(slices.Clone(core), func(cpu int) bool { return reserved[cpu] || taken[cpu] > 0 })
 			if len(kept) > 0 {
 				free.cores, free.whole = append(free.cores, kept), append(free.whole, len(kept) == len(core))
@@ -95,36 +95,6 @@ func (r *Room) freeCells(n api.Node) (all []freeCell) {
 	}
 	slices.SortFunc(all, func(a, b freeCell) int { return cmp.Compare(a.id, b.id) })
 	return all
-}
-
-// coresOf returns the CPUs of a cell by core, in the order of each core's first CPU.
-func coresOf(c api.NodeCell) (cores [][]int) {
-	online, in := listed(c.CPUs), map[int]bool{}
-	for _, s := range c.Siblings {
-		core := slices.DeleteFunc(listed(s), func(cpu int) bool { return in[cpu] || !slices.Contains(online, cpu) })
-		for _, cpu := range core {
-			in[cpu] = true
-		}
-		if len(core) > 0 {
-			cores = append(cores, core)
-		}
-	}
-	for _, cpu := range online {
-		if !in[cpu] {
-			cores = append(cores, []int{cpu})
-		}
-	}
-	slices.SortFunc(cores, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
-	return cores
-}
-
-// listed parses a list that a node has reported; an invalid one is empty.
-func listed(list string) []int {
-	cpus, err := api.ParseCPUs(list)
-	if err != nil {
-		return nil
-	}
-	return cpus
 }
 
 // chooseCells chooses n CPUs, and where memory bytes in pages of a size are, among the
@@ -194,7 +164,7 @@ func likeCells(free []freeCell, has []api.InstanceCell) []api.InstanceCell {
 	for i := range order {
 		order[i] = i
 	}
-	need := func(i int) int64 { return int64(len(listed(has[i].CPUs))) }
+	need := func(i int) int64 { return int64(len(api.KnownCPUs(has[i].CPUs))) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(need(b), need(a)) })
 	for _, i := range order {
 		c, ok := bestCell(free, need(i), has[i].MemoryBytes)
@@ -256,7 +226,7 @@ func (r *Room) OnCPUs(n api.Node, w Want) (count int64, first []api.InstanceCell
 		count++
 		for _, c := range cells {
 			at := slices.IndexFunc(free, func(f freeCell) bool { return f.id == c.Cell })
-			free[at] = free[at].without(listed(c.CPUs), c.MemoryBytes)
+			free[at] = free[at].without(api.KnownCPUs(c.CPUs), c.MemoryBytes)
 		}
 	}
 	return count, first, ""
@@ -272,14 +242,14 @@ func cellWords(n int) string {
 // HasCPUs reports whether a node has the cells, with the CPUs in them, and reserves none of
 // these for itself.
 func HasCPUs(n api.Node, cells []api.InstanceCell) bool {
-	reserved := listed(n.Status.ReservedCPUs)
+	reserved := api.KnownCPUs(n.Status.ReservedCPUs)
 	for _, c := range cells {
 		at := slices.IndexFunc(n.Status.Cells, func(has api.NodeCell) bool { return has.ID == c.Cell })
 		if at < 0 {
 			return false
 		}
-		has := listed(n.Status.Cells[at].CPUs)
-		for _, cpu := range listed(c.CPUs) {
+		has := api.KnownCPUs(n.Status.Cells[at].CPUs)
+		for _, cpu := range api.KnownCPUs(c.CPUs) {
 			if !slices.Contains(has, cpu) || slices.Contains(reserved, cpu) {
 				return false
 			}
@@ -291,14 +261,14 @@ func HasCPUs(n api.Node, cells []api.InstanceCell) bool {
 // cpusOf returns how many CPUs a node has.
 func cpusOf(n api.Node) (sum int64) {
 	for _, c := range n.Status.Cells {
-		sum += int64(len(listed(c.CPUs)))
+		sum += int64(len(api.KnownCPUs(c.CPUs)))
 	}
 	return sum
 }
 
 // dedicatable returns how many CPUs of a node can be dedicated in all.
 func (r *Room) dedicatable(n api.Node) int64 {
-	return max(cpusOf(n)-int64(len(listed(n.Status.ReservedCPUs))), 0)
+	return max(cpusOf(n)-int64(len(api.KnownCPUs(n.Status.ReservedCPUs))), 0)
 }
 
 // perCPU returns how many vCPUs of instances share one CPU of a node: so many cannot be

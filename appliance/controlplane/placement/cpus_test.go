@@ -36,7 +36,7 @@ func threaded() api.Node {
 
 // dedicated returns the assignment of an instance with the CPUs of a cell.
 func dedicated(cell int64, cpus string, memory int64) api.InstanceAssignment {
-	return api.InstanceAssignment{Node: "n1", Vcpus: int64(len(listed(cpus))), MemoryBytes: memory,
+	return api.InstanceAssignment{Node: "n1", Vcpus: int64(len(api.KnownCPUs(cpus))), MemoryBytes: memory,
 		Cells: []api.InstanceCell{{Cell: cell, CPUs: cpus, MemoryBytes: memory}}}
 }
 
@@ -122,7 +122,7 @@ func randomNode(r *rand.Rand) api.Node {
 		c.CPUs = api.FormatCPUs(all)
 		cells = append(cells, c)
 	}
-	return nodeOf(fmt.Sprint(listed(cells[0].CPUs)[0]), cells...)
+	return nodeOf(fmt.Sprint(api.KnownCPUs(cells[0].CPUs)[0]), cells...)
 }
 
 // checkCells checks that the cells are what was wanted: CPUs of the node that nobody
@@ -131,7 +131,7 @@ func checkCells(t *testing.T, n api.Node, w Want, cells []api.InstanceCell, owne
 	t.Helper()
 	var cpus, memory int64
 	for _, c := range cells {
-		for _, cpu := range listed(c.CPUs) {
+		for _, cpu := range api.KnownCPUs(c.CPUs) {
 			if owner[cpu] != "" {
 				t.Fatalf("CPU %d is given to %s, and %s has it", cpu, id, owner[cpu])
 			}
@@ -158,7 +158,7 @@ func TestDedicatedCPUsAreExclusive(t *testing.T) {
 		random := rand.New(rand.NewPCG(67, seed))
 		n, r := randomNode(random), NewRoom(nil, nil, nil)
 		owner, there := map[int]string{}, map[string]api.InstanceAssignment{}
-		for _, cpu := range listed(n.Status.ReservedCPUs) {
+		for _, cpu := range api.KnownCPUs(n.Status.ReservedCPUs) {
 			owner[cpu] = "the node"
 		}
 		for i := range 30 {

@@ -13,16 +13,20 @@ import (
 // HugePages returns the huge pages that the kernel has reserved, by the sizes that
 // instances can have (Documentation/admin-guide/mm/hugetlbpage.rst), the smallest
 // first, without sizes of which there are none.
-func HugePages(f fs.FS) (all []api.NodeHugePages) {
+func HugePages(f fs.FS) []api.NodeHugePages { return pagesIn(f, "sys/kernel/mm/hugepages") }
+
+// pagesIn returns the huge pages that a directory of the kernel shows: those of the
+// machine, or of a NUMA cell.
+func pagesIn(f fs.FS, all string) (found []api.NodeHugePages) {
 	for _, size := range api.AllHugePages {
-		dir := path.Join("sys/kernel/mm/hugepages", fmt.Sprintf("hugepages-%dkB", size.Bytes()>>10))
+		dir := path.Join(all, fmt.Sprintf("hugepages-%dkB", size.Bytes()>>10))
 		total, _ := number(f, dir, "nr_hugepages")
 		free, _ := number(f, dir, "free_hugepages")
 		if most := int64(1<<50) / size.Bytes(); total > 0 && total <= most {
-			all = append(all, api.NodeHugePages{Size: size, TotalBytes: total * size.Bytes(), FreeBytes: min(max(free, 0), total) * size.Bytes()})
+			found = append(found, api.NodeHugePages{Size: size, TotalBytes: total * size.Bytes(), FreeBytes: min(max(free, 0), total) * size.Bytes()})
 		}
 	}
-	return all
+	return found
 }
 
 // askedPages returns how many bytes of each size the kernel's command line reserves
