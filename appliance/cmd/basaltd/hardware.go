@@ -42,6 +42,16 @@ func (n *node) hugePages() func() []api.NodeHugePages {
 	return func() []api.NodeHugePages { return hardware.HugePages(os.DirFS("/")) }
 }
 
+// cells returns the functions by which the agent reads the NUMA cells and the CPUs that are
+// kept for the node, or nil with a fake hypervisor.
+func (n *node) cells(c config) (cells func() []api.NodeCell, reserved func([]api.NodeCell) string) {
+	if n.probed == "" {
+		return nil, nil
+	}
+	return func() []api.NodeCell { return hardware.Cells(os.DirFS("/")) },
+		func(all []api.NodeCell) string { return hardware.Reserved(all, c.reservedCPUs) }
+}
+
 // offsetLimit is the limit for the leader's answer: a late answer is too imprecise.
 const offsetLimit = 2 * time.Second
 

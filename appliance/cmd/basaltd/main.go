@@ -45,6 +45,7 @@ type config struct {
 	stopGrace, meterEvery       time.Duration
 	recordDays                  int
 	storageReserve              int64 // percent
+	reservedCPUs                int64 // 0: an eighth
 	storageOvercommit           int64 // percent
 	election                    time.Duration
 	compareEvery                time.Duration
@@ -106,6 +107,7 @@ func main() {
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")
 	f.StringVar(&c.libvirt, "libvirt", "qemu:///system", "libvirt connection")
 	f.BoolVar(&c.directIO, "direct-io", false, "open the files of local and shared volumes with O_DIRECT and io_uring, if the node supports them; volumes in Ceph are not affected")
+	f.Int64Var(&c.reservedCPUs, "reserved-cpus", 0, "CPUs that are never dedicated to an instance, so that the node itself and instances that share CPUs have some; 0: an eighth of them, at least one")
 	f.BoolVar(&c.allowEmulation, "allow-emulation", false, "allow new instances on this node without KVM: they are emulated, which is slow; for trials")
 	f.StringVar(&c.gpud, "gpud", "", "control socket of basalt-gpud; empty: RUN/gpud.sock")
 	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")
@@ -156,6 +158,9 @@ func serve(ctx context.Context, c config) error {
 		return fmt.Errorf("--log-level: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
+	if c.reservedCPUs < 0 {
+		return fmt.Errorf("--reserved-cpus %d: want 0 or more", c.reservedCPUs)
+	}
 	debug, err := debugserver.Start(c.debugListen, log)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type domainBuilder struct {
 	ports       *portSet
 	vgpus       *vgpuSlices
 	accelerator *acceleration
+	pins        *cpuPins
 }
 
 // build returns the domain that the instance's assignment asks for, with its root
@@ -66,6 +67,9 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 	if c := in.Status.Machine.CPU; c.Class == api.CPUBaseline {
 		cpu := hypervisor.CPUOf(c.CPU)
 		d.CPU = &cpu
+	}
+	if err := b.pins.place(&d, in); err != nil {
+		return hypervisor.Domain{}, err
 	}
 	for _, k := range disks {
 		d.Disks = append(d.Disks, k.Disk)

@@ -29,6 +29,7 @@ type instanceReconciler struct {
 	incoming    *migrationTarget
 	volumes     *volumeReconciler
 	states      *stateKeeper
+	pins        *cpuPins
 
 	reports *guestReports
 
@@ -62,6 +63,11 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	s, err := rec.observe(ctx, in)
 	if err != nil {
 		return 0, err
+	}
+	if s.domain == hypervisor.Running || s.domain == hypervisor.Paused {
+		if err := rec.pins.keep(ctx, api.InstanceID(id)); err != nil {
+			rec.log.Warn("pin threads of virtual machine failed, will try again", "id", id, "error", err)
+		}
 	}
 	on, kept := rec.states.keep(ctx, in, s)
 	if kept != nil {
@@ -148,6 +154,7 @@ func (rec *instanceReconciler) forgetRun(id string) {
 	rec.incoming.forget(id)
 	rec.reports.forget(api.InstanceID(id))
 	rec.states.forget(api.InstanceID(id))
+	rec.pins.forget(api.InstanceID(id))
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	delete(rec.claimed, id)
@@ -344,6 +351,12 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 	if err := rec.o.Machines.Define(ctx, d); err != nil {
 		return err
 	}
+	rec.pins.forget(id)
+	if len(d.Cells) > 0 {
+		if err := rec.pins.vacate(ctx); err != nil {
+			return err
+		}
+	}
 	if err := rec.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: rec.o.BootID, Since: rec.o.Now().UTC(), Root: in.Assignment.RootVolume}); err != nil {
 		return err
 	}
@@ -405,7 +418,7 @@ func (rec *instanceReconciler) adopt(ctx context.Context, in api.Instance) error
 	}
 	if r.Incoming != "" {
 		rec.disks.forgetKeys(ctx, r.Opens)
-		r.Incoming, r.Volume, r.Left, r.Opens = "", "", false, nil
+		r.Incoming, r.Volume, r.Left, r.Opens, r.Cells = "", "", false, nil, nil
 		if r.Since.IsZero() {
 			r.Since = rec.o.Now().UTC()
 		}

@@ -20,6 +20,7 @@ type migrationTarget struct {
 	ports      *portSet
 	domains    *domainBuilder
 	classes    *machineClasses
+	pins       *cpuPins
 	migrations interface {
 		writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error
 	}
@@ -104,6 +105,11 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if err != nil {
 		return none, err
 	}
+	if len(d.Cells) > 0 {
+		if err := t.pins.vacate(ctx); err != nil {
+			return none, err
+		}
+	}
 	// The secrets stay until the machine has arrived, or will not arrive
 	// (instanceReconciler.adopt, leave).
 	if err := t.disks.setSecrets(ctx, disks); err != nil {
@@ -124,7 +130,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 // a blank one in place of a root volume that is not shared. What it creates is
 // recorded in the run's file first, so that it can be found again.
 func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
-	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID), Root: in.Assignment.RootVolume}
+	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID), Cells: in.Assignment.CellsOn(t.o.NodeID), Root: in.Assignment.RootVolume}
 	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
 		o, err := t.o.Store.Get(ctx, api.KindVolume, string(id))
 		if err != nil {

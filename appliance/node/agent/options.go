@@ -82,6 +82,11 @@ type Options struct {
 	// HugePages returns the huge pages that are reserved now, by size. A nil func
 	// means none.
 	HugePages func() []api.NodeHugePages
+	// Cells returns the NUMA cells of the machine as they are now, and ReservedCPUs
+	// those of their CPUs that are never dedicated to an instance. Nil funcs mean that
+	// the node has no CPUs that can be dedicated.
+	Cells        func() []api.NodeCell
+	ReservedCPUs func(cells []api.NodeCell) string
 	// StorageReserve is the part of the local pool, in bytes, that is not allocated
 	// to volumes and images. StorageOvercommit is how much of the rest may be
 	// allocated, in percent; 0 means any amount.

@@ -137,6 +137,10 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	if r.o.HugePages != nil {
 		st.HugePages = r.o.HugePages()
 	}
+	if r.o.Cells != nil {
+		st.Cells = r.o.Cells()
+		st.ReservedCPUs = r.o.ReservedCPUs(st.Cells)
+	}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
 	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // without an answer, keep the last reported size

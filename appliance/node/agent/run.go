@@ -33,6 +33,8 @@ type runFile struct {
 	// Incoming is the migration by which it arrives; Volume was created for that.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`
+	// Cells are the CPUs that it will have of its own.
+	Cells []api.InstanceCell `json:"cells,omitempty"`
 	// Left is set when the migration's source has given it up. From then on the
 	// disk on this node is the newest, whatever became of the machine.
 	Left bool `json:"left,omitempty"`
