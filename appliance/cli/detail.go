@@ -88,6 +88,7 @@ func instanceDetail(a *App) func(api.Instance) detail {
 				d.add("Waits until", formatTime(*u))
 			}
 		}
+		d.add("Dedicated CPUs", dedicatedCPUs(i.Assignment.Cells))
 		a.addressesOf(&d, i)
 		d.add("Doing", st.Step)
 		d.add("Last error", st.LastError)

@@ -29,6 +29,7 @@ func (a *App) nodes() *kind[api.Node] {
 			d.add("Hypervisor", n.Status.Hypervisor)
 			d.add("Memory", memoryParts(n.Status.Memory))
 			d.add("Huge pages", hugePages(n.Status.HugePages))
+			d.add("NUMA cells", numaCells(n.Status))
 			d.add("Local storage", localStorage(n.LocalStorage()))
 			d.conditions(a.Now(), n.Status.Conditions)
 			return d
@@ -79,6 +80,43 @@ func hugePagesFlag(f *pflag.FlagSet, otherwise string) func(*api.HugePages) {
 	return func(to *api.HugePages) {
 		if f.Changed("huge-pages") {
 			*to = api.HugePages(*pages)
+		}
+	}
+}
+
+// numaCells describes the NUMA cells of a node, and which CPUs are not dedicated to
+// instances.
+func numaCells(st api.NodeStatus) string {
+	var parts []string
+	for _, c := range st.Cells {
+		part := fmt.Sprintf("%d: CPUs %s, %s of %s free", c.ID, c.CPUs, size(c.FreeBytes), size(c.MemoryBytes))
+		if pages := hugePages(c.HugePages); pages != "" {
+			part += ", " + pages
+		}
+		parts = append(parts, part)
+	}
+	if st.ReservedCPUs != "" {
+		parts = append(parts, "never dedicated: CPUs "+st.ReservedCPUs)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// dedicatedCPUs describes the CPUs that an instance has of its own.
+func dedicatedCPUs(cells []api.InstanceCell) string {
+	var parts []string
+	for _, c := range cells {
+		parts = append(parts, fmt.Sprintf("%s in NUMA cell %d with %s of memory", c.CPUs, c.Cell, size(c.MemoryBytes)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// cpuPolicyFlag declares --cpu-policy for commands that create or resize instances and
+// flavors.
+func cpuPolicyFlag(f *pflag.FlagSet, values string) func(*api.CPUPolicy) {
+	policy := f.String("cpu-policy", "", "CPUs of the node: "+values)
+	return func(to *api.CPUPolicy) {
+		if f.Changed("cpu-policy") {
+			*to = api.CPUPolicy(*policy)
 		}
 	}
 }
@@ -186,7 +224,11 @@ func (a *App) flavors() *kind[api.Flavor] {
 			if f.Spec.HugePages != "" {
 				memory += fmt.Sprintf(" (%s pages)", f.Spec.HugePages)
 			}
-			return []string{fmt.Sprint(f.Spec.Vcpus), memory, formatSize(f.Spec.RootBytes)}
+			vcpus := fmt.Sprint(f.Spec.Vcpus)
+			if f.Spec.CPUPolicy != "" {
+				vcpus += fmt.Sprintf(" (%s)", f.Spec.CPUPolicy)
+			}
+			return []string{vcpus, memory, formatSize(f.Spec.RootBytes)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Flavor) error {
 			vcpus := f.Int64("vcpus", 0, "number of vCPUs")
@@ -194,8 +236,10 @@ func (a *App) flavors() *kind[api.Flavor] {
 			f.Var(sizeFlag{&memory}, "memory", "memory, e.g. 1GiB")
 			f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the image's size")
 			pages := hugePagesFlag(f, "ordinary pages")
+			policy := cpuPolicyFlag(f, "shared, dedicated (one for each vCPU) or optional (instances choose); default: shared")
 			return func(o *api.Flavor) error {
 				pages(&o.Spec.HugePages)
+				policy(&o.Spec.CPUPolicy)
 				o.Spec.Vcpus, o.Spec.MemoryBytes = cmp.Or(*vcpus, o.Spec.Vcpus), cmp.Or(memory, o.Spec.MemoryBytes)
 				o.Spec.RootBytes = cmp.Or(root, o.Spec.RootBytes)
 				return nil

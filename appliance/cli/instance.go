@@ -149,6 +149,9 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	}
 }
 
+// instancePolicies are the values of --cpu-policy of an instance.
+const instancePolicies = "shared, or dedicated (one for each vCPU) if the flavor permits it; default: the flavor's"
+
 func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	flavor := f.String("flavor", "", "flavor, name or ID")
 	image := f.String("image", "", "image, name or ID; default: the app's")
@@ -168,6 +171,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	tpm := f.Bool("tpm", false, "add a TPM 2.0; needs --firmware uefi")
 	cpu := f.String("cpu", "", "processor model: baseline (supported by all nodes) or host (that of its node); default: baseline")
 	pages := hugePagesFlag(f, "the flavor's")
+	policy := cpuPolicyFlag(f, instancePolicies)
 	networks := networkFlags(f)
 	queue := queueFlags(f)
 	return func(i *api.Instance) error {
@@ -176,6 +180,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 			return err
 		}
 		pages(&s.HugePages)
+		policy(&s.CPUPolicy)
 		if err := networks(s); err != nil {
 			return err
 		}
@@ -258,13 +263,15 @@ func reinstallCommand(k *kind[api.Instance]) *cobra.Command {
 }
 
 func resizeCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor, virtual GPU or huge pages; applies at the next start", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor, virtual GPU, huge pages or CPU policy; applies at the next start", Args: cobra.ExactArgs(1)}
 	flavor := cmd.Flags().String("flavor", "", "flavor, name or ID")
 	vgpu := vgpuFlags(cmd.Flags())
 	pages := hugePagesFlag(cmd.Flags(), "the flavor's")
+	policy := cpuPolicyFlag(cmd.Flags(), instancePolicies)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.change(cmd.Context(), args[0], func(i *api.Instance) error {
 			pages(&i.Spec.HugePages)
+			policy(&i.Spec.CPUPolicy)
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
 			vgpu(&i.Spec)
 			if i.Spec.Power != api.PowerStopped {

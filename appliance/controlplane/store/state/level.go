@@ -28,12 +28,18 @@ import (
 // cannot be deleted, and a reference to an object that does not exist is refused; an
 // organization that has used something since the deletion was decided is not deleted.
 // 9: usage records and sums of use have the attributes by which prices differ. 10:
-// nodes store sealed states of machines beside root volumes.
+// nodes store sealed states of machines beside root volumes; flavors and instances have
+// a CPU policy, and assignments have dedicated CPUs.
 const Level = 10
 
 // MachineStateLevel is the level from which nodes store sealed states of machines, which
 // older programs cannot read, beside root volumes.
 const MachineStateLevel = 10
+
+// CPUPolicyLevel is the level from which flavors and instances have a CPU policy: an
+// older planner would drop the CPUs of an assignment that it changes, and give them to
+// another instance.
+const CPUPolicyLevel = 10
 
 // AttributesLevel is the level from which usage records have attributes: older rows
 // have none, and older programs cannot read rows that do.
