@@ -25,6 +25,7 @@ const (
 	HardwareKernelArgs HardwareCheckID = "kernel-args"
 	HardwareWatchdog   HardwareCheckID = "watchdog"
 	HardwareDisks      HardwareCheckID = "disks"
+	HardwareMirror     HardwareCheckID = "mirror"
 	HardwareNICs       HardwareCheckID = "nics"
 	HardwarePathMTU    HardwareCheckID = "path-mtu"
 	HardwareClock      HardwareCheckID = "clock"

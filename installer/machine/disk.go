@@ -24,8 +24,21 @@ const (
 	PartitionBIOS       = "basalt-bios"
 	PartitionESP        = "basalt-esp"
 	PartitionRoot       = "basalt-root"
+	PartitionState      = "basalt-state"
+	PartitionLogs       = "basalt-logs"
+	PartitionVolumes    = "basalt-volumes"
 	PartitionUnfinished = "basalt-unfinished"
 )
+
+// ours reports whether the device is a partition of a node or of an unfinished
+// installation: an installation stops the arrays that it belongs to.
+func ours(b blockDevice) bool {
+	switch b.PartLabel {
+	case PartitionRoot, PartitionState, PartitionLogs, PartitionVolumes, PartitionUnfinished:
+		return true
+	}
+	return false
+}
 
 // LiveMedium is where live-boot mounts the medium.
 const LiveMedium = "/run/live/medium"
@@ -39,6 +52,7 @@ type Disk struct {
 	SizeBytes uint64
 	Transport string // nvme, sata, usb, virtio…
 	SSD       bool
+	Removable bool     // hot-pluggable by its bus or its drive, such as a USB stick
 	Contents  []string // what would be erased, one line each
 	Node      bool     // contains a finished Basalt node
 	Refusal   *Refusal // why it cannot be chosen; nil if it can
@@ -65,7 +79,7 @@ func (d Disk) Partition(n int) string {
 }
 
 // LsblkArgs are the arguments of lsblk for ParseDisks.
-var LsblkArgs = []string{"-J", "-b", "-o", "NAME,PATH,TYPE,SIZE,MODEL,SERIAL,TRAN,ROTA,RO,FSTYPE,LABEL,PARTLABEL,PTTYPE,MOUNTPOINTS"}
+var LsblkArgs = []string{"-J", "-b", "-o", "NAME,PATH,TYPE,SIZE,MODEL,SERIAL,TRAN,ROTA,RO,RM,FSTYPE,LABEL,PARTLABEL,PTTYPE,MOUNTPOINTS"}
 
 type blockDevice struct {
 	Name        string        `json:"name"`
@@ -77,6 +91,7 @@ type blockDevice struct {
 	Transport   string        `json:"tran"`
 	Rotational  bool          `json:"rota"`
 	ReadOnly    bool          `json:"ro"`
+	Removable   bool          `json:"rm"`
 	FSType      string        `json:"fstype"`
 	Label       string        `json:"label"`
 	PartLabel   string        `json:"partlabel"`
@@ -103,6 +118,7 @@ func ParseDisks(lsblk []byte, byID map[string][]string, ignoreBelow string) ([]D
 		d := Disk{
 			Path: b.Path, ByID: byID[b.Path], Model: clean(b.Model), Serial: clean(b.Serial), SizeBytes: b.Size,
 			Transport: b.Transport, SSD: !b.Rotational, Node: holdsNode(b),
+			Removable: b.Removable || b.Transport == "usb",
 		}
 		sort.Strings(d.ByID)
 		d.Contents = contents(b)
@@ -161,6 +177,8 @@ func content(b blockDevice) string {
 		return s + " a Basalt node"
 	case PartitionUnfinished:
 		return s + " an unfinished Basalt installation"
+	case PartitionState, PartitionLogs, PartitionVolumes:
+		return s + " of a Basalt node (" + b.PartLabel + ")"
 	}
 	what := kinds[b.FSType]
 	switch {
@@ -231,15 +249,23 @@ func busy(b blockDevice, ignoreBelow string) *Refusal {
 		case c.Type == "lvm":
 			vg, _, _ := strings.Cut(c.Name, "-")
 			return &Refusal{b.Name + " belongs to the LVM volume group " + clean(vg), "vgchange -an " + clean(vg) + "; wipefs -a " + b.Path}
-		case strings.HasPrefix(c.Type, "raid") || c.Type == "md" || c.Type == "linear":
+		case isArray(c) && ours(b):
+			if r := busy(c, ignoreBelow); r != nil {
+				return r
+			}
+		case isArray(c):
 			return &Refusal{b.Name + " belongs to the RAID array " + clean(c.Name), "mdadm --stop " + c.Path + "; wipefs -a " + b.Path}
 		default:
 			return &Refusal{b.Name + " is held by " + clean(c.Name) + " (" + clean(c.Type) + ")", "dmsetup remove " + clean(c.Name)}
 		}
 	}
 	switch b.FSType {
-	case "LVM2_member", "linux_raid_member", "zfs_member", "ddf_raid_member", "isw_raid_member":
-		return &Refusal{b.Name + " is part of something that may span disks: " + kinds[b.FSType], "if it may go: wipefs -a " + b.Path}
+	case "linux_raid_member":
+		if !ours(b) {
+			return spanning(b)
+		}
+	case "LVM2_member", "zfs_member", "ddf_raid_member", "isw_raid_member":
+		return spanning(b)
 	}
 	for _, c := range b.Children {
 		if r := busy(c, ignoreBelow); r != nil {
@@ -247,6 +273,15 @@ func busy(b blockDevice, ignoreBelow string) *Refusal {
 		}
 	}
 	return nil
+}
+
+// isArray reports whether the device is a RAID array of the kernel.
+func isArray(b blockDevice) bool {
+	return strings.HasPrefix(b.Type, "raid") || b.Type == "md" || b.Type == "linear"
+}
+
+func spanning(b blockDevice) *Refusal {
+	return &Refusal{b.Name + " is part of something that may span disks: " + kinds[b.FSType], "if it may go: wipefs -a " + b.Path}
 }
 
 // Bytes formats a size for people.

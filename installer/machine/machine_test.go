@@ -31,7 +31,7 @@ func TestParseDisks(t *testing.T) {
 	}
 	var b strings.Builder
 	for _, d := range disks {
-		fmt.Fprintf(&b, "%s %s %q serial=%q confirm=%q ssd=%v node=%v byid=%v\n", d.Path, Bytes(d.SizeBytes), d.Model, d.Serial, d.Confirm(), d.SSD, d.Node, d.ByID)
+		fmt.Fprintf(&b, "%s %s %q serial=%q confirm=%q ssd=%v removable=%v node=%v byid=%v\n", d.Path, Bytes(d.SizeBytes), d.Model, d.Serial, d.Confirm(), d.SSD, d.Removable, d.Node, d.ByID)
 		for _, c := range d.Contents {
 			fmt.Fprintf(&b, "    %s\n", c)
 		}

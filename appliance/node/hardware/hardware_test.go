@@ -51,6 +51,14 @@ var server = files{
 	"sys/bus/pci/devices/0000:00:1f.0/vendor": "0x8086\n",
 	"sys/bus/pci/devices/0000:00:1f.0/class":  "0x060100\n",
 	"sys/firmware/dmi/entries/38-0/raw":       "x",
+	md + "level":                              "raid1\n",
+	md + "array_state":                        "active\n",
+	md + "raid_disks":                         "2\n",
+	md + "degraded":                           "0\n",
+	md + "sync_action":                        "idle\n",
+	md + "sync_completed":                     "none\n",
+	md + "dev-sda3/state":                     "in_sync\n",
+	md + "dev-sdb3/state":                     "in_sync\n",
 }
 
 // with returns the machine with some files changed.
@@ -87,8 +95,8 @@ func TestAllWell(t *testing.T) {
 	f := well()
 	f.FS = server.with(nil)
 	all := Checks(f)
-	if len(all) != 15 {
-		t.Errorf("%d checks, want 15", len(all))
+	if len(all) != 16 {
+		t.Errorf("%d checks, want 16", len(all))
 	}
 	for _, c := range all {
 		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
@@ -98,6 +106,7 @@ func TestAllWell(t *testing.T) {
 }
 
 const (
+	md      = "sys/block/md127/md/"
 	pages2M = "sys/kernel/mm/hugepages/hugepages-2048kB/"
 	pages1G = "sys/kernel/mm/hugepages/hugepages-1048576kB/"
 	amd     = "vendor_id : AuthenticAMD\nmicrocode : 0xa0011d1\nflags : fpu svm\n"
@@ -156,6 +165,15 @@ func TestChecks(t *testing.T) {
 		"a number of pages that is none": {files{pages2M + "nr_hugepages": "99999999999999\n"}, nil, api.HardwareHugePages, api.HardwareOK, "none are reserved"},
 		"uneven memory":                  {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 33554432 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "node1 32 GiB"},
 		"no NUMA":                        {files{"sys/devices/system/node": "-"}, nil, api.HardwareNUMA, api.HardwareUnknown, "no NUMA"},
+
+		"no mirror":                  {files{"sys/block/md127": "-"}, nil, api.HardwareMirror, api.HardwareOK, "no mirrored disks"},
+		"first copy":                 {files{md + "sync_action": "resync\n", md + "sync_completed": "100 / 200\n"}, nil, api.HardwareMirror, api.HardwareOK, "first time 50 %"},
+		"a disk is missing":          {files{md + "degraded": "1\n", md + "dev-sdb3": "-"}, nil, api.HardwareMirror, api.HardwareFailed, "md127 has 1 of 2 disks (sda3)"},
+		"a disk has failed":          {files{md + "degraded": "1\n", md + "dev-sdb3/state": "faulty\n"}, nil, api.HardwareMirror, api.HardwareFailed, "1 of 2 disks (sda3)"},
+		"a new disk":                 {files{md + "degraded": "1\n", md + "sync_action": "recover\n", md + "sync_completed": "1 / 4\n"}, nil, api.HardwareMirror, api.HardwareWarning, "new disk: md127 25 %"},
+		"an array that is not whole": {files{md + "array_state": "inactive\n"}, nil, api.HardwareMirror, api.HardwareWarning, "not started: md127"},
+		"an array without mirror":    {files{md + "level": "raid0\n", md + "degraded": "1\n"}, nil, api.HardwareMirror, api.HardwareOK, "no mirrored disks"},
+		"progress that is none":      {files{md + "sync_action": "resync\n", md + "sync_completed": "9 / 0\n"}, nil, api.HardwareMirror, api.HardwareOK, "first time"},
 
 		"corrected errors": {files{"sys/devices/system/edac/mc/mc0/ce_count": "7\n"}, nil, api.HardwareMemory, api.HardwareWarning, "7 corrected"},
 		"lost memory":      {files{"sys/devices/system/edac/mc/mc0/ue_count": "1\n"}, nil, api.HardwareMemory, api.HardwareFailed, "could not be corrected"},

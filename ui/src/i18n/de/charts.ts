@@ -56,6 +56,7 @@ export const charts: Record<keyof typeof en, string> = {
   'hardware.kernel-args': 'Kernel-Befehlszeile',
   'hardware.watchdog': 'Watchdog',
   'hardware.disks': 'Zustand der Datenträger',
+  'hardware.mirror': 'Gespiegelte Datenträger',
   'hardware.nics': 'Netzwerkschnittstellen',
   'hardware.path-mtu': 'Pfad-MTU',
   'hardware.clock': 'Uhr',

@@ -54,6 +54,7 @@ export const charts = {
   'hardware.kernel-args': 'Kernel command line',
   'hardware.watchdog': 'Watchdog',
   'hardware.disks': 'Disk health',
+  'hardware.mirror': 'Mirrored disks',
   'hardware.nics': 'Network interfaces',
   'hardware.path-mtu': 'Path MTU',
   'hardware.clock': 'Clock',
