@@ -73,6 +73,7 @@ var rules = []rule{
 	{"appliance/node/sshgateway", []string{"api", "appliance/node/limit", "appliance/node/sealed"}, "SSH on both sides: main passes authorization and dialing"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs independently of what they do"},
 	{"appliance/node/hardware", []string{"api"}, "it describes a machine for node, CLI and installer, and must not depend on them"},
+	{"appliance/node/mirror", nil, "it must repair disks while nothing else works: it depends on the kernel's files and on programs only"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "it must work when everything else has failed, so it depends only on its files"},
 	{"appliance/node/hostnet", []string{"appliance/strictyaml"}, "the declaration and its files, for node and installer: pure"},
 	{"appliance/node/hostnet/trial", []string{"appliance/atomicfile", "appliance/node/hostnet"}, "it must work while the cluster does not: it depends on files and systemd only"},

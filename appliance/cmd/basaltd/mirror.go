@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/appliance/node/mirror"
+	"github.com/basalt-gpu/basalt/installer/install"
+)
+
+// mirrorCommand looks after disks that mirror each other. It works without the running basaltd.
+func mirrorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "mirror", Short: "Show and repair the disks of this node that mirror each other"}
+	cmd.AddCommand(
+		&cobra.Command{Use: "status", Args: cobra.NoArgs, Short: "Show the arrays and their disks",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				s, err := mirror.Host{}.State()
+				if err != nil {
+					return err
+				}
+				return showMirror(cmd.OutOrStdout(), s)
+			}},
+		&cobra.Command{Use: "replace DISK", Args: cobra.ExactArgs(1), Short: "Erase a new disk and fill it in place of the one that is missing",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				h := mirror.Host{Out: cmd.OutOrStdout()}
+				if err := h.Replace(cmd.Context(), strings.TrimPrefix(args[0], "/dev/"), bootEntry); err != nil {
+					return fmt.Errorf("replace a disk by %s: %w", args[0], err)
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the disk is being filled: basaltd mirror status")
+				return err
+			}},
+		&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "Make the disks' EFI system partitions equal",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				n, err := mirror.Host{}.Sync(cmd.Context())
+				if errors.Is(err, mirror.ErrNone) {
+					return nil // it runs on every node, after kernels are installed
+				}
+				if err == nil && n > 0 {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d files of the EFI system partition were copied\n", n)
+				}
+				return err
+			}},
+	)
+	return cmd
+}
+
+// bootEntry returns the command that makes the disk's entry in the firmware.
+func bootEntry(disk string) []string {
+	return []string{"sh", "-c", install.EntryScript, "sh", "/dev/" + disk}
+}
+
+// showMirror prints a line for each array.
+func showMirror(out io.Writer, s mirror.State) error {
+	if len(s.Arrays) == 0 {
+		_, err := fmt.Fprintln(out, mirror.ErrNone)
+		return err
+	}
+	for _, a := range s.Arrays {
+		var members []string
+		for _, m := range a.Members {
+			members = append(members, m.Name+" "+m.State)
+		}
+		doing := a.Action
+		if a.Action != "idle" {
+			doing += ", sectors " + a.Done
+		}
+		if _, err := fmt.Fprintf(out, "%s  %d of %d disks (%s)  %s\n", a.Name, a.Disks-a.Missing, a.Disks, strings.Join(members, ", "), doing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
