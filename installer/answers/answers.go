@@ -4,10 +4,11 @@
 // name, its network, the cluster, who may sign in, and what happens at the end. The
 // text interface fills in the same Answers as the file, so both use the same checks and
 // the same plan.
-// both ways lead through the same checks and the same plan.
 //
 //	disk: {serial: S4EVNX0R123456}     # or byId: …, size: 100GiB..2TiB, or just: only
-//	erase: S4EVNX0R123456              # or yes-everything-on-it
+//	mirror: {serial: S4EVNX0R123457}   # optional: a second disk that holds the same. The
+//	                                   # same rule as in disk must match exactly two disks
+//	erase: S4EVNX0R123456              # or yes-everything-on-it; a list for two disks
 //	reinstall: true                    # only to erase a finished Basalt node: without it,
 //	                                   # a medium left in the drive erases nothing again
 //	hostname: node1
@@ -23,7 +24,10 @@
 //	root:
 //	  password: …                      # or passwordHash: $y$…
 //	  sshKeys: [ssh-ed25519 AAAA… me]
-//	storage: {sharedDir: /srv/shared}
+//	storage:
+//	  sharedDir: /srv/shared
+//	  fileSystems: {root: 32GiB, state: 16GiB, logs: 8GiB}
+//	                                   # or one; without it the disk's size decides
 //	console: {serial: ttyS0}
 //	allowEmulation: true               # instances on this node even without KVM: for trials
 //	after: reboot                      # or poweroff
@@ -35,36 +39,24 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// EraseAnything is the value of erase that allows any disk that the rule finds.
-const EraseAnything = "yes-everything-on-it"
-
 // Answers is everything that the installer needs to know.
 type Answers struct {
-	Disk      Disk
-	Erase     string // the chosen disk's serial, or EraseAnything
-	Reinstall bool   // also allows erasing a finished Basalt node
-	Hostname  string
-	Network   Network
-	NTP       []string
-	Cluster   Cluster
-	Root      Root
-	SharedDir string // directory shared by the nodes; empty: none
-	Serial    string // serial console of the installed node ("ttyS0"); empty: none
+	Disk        Disk
+	Mirror      *Disk    // a second disk that holds the same; nil: none
+	Erase       []string // the serials of the chosen disks, or EraseAnything
+	Reinstall   bool     // also allows erasing a finished Basalt node
+	Hostname    string
+	Network     Network
+	NTP         []string
+	Cluster     Cluster
+	Root        Root
+	SharedDir   string // directory shared by the nodes; empty: none
+	FileSystems FileSystems
+	Serial      string // serial console of the installed node ("ttyS0"); empty: none
 	// AllowEmulation lets instances be placed on the node while it has no KVM.
 	AllowEmulation bool
 	After          After
 }
-
-// Disk is a rule that must match exactly one disk.
-type Disk struct {
-	ByID   string // name under /dev/disk/by-id
-	Serial string
-	Size   Size
-	Only   bool // the only eligible disk
-}
-
-// Size is a range in bytes; Max 0 means no upper limit.
-type Size struct{ Min, Max uint64 }
 
 // Network is the node's network. The second path carries only traffic between nodes.
 type Network struct {

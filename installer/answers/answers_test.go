@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Answers{
-		Disk: Disk{Serial: "BASALT0001"}, Erase: "BASALT0001", Hostname: "node1",
+		Disk: Disk{Serial: "BASALT0001"}, Mirror: &Disk{Serial: "BASALT0002"}, Erase: []string{"BASALT0001", "BASALT0002"}, Hostname: "node1",
 		Network: Network{
 			Path:    Path{Interface: "eno1", Address: netip.MustParsePrefix("192.0.2.11/24")},
 			Gateway: netip.MustParseAddr("192.0.2.1"),
@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")},
 		},
 		NTP: []string{"ntp.example.net", "192.0.2.123"}, Cluster: Cluster{Init: "basalt"},
-		SharedDir: "/srv/shared", Serial: "ttyS0,115200", AllowEmulation: true, After: PowerOff,
+		SharedDir: "/srv/shared", FileSystems: FileSystems{Root: 32 << 30, Logs: 8 << 30}, Serial: "ttyS0,115200", AllowEmulation: true, After: PowerOff,
 	}
 	want.Root = a.Root // compared below
 	if d := cmp.Diff(want, a, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
@@ -96,6 +96,17 @@ func TestOneMistake(t *testing.T) {
 		{"disk: only", "disk: {size: 2TiB..1GiB}", 1, "disk.size", "empty range"},
 		{"disk: only", "disk: {serial: A}\nerase: B", 3, "erase", "given twice"},
 		{"erase: yes-everything-on-it", "disk2: x\nerase: y", 2, "disk2", "unknown field"},
+		{"disk: only", "disk: {serial: A}\nmirror: {serial: A}", 2, "mirror", "same disk"},
+		{"disk: only", "disk: {byId: ata-A}\nmirror: {byId: /dev/disk/by-id/ata-A}", 2, "mirror", "same disk"},
+		{"disk: only", "disk: only\nmirror: none", 2, "mirror", "names no disk"},
+		{"disk: only", "disk: only\nmirror: {}", 2, "mirror", "exactly one rule"},
+		{"yes-everything-on-it", "[]", 2, "erase", "names no disk"},
+		{"yes-everything-on-it", "[A, B, C]", 2, "erase", "has 3 entries"},
+		{"yes-everything-on-it", "B\nmirror: {serial: A}", 2, "erase", "not the serial in mirror.serial"},
+		{"root:", "storage: {fileSystems: two}\nroot:", 6, "storage.fileSystems", "not a division"},
+		{"root:", "storage: {fileSystems: {state: 16}}\nroot:", 6, "storage.fileSystems.state", "not a size"},
+		{"root:", "storage: {fileSystems: {state: 1GiB}}\nroot:", 6, "storage.fileSystems.state", "too small"},
+		{"root:", "storage: {fileSystems: {images: 1GiB}}\nroot:", 6, "storage.fileSystems.images", "unknown field"},
 		{"erase: yes-everything-on-it\n", "", 1, "erase", "is missing"},
 		{"hostname: node1", "hostname: node1.example.net", 3, "hostname", "cannot be a name"},
 		{"hostname: node1", "hostname: localhost", 3, "hostname", "every machine"},
@@ -168,11 +179,12 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("disk: {serial: A}\nmirror: {serial: B}\nerase: [A, B]\nstorage: {fileSystems: one}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Parse(data)
 		var ms strictyaml.Mistakes
 		switch {
-		case err == nil && (a.Erase == "" || a.Hostname == "" || (a.Cluster.Init == "") == (a.Cluster.Token == "")):
+		case err == nil && (len(a.Erase) == 0 || a.Hostname == "" || (a.Cluster.Init == "") == (a.Cluster.Token == "")):
 			t.Fatalf("incomplete answers are accepted: %+v", a)
 		case err != nil && !errors.As(err, &ms):
 			t.Fatalf("Parse = %v, want mistakes", err)

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"net/netip"
 	"path"
 	"regexp"
@@ -91,7 +90,7 @@ func CheckSharedDir(s string) error {
 	if !path.IsAbs(s) || path.Clean(s) != s || strings.ContainsAny(s, "\n\r\x00:#\"'\\") || len(s) > 200 {
 		return bad("write a path such as /srv/shared", "%q is not an absolute path", strictyaml.Clip(s))
 	}
-	for _, system := range []string{"/", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/var"} {
+	for _, system := range []string{"/", "/srv/basalt", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/var"} {
 		if s == system {
 			return bad("write a directory of its own, such as /srv/shared", "%s belongs to the system", s)
 		}
@@ -120,12 +119,11 @@ func ParseSize(s string) (Size, error) {
 		if text == "" {
 			continue
 		}
-		m := sizeNumber.FindStringSubmatch(text)
-		if m == nil {
+		bytes, err := parseBytes(text)
+		if err != nil {
 			return z, bad(sizeForm, "%q is not a size with a unit", strictyaml.Clip(text))
 		}
-		f, _ := strconv.ParseFloat(m[1]+m[2], 64)
-		*end.to = uint64(math.Round(f * units[m[3]]))
+		*end.to = bytes
 	}
 	if z.Min == 0 && z.Max == 0 || z.Max != 0 && z.Max < z.Min {
 		return z, bad(sizeForm, "%q is an empty range", strictyaml.Clip(s))

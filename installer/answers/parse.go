@@ -31,12 +31,15 @@ func Parse(data []byte) (Answers, error) {
 }
 
 func (r *reader) answers(root *yaml.Node, a *Answers) {
-	var erase *yaml.Node
+	var erase, mirror *yaml.Node
 	ok := r.Mapping(root, "",
 		strictyaml.Field{Name: "disk", Required: "disk: only, or disk: {serial: …}", Read: func(n *yaml.Node, at string) { r.disk(n, at, &a.Disk) }},
+		strictyaml.Field{Name: "mirror", Read: func(n *yaml.Node, at string) {
+			mirror, a.Mirror = n, &Disk{}
+			r.disk(n, at, a.Mirror)
+		}},
 		strictyaml.Field{Name: "erase", Required: "erase: with the disk's serial, or " + EraseAnything, Read: func(n *yaml.Node, at string) {
-			erase = n
-			a.Erase, _ = r.Text(n, at, "write the disk's serial, or "+EraseAnything)
+			erase, a.Erase = n, r.erase(n, at)
 		}},
 		strictyaml.Field{Name: "reinstall", Read: func(n *yaml.Node, at string) { a.Reinstall = r.Flag(n, at) }},
 		strictyaml.Field{Name: "hostname", Required: "hostname: node1", Read: func(n *yaml.Node, at string) { a.Hostname = r.checked(n, at, CheckHostname) }},
@@ -47,7 +50,10 @@ func (r *reader) answers(root *yaml.Node, a *Answers) {
 		strictyaml.Field{Name: "cluster", Required: "cluster: {init: NAME} or {join: TOKEN}", Read: func(n *yaml.Node, at string) { r.cluster(n, at, &a.Cluster) }},
 		strictyaml.Field{Name: "root", Required: "root: {password: …} or root: {sshKeys: […]}", Read: func(n *yaml.Node, at string) { r.root(n, at, &a.Root) }},
 		strictyaml.Field{Name: "storage", Read: func(n *yaml.Node, at string) {
-			r.Mapping(n, at, strictyaml.Field{Name: "sharedDir", Read: func(n *yaml.Node, at string) { a.SharedDir = r.checked(n, at, CheckSharedDir) }})
+			r.Mapping(n, at,
+				strictyaml.Field{Name: "sharedDir", Read: func(n *yaml.Node, at string) { a.SharedDir = r.checked(n, at, CheckSharedDir) }},
+				strictyaml.Field{Name: "fileSystems", Read: func(n *yaml.Node, at string) { r.fileSystems(n, at, &a.FileSystems) }},
+			)
 		}},
 		strictyaml.Field{Name: "console", Read: func(n *yaml.Node, at string) {
 			r.Mapping(n, at, strictyaml.Field{Name: "serial", Read: func(n *yaml.Node, at string) {
@@ -59,8 +65,11 @@ func (r *reader) answers(root *yaml.Node, a *Answers) {
 		strictyaml.Field{Name: "allowEmulation", Read: func(n *yaml.Node, at string) { a.AllowEmulation = r.Flag(n, at) }},
 		strictyaml.Field{Name: "after", Read: func(n *yaml.Node, at string) { r.after(n, at, &a.After) }},
 	)
-	if ok && erase != nil && a.Disk.Serial != "" && a.Erase != a.Disk.Serial && a.Erase != EraseAnything {
-		r.Wrong(erase, "erase", "write "+strictyaml.Clip(a.Disk.Serial)+", or "+EraseAnything, "%q is not the serial in disk.serial", strictyaml.Clip(a.Erase))
+	if ok && erase != nil {
+		r.erasable(erase, a)
+	}
+	if mirror != nil && sameDisk(a.Disk, *a.Mirror) {
+		r.Wrong(mirror, "mirror", "name the other disk, or remove mirror", "names the same disk as disk")
 	}
 }
 
@@ -83,44 +92,6 @@ func (r *reader) because(n *yaml.Node, at string, err error) {
 		return
 	}
 	r.Wrong(n, at, "", "%s", err)
-}
-
-func (r *reader) disk(n *yaml.Node, at string, d *Disk) {
-	const instead = "write disk: only, or one of serial:, byId:, size: below it"
-	if n.Kind == yaml.ScalarNode {
-		if n.Value != "only" {
-			r.Wrong(n, at, instead, "%q names no disk", strictyaml.Clip(n.Value))
-		}
-		d.Only = true
-		return
-	}
-	ok := r.Mapping(n, at,
-		strictyaml.Field{Name: "only", Read: func(n *yaml.Node, at string) {
-			if d.Only = r.Flag(n, at); !d.Only {
-				r.Wrong(n, at, instead, "false names no disk")
-			}
-		}},
-		strictyaml.Field{Name: "byId", Read: func(n *yaml.Node, at string) {
-			d.ByID, _ = r.Text(n, at, "write a name from /dev/disk/by-id")
-			d.ByID = strings.TrimPrefix(d.ByID, "/dev/disk/by-id/")
-			if strings.Contains(d.ByID, "/") {
-				r.Wrong(n, at, "write a name from /dev/disk/by-id; /dev/sdX may be another disk after each start", "%q is not a name under /dev/disk/by-id", strictyaml.Clip(d.ByID))
-			}
-		}},
-		strictyaml.Field{Name: "serial", Read: func(n *yaml.Node, at string) {
-			d.Serial, _ = r.Text(n, at, "write the serial that is printed on the disk")
-		}},
-		strictyaml.Field{Name: "size", Read: func(n *yaml.Node, at string) {
-			if s, ok := r.Text(n, at, sizeForm); ok {
-				size, err := ParseSize(s)
-				d.Size = size
-				r.because(n, at, err)
-			}
-		}},
-	)
-	if ok && len(n.Content) != 2 {
-		r.Wrong(n, at, instead, "needs exactly one rule and has %d", len(n.Content)/2)
-	}
 }
 
 func (r *reader) path(at string, p *Path) []strictyaml.Field {

@@ -77,11 +77,13 @@ func outputs(t *testing.T) string {
 // computer is an emulated computer whose disk survives power cuts, and can be moved to
 // another kind of computer.
 type computer struct {
-	name   string // of the node that it becomes
-	serial string // of its disk
-	uefi   bool   // else BIOS
-	nvme   bool   // else virtio
-	alone  bool   // without a network, and with a screen that the BIOS writes to
+	name    string // of the node that it becomes
+	serial  string // of its disk
+	uefi    bool   // else BIOS
+	nvme    bool   // else virtio
+	mirror  bool   // with a second disk, of serial BASALT0002
+	without bool   // without the first one
+	alone   bool   // without a network, and with a screen that the BIOS writes to
 
 	dir              string
 	key, public      string // of root: path of the private key, and the public key
@@ -120,10 +122,11 @@ func (c *computer) firmware() string {
 // powerOn starts the computer with media: discs (.iso) or sticks.
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
-	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
+	args := []string{
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
 		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", processor, "-m", strconv.Itoa(memorySize >> 20),
-		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
-		"-device", "virtio-rng-pci"}
+		"-device", "virtio-rng-pci",
+	}
 	if c.alone {
 		args = append(args, "-machine", "q35,graphics=off") // the BIOS also writes to the serial line
 	} else {
@@ -134,7 +137,14 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	if c.nvme {
 		device = "nvme"
 	}
-	args = append(args, "-device", device+",drive=disk,bootindex=2,serial="+c.serial)
+	// Copies of what nobody has written must not take space on this machine.
+	const drive = "if=none,format=raw,cache=unsafe,discard=unmap,detect-zeroes=unmap,"
+	if !c.without {
+		args = append(args, "-drive", drive+"id=disk,file="+c.disk(), "-device", device+",drive=disk,bootindex=2,serial="+c.serial)
+	}
+	if c.mirror {
+		args = append(args, "-drive", drive+"id=disk2,file="+c.secondDisk(), "-device", device+",drive=disk2,bootindex=3,serial=BASALT0002")
+	}
 	if c.uefi {
 		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+ovmf(t, "CODE"),
 			"-drive", "if=pflash,format=raw,file="+filepath.Join(c.dir, "vars.fd"))

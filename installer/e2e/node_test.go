@@ -68,9 +68,15 @@ func (c *computer) bounded(t *testing.T) {
 // networked checks with the API, as the operator, whether networks work on the node. A
 // command on the node itself would take seconds on an emulated computer.
 func (c *computer) networked(key string) func(context.Context) error {
+	return c.reports(key, `"chassis": ?true`)
+}
+
+// reports checks with the API, as the operator, whether the node's object matches the
+// expression.
+func (c *computer) reports(key, want string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		body, err := c.get(ctx, "/v1/nodes/"+c.name, key)
-		if err == nil && !regexp.MustCompile(`"chassis": ?true`).Match(body) {
+		if err == nil && !regexp.MustCompile(want).Match(body) {
 			err = errors.New(string(body))
 		}
 		return err

@@ -27,12 +27,6 @@ const NoTimerCheck = "no_timer_check"
 // GuestTools is where the basalt-guest-tools package installs them.
 const GuestTools = "/usr/share/basalt/guest-tools"
 
-func fstab(j Job) string {
-	return "# <file system> <mount point> <type> <options> <dump> <pass>\n" +
-		"UUID=" + j.IDs.RootFS + " / ext4 errors=remount-ro 0 1\n" +
-		"UUID=" + j.IDs.ESP[:4] + "-" + j.IDs.ESP[4:] + " /boot/efi vfat umask=0077,nofail 0 2\n"
-}
-
 func hosts(name string) string {
 	return "127.0.0.1 localhost\n127.0.1.1 " + name + "\n\n::1 localhost ip6-localhost ip6-loopback\nff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n"
 }
@@ -160,6 +154,9 @@ func grubConfig(j Job) string {
 	// Without a video driver, the kernel of a UEFI computer has no screen.
 	b.WriteString("insmod all_video\nset gfxpayload=keep\n")
 	root := "root=PARTUUID=" + j.IDs.RootPart
+	if j.Mirror != nil {
+		root = "root=LABEL=" + j.label()
+	}
 	fmt.Fprintf(&b, "set default=0\nset timeout=3\nsearch --no-floppy --fs-uuid --set=root %s\n\n", j.IDs.RootFS)
 	fmt.Fprintf(&b, "menuentry \"Basalt\" {\n\tlinux /vmlinuz %s ro quiet loglevel=3 %s\n\tinitrd /initrd.img\n}\n", root, kernelArgs(j))
 	fmt.Fprintf(&b, "menuentry \"Basalt, one-user rescue mode\" {\n\tlinux /vmlinuz %s ro systemd.unit=rescue.target %s\n\tinitrd /initrd.img\n}\n", root, kernelArgs(j))

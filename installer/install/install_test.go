@@ -79,6 +79,13 @@ func small() Job {
 	}
 }
 
+// mirrored is full on two disks, of which the second is smaller.
+func mirrored() Job {
+	j := full()
+	j.Mirror = &machine.Disk{Path: "/dev/nvme1n1", Serial: "S2", SizeBytes: 1<<40 - 4096}
+	return j
+}
+
 // script prints a plan as people read it, followed by the content of every file.
 func script(steps []Step) string {
 	var b strings.Builder
@@ -101,6 +108,7 @@ func script(steps []Step) string {
 func TestPlan(t *testing.T) {
 	golden(t, "full.golden", script(Plan(full())))
 	golden(t, "small.golden", script(Plan(small())))
+	golden(t, "mirror.golden", script(Plan(mirrored())))
 }
 
 // TestOrder checks the order that makes an installation safe against power cuts.
@@ -176,10 +184,10 @@ func TestPick(t *testing.T) {
 		"a node":               {[]machine.Disk{c}, answers.Disk{Only: true}, "C", false, "", "finished Basalt node"},
 		"a node again":         {[]machine.Disk{c}, answers.Disk{Only: true}, "C", true, "/dev/sdc", ""},
 	} {
-		d, err := Pick(c.disks, answers.Answers{Disk: c.disk, Erase: c.erase, Reinstall: c.re})
+		picked, err := Pick(c.disks, answers.Answers{Disk: c.disk, Erase: []string{c.erase}, Reinstall: c.re})
 		if c.reason == "" {
-			if err != nil || d.Path != c.want {
-				t.Errorf("%s: Pick = %s, %v; want %s", name, d.Path, err, c.want)
+			if err != nil || len(picked) != 1 || picked[0].Path != c.want {
+				t.Errorf("%s: Pick = %+v, %v; want %s", name, picked, err, c.want)
 			}
 			continue
 		}
@@ -187,6 +195,124 @@ func TestPick(t *testing.T) {
 		if !errors.As(err, &known) || !strings.Contains(known.Message, c.reason) || known.Hint == "" {
 			t.Errorf("%s: Pick = %v, want an error with %q and a hint", name, err, c.reason)
 		}
+	}
+}
+
+// TestPickTwo checks the rules for two disks that mirror each other.
+func TestPickTwo(t *testing.T) {
+	a := machine.Disk{Path: "/dev/sda", Serial: "A", SizeBytes: 100 << 30, ByID: []string{"ata-A"}}
+	b := machine.Disk{Path: "/dev/sdb", Serial: "B", SizeBytes: 80 << 30}
+	c := machine.Disk{Path: "/dev/sdc", Serial: "C", SizeBytes: 90 << 30}
+	usb := machine.Disk{Path: "/dev/sdu", Serial: "U", SizeBytes: 100 << 30, Removable: true, Transport: "usb"}
+	tiny := machine.Disk{Path: "/dev/sdt", Serial: "T", SizeBytes: 8 << 30, Refusal: &machine.Refusal{Reason: "it has 8 GiB; a node needs 16 GiB", Hint: "choose a larger disk"}}
+	node := machine.Disk{Path: "/dev/sdn", Serial: "N", SizeBytes: 100 << 30, Node: true}
+	only, serial := answers.Disk{Only: true}, func(s string) answers.Disk { return answers.Disk{Serial: s} }
+	for name, c := range map[string]struct {
+		disks        []machine.Disk
+		disk, mirror answers.Disk
+		erase        []string
+		sizes        answers.FileSystems
+		want, reason string
+	}{
+		"by serials":            {[]machine.Disk{a, b, c}, serial("B"), serial("A"), []string{"A", "B"}, answers.FileSystems{}, "/dev/sdb /dev/sda", ""},
+		"the only two":          {[]machine.Disk{a, b}, only, only, []string{answers.EraseAnything}, answers.FileSystems{}, "/dev/sda /dev/sdb", ""},
+		"one named, one other":  {[]machine.Disk{a, b}, serial("B"), only, []string{"A", "B"}, answers.FileSystems{}, "/dev/sdb /dev/sda", ""},
+		"three instead of two":  {[]machine.Disk{a, b, c}, only, only, []string{answers.EraseAnything}, answers.FileSystems{}, "", "3 disks fit"},
+		"one instead of two":    {[]machine.Disk{a}, only, only, []string{answers.EraseAnything}, answers.FileSystems{}, "", "want two disks"},
+		"the same by two names": {[]machine.Disk{a, b}, answers.Disk{ByID: "ata-A"}, serial("A"), []string{"A"}, answers.FileSystems{}, "", "cannot mirror itself"},
+		"second not erasable":   {[]machine.Disk{a, b}, serial("A"), serial("B"), []string{"A"}, answers.FileSystems{}, "", `erase allows "A"`},
+		"removable":             {[]machine.Disk{a, usb}, serial("A"), serial("U"), []string{"A", "U"}, answers.FileSystems{}, "", "removable"},
+		"too small":             {[]machine.Disk{a, tiny}, serial("A"), serial("T"), []string{"A", "T"}, answers.FileSystems{}, "", "needs 16 GiB"},
+		"a node is on it":       {[]machine.Disk{a, node}, serial("A"), serial("N"), []string{"A", "N"}, answers.FileSystems{}, "", "finished Basalt node"},
+		"sizes too large":       {[]machine.Disk{a, b}, serial("A"), serial("B"), []string{"A", "B"}, answers.FileSystems{Root: 60 << 30}, "", "for images and volumes"},
+	} {
+		picked, err := Pick(c.disks, answers.Answers{Disk: c.disk, Mirror: &c.mirror, Erase: c.erase, FileSystems: c.sizes})
+		var known *api.Error
+		switch {
+		case c.reason == "" && (err != nil || len(picked) != 2 || picked[0].Path+" "+picked[1].Path != c.want):
+			t.Errorf("%s: Pick = %+v, %v; want %s", name, picked, err, c.want)
+		case c.reason != "" && (!errors.As(err, &known) || !strings.Contains(known.Message, c.reason) || known.Hint == ""):
+			t.Errorf("%s: Pick = %v, want an error with %q and a hint", name, err, c.reason)
+		}
+	}
+}
+
+// TestLayout checks the limits of the sizes, and that the rest suffices for all sizes of
+// disks.
+func TestLayout(t *testing.T) {
+	sizes := func(disk uint64, want answers.FileSystems) (s string) {
+		all, reason := Layout(disk, want)
+		for _, f := range all {
+			s += fmt.Sprintf("%s %d ", f.Name, f.Bytes/gib)
+		}
+		return s + reason
+	}
+	for _, c := range []struct {
+		disk  uint64
+		asked answers.FileSystems
+		want  string
+	}{
+		{16 * gib, answers.FileSystems{}, "root 0 the disk has 16 GiB, and separate file systems need 64 GiB"},
+		{64 * gib, answers.FileSystems{}, "root 16 state 8 logs 4 volumes 0 "},
+		{512 * gib, answers.FileSystems{}, "root 32 state 32 logs 16 volumes 0 "},
+		{8192 * gib, answers.FileSystems{}, "root 32 state 64 logs 16 volumes 0 "},
+		{512 * gib, answers.FileSystems{One: true}, "root 0 the answers ask for one file system"},
+		{40 * gib, answers.FileSystems{Root: 10 * gib}, "root 10 state 8 logs 4 volumes 0 "},
+	} {
+		if got := sizes(c.disk, c.asked); got != c.want {
+			t.Errorf("Layout(%d GiB, %+v) = %q, want %q", c.disk/gib, c.asked, got, c.want)
+		}
+	}
+	for disk := uint64(MinSeparate); disk < 100<<40; disk += disk / 7 {
+		if err := checkLayout(disk, answers.FileSystems{}, true); err != nil {
+			t.Errorf("checkLayout(%d) = %v, want nil", disk, err)
+		}
+	}
+}
+
+// TestMirrorEndsLast checks that the label by which the kernel finds its root is set
+// last, and that the partitions of both disks have the same sizes.
+func TestMirrorEndsLast(t *testing.T) {
+	j := mirrored()
+	var last, tables []string
+	for _, s := range Plan(j) {
+		for _, a := range s.Actions {
+			if r, ok := a.(Run); ok && r.Argv[0] == "sgdisk" && strings.HasPrefix(r.Argv[1], "--new") {
+				tables = append(tables, strings.Join(r.Argv[:len(r.Argv)-1], " "))
+			} else if ok && r.Argv[0] != "sync" && r.Argv[0] != "udevadm" {
+				last = r.Argv
+			}
+		}
+	}
+	if want := []string{"tune2fs", "-L", j.label(), "/dev/md/basalt-root"}; !cmp.Equal(want, last) {
+		t.Errorf("last command = %q, want %q", last, want)
+	}
+	if !strings.Contains(grubConfig(j), "root=LABEL="+j.label()+" ") || len(j.label()) > 16 {
+		t.Errorf("the boot loader does not look for label %q of at most 16 bytes", j.label())
+	}
+	if len(tables) != 2 || tables[0] != tables[1] {
+		t.Errorf("partitions = %q, want the same on both disks", tables)
+	}
+}
+
+// TestDissolve checks that arrays are stopped once, and before their members are erased.
+func TestDissolve(t *testing.T) {
+	sys := t.TempDir()
+	for _, holder := range []string{"sda/sda3/holders/md127", "sda/sda4/holders/md126", "sdb/sdb3/holders/md127", "sdc/sdc1/holders/md1"} {
+		if err := os.MkdirAll(filepath.Join(sys, "block", holder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ran []string
+	e := &Executor{Sys: sys, Log: io.Discard, Command: func(_ context.Context, argv []string, _ string, _ io.Writer) error {
+		ran = append(ran, argv[0]+" "+argv[len(argv)-1])
+		return nil
+	}}
+	if err := e.dissolve(context.Background(), Dissolve{[]machine.Disk{{Path: "/dev/sda"}, {Path: "/dev/sdb"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"mdadm /dev/md126", "mdadm /dev/md127", "wipefs /dev/sda3", "wipefs /dev/sda4", "wipefs /dev/sdb3"}, ran); d != "" {
+		t.Errorf("commands: mismatch (-want +got):\n%s", d)
 	}
 }
 
@@ -214,7 +340,7 @@ func TestRunOnDirectory(t *testing.T) {
 	j := full()
 	j.Target = t.TempDir()
 	j.Disk.Path = filepath.Join(t.TempDir(), "disk")
-	for _, p := range []int{2, 3} {
+	for _, p := range []int{2, 3, 4, 5, 6} {
 		if err := os.WriteFile(j.Disk.Partition(p), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -352,7 +478,7 @@ func TestPartitionAnImageFile(t *testing.T) {
 	j.Disk.Path = filepath.Join(t.TempDir(), "disk.img")
 	f, err := os.Create(j.Disk.Path)
 	if err == nil {
-		err = errors.Join(f.Truncate(20<<30), f.Close())
+		err = errors.Join(f.Truncate(1<<40), f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

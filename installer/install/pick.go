@@ -9,34 +9,80 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// Pick returns the one disk that the answers name and allow to be erased.
-func Pick(disks []machine.Disk, a answers.Answers) (machine.Disk, error) {
-	named := a.Disk.Serial != "" || a.Disk.ByID != ""
+// Pick returns the disk that the answers name and allow to be erased, or the two that
+// are to mirror each other.
+func Pick(disks []machine.Disk, a answers.Answers) (picked []machine.Disk, err error) {
+	switch {
+	case a.Mirror == nil:
+		picked, err = fitting(disks, a.Disk, "disk", 1)
+	case *a.Mirror == a.Disk:
+		picked, err = fitting(disks, a.Disk, "disk", 2)
+	default:
+		if picked, err = fitting(disks, a.Disk, "disk", 1); err != nil {
+			return nil, err
+		}
+		var second []machine.Disk
+		second, err = fitting(disks, *a.Mirror, "mirror", 1, picked[0].Path)
+		picked = append(picked, second...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	smallest := picked[0].SizeBytes
+	for i, d := range picked {
+		if err := allowed(d, a, []string{"disk", "mirror"}[i]); err != nil {
+			return nil, err
+		}
+		if len(picked) == 2 && d.Removable {
+			return nil, api.Errorf(api.CodeInvalid, "%s is a removable disk (%s), which cannot mirror another", d.Path, d.Transport).
+				At([]string{"disk", "mirror"}[i]).WithHint("choose a disk that is built in, or remove mirror")
+		}
+		smallest = min(smallest, d.SizeBytes)
+	}
+	return picked, checkLayout(smallest, a.FileSystems, len(picked) == 2)
+}
+
+// fitting returns the disks that fit the rule, except one, which must be as many as are
+// wanted.
+func fitting(disks []machine.Disk, rule answers.Disk, field string, want int, except ...string) ([]machine.Disk, error) {
+	named := rule.Serial != "" || rule.ByID != ""
 	var found []machine.Disk
 	for _, d := range disks {
-		if matches(d, a.Disk) && (named || d.Refusal == nil) {
+		if !matches(d, rule) || !named && d.Refusal != nil {
+			continue
+		}
+		if !slices.Contains(except, d.Path) {
 			found = append(found, d)
+		} else if named {
+			return nil, api.Errorf(api.CodeInvalid, "%s is the disk that disk names: a disk cannot mirror itself", d.Path).At(field).
+				WithHint("name the other disk, or remove mirror: %s", overview(disks))
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return machine.Disk{}, api.Errorf(api.CodeNotFound, "no disk here fits the rule in disk").At("disk").WithHint("this machine has: %s", overview(disks))
-	case len(found) > 1:
-		return machine.Disk{}, api.Errorf(api.CodeConflict, "%d disks fit the rule in disk", len(found)).At("disk").
+		return nil, api.Errorf(api.CodeNotFound, "no disk here fits the rule in %s", field).At(field).WithHint("this machine has: %s", overview(disks))
+	case len(found) < want:
+		return nil, api.Errorf(api.CodeNotFound, "only %s fits the rule in disk and mirror, want two disks", found[0].Path).At("mirror").WithHint("this machine has: %s", overview(disks))
+	case len(found) > want:
+		return nil, api.Errorf(api.CodeConflict, "%d disks fit the rule in %s", len(found), field).At(field).
 			WithHint("name one by its serial: %s", overview(found))
 	}
-	d := found[0]
+	return found, nil
+}
+
+// allowed returns why the disk must not be erased.
+func allowed(d machine.Disk, a answers.Answers, field string) error {
 	switch {
 	case d.Refusal != nil:
-		return d, api.Errorf(api.CodeInUse, "%s cannot be chosen: %s", d.Path, d.Refusal.Reason).At("disk").WithHint("%s", d.Refusal.Hint)
-	case a.Erase != answers.EraseAnything && a.Erase != d.Serial:
-		return d, api.Errorf(api.CodeInvalid, "erase allows %q, but the disk is %s", a.Erase, overview(found)).At("erase").
+		return api.Errorf(api.CodeInUse, "%s cannot be chosen: %s", d.Path, d.Refusal.Reason).At(field).WithHint("%s", d.Refusal.Hint)
+	case !a.MayErase(d.Serial):
+		return api.Errorf(api.CodeInvalid, "erase allows %q, but the disk is %s", strings.Join(a.Erase, ", "), overview([]machine.Disk{d})).At("erase").
 			WithHint("write its serial if that is the disk to erase")
 	case d.Node && !a.Reinstall:
-		return d, api.Errorf(api.CodeExists, "a finished Basalt node is on %s already", d.Path).At("disk").
+		return api.Errorf(api.CodeExists, "a finished Basalt node is on %s already", d.Path).At(field).
 			WithHint("remove the medium and start the computer from its disk; or write reinstall: true to erase that node with its data")
 	}
-	return d, nil
+	return nil
 }
 
 func matches(d machine.Disk, rule answers.Disk) bool {

@@ -26,6 +26,7 @@ const (
 type Request struct {
 	Answers answers.Answers
 	Disk    machine.Disk
+	Mirror  *machine.Disk // a second disk that holds the same; nil: none
 	Main    network.Up
 	Second  *network.Up
 }
@@ -51,52 +52,40 @@ type Job struct {
 
 // IDs are the random IDs of this installation's disk.
 type IDs struct {
-	RootFS   string // UUID of the root file system
-	RootPart string // UUID of the root partition, set when the installation is complete
+	RootFS string // UUID of the root file system
+	// RootPart is the UUID of the root partition, set when the installation is complete.
+	// Of two disks it gives the label of the root file system.
+	RootPart string
 	ESP      string // volume ID, 8 hex digits
 }
 
 // NewIDs returns IDs made from 36 random bytes.
 func NewIDs(random [36]byte) IDs {
-	uuid := func(b []byte) string {
-		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4 (RFC 9562)
-		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-	}
 	return IDs{uuid(random[:16]), uuid(random[16:32]), strings.ToUpper(fmt.Sprintf("%x", random[32:]))}
 }
 
+func uuid(b []byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4 (RFC 9562)
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// settle waits for udev.
+var settle = Run{Argv: []string{"udevadm", "settle", "--timeout=30"}, MayFail: "waiting is all it does"}
+
 // Plan returns the steps of the installation. It is pure.
 func Plan(j Job) []Step {
-	d := j.Disk.Path
-	esp, root := j.Disk.Partition(2), j.Disk.Partition(3)
-	settle := Run{Argv: []string{"udevadm", "settle", "--timeout=30"}, MayFail: "waiting is all it does"}
+	var names []string
+	check := []Action{Release{}}
+	for _, d := range j.disks() {
+		names = append(names, d.Path)
+		check = append(check, Recheck{d})
+	}
 	return []Step{
-		{"check", "Look at the disk a last time", "it only looks", []Action{Release{}, Recheck{j.Disk}}},
-		{"erase", "Erase " + d, "what is erased stays erased", []Action{
-			Run{Argv: []string{"sgdisk", "--zap-all", d}, MayFail: "a damaged table is erased below"},
-			Run{Argv: []string{"wipefs", "--all", "--force", "--quiet", d}},
-			// An old boot loader would start a system that no longer exists.
-			Run{Argv: []string{"dd", "if=/dev/zero", "of=" + d, "bs=1M", "count=4", "conv=fsync", "status=none"}},
-		}},
-		{"partition", "Make partitions", "the table is written anew", []Action{
-			Run{Argv: []string{"sgdisk",
-				"--new=1:1M:+1M", "--typecode=1:ef02", "--change-name=1:" + machine.PartitionBIOS,
-				"--new=2:0:+512M", "--typecode=2:ef00", "--change-name=2:" + machine.PartitionESP,
-				"--new=3:0:0", "--typecode=3:8300", "--change-name=3:" + machine.PartitionUnfinished, d}},
-			Run{Argv: []string{"dd", "of=" + d, "bs=440", "count=1", "iflag=fullblock", "conv=notrunc,fsync", "status=none"}, Input: unfinished()},
-			settle, Await{[]string{esp, root}},
-		}},
-		{"format", "Make file systems", "they are made anew", []Action{
-			Run{Argv: []string{"wipefs", "--all", "--force", "--quiet", esp, root}},
-			Run{Argv: []string{"mkfs.vfat", "-F", "32", "-n", "BASALT-ESP", "-i", j.IDs.ESP, esp}},
-			Run{Argv: []string{"mkfs.ext4", "-F", "-q", "-m", "1", "-L", "basalt", "-U", j.IDs.RootFS, root}},
-		}},
-		{"mount", "Mount them", "nothing is mounted: check released it", []Action{
-			Run{Argv: []string{"mkdir", "-p", j.Target}},
-			Run{Argv: []string{"mount", "-t", "ext4", root, j.Target}},
-			Mkdir{"boot/efi", 0o755},
-			Run{Argv: []string{"mount", "-t", "vfat", "-o", "umask=0077", esp, j.Target + "/boot/efi"}},
-		}},
+		{"check", "Look at the disk a last time", "it only looks", check},
+		{"erase", "Erase " + strings.Join(names, " and "), "what is erased stays erased", erase(j)},
+		{"partition", "Make partitions", "the table is written anew", partition(j)},
+		{"format", "Make file systems", "they are made anew", format(j)},
+		{"mount", "Mount them", "nothing is mounted: check released it", mount(j)},
 		{"unpack", "Copy the system", "the file system is new", []Action{Unpack{j.Source, j.SourceBytes}}},
 		{"configure", "Configure the node", "each file is written whole", configure(j)},
 		{"boot", "Install the boot loader", "it is written anew", slices.Concat([]Action{
@@ -104,40 +93,24 @@ func Plan(j Job) []Step {
 			Write{"boot/grub/grub.cfg", 0o600, grubConfig(j)},
 			Write{"etc/default/grub.d/basalt.cfg", 0o644, grubDefaults(j)},
 			Run{Argv: []string{"sync"}},
-			Run{Argv: []string{"grub-install", "--target=x86_64-efi", "--removable", "--no-nvram", "--efi-directory=" + j.Target + "/boot/efi", "--boot-directory=" + j.Target + "/boot"}},
-		}, nvram(j), []Action{
-			Run{Argv: []string{"grub-install", "--target=i386-pc", "--boot-directory=" + j.Target + "/boot", d}},
-		})},
+		}, loaders(j))},
 		{"unmount", "Write everything to the disk", "nothing is left to write", []Action{Run{Argv: []string{"sync"}}, Release{}}},
-		{"complete", "Declare it complete", "the same id and name again", []Action{
-			Run{Argv: []string{"sgdisk", "--partition-guid=3:" + j.IDs.RootPart, "--change-name=3:" + machine.PartitionRoot, d}},
-			settle, Run{Argv: []string{"sync"}},
-		}},
+		{"complete", "Declare it complete", "the same id and name again", complete(j)},
 	}
-}
-
-// nvram adds a boot entry for the node to the firmware, before other disks and the
-// network. The loader at the removable path is kept: it starts the node if the entry is
-// lost, or if the disk is moved to another computer.
-func nvram(j Job) []Action {
-	if !j.NVRAM {
-		return nil
-	}
-	return []Action{Run{
-		Argv:    []string{"grub-install", "--target=x86_64-efi", "--bootloader-id=" + BootEntry, "--efi-directory=" + j.Target + "/boot/efi", "--boot-directory=" + j.Target + "/boot"},
-		MayFail: "the firmware starts the disk without an entry, too",
-	}}
 }
 
 // configure turns the copied system into this node.
 func configure(j Job) []Action {
 	a := j.Answers
-	acts := []Action{
-		Write{"etc/fstab", 0o644, fstab(j)},
+	acts := append(folders(j), Write{"etc/fstab", 0o644, fstab(j)})
+	if j.Mirror != nil {
+		acts = append(acts, Write{"etc/mdadm/mdadm.conf", 0o644, mdadmConf(j)})
+	}
+	acts = append(acts,
 		Write{"etc/hostname", 0o644, a.Hostname + "\n"},
 		Write{"etc/hosts", 0o644, hosts(a.Hostname)},
 		Remove{"etc/systemd/network/*.network"},
-	}
+	)
 	acts = append(acts, networkFiles(j)...)
 	acts = append(acts, Link{"etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"})
 	if len(a.NTP) > 0 {

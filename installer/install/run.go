@@ -32,6 +32,7 @@ type Executor struct {
 	Log      io.Writer
 	Progress func(Progress) // not called concurrently
 	Disks    func(ctx context.Context, ignoreBelow string) ([]machine.Disk, error)
+	Sys      string // where the kernel's sysfs is mounted; empty: /sys
 	// Command runs a program and writes its output to out.
 	Command func(ctx context.Context, argv []string, input string, out io.Writer) error
 }
@@ -76,6 +77,8 @@ func (e *Executor) act(ctx context.Context, a Action, at Progress) error {
 		return e.unpack(ctx, a, at)
 	case Recheck:
 		return e.recheck(ctx, a.Disk)
+	case Dissolve:
+		return e.dissolve(ctx, a)
 	case Release:
 		return release(e.Target)
 	case Await:

@@ -15,6 +15,10 @@
 // does not become a broken node: the kernel does not find a root, the disk is shown as
 // an unfinished installation, and the same installation can be repeated from the start.
 // No step needs to know how far an earlier run got.
+//
+// Two disks that mirror each other have the same partitions, and each file system is on
+// an array of one partition of each. The kernel finds its root by the label of the file
+// system then, which the very last write sets, after the names of the partitions.
 package install
 
 import (
@@ -65,6 +69,11 @@ type Remove struct{ Pattern string }
 // Recheck checks that the disk is still the chosen one and not in use.
 type Recheck struct{ Disk machine.Disk }
 
+// Dissolve stops the arrays that partitions of the disks belong to, and erases what
+// makes those partitions members: udev would assemble the arrays again as soon as the
+// new table has partitions at the same places.
+type Dissolve struct{ Disks []machine.Disk }
+
 // Release unmounts whatever an earlier attempt left mounted below the target.
 type Release struct{}
 
@@ -95,6 +104,13 @@ func (a Mkdir) String() string   { return fmt.Sprintf("mkdir   %s %04o", a.Path,
 func (a Link) String() string    { return fmt.Sprintf("link    %s -> %s", a.Path, a.To) }
 func (a Remove) String() string  { return "remove  " + a.Pattern }
 func (a Recheck) String() string { return "recheck " + a.Disk.Path + " " + a.Disk.Confirm() }
+func (a Dissolve) String() string {
+	s := "stop the arrays on"
+	for _, d := range a.Disks {
+		s += " " + d.Path
+	}
+	return s
+}
 func (a Release) String() string { return "release whatever is mounted below the target" }
 func (a Await) String() string   { return "await   " + strings.Join(a.Paths, " ") }
 func (a Unpack) String() string  { return "unpack  " + a.Source }

@@ -11,8 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
-// diskPage chooses the disk and asks for its serial as a confirmation.
+// diskPage chooses a disk and asks for its serial as a confirmation.
 type diskPage struct {
+	mirror  bool // it chooses the second disk, or none
 	disks   []machine.Disk
 	err     error
 	looking bool
@@ -22,14 +23,20 @@ type diskPage struct {
 	wrong   string
 }
 
-func newDiskPage() *diskPage { return &diskPage{confirm: text("", "")} }
+func newDiskPage() *diskPage   { return &diskPage{confirm: text("", "")} }
+func newMirrorPage() *diskPage { return &diskPage{mirror: true, confirm: text("", "")} }
 
 type disksMsg struct {
 	disks []machine.Disk
 	err   error
 }
 
-func (*diskPage) name() string { return "Disk" }
+func (p *diskPage) name() string {
+	if p.mirror {
+		return "Mirror"
+	}
+	return "Disk"
+}
 
 func (p *diskPage) enter(m *Model) tea.Cmd { return p.scan(m) }
 
@@ -46,6 +53,9 @@ func (p *diskPage) typing() bool { return p.asking }
 func (p *diskPage) update(m *Model, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case disksMsg:
+		if p.mirror {
+			msg.disks = m.candidates(msg.disks)
+		}
 		p.found(msg)
 	case tea.KeyMsg:
 		if p.asking {
@@ -60,6 +70,11 @@ func (p *diskPage) update(m *Model, msg tea.Msg) tea.Cmd {
 			p.cursor = max(0, min(p.cursor+1, len(p.disks)-1))
 		case "r":
 			return p.scan(m)
+		case "n":
+			if p.mirror {
+				m.request.Mirror = nil
+				return m.next()
+			}
 		case "enter":
 			p.choose()
 		}
@@ -116,6 +131,13 @@ func (p *diskPage) confirming(m *Model, key tea.KeyMsg) tea.Cmd {
 			p.wrong = fmt.Sprintf("That is not %s. Nothing is erased.", d.Confirm())
 			return nil
 		}
+		if p.mirror {
+			m.request.Mirror = &d
+			return m.next()
+		}
+		if d.Path != m.request.Disk.Path {
+			m.request.Mirror = nil
+		}
 		m.request.Disk = d
 		m.request.Answers.Disk = answers.Disk{Serial: d.Serial}
 		return m.next()
@@ -129,10 +151,18 @@ func (p *diskPage) keys() string {
 	if p.asking {
 		return "Enter go on   Esc another disk   F1 help   Ctrl-C leave"
 	}
+	if p.mirror {
+		return "n no mirror   Up/Down choose   Enter take it   r look again   Esc back"
+	}
 	return "Up/Down choose   Enter take it   r look again   Esc back   F1 help   F2 shell"
 }
 
 func (p *diskPage) help() string {
+	if p.mirror {
+		return `A second disk that holds the same as the first: the node goes on, and starts, when either of them fails. It is erased whole. Of disks of different sizes the smaller one counts.
+
+Removable disks cannot be chosen. n installs on the first disk alone.`
+	}
 	return `The chosen disk is erased whole and holds the system and, as pool "local", the disks of virtual machines. It needs 16 GiB; take a fast one, an SSD at best.
 
 A disk in use (mounted, swap, part of LVM, RAID or ZFS) cannot be chosen; the line below it says why and how to free it in a shell (F2).
@@ -143,13 +173,20 @@ Typing the serial keeps you from erasing the wrong one: compare it with the labe
 func (p *diskPage) body(m *Model) string {
 	width := m.width - 6
 	var b strings.Builder
-	b.WriteString(m.look.title.Render("Which disk shall become the node's?") + "\n\n")
+	title := "Which disk shall become the node's?"
+	if p.mirror {
+		title = "Which disk shall mirror " + m.request.Disk.Path + "? n: none"
+	}
+	b.WriteString(m.look.title.Render(title) + "\n\n")
 	switch {
 	case p.err != nil:
 		b.WriteString(message(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to look again, F2 for a shell", width))
 		return b.String()
 	case p.disks == nil && p.looking:
 		b.WriteString("Looking for disks ...")
+		return b.String()
+	case p.mirror && len(p.disks) == 0:
+		b.WriteString("There is no second disk. Press n.")
 		return b.String()
 	case len(p.disks) == 0:
 		b.WriteString(message(m.look.bad, "There is no disk that the kernel knows.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
@@ -183,6 +220,20 @@ func (p *diskPage) body(m *Model) string {
 		b.WriteString("\n" + m.look.bad.Render(p.wrong))
 	}
 	return b.String()
+}
+
+// candidates returns the disks that can mirror the chosen one.
+func (m *Model) candidates(disks []machine.Disk) (all []machine.Disk) {
+	for _, d := range disks {
+		if d.Path == m.request.Disk.Path {
+			continue
+		}
+		if d.Removable && d.Refusal == nil {
+			d.Refusal = &machine.Refusal{Reason: "a removable disk cannot mirror another", Hint: "choose a disk that is built in, or press n"}
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // list shows at most seven disks around the cursor.

@@ -1,8 +1,8 @@
 // Package tui is the interactive installer: pages on a screen of at least 80 by 24
 // characters, on the console or a serial line.
 //
-//	welcome ─► hardware ─► disk ─► network ─► cluster ─► access ─► summary ─► progress ─► end
-//	      ◄────────◄────────◄─────────◄──────────◄──────────◄─────────◄──(failed)
+//	welcome ─► hardware ─► disk ─► mirror ─► network ─► cluster ─► access ─► summary ─► progress ─► end
+//	      ◄────────◄────────◄──────────◄─────────◄──────────◄──────────◄─────────◄──(failed)
 //	help, log, leave: over any page
 //
 // Update is pure: effects are commands that call System and whose results return as
@@ -79,7 +79,7 @@ func New(sys System, o Options) *Model {
 	m := &Model{sys: sys, look: newLook(o.Plain), version: o.Version, width: minWidth, height: minHeight, now: o.Now}
 	m.request.Answers = answers.Answers{Serial: "ttyS0", After: answers.Reboot}
 	m.tick = func() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} }) }
-	m.pages = []page{&welcomePage{}, &hardwarePage{}, newDiskPage(), newNetworkPage(), newClusterPage(), newAccessPage(), &summaryPage{}, &progressPage{}, &endPage{}}
+	m.pages = []page{&welcomePage{}, &hardwarePage{}, newDiskPage(), newMirrorPage(), newNetworkPage(), newClusterPage(), newAccessPage(), &summaryPage{}, &progressPage{}, &endPage{}}
 	return m
 }
 

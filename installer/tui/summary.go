@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
 
@@ -51,7 +52,16 @@ func (*summaryPage) body(m *Model) string {
 	for _, w := range wrap(what, m.width-22) {
 		b.WriteString(strings.Repeat(" ", 15) + w + "\n")
 	}
-	b.WriteString("\n")
+	erased := d.Path
+	if s := m.request.Mirror; s != nil {
+		line("and erase", m.look.bad.Render(fmt.Sprintf("%s  %s  serial %s", s.Path, machine.Bytes(s.SizeBytes), orDash(s.Serial)))+", its mirror")
+		erased += " and " + s.Path
+	}
+	if _, reason := install.Layout(m.request.Smallest(), a.FileSystems); reason == "" {
+		line("File systems", "system, state, logs, images and volumes")
+	} else {
+		line("File systems", "one: the disk is smaller than "+machine.Bytes(install.MinSeparate))
+	}
 	line("Node", a.Hostname)
 	line("Network", pathLine(a.Network.Path, m.request.Main.Address.String()))
 	if g := m.request.Main.Gateway; g.IsValid() {
@@ -73,7 +83,7 @@ func (*summaryPage) body(m *Model) string {
 	}
 	line("Root password", password)
 	line("SSH keys", fmt.Sprint(len(a.Root.SSHKeys)))
-	b.WriteString("\nPress " + m.look.chosen.Render("i") + " to erase " + m.look.bad.Render(d.Path) + " and install.")
+	b.WriteString("\nPress " + m.look.chosen.Render("i") + " to erase " + m.look.bad.Render(erased) + " and install.")
 	return b.String()
 }
 

@@ -71,6 +71,10 @@ func TestTheWholeWay(t *testing.T) {
 	p.sees("That is not S45PNA0M500001. Nothing is erased.")
 	p.screen("2-disk-wrong")
 	p.types("NA0M500001", "<enter>")
+	p.screen("2-mirror")
+	p.types("<up>", "<enter>")
+	p.sees("this is the medium", "Choose another disk")
+	p.types("<down>", "<enter>", "erase-vda", "<enter>")
 	p.screen("3-network")
 	p.types("<down>", "<right>", "<enter>", "192.0.2.11", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.sees(`"192.0.2.11" has no prefix length`, "192.0.2.11/24")
@@ -96,6 +100,9 @@ func TestTheWholeWay(t *testing.T) {
 		t.Fatalf("%d installations, want 1", len(f.installed))
 	}
 	r := f.installed[0]
+	if r.Mirror == nil || r.Mirror.Path != "/dev/vda" {
+		t.Errorf("mirror = %+v, want /dev/vda", r.Mirror)
+	}
 	if r.Disk.Serial != "S45PNA0M500001" || r.Answers.Hostname != "node1" || r.Answers.Cluster.Init != "basalt" || r.Answers.Root.Password != "correct horse" ||
 		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil {
 		t.Errorf("installation = %+v, want the values entered on the pages", r)
@@ -162,7 +169,9 @@ func TestFailedHardware(t *testing.T) {
 	p.sees("[Disk]")
 }
 
-func (p *person) toNetwork() { p.types("<enter>", "<enter>", "<enter>", "S45PNA0M500001", "<enter>") }
+func (p *person) toNetwork() {
+	p.types("<enter>", "<enter>", "<enter>", "S45PNA0M500001", "<enter>", "n")
+}
 
 // toCluster proceeds to the cluster page, using DHCP.
 func (p *person) toCluster() {
@@ -182,6 +191,17 @@ func TestBusyDiskCannotBeChosen(t *testing.T) {
 	p.screen("2-disk-busy")
 	p.types("<down>", "<enter>")
 	p.sees("Type erase-vda to have it erased") // it has no serial
+}
+
+// TestMirrorCandidates checks that neither the chosen disk nor a removable one can mirror
+// it.
+func TestMirrorCandidates(t *testing.T) {
+	m := &Model{}
+	m.request.Disk = machine.Disk{Path: "/dev/sda"}
+	got := m.candidates([]machine.Disk{{Path: "/dev/sda"}, {Path: "/dev/sdb", Removable: true}, {Path: "/dev/sdc"}})
+	if len(got) != 2 || got[0].Refusal == nil || got[1].Path != "/dev/sdc" || got[1].Refusal != nil {
+		t.Errorf("candidates = %+v, want /dev/sdb refused and /dev/sdc", got)
+	}
 }
 
 func TestNodeOnTheDiskIsNamed(t *testing.T) {
@@ -254,9 +274,9 @@ func TestBackKeepsInput(t *testing.T) {
 	p.sees("*************") // the password
 	p.types("<esc>")
 	p.sees("node1")
-	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<esc>")
+	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<esc>", "<esc>")
 	p.sees("Welcome")
-	p.types("<enter>", "<enter>", "<enter>", "<enter>", "<enter>")
+	p.types("<enter>", "<enter>", "<enter>", "<enter>", "n", "<enter>")
 	p.sees("The node and its cluster", "node1")
 	p.types("<enter>", "<enter>")
 	p.sees("This is what will be done")
@@ -269,7 +289,7 @@ func TestDiskIsAskedForAgain(t *testing.T) {
 	p := sit(t, f)
 	p.toSummary()
 	f.disks = f.disks[1:]
-	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<enter>")
+	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<esc>", "<enter>")
 	p.sees("Type erase-vda")
 	p.types("<enter>")
 	p.sees("That is not erase-vda")

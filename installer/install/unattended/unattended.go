@@ -49,6 +49,12 @@ func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.A
 		return "", err
 	}
 	say("installing %s on %s (%s, serial %s)", a.Hostname, r.Disk.Path, machine.Bytes(r.Disk.SizeBytes), r.Disk.Serial)
+	if m := r.Mirror; m != nil {
+		say("and on %s (%s, serial %s), which mirrors it", m.Path, machine.Bytes(m.SizeBytes), m.Serial)
+	}
+	if _, reason := install.Layout(r.Smallest(), a.FileSystems); reason != "" {
+		say("one file system: %s", reason)
+	}
 	last := progress{decile: -1}
 	if err := sys.Install(ctx, r, func(p install.Progress) { last.update(p, say) }); err != nil {
 		return "", err
@@ -64,8 +70,13 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 	if err != nil {
 		return r, err
 	}
-	if r.Disk, err = install.Pick(disks, a); err != nil {
+	picked, err := install.Pick(disks, a)
+	if err != nil {
 		return r, err
+	}
+	r.Disk = picked[0]
+	if len(picked) == 2 {
+		r.Mirror = &picked[1]
 	}
 	try := paths
 	if a.Network.Declared != nil {
