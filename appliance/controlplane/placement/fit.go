@@ -52,10 +52,7 @@ func (r *Room) ofMachine(n api.Node, w Want) Fit {
 	if why != "" {
 		return Fit{Why: why}
 	}
-	free, needed := r.freeVCPUs(n), w.VCPUs
-	if w.Dedicated {
-		needed *= perCPU(n)
-	}
+	free, needed := r.freeVCPUs(n), neededVCPUs(n, w)
 	if needed > free {
 		return Fit{Why: fewVCPUs(n, w, needed, max(free, 0))}
 	}
@@ -73,6 +70,15 @@ func (r *Room) ofMachine(n api.Node, w Want) Fit {
 		return Fit{Why: why}
 	}
 	return Fit{Count: min(cpus, times(free, needed), times(memory, w.Taken()), pages, disks), Cells: cells}
+}
+
+// neededVCPUs returns the number of a node's vCPUs that an instance uses: a dedicated CPU
+// takes the room of all vCPUs that could run on it.
+func neededVCPUs(n api.Node, w Want) int64 {
+	if w.Dedicated {
+		return w.VCPUs * perCPU(n)
+	}
+	return w.VCPUs
 }
 
 func fewVCPUs(n api.Node, w Want, needed, free int64) string {

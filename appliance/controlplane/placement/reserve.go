@@ -21,7 +21,7 @@ type Reservation struct {
 func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Want) Reservation {
 	id := api.NodeID(n.Meta.ID)
 	x := Reservation{node: id, gpu: gpu, pages: pagePool{id, w.HugePages}, disk: poolOf(id, w.DiskPool),
-		vcpus: upTo(w.VCPUs, n.Status.Vcpus-r.vcpus[id]), memory: upTo(w.Taken(), r.FreeMemory(n))}
+		vcpus: upTo(neededVCPUs(n, w), r.freeVCPUs(n)), memory: upTo(w.Taken(), r.FreeMemory(n))}
 	if w.HugePages != "" {
 		x.paged = upTo(w.Memory, r.freePages(n, w.HugePages))
 	}
@@ -68,11 +68,11 @@ const perWant = 10_000
 // not have that much, in use or not; empty is the room of the same nodes without
 // instances.
 func (r *Room) Missing(empty *Room, n api.Node, w Want) (sum int64, gpu api.GPUID, ok bool) {
-	if _, why := empty.ofMachine(n, w); why != "" {
+	if empty.ofMachine(n, w).Why != "" {
 		return 0, "", false
 	}
 	id := api.NodeID(n.Meta.ID)
-	sum = missing(w.VCPUs, n.Status.Vcpus-r.vcpus[id]) + missing(w.Taken(), r.FreeMemory(n))
+	sum = missing(neededVCPUs(n, w), r.freeVCPUs(n)) + missing(w.Taken(), r.FreeMemory(n))
 	if w.HugePages != "" {
 		sum += missing(w.Memory, r.freePages(n, w.HugePages))
 	}
