@@ -27,6 +27,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 		"Instance.rootVolume":      "a reinstall makes it in the same batch, and it refers to its instance",
 		"Service.user":             "made and deleted with it", "Service.instance": "made and deleted with it",
 		"Service.machine.flavor": "its instance refers to it", "Service.machine.image": "its instance refers to it",
+		"Disk.dbDisk":       "both disks belong to one node and go with it",
 		"Service.priceBook": "its organization refers to it",
 	}
 	doc := contract(t)

@@ -214,7 +214,7 @@ func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
 	cmd := &cobra.Command{Use: "enable", Short: "Enable Ceph, or change how it replicates data", Args: cobra.NoArgs}
 	replicas := cmd.Flags().Int64("replicas", 0, "number of replicas; default: 3")
 	domain := cmd.Flags().String("failure-domain", "", "host or osd: no two replicas in the same one; default: host")
-	class := cmd.Flags().String("device-class", "", "device class of the pool ceph: hdd, ssd, nvme, or \"\" for all disks; a change moves its data")
+	class := cmd.Flags().String("device-class", "", "device class of the pool ceph: hdd, ssd, nvme, or \"\" for all disks; a change migrates its data")
 	add := cmd.Flags().StringArray("pool", nil, "device class of an additional pool, named ceph-CLASS; CLASS:REPLICAS for another number of replicas")
 	remove := cmd.Flags().StringArray("remove-pool", nil, "device class of an additional pool that is removed")
 	w := waiting{}

@@ -88,7 +88,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindOrganization:     {read: viewers, write: Sellers},
 	api.KindUser:             {read: admins, write: admins},
 	api.KindWebhook:          {read: admins, write: admins},
-	api.KindSupportGrant:     {read: admins, write: resellers | adminsOnly},
+	api.KindSupportGrant:     {read: admins, write: admins},
 	api.KindService:          {read: Sellers, write: Sellers},
 	api.KindPriceBook:        {read: viewers | billing, write: Sellers},
 	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing},

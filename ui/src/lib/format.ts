@@ -59,9 +59,14 @@ export function formatLocal(at: string, language: string): string {
 
 /** formatWait formats a duration in seconds in its largest unit, at least one minute. */
 export function formatWait(seconds: number, language: string): string {
-  const [unit, size] = seconds < 2 * 3600 ? ['minute', 60] : seconds < 48 * 3600 ? ['hour', 3600] : ['day', 86_400];
-  return new Intl.NumberFormat(language, { style: 'unit', unit: unit as string, unitDisplay: 'long' }).format(
-    Math.max(1, Math.round(seconds / (size as number))),
+  const [unit, size] =
+    seconds < 2 * 3600
+      ? (['minute', 60] as const)
+      : seconds < 48 * 3600
+        ? (['hour', 3600] as const)
+        : (['day', 86_400] as const);
+  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }).format(
+    Math.max(1, Math.round(seconds / size)),
   );
 }
 

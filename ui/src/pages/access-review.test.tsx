@@ -24,11 +24,11 @@ const entry = (name: string, more: object = {}) => ({
 /** show renders the page, and returns the queries of its requests for the review. */
 function show(role: Session['role'], items: object[]) {
   const asked: string[] = [];
-  vi.stubGlobal('fetch', async (r: Request) => {
+  vi.stubGlobal('fetch', (r: Request) => {
     const url = new URL(r.url);
-    if (!url.pathname.endsWith('/access-review')) return Response.json({ items: [] });
+    if (!url.pathname.endsWith('/access-review')) return Promise.resolve(Response.json({ items: [] }));
     asked.push(url.search);
-    return Response.json({ items, total: items.length, asOf: '', unusedSince: '' });
+    return Promise.resolve(Response.json({ items, total: items.length, asOf: '', unusedSince: '' }));
   });
   render(
     <QueryClientProvider client={newQueryClient()}>

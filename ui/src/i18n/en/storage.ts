@@ -17,7 +17,7 @@ export const storage = {
   'ceph.host': 'Node',
   'ceph.osd': 'Disk',
   'ceph.class': 'Device class',
-  'ceph.classHelp': 'Disks that the pool ceph uses. A change moves its data to the disks of the other class.',
+  'ceph.classHelp': 'Disks that the pool ceph uses. A change migrates its data to the disks of the other class.',
   'ceph.allDisks': 'All disks',
   'ceph.pools': 'Additional pools',
   'ceph.poolsHelp': 'Each uses the disks of one device class. A pool can be removed when no volume is stored in it.',

@@ -136,15 +136,17 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
         </FormSelect>
       </Field>
       <Field id="ceph-pools" label={t('ceph.pools')} help={t('ceph.poolsHelp')} path="spec.pools">
-        {classes.map((k) => (
-          <Checkbox
-            key={k}
-            id={`ceph-pool-${k}`}
-            label={`ceph-${k}`}
-            isChecked={form.pools.includes(k)}
-            onChange={(_, on) => edit.set('pools')(classes.filter((o) => (o === k ? on : form.pools.includes(o))))}
-          />
-        ))}
+        <>
+          {classes.map((k) => (
+            <Checkbox
+              key={k}
+              id={`ceph-pool-${k}`}
+              label={`ceph-${k}`}
+              isChecked={form.pools.includes(k)}
+              onChange={(_, on) => edit.set('pools')(classes.filter((o) => (o === k ? on : form.pools.includes(o))))}
+            />
+          ))}
+        </>
       </Field>
       <Same
         cli={asCommand(['ceph', 'enable'], {
