@@ -23,7 +23,7 @@ func newAccessPage() *accessPage {
 	p := &accessPage{
 		password: secret("Root password", "for the screen and the serial line; empty: only SSH keys"),
 		again:    secret("once more", ""),
-		key:      text("SSH key", "paste the line of a .pub file; Enter on nothing goes on"),
+		key:      text("SSH key", "paste the line of a .pub file; Enter on an empty line continues"),
 	}
 	p.key.input.CharLimit = 16 << 10
 	p.fields = []*field{p.password, p.again, p.key}
@@ -82,7 +82,7 @@ func (p *accessPage) read() (answers.Root, *field, error) {
 func (*accessPage) keys() string { return "Enter next   Esc back   F1 help   F2 shell   Ctrl-C leave" }
 
 func (*accessPage) help() string {
-	return `The password is for logging in as root on the node's screen (Alt-F2) and its serial line. SSH takes keys only.
+	return `The password is for logging in as root on the node's screen (Alt-F2) and its serial line. SSH accepts keys only.
 
 A key is the one line of a .pub file on your own computer, such as ~/.ssh/id_ed25519.pub. On a serial line you can paste it; on a screen you may leave it out, log in with the password later, and add it to /root/.ssh/authorized_keys.`
 }
@@ -90,7 +90,7 @@ A key is the one line of a .pub file on your own computer, such as ~/.ssh/id_ed2
 func (p *accessPage) body(m *Model) string {
 	width := m.width - 6
 	var b strings.Builder
-	b.WriteString(m.look.title.Render("Who may log in") + "\n\n" + p.view(m.look) + "\n\n")
+	b.WriteString(m.look.title.Render("Root access") + "\n\n" + p.view(m.look) + "\n\n")
 	if s := p.password.input.Value(); s != "" {
 		word, hint := strength(s)
 		style := m.look.warn

@@ -23,8 +23,8 @@ type clusterPage struct {
 
 func newClusterPage() *clusterPage {
 	p := &clusterPage{
-		node:    text("Node's name", "a-z, 0-9 and '-': node1"),
-		what:    choice("Cluster", "the first node makes a cluster; the others join it", "make a new one", "join one"),
+		node:    text("Node name", "a-z, 0-9 and '-': node1"),
+		what:    choice("Cluster", "the first node creates a cluster; other nodes join it", "create a cluster", "join a cluster"),
 		cluster: text("its name", "a-z, 0-9 and '-'"),
 		token:   text("Join token", "on a member: basalt node token create"),
 	}
@@ -105,9 +105,9 @@ func (*clusterPage) keys() string {
 func (*clusterPage) help() string {
 	return `The first node makes a new cluster. The operator's key is then on that node, in /var/lib/basalt/operator.key.
 
-Every other node joins with a token: on a member type "basalt node token create" and paste what it prints. A token is good for one node and for an hour.
+Every other node joins with a token: run "basalt node token create" on a member and paste its output. A token is valid for one node and one hour.
 
-With three nodes the cluster survives the loss of one; more nodes give it more room.`
+With three nodes the cluster survives the loss of one; more nodes add capacity.`
 }
 
 func (p *clusterPage) body(m *Model) string {
@@ -121,14 +121,14 @@ func (p *clusterPage) body(m *Model) string {
 	}
 	switch {
 	case p.trying:
-		b.WriteString("Asking the members of the cluster ...")
+		b.WriteString("Contacting the members of the cluster ...")
 	case p.wrong != nil:
 		b.WriteString(wrong(m.look, p.wrong, width))
 	case p.checks != nil:
 		if network.Failed(p.checks) {
-			b.WriteString(m.look.bad.Render("It cannot be joined.") + " Enter tries again.\n")
+			b.WriteString(m.look.bad.Render("The cluster cannot be joined.") + " Enter tries again.\n")
 		} else {
-			b.WriteString(m.look.good.Render("It can be joined.") + " Enter goes on.\n")
+			b.WriteString(m.look.good.Render("The cluster can be joined.") + " Enter continues.\n")
 		}
 		b.WriteString(m.look.checks(p.checks, width))
 	}

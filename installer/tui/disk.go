@@ -149,12 +149,12 @@ func (p *diskPage) confirming(m *Model, key tea.KeyMsg) tea.Cmd {
 
 func (p *diskPage) keys() string {
 	if p.asking {
-		return "Enter go on   Esc another disk   F1 help   Ctrl-C leave"
+		return "Enter continue   Esc another disk   F1 help   Ctrl-C leave"
 	}
 	if p.mirror {
-		return "n no mirror   Up/Down choose   Enter take it   r look again   Esc back"
+		return "n no mirror   Up/Down move   Enter select   r refresh   Esc back"
 	}
-	return "Up/Down choose   Enter take it   r look again   Esc back   F1 help   F2 shell"
+	return "Up/Down move   Enter select   r refresh   Esc back   F1 help   F2 shell"
 }
 
 func (p *diskPage) help() string {
@@ -163,33 +163,33 @@ func (p *diskPage) help() string {
 
 Removable disks cannot be chosen. n installs on the first disk alone.`
 	}
-	return `The chosen disk is erased whole and holds the system and, as pool "local", the disks of virtual machines. It needs 16 GiB; take a fast one, an SSD at best.
+	return `The whole disk is erased. It stores the system and, as the pool "local", the disks of virtual machines. It needs 16 GiB; an SSD is best.
 
 A disk in use (mounted, swap, part of LVM, RAID or ZFS) cannot be chosen; the line below it says why and how to free it in a shell (F2).
 
-Typing the serial keeps you from erasing the wrong one: compare it with the label on the disk.`
+You confirm by typing the serial number: compare it with the label on the disk.`
 }
 
 func (p *diskPage) body(m *Model) string {
 	width := m.width - 6
 	var b strings.Builder
-	title := "Which disk shall become the node's?"
+	title := "Select the disk to install on"
 	if p.mirror {
 		title = "Which disk shall mirror " + m.request.Disk.Path + "? n: none"
 	}
 	b.WriteString(m.look.title.Render(title) + "\n\n")
 	switch {
 	case p.err != nil:
-		b.WriteString(message(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to look again, F2 for a shell", width))
+		b.WriteString(message(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to refresh, F2 for a shell", width))
 		return b.String()
 	case p.disks == nil && p.looking:
-		b.WriteString("Looking for disks ...")
+		b.WriteString("Listing disks ...")
 		return b.String()
 	case p.mirror && len(p.disks) == 0:
 		b.WriteString("There is no second disk. Press n.")
 		return b.String()
 	case len(p.disks) == 0:
-		b.WriteString(message(m.look.bad, "There is no disk that the kernel knows.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
+		b.WriteString(message(m.look.bad, "The kernel has found no disk.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
 		return b.String()
 	}
 	p.list(m, &b)

@@ -16,10 +16,10 @@ type endPage struct{ err error }
 
 func (*endPage) name() string         { return "Installed" }
 func (*endPage) enter(*Model) tea.Cmd { return nil }
-func (*endPage) keys() string         { return "Enter restart   p switch off   F2 shell   F3 log" }
+func (*endPage) keys() string         { return "Enter restart   p power off   F2 shell   F3 log" }
 
 func (*endPage) help() string {
-	return `Take the installation medium out, or the computer may start from it again. After the restart the node's screen shows its address and state.`
+	return `Remove the installation medium, or the computer may boot from it again. After the restart the node's screen shows its address and state.`
 }
 
 func (p *endPage) update(m *Model, msg tea.Msg) tea.Cmd {
@@ -54,7 +54,7 @@ func (p *endPage) body(m *Model) string {
 		b.WriteString("It joins the cluster by itself.")
 	}
 	if m.leave != "" && p.err == nil {
-		b.WriteString("\n\n" + m.look.good.Render(map[answers.After]string{answers.Reboot: "Restarting ...", answers.PowerOff: "Switching off ..."}[m.leave]))
+		b.WriteString("\n\n" + m.look.good.Render(map[answers.After]string{answers.Reboot: "Restarting ...", answers.PowerOff: "Powering off ..."}[m.leave]))
 	}
 	if p.err != nil {
 		b.WriteString("\n\n" + m.look.bad.Render("That failed: "+p.err.Error()) + "\nUse the power button; everything is written.")

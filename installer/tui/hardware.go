@@ -101,20 +101,20 @@ func (p *hardwarePage) failed() (n int) {
 
 func (p *hardwarePage) keys() string {
 	if p.failed() > 0 {
-		return "g go on nonetheless   Up Down choose   r look again   Esc back   F1 help"
+		return "g go on nonetheless   Up/Down move   r refresh   Esc back   F1 help"
 	}
-	return "Enter go on   Up Down choose   r look again   Esc back   F1 help"
+	return "Enter continue   Up/Down move   r refresh   Esc back   F1 help"
 }
 
 func (p *hardwarePage) body(m *Model) string {
 	if p.looking {
-		return "Looking at this computer ..."
+		return "Checking the hardware ..."
 	}
 	bad := p.bad()
 	var b strings.Builder
 	b.WriteString(m.look.title.Render("This computer") + "\n\n")
 	if len(bad) == 0 {
-		b.WriteString(m.look.good.Render(fmt.Sprintf("All %d checks are well.", len(p.checks))) + "\n\nPress Enter to go on.")
+		b.WriteString(m.look.good.Render(fmt.Sprintf("All %d checks passed.", len(p.checks))) + "\n\nPress Enter to continue.")
 		return b.String()
 	}
 	styles := map[api.HardwareState]func(...string) string{api.HardwareFailed: m.look.bad.Render, api.HardwareWarning: m.look.warn.Render, api.HardwareUnknown: m.look.dim.Render}
@@ -133,13 +133,13 @@ func (p *hardwarePage) body(m *Model) string {
 		}
 	}
 	if p.failed() > 0 {
-		b.WriteString("\n\n" + m.look.bad.Render("The node cannot do its work like this.") + " Press " + m.look.chosen.Render("g") + " to install it nonetheless.")
+		b.WriteString("\n\n" + m.look.bad.Render("A node does not work on this hardware.") + " Press " + m.look.chosen.Render("g") + " to install anyway.")
 	}
 	return b.String()
 }
 
 func (*hardwarePage) help() string {
-	return `The computer is looked at before anything is asked. A failed check is of something without which a node cannot do its work, KVM say; a warning is of something that makes it slower or less safe. Nothing is changed by this.
+	return `The hardware is checked before anything else. A check fails if a node cannot work without what it checks, for example KVM; a warning is about what makes a node slower or less safe. The checks change nothing.
 
-Change settings in the firmware's setup and start the medium again, or go on: the node checks its machine too, and basalt doctor hardware shows it.`
+Change settings in the firmware's setup and boot the medium again, or continue: the installed node repeats the checks (basalt doctor hardware).`
 }

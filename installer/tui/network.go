@@ -32,12 +32,12 @@ type networkPage struct {
 func newNetworkPage() *networkPage {
 	p := &networkPage{
 		card:          choice("Card", "left and right choose"),
-		how:           choice("Address by", "a node should always have the same address", "DHCP", "hand"),
+		how:           choice("Method", "a node should always have the same address", "DHCP", "static"),
 		address:       text("Address", "with its prefix length: 192.0.2.11/24"),
 		gateway:       text("Gateway", "192.0.2.1; empty: only the node's own network is reached"),
 		dns:           text("DNS servers", "up to three addresses, spaces between; may be empty"),
 		second:        choice("Second card", "another path between the nodes, over another switch"),
-		secondHow:     choice("its address by", "", "DHCP", "hand"),
+		secondHow:     choice("its method", "", "DHCP", "static"),
 		secondAddress: text("its address", "in a network of its own: 198.51.100.11/24"),
 	}
 	p.fields = []*field{p.card, p.how, p.address, p.gateway, p.dns, p.second, p.secondHow, p.secondAddress}
@@ -227,43 +227,43 @@ func (p *networkPage) read() (w answers.Network, at *field, err error) {
 }
 
 func (*networkPage) keys() string {
-	return "Enter next, at the end tries it   Left/Right choose   Esc back   F1 help"
+	return "Enter next, on the last field: check   Left/Right choose   Esc back   F1 help"
 }
 
 func (*networkPage) help() string {
 	return `The address is where people and programs reach this node's API, and where the other nodes reach it. With DHCP, reserve the address in the DHCP server: the cluster knows the node by it.
 
-Enter on the last field sets the address on the card and tries it: link, whether another machine has the address, gateway, DNS. Enter again goes on.
+Enter on the last field sets the address on the card and checks the link, whether another machine has the address, the gateway and DNS. Enter again continues.
 
-A second card, on another switch, lets the nodes tell a dead node from a dead cable.`
+A second card, on another switch, lets the other nodes distinguish a failed node from a failed cable.`
 }
 
 func (p *networkPage) body(m *Model) string {
 	width := m.width - 6
 	var b strings.Builder
-	b.WriteString(m.look.title.Render("The node's network") + "\n\n")
+	b.WriteString(m.look.title.Render("Node network") + "\n\n")
 	switch {
 	case p.err != nil:
-		b.WriteString(message(m.look.bad, "The cards could not be listed: "+p.err.Error(), "Esc and Enter look again", width))
+		b.WriteString(message(m.look.bad, "The cards could not be listed: "+p.err.Error(), "Esc and Enter refresh", width))
 		return b.String()
 	case p.nics != nil && len(p.nics) == 0:
-		b.WriteString(message(m.look.bad, "There is no wired network card that the kernel knows.", "a node needs one; Esc and Enter look again", width))
+		b.WriteString(message(m.look.bad, "The kernel has found no wired network card.", "a node needs one; Esc and Enter refresh", width))
 		return b.String()
 	}
 	b.WriteString(p.view(m.look) + "\n\n")
 	switch {
 	case p.trying:
-		b.WriteString("Trying it: link, address, gateway, DNS ...")
+		b.WriteString("Checking link, address, gateway and DNS ...")
 	case p.wrong != nil:
 		b.WriteString(wrong(m.look, p.wrong, width))
 	case p.checks != nil:
 		switch network.Worst(p.checks) {
 		case network.Failure:
-			b.WriteString(m.look.bad.Render("It does not work.") + " Change what is wrong; Enter on the last field tries again.\n")
+			b.WriteString(m.look.bad.Render("The network does not work.") + " Change what is wrong; Enter on the last field checks again.\n")
 		case network.Warning:
-			b.WriteString(m.look.good.Render("It works,") + " but for what is marked !!. Enter goes on.\n")
+			b.WriteString(m.look.good.Render("The network works,") + " except for what is marked !!. Enter continues.\n")
 		default:
-			b.WriteString(m.look.good.Render("It works.") + " Enter goes on.\n")
+			b.WriteString(m.look.good.Render("The network works.") + " Enter continues.\n")
 		}
 		b.WriteString(m.look.checks(p.checks, width))
 	}

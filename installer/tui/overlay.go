@@ -74,13 +74,13 @@ func (m *Model) overView() (body, keys string) {
 		text := "Nothing has been changed on any disk."
 		stop := ""
 		if p, ok := m.pages[m.at].(*progressPage); ok && p.running() {
-			text = "The installation is running. Stopped now, the disk will not start any\nmore; installing again makes it a node all the same."
+			text = "The installation is running. If it is stopped now, the disk does not\nboot. The node can then be installed again."
 			stop = "\n  x     stop the installation"
 		} else if m.at == len(m.pages)-1 {
 			text = "The node is installed."
 		}
 		return m.look.title.Render("Leave the installer?") + "\n\n" + text + "\n\n" +
-			"  Esc   go on where you were" + stop + "\n  s     a shell; exit comes back here\n  r     restart the computer\n  p     switch it off", "Esc go on   s shell   r restart   p switch off"
+			"  Esc   continue" + stop + "\n  s     a shell; exit comes back here\n  r     restart the computer\n  p     power off", "Esc continue   s shell   r restart   p power off"
 	}
 }
 
@@ -94,4 +94,4 @@ func printable(r rune) rune {
 // LogFile is the log of the installer.
 const LogFile = "/run/basalt-installer/log"
 
-const everywhere = `On every page: Enter goes on, Esc goes back and keeps what you typed, Tab and the arrows move, F2 opens a shell (exit returns), F3 or Ctrl-L shows the log, Ctrl-C asks whether to leave. Nothing is written to a disk before the summary page says so.`
+const everywhere = `On every page: Enter continues, Esc goes back and keeps what you typed, Tab and the arrows move, F2 opens a shell (exit returns), F3 or Ctrl-L shows the log, Ctrl-C asks whether to leave. Nothing is written to a disk before you confirm the summary page.`

@@ -108,7 +108,7 @@ func (p *progressPage) keys() string {
 }
 
 func (*progressPage) help() string {
-	return `The system is copied to the disk and configured. Until the last step the disk does not start: if the power goes off now, install again; that goes through as if nothing had happened.`
+	return `The system is copied to the disk and configured. Until the last step the disk does not start: after a power failure, install again.`
 }
 
 func (p *progressPage) body(m *Model) string {

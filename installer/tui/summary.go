@@ -19,7 +19,7 @@ func (*summaryPage) enter(*Model) tea.Cmd { return nil }
 func (*summaryPage) keys() string         { return "i install   Esc back and change   F1 help   Ctrl-C leave" }
 
 func (*summaryPage) help() string {
-	return `Nothing has been written so far. i erases the disk that is shown and installs the node; that takes a few minutes. Esc goes back to change something.`
+	return `Nothing has been written so far. i erases the disk that is shown and installs the node; this takes a few minutes. Esc goes back to change something.`
 }
 
 func (*summaryPage) update(m *Model, msg tea.Msg) tea.Cmd {
@@ -42,7 +42,7 @@ func (*summaryPage) body(m *Model) string {
 			fmt.Fprintf(&b, "%-15s%s\n", label, value)
 		}
 	}
-	b.WriteString(m.look.title.Render("This is what will be done") + "\n\n")
+	b.WriteString(m.look.title.Render("Installation summary") + "\n\n")
 	line("Erase", m.look.bad.Render(fmt.Sprintf("%s  %s  serial %s", d.Path, machine.Bytes(d.SizeBytes), orDash(d.Serial))))
 	line("  model", d.Model)
 	what := "it is empty"
@@ -75,7 +75,7 @@ func (*summaryPage) body(m *Model) string {
 		t, _ := answers.ParseToken(a.Cluster.Token) // it was checked on its page
 		line("Cluster", "join "+strings.Map(printable, t.Cluster))
 	} else {
-		line("Cluster", "make a new one: "+a.Cluster.Init)
+		line("Cluster", "create "+a.Cluster.Init)
 	}
 	password := "none: SSH keys only"
 	if a.Root.Password != "" {
@@ -88,7 +88,7 @@ func (*summaryPage) body(m *Model) string {
 }
 
 func pathLine(p answers.Path, address string) string {
-	how := "by hand"
+	how := "static"
 	if p.DHCP {
 		how = "by DHCP"
 	}

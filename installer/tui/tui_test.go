@@ -151,7 +151,7 @@ func TestFailedHardware(t *testing.T) {
 		Advice:  "In the firmware's setup, under CPU or Security, enable Intel Virtualization Technology (VT-x), then switch the machine off and on."}
 	p := sit(t, f)
 	p.types("<enter>", "<enter>")
-	p.sees("> failed   kvm", "The node cannot do its work like this.")
+	p.sees("> failed   kvm", "A node does not work on this hardware.")
 	p.screen("2-hardware-failed")
 	p.types("<down>")
 	p.sees("intel_iommu=on")
@@ -159,7 +159,7 @@ func TestFailedHardware(t *testing.T) {
 	p.sees("> unknown  disks", "smartmontools")
 	f.hardware = f.hardware[3:]
 	p.types("r")
-	p.sees("All 0 checks are well.")
+	p.sees("All 0 checks passed.")
 	p.types("<esc>")
 	p.sees("This makes the computer a Basalt node.")
 	p.types("<enter>", "<enter>")
@@ -219,7 +219,7 @@ func TestNoDisk(t *testing.T) {
 	f.disks = nil
 	p := sit(t, f)
 	p.types("<enter>", "<enter>", "<enter>", "<down>", "<up>")
-	p.sees("There is no disk", "press r")
+	p.sees("The kernel has found no disk.", "press r")
 	f.disks = newFake().disks
 	p.types("r")
 	p.sees("S45PNA0M500001")
@@ -235,7 +235,7 @@ func TestAddressInUse(t *testing.T) {
 	p.types("<enter>") // repeats the check instead of continuing
 	p.sees("is in use by")
 	p.types("<up>", "<up>", "<up>", "<backspace>", "<backspace>", "<backspace>", "<backspace>", "12/24", "<down>", "<down>", "<down>", "<enter>")
-	p.sees("It works.")
+	p.sees("The network works.")
 }
 
 // TestChangeAfterTheTest checks that only a tested network is installed: a change after
@@ -244,7 +244,7 @@ func TestChangeAfterTheTest(t *testing.T) {
 	p := sit(t, newFake())
 	p.toNetwork()
 	p.types("<enter>", "<enter>", "<enter>")
-	p.sees("It works, but for what is marked !!.") // DHCP causes a warning
+	p.sees("The network works, except for what is marked !!.") // DHCP causes a warning
 	p.types("<up>", "<right>")
 	p.seesNot("It works")
 }
@@ -260,9 +260,9 @@ func TestJoin(t *testing.T) {
 	p.screen("4-join-unreachable")
 	f.reach = newFake().reach
 	p.types("<enter>")
-	p.sees("It can be joined.")
+	p.sees("The cluster can be joined.")
 	p.types("<enter>")
-	p.sees("Who may log in")
+	p.sees("Root access")
 }
 
 // TestBackKeepsInput checks that going back and forth loses no input.
@@ -279,7 +279,7 @@ func TestBackKeepsInput(t *testing.T) {
 	p.types("<enter>", "<enter>", "<enter>", "<enter>", "n", "<enter>")
 	p.sees("The node and its cluster", "node1")
 	p.types("<enter>", "<enter>")
-	p.sees("This is what will be done")
+	p.sees("Installation summary")
 }
 
 // TestDiskIsAskedForAgain checks that a disk that is removed while the user is on
@@ -340,7 +340,7 @@ func TestOverlays(t *testing.T) {
 	p.types("<esc>", "<ctrl+c>")
 	p.sees("Nothing has been changed")
 	p.types("z", "<esc>")
-	p.sees("Which disk")
+	p.sees("Select the disk")
 	// In a text field, ? is an ordinary character.
 	p.types("<enter>", "?")
 	p.sees("> ?")
