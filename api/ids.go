@@ -31,6 +31,8 @@ type (
 	VoucherID string
 	// CheckoutID is a Checkout's id.
 	CheckoutID string
+	// CardID is a Card's id.
+	CardID string
 	// PaymentID is a Payment's id.
 	PaymentID string
 	// PriceBookID is a PriceBook's id.

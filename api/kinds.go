@@ -32,6 +32,7 @@ const (
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
 	KindCheckout         Kind = "Checkout"
+	KindCard             Kind = "Card"
 	KindVoucher          Kind = "Voucher"
 	KindMigration        Kind = "Migration"
 	KindJoinToken        Kind = "JoinToken"
@@ -217,6 +218,8 @@ var kinds = []KindInfo{
 	{Kind: KindPayment, Type: reflect.TypeFor[Payment](), Path: "payments", IDPrefix: "pay", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "payment",
 		Quota: "payments", Most: 100_000, NoDryRun: true, Keeps: inOrganization},
 	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
+		NoDryRun: true},
+	{Kind: KindCard, Type: reflect.TypeFor[Card](), Path: "cards", IDPrefix: "card", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByPayers, KeyScope: "billing",
 		NoDryRun: true},
 	{Kind: KindCreditNote, Type: reflect.TypeFor[CreditNote](), Path: "credit-notes", IDPrefix: "cn", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "credit_note",
 		Quota: "creditNotes", Most: 100_000},

@@ -564,6 +564,27 @@ type CPUModel struct {
 	Vendor string `json:"vendor,omitempty,omitzero"`
 }
 
+// Card A payment card that is stored at the payment provider.
+type Card struct {
+	Kind   Kind       `json:"kind"`
+	Meta   Meta       `json:"meta"`
+	Spec   CardSpec   `json:"spec"`
+	Status CardStatus `json:"status,omitempty,omitzero"`
+}
+
+// CardList defines model for CardList.
+type CardList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []Card `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
 // CardPayments Limits of payments by card; not set if the organization cannot pay by card.
 type CardPayments struct {
 	// MaxMicros Maximum amount of a payment.
@@ -571,6 +592,54 @@ type CardPayments struct {
 
 	// MinMicros Minimum amount of a payment in advance.
 	MinMicros int64 `json:"minMicros"`
+}
+
+// CardSpec defines model for CardSpec.
+type CardSpec struct {
+	// Default Whether the card becomes the default card when it is saved. The first card always does; `status.default` is the current state.
+	Default bool `json:"default,omitempty,omitzero"`
+}
+
+// CardStatus defines model for CardStatus.
+type CardStatus struct {
+	// Brand Brand of the card in the provider's words, for example visa.
+	Brand string `json:"brand,omitempty,omitzero"`
+
+	// Customer The provider's ID of the customer that owns the card.
+	Customer string `json:"customer,omitempty,omitzero"`
+
+	// Default Whether this is the default card of the organization.
+	Default bool `json:"default,omitempty,omitzero"`
+
+	// DoneAt When the card was saved, or the attempt ended.
+	DoneAt *time.Time `json:"doneAt,omitempty"`
+
+	// ExpiresAt When the page expires.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// ExpiryMonth Month in which the card expires, 1 to 12.
+	ExpiryMonth int `json:"expiryMonth,omitempty,omitzero"`
+
+	// ExpiryYear Year in which the card expires.
+	ExpiryYear int `json:"expiryYear,omitempty,omitzero"`
+
+	// LastDigits The last four digits of the card.
+	LastDigits string `json:"lastDigits,omitempty,omitzero"`
+
+	// LastError Why the last attempt to save the card was refused.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// PaymentMethod The provider's ID of the card.
+	PaymentMethod string `json:"paymentMethod,omitempty,omitzero"`
+
+	// Session The provider's ID of the page.
+	Session string `json:"session,omitempty,omitzero"`
+
+	// State Defaults to Opening. Expired: the page was not completed within an hour.
+	State CardState `json:"state,omitempty,omitzero"`
+
+	// URL Page of the provider on which the card is entered, while it is open.
+	URL string `json:"url,omitempty,omitzero"`
 }
 
 // CephCheck defines model for CephCheck.
@@ -4844,6 +4913,54 @@ type DeleteBackupParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// ListCardsParams defines parameters for ListCards.
+type ListCardsParams struct {
+	// Limit Defaults to 1000.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue The `continue` value of the previous page.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Returns only the object with this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Return the number of objects on all pages in `total`.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateCardParams defines parameters for CreateCard.
+type CreateCardParams struct {
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// DeleteCardParams defines parameters for DeleteCard.
+type DeleteCardParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// GetCardParams defines parameters for GetCard.
+type GetCardParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListCheckoutsParams defines parameters for ListCheckouts.
 type ListCheckoutsParams struct {
 	// Limit Defaults to 1000.
@@ -5584,6 +5701,9 @@ type RotateAPIKeyJSONRequestBody = APIKeyRotation
 
 // UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
 type UpdateBrandingJSONRequestBody = Branding
+
+// CreateCardJSONRequestBody defines body for CreateCard for application/json ContentType.
+type CreateCardJSONRequestBody = Card
 
 // CreateCheckoutJSONRequestBody defines body for CreateCheckout for application/json ContentType.
 type CreateCheckoutJSONRequestBody = Checkout

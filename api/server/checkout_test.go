@@ -154,3 +154,52 @@ func TestOpenCheckouts(t *testing.T) {
 		t.Errorf("statuses of %d requests = %v, want 201 for %d and 429 for the rest", cap(codes), got, api.MaxOpenCheckouts)
 	}
 }
+
+// TestCards checks who may save, choose and remove cards, for which organizations, and
+// that an organization has at most ten.
+func TestCards(t *testing.T) {
+	p := newPeople(t)
+	admin, member := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin), p.Key(t, api.Meta{Name: "m", Organization: p.acme}, api.RoleMember)
+	add := func(token, org string) (api.Card, *api.Error) {
+		t.Helper()
+		return ask[api.Card](p, token, "POST", "/v1/cards", api.Card{Kind: api.KindCard, Meta: api.Meta{Organization: org}})
+	}
+	_, err := add(admin, "")
+	wanted(t, "while payments are disabled", err, api.CodeState)
+	cardsOn(p)
+	c, err := add(admin, "")
+	wanted(t, "save a card", err, "")
+	if c.Meta.Organization != p.acme || !strings.HasPrefix(c.Status.URL, "https://") {
+		t.Errorf("new card = %+v, want one of organization %s with a URL", c, p.acme)
+	}
+	_, err = add(member, "")
+	wanted(t, "by a member", err, api.CodeForbidden)
+	_, err = add(p.Token, "org-0000000000ff")
+	wanted(t, "for an unknown organization", err, api.CodeInvalid)
+	resold := p.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-00000000005d", Name: "sold", Organization: p.acme,
+		Data: api.Encode(api.OrganizationSpec{Parent: api.OrganizationID(p.acme)})})[0]
+	_, err = add(p.Token, resold.Meta.ID)
+	wanted(t, "for a reseller's customer", err, api.CodeState)
+	foreign := p.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-00000000005e", Name: "foreign", Data: api.Encode(api.OrganizationSpec{})})[0]
+	theirs, err := add(p.Token, foreign.Meta.ID)
+	wanted(t, "for another organization, by an operator", err, "")
+	for what, call := range map[string][2]string{"read": {"GET", ""}, "remove": {"DELETE", ""}, "choose": {"POST", "/default"}} {
+		_, err = ask[api.Card](p, admin, call[0], "/v1/cards/"+theirs.Meta.ID+call[1], nil)
+		wanted(t, what+" a card of another organization", err, api.CodeNotFound)
+	}
+	got, err := ask[api.Card](p, admin, "POST", "/v1/cards/"+c.Meta.ID+"/default", nil)
+	wanted(t, "choose a card", err, "")
+	if !got.Status.Default {
+		t.Errorf("chosen card = %+v, want it to be the default", got.Status)
+	}
+	for range api.MaxCards - 1 {
+		_, err = add(admin, "")
+		wanted(t, "save another card", err, "")
+	}
+	_, err = add(admin, "")
+	wanted(t, "save an eleventh card", err, api.CodeRateLimited)
+	_, err = ask[api.Card](p, admin, "DELETE", "/v1/cards/"+c.Meta.ID, nil)
+	wanted(t, "remove a card", err, "")
+	_, err = add(admin, "")
+	wanted(t, "save a card in place of it", err, "")
+}

@@ -125,6 +125,13 @@ type Payments interface {
 	// Begin requests the payment page of a stored checkout from the provider. A
 	// repeated call requests the same page.
 	Begin(ctx context.Context, c api.Checkout) (api.Checkout, error)
+	// BeginCard requests the page on which a stored card is entered. A repeated call
+	// requests the same page.
+	BeginCard(ctx context.Context, c api.Card) (api.Card, error)
+	// DetachCard removes a saved card at the provider; a repeated call succeeds.
+	DetachCard(ctx context.Context, c api.Card) error
+	// SetDefaultCard makes a saved card the default of its organization.
+	SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error)
 	// Event processes an event from the provider. The error is CodeInvalid if its
 	// signature is not valid.
 	Event(ctx context.Context, header http.Header, body []byte) error

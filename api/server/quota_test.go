@@ -66,9 +66,10 @@ func TestEveryKindHasAQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Instances and floating IPs report amounts. A login link lasts a minute, and the
-	// open checkouts of an organization are limited to ten (TestOpenCheckouts).
+	// open checkouts and the cards of an organization are limited to ten each
+	// (TestOpenCheckouts, TestCards).
 	says := map[string]string{"Instance": api.QuotaInstances, "FloatingIP": api.QuotaFloatingIPs}
-	short := []string{"ServiceLoginLink", "UserLoginLink", "Checkout"}
+	short := []string{"ServiceLoginLink", "UserLoginLink", "Checkout", "Card"}
 	operation := regexp.MustCompile(`(?m)^(?:Create(\w+)|Put(Service)) +(\S .*)$`)
 	checked := 0
 	for _, m := range operation.FindAllStringSubmatch(string(raw), -1) {

@@ -9,6 +9,9 @@ import (
 // kindWords returns the words that help uses for an object of a kind: "GPU pool" for GPUPool.
 // Words in capitals and names stay as they are.
 func kindWords(k api.Kind) string {
+	if k == api.KindCard {
+		return "payment card" // a GPU is a card too
+	}
 	words := splitKind(string(k))
 	for i, w := range words {
 		if strings.ToUpper(w) != w && w != "Ceph" {

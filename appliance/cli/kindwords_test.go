@@ -14,6 +14,7 @@ func TestKindWords(t *testing.T) {
 		"FloatingIP":      {"a floating IP", "floating IPs"},
 		"GPU":             {"a GPU", "GPUs"},
 		"CephCluster":     {"a Ceph cluster", "Ceph clusters"},
+		"Card":            {"a payment card", "payment cards"},
 		"User":            {"a user", "users"},
 		"ExternalNetwork": {"an external network", "external networks"},
 	} {

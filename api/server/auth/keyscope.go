@@ -17,7 +17,7 @@ var keyScopes = byOperation(map[string][]string{
 	"api-keys:write":     {"RotateAPIKey"},
 	"audit:read":         {"ListAuditEvents", "ListAccess"},
 	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue", "ListCosts", "ListPriceBookVersions"},
-	"billing:write":      {"RedeemVoucher"},
+	"billing:write":      {"RedeemVoucher", "SetDefaultCard"},
 	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},
 	"images:write":       {"PutImageContent"},
 	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "GetInstanceCost", "ListOffers"},

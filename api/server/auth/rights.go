@@ -30,6 +30,7 @@ var Rights = withKinds(map[string]Roles{
 	"RotateAPIKey": admins,
 
 	"ListWebhookDeliveries": admins,
+	"SetDefaultCard":        admins | billing,
 	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
 	"ResetUser": admins, "InviteUser": admins,
@@ -80,6 +81,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
 	api.KindCheckout:         {read: admins | billing, write: admins | billing},
+	api.KindCard:             {read: admins | billing, write: admins | billing},
 	api.KindVoucher:          {read: operators, write: operators},
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
 	api.KindMailMessage:      {read: operators, write: operators},

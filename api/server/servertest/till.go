@@ -33,3 +33,31 @@ func (t *Till) Event(_ context.Context, header http.Header, _ []byte) error {
 	}
 	return nil
 }
+
+// BeginCard implements server.Payments: every card is saved at once.
+func (t *Till) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
+	if c.Status.Session != "" {
+		return c, nil
+	}
+	now := time.Now()
+	st := api.CardStatus{State: api.CardSaved, Session: "cs_" + c.Meta.ID, URL: "https://pay.example.com/" + c.Meta.ID, PaymentMethod: "pm_" + c.Meta.ID, Customer: "cus_1",
+		Brand: "visa", LastDigits: "4242", ExpiryMonth: 12, ExpiryYear: 2099, DoneAt: &now, Default: c.Spec.Default}
+	return t.reportCard(ctx, c, st)
+}
+
+// DetachCard implements server.Payments.
+func (t *Till) DetachCard(context.Context, api.Card) error { return nil }
+
+// SetDefaultCard implements server.Payments; other cards are not changed.
+func (t *Till) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
+	c.Status.Default = true
+	return t.reportCard(ctx, c, c.Status)
+}
+
+func (t *Till) reportCard(ctx context.Context, c api.Card, st api.CardStatus) (api.Card, error) {
+	out, err := t.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCard, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
+	if err != nil {
+		return c, err
+	}
+	return api.Decode[api.Card](out[0])
+}

@@ -12,17 +12,17 @@ import (
 const (
 	// checkEvery is the time between checks for what is due.
 	checkEvery = 5 * time.Second
-	perBatch   = 100 // checkouts that are deleted at once
+	perBatch   = 100 // objects that are deleted at once
 )
 
 // unavailableWaits is the wait between calls of a provider that cannot be reached.
 var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// Collector follows checkouts to their end while this node leads, independently of
+// Collector follows checkouts and cards to their end while this node leads, independently of
 // events.
 type Collector struct {
 	desk      *Desk
-	checkedAt map[string]time.Time // when the provider was last asked about each checkout
+	checkedAt map[string]time.Time // when the provider was last asked about each checkout and card
 	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
@@ -49,25 +49,26 @@ func (c *Collector) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Step does what is due now. The provider is asked about one checkout after the other;
+// Step does what is due now. The provider is asked about one page after the other;
 // if it cannot be reached the others wait.
 func (c *Collector) Step(ctx context.Context) error {
 	all, err := api.All[api.Checkout](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCheckout})
 	if err != nil {
 		return err
 	}
-	now := c.desk.o.Now().UTC()
-	if err := c.tidy(ctx, all, now); err != nil {
+	cards, err := api.All[api.Card](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCard})
+	if err != nil {
 		return err
 	}
-	var due []api.Checkout
+	now := c.desk.o.Now().UTC()
+	if err := c.tidy(ctx, append(checkoutChores(all, now), cardChores(cards, now)...), now); err != nil {
+		return err
+	}
+	var due []page
 	there := map[string]time.Time{}
-	for _, x := range all {
-		if x.Done() || x.Status.Session == "" {
-			continue
-		}
-		there[x.Meta.ID] = c.checkedAt[x.Meta.ID]
-		if !nextCheck(x, c.checkedAt[x.Meta.ID], now).After(now) {
+	for _, x := range append(c.checkoutPages(all), c.cardPages(cards)...) {
+		there[x.id] = c.checkedAt[x.id]
+		if !nextCheck(x.created, c.checkedAt[x.id], now).After(now) {
 			due = append(due, x)
 		}
 	}
@@ -78,30 +79,17 @@ func (c *Collector) Step(ctx context.Context) error {
 	return c.queryProvider(ctx, due, now)
 }
 
-// tidy deletes checkouts that ended long ago and ends those that got no page.
-func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time) error {
-	var cmds []api.Command
-	for _, x := range all {
-		if len(cmds) == perBatch {
-			break
-		}
-		if x.Done() {
-			if x.Status.DoneAt == nil || now.Sub(*x.Status.DoneAt) > keepDone {
-				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindCheckout, ID: x.Meta.ID, Expect: x.Meta.Revision})
-			}
-		} else if st, gone := abandoned(x, nil, now); gone {
-			cmds = append(cmds, reported(x, st))
-		}
-	}
+// tidy writes the first of the commands; the others follow in the next step.
+func (c *Collector) tidy(ctx context.Context, cmds []api.Command, now time.Time) error {
 	if len(cmds) == 0 {
 		return nil
 	}
-	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
+	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds[:min(len(cmds), perBatch)]})
 	return err
 }
 
 // queryProvider asks the provider, unless a pause after an error lasts, and writes the result.
-func (c *Collector) queryProvider(ctx context.Context, due []api.Checkout, now time.Time) error {
+func (c *Collector) queryProvider(ctx context.Context, due []page, now time.Time) error {
 	var was api.PaymentProviderStatus
 	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
 		stored, err := api.Decode[api.StoredPaymentSettings](o)
@@ -117,39 +105,39 @@ func (c *Collector) queryProvider(ctx context.Context, due []api.Checkout, now t
 	if err != nil {
 		return err
 	}
-	// The checkout that was asked about last comes last, so that one that always fails
+	// The page that was asked about last comes last, so that one that always fails
 	// does not delay others.
-	slices.SortStableFunc(due, func(a, b api.Checkout) int { return c.checkedAt[a.Meta.ID].Compare(c.checkedAt[b.Meta.ID]) })
+	slices.SortStableFunc(due, func(a, b page) int { return c.checkedAt[a.id].Compare(c.checkedAt[b.id]) })
 	is := api.PaymentProviderStatus{}
 	for _, x := range due {
-		err := c.desk.settle(ctx, p, api.CheckoutID(x.Meta.ID))
+		err := x.settle(ctx, p)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.checkedAt[x.Meta.ID] = now
+		c.checkedAt[x.id] = now
 		if errors.Is(err, ErrUnknown) {
 			err = c.unknown(ctx, x, now)
 		}
 		if err == nil {
 			continue
 		}
-		c.desk.o.Log.Warn("settle checkout failed", "checkout", x.Meta.ID, "error", err)
+		c.desk.o.Log.Warn("settle page failed", "id", x.id, "error", err)
 		is = failed(was, err, now)
 		if unavailable := new(unavailableError); errors.As(err, &unavailable) {
 			break
 		}
-		is.NextAt = nil // only this checkout fails: others need not wait
+		is.NextAt = nil // only this page fails: others need not wait
 	}
 	return c.report(ctx, was, is, now)
 }
 
-// unknown ends a checkout that the provider has not known for a long time.
-func (c *Collector) unknown(ctx context.Context, x api.Checkout, now time.Time) error {
-	st, gone := abandoned(x, ErrUnknown, now)
+// unknown ends a page that the provider has not known for a long time.
+func (c *Collector) unknown(ctx context.Context, x page, now time.Time) error {
+	cmd, gone := x.abandoned(ErrUnknown, now)
 	if !gone {
 		return ErrUnknown
 	}
-	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(x, st)}})
+	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 

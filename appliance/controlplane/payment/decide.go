@@ -18,11 +18,11 @@ const (
 	keepDone = 30 * 24 * time.Hour
 )
 
-// nextCheck returns when the provider is next asked about a page that was last checked
-// at last: often while the payer is likely to pay. Its events lead to a check too.
-func nextCheck(c api.Checkout, last, now time.Time) time.Time {
+// nextCheck returns when the provider is next asked about a page that was created at
+// created and last checked at last: often while the payer is likely to pay. Its events lead to a check too.
+func nextCheck(created, last, now time.Time) time.Time {
 	wait := 5 * time.Minute
-	switch age := now.Sub(c.Meta.CreatedAt); {
+	switch age := now.Sub(created); {
 	case age < 10*time.Minute:
 		wait = 30 * time.Second
 	case age < 2*api.CheckoutLife:

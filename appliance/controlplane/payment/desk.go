@@ -30,7 +30,7 @@ type Options struct {
 	Now      func() time.Time // nil means time.Now
 }
 
-// Desk opens checkouts and settles them. It has no state between calls: every node may
+// Desk opens checkouts and pages for cards, and settles them. It has no state between calls: every node may
 // have one.
 type Desk struct{ o Options }
 
@@ -149,12 +149,16 @@ func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error
 	case id == "":
 		return nil
 	}
-	err = d.settle(ctx, p, id)
+	if kind, _ := api.KindOfID(id); kind == api.KindCard {
+		err = d.settleCard(ctx, p, api.CardID(id))
+	} else {
+		err = d.settle(ctx, p, api.CheckoutID(id))
+	}
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || errors.Is(err, ErrUnknown) {
 		return nil // of another cluster with the same account, or already deleted
 	}
 	if err != nil {
-		d.o.Log.Warn("settle checkout failed", "checkout", id, "error", err)
+		d.o.Log.Warn("settle what an event names failed", "id", id, "error", err)
 		return errUnavailable() // the provider sends the event again
 	}
 	return nil

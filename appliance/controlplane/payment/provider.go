@@ -17,9 +17,17 @@ type Provider interface {
 	Open(ctx context.Context, o Order) (Page, error)
 	// Look returns the outcome of a page, or ErrUnknown.
 	Look(ctx context.Context, session string) (Outcome, error)
-	// Notice returns the checkout that an event is about, empty for other events;
-	// ErrSignature if the event is not the provider's.
-	Notice(header http.Header, body []byte) (api.CheckoutID, error)
+	// OpenCard creates the page on which a card is entered. For the same order, within a
+	// day, it returns the same page.
+	OpenCard(ctx context.Context, o CardOrder) (Page, error)
+	// LookCard returns the outcome of a card's page, or ErrUnknown.
+	LookCard(ctx context.Context, session string) (CardOutcome, error)
+	// Detach removes a stored card, so that it cannot be charged any more; it succeeds
+	// if the card was removed before.
+	Detach(ctx context.Context, paymentMethod string) error
+	// Notice returns the ID of the checkout or the card that an event is about, empty
+	// for other events; ErrSignature if the event is not the provider's.
+	Notice(header http.Header, body []byte) (string, error)
 }
 
 // Order is what must be paid.
@@ -32,7 +40,25 @@ type Order struct {
 	ExpiresAt    time.Time
 }
 
-// Page is the provider's page for a payment.
+// CardOrder is a card to be entered.
+type CardOrder struct {
+	Card      api.CardID
+	Back      string // where the user is sent afterwards
+	ExpiresAt time.Time
+}
+
+// CardOutcome is the state of the page of a card.
+type CardOutcome struct {
+	Card   api.CardID
+	State  api.CardState
+	Reason string // why the last attempt was refused
+	// The card, if it was saved.
+	Customer, PaymentMethod string // the provider's IDs
+	Brand, LastDigits       string
+	ExpiryMonth, ExpiryYear int
+}
+
+// Page is the provider's page for a payment or a card.
 type Page struct {
 	Session string // the provider's ID of it
 	URL     string

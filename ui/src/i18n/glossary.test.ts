@@ -10,23 +10,36 @@ interface Forbidden {
   word: string;
   term: string;
   find: RegExp;
+  /** within are the terms that contain the word, in which it may be used. */
+  within: RegExp[];
 }
 
 /** forbidden are the words of one column of the document's tables. */
 function forbidden(text: string, column: number, term: number): Forbidden[] {
-  return text
+  const rows = text
     .split('\n')
     .filter((l) => /^\| (?!Term |---)/.test(l))
-    .flatMap((l) => {
-      const cells = l.split('|').map((c) => c.trim());
-      return [...(cells[column] ?? '').matchAll(/`([^`]+)`/g)].map(([, word = '']) => entry(word, cells[term] ?? ''));
-    });
+    .map((l) => l.split('|').map((c) => c.trim()));
+  const terms = rows.map((cells) => cells[term] ?? '');
+  return rows.flatMap((cells) =>
+    [...(cells[column] ?? '').matchAll(/`([^`]+)`/g)].map(([, word = '']) => entry(word, cells[term] ?? '', terms)),
+  );
 }
 
-function entry(word: string, term: string): Forbidden {
-  const cased = word.toLowerCase() === term.toLowerCase();
-  const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return { word, term, find: new RegExp(`(?<![\\p{L}\\p{N}-])${escaped}(?![\\p{L}\\p{N}-])`, cased ? 'u' : 'iu') };
+function entry(word: string, term: string, terms: string[]): Forbidden {
+  const find = whole(word, '', word.toLowerCase() === term.toLowerCase() ? 'u' : 'iu');
+  return {
+    word,
+    term,
+    find,
+    within: terms.filter((t) => find.test(t) || find.test(`${t}s`)).map((t) => whole(t, 's?', 'giu')),
+  };
+}
+
+/** whole finds a text as whole words, with a pattern after it. */
+function whole(text: string, after: string, flags: string): RegExp {
+  const escaped = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`(?<![\\p{L}\\p{N}-])${escaped}${after}(?![\\p{L}\\p{N}-])`, flags);
 }
 
 const english = forbidden(document, 4, 1);
@@ -38,7 +51,7 @@ const said = (text: string) => text.replace(/`[^`]*`|\bbasalt( [a-z-]+)+|\{\w+\}
 const faults = (texts: Record<string, string>, words: Forbidden[]) =>
   Object.entries(texts).flatMap(([key, text]) =>
     words
-      .filter(({ find }) => find.test(said(text)))
+      .filter(({ find, within }) => find.test(within.reduce((rest, term) => rest.replace(term, '…'), said(text))))
       .map(({ word, term }) => `${key}: ${JSON.stringify(text)} says “${word}”, docs/glossary.md says “${term}”`),
   );
 
@@ -57,6 +70,8 @@ test('a word that is not to be used is found', () => {
   expect(found('Ways outside')).toBe(1);
   expect(found('The id of {id}')).toBe(1);
   expect(found('ID')).toBe(0);
+  expect(found('Payment cards, and a payment card')).toBe(0);
+  expect(found('A payment card in a card')).toBe(1);
   expect(found('A compromised discard, as `id` or basalt login')).toBe(0);
   expect(found('Einmalcodes für das Netz', german)).toBe(2);
   expect(found('Netzwerk', german)).toBe(0);

@@ -28,8 +28,10 @@ const (
 	// tolerance is how old an event's signature may be: Stripe signs each delivery
 	// separately.
 	tolerance = 5 * time.Minute
-	// label is the metadata key in which Stripe stores the checkout's ID.
-	label = "basalt_checkout"
+	// label and cardLabel are the metadata keys in which Stripe stores the ID of the
+	// checkout or the card.
+	label     = "basalt_checkout"
+	cardLabel = "basalt_card"
 )
 
 // NewClient returns the HTTP client for Stripe.
@@ -72,14 +74,7 @@ func (p *Provider) Open(ctx context.Context, o payment.Order) (payment.Page, err
 		Metadata:          map[string]string{label: id},
 	}
 	params.SetIdempotencyKey("basalt-" + id)
-	s, err := p.client.V1CheckoutSessions.Create(ctx, params)
-	if err != nil {
-		return payment.Page{}, convertError(err)
-	}
-	if s.ID == "" || !strings.HasPrefix(s.URL, "https://") {
-		return payment.Page{}, fmt.Errorf("answer of Stripe has no page: session %q", clean(s.ID))
-	}
-	return payment.Page{Session: s.ID, URL: s.URL}, nil
+	return p.open(ctx, params)
 }
 
 // Look implements payment.Provider.
@@ -122,7 +117,7 @@ func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
 }
 
 // Notice implements payment.Provider.
-func (p *Provider) Notice(header http.Header, body []byte) (api.CheckoutID, error) {
+func (p *Provider) Notice(header http.Header, body []byte) (string, error) {
 	if p.secret == "" {
 		return "", payment.ErrSignature
 	}
@@ -131,12 +126,12 @@ func (p *Provider) Notice(header http.Header, body []byte) (api.CheckoutID, erro
 	if err := webhook.ValidatePayloadWithTolerance(body, header.Get("Stripe-Signature"), p.secret, tolerance); err != nil {
 		return "", payment.ErrSignature
 	}
-	return checkoutOf(body)
+	return subjectOf(body)
 }
 
-// checkoutOf returns the checkout that an event names, or empty for other events. Nothing
-// else is read from an event.
-func checkoutOf(body []byte) (api.CheckoutID, error) {
+// subjectOf returns the ID of the checkout or the card that an event names, or empty for
+// other events. Nothing else is read from an event.
+func subjectOf(body []byte) (string, error) {
 	var e struct {
 		Object string `json:"object"`
 		Data   struct {
@@ -149,14 +144,16 @@ func checkoutOf(body []byte) (api.CheckoutID, error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return "", fmt.Errorf("decode event of Stripe: %w", err)
 	}
-	if e.Object != "event" || e.Data.Object.Object != "checkout.session" && e.Data.Object.Object != "payment_intent" {
+	if of := e.Data.Object.Object; e.Object != "event" || of != "checkout.session" && of != "payment_intent" && of != "setup_intent" {
 		return "", nil
 	}
-	id, _ := e.Data.Object.Metadata[label].(string)
-	if kind, ok := api.KindOfID(id); !ok || kind != api.KindCheckout || !api.LooksLikeID(id) {
-		return "", nil
+	for key, want := range map[string]api.Kind{label: api.KindCheckout, cardLabel: api.KindCard} {
+		id, _ := e.Data.Object.Metadata[key].(string)
+		if kind, ok := api.KindOfID(id); ok && kind == want && api.LooksLikeID(id) {
+			return id, nil
+		}
 	}
-	return api.CheckoutID(id), nil
+	return "", nil
 }
 
 // convertError converts an error: what Stripe refuses, what it does not know, and everything

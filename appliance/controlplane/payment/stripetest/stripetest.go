@@ -1,5 +1,6 @@
 // Package stripetest is a fake of Stripe's API according to its documentation
-// (docs.stripe.com/api): Checkout Sessions, idempotency keys, and signed events. It can
+// (docs.stripe.com/api): Checkout Sessions in the modes payment and setup, payment
+// methods, idempotency keys, and signed events. It can
 // decline cards, be slow, drop connections, and deliver events as often and in the
 // order that a test wants.
 package stripetest
@@ -14,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,10 +33,13 @@ const (
 type Session struct {
 	ID, Reference, Currency string
 	Amount                  int64 // in the smallest unit
+	Mode                    string
 	Status, PaymentStatus   string
 	Intent                  string // empty: no attempt to pay yet
 	IntentStatus, Declined  string
-	Metadata                map[string]string
+	Metadata                map[string]string // of the session
+	SetupMetadata           map[string]string // of its SetupIntent
+	PaymentMethod, Customer string            // of its SetupIntent, once it has succeeded
 	Back                    string
 }
 
@@ -61,6 +66,7 @@ type Stripe struct {
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
 	keys     map[string]idempotentResult // by idempotency key
+	methods  map[string]*Method
 	created  int
 	requests int
 	fault    Fault
@@ -71,10 +77,12 @@ type idempotentResult struct{ form, session string }
 // Start runs the fake until the test ends.
 func Start(t testing.TB) *Stripe {
 	t.Helper()
-	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}}
+	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}, methods: map[string]*Method{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout/sessions", s.create)
 	mux.HandleFunc("GET /v1/checkout/sessions/{id}", s.retrieve)
+	mux.HandleFunc("GET /v1/payment_methods/{id}", s.retrieveMethod)
+	mux.HandleFunc("POST /v1/payment_methods/{id}/detach", s.detach)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) }))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	s.URL = server.URL
@@ -139,20 +147,39 @@ func (s *Stripe) create(w http.ResponseWriter, r *http.Request) {
 		respond(w, s.sessions[was.session])
 		return
 	}
+	if f.Get("mode") == "setup" {
+		if why := checkSetup(f); why != "" {
+			refuse(w, http.StatusBadRequest, "invalid_request_error", why)
+			return
+		}
+		x := s.add(f, &Session{Mode: "setup", PaymentStatus: "no_payment_required", Intent: fmt.Sprintf("seti_%d", s.created+1), IntentStatus: "requires_payment_method"})
+		s.keys[key] = idempotentResult{f.Encode(), x.ID}
+		respond(w, x)
+		return
+	}
 	amount, err := strconv.ParseInt(f.Get("line_items[0][price_data][unit_amount]"), 10, 64)
 	if err != nil || amount < 50 || f.Get("mode") != "payment" || f.Get("success_url") == "" || f.Get("payment_method_types[0]") != "card" ||
 		f.Get("line_items[0][quantity]") != "1" || f.Get("line_items[0][price_data][product_data][name]") == "" {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "missing parameter: "+f.Encode())
 		return
 	}
-	s.created++
-	x := &Session{ID: fmt.Sprintf("cs_test_%d", s.created), Reference: f.Get("client_reference_id"), Currency: f.Get("line_items[0][price_data][currency]"), Amount: amount,
-		Status: "open", PaymentStatus: "unpaid", Metadata: map[string]string{"basalt_checkout": f.Get("metadata[basalt_checkout]")}, Back: f.Get("success_url")}
-	s.sessions[x.ID] = x
+	x := s.add(f, &Session{Mode: "payment", Currency: f.Get("line_items[0][price_data][currency]"), Amount: amount, PaymentStatus: "unpaid"})
 	s.keys[key] = idempotentResult{f.Encode(), x.ID}
 	respond(w, x)
 }
 
+// add adds a session with the parameters that all modes have. The caller holds mu.
+func (s *Stripe) add(f url.Values, x *Session) *Session {
+	s.created++
+	x.ID, x.Status = fmt.Sprintf("cs_test_%d", s.created), "open"
+	x.Reference, x.Back = f.Get("client_reference_id"), f.Get("success_url")
+	x.Metadata, x.SetupMetadata = metadataOf(f, "metadata"), metadataOf(f, "setup_intent_data[metadata]")
+	s.sessions[x.ID] = x
+	return x
+}
+
+// retrieve returns a session; the payment method of its SetupIntent is an ID unless it
+// was expanded (docs.stripe.com/api/expanding_objects).
 func (s *Stripe) retrieve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +188,18 @@ func (s *Stripe) retrieve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "invalid_request_error", "no such session")
 		return
 	}
-	respond(w, x)
+	o := x.object()
+	expand := strings.Join([]string{r.URL.Query().Get("expand[]"), r.URL.Query().Get("expand[0]")}, "")
+	if si, ok := o["setup_intent"].(map[string]any); ok {
+		switch m := s.methods[x.PaymentMethod]; {
+		case !strings.HasPrefix(expand, "setup_intent"):
+			o["setup_intent"] = x.Intent
+		case expand == "setup_intent.payment_method" && m != nil:
+			si["payment_method"] = m.object()
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(o)
 }
 
 func respond(w http.ResponseWriter, x *Session) {
@@ -172,7 +210,9 @@ func respond(w http.ResponseWriter, x *Session) {
 func (x *Session) object() map[string]any {
 	o := map[string]any{"id": x.ID, "object": "checkout.session", "client_reference_id": x.Reference, "currency": x.Currency, "amount_total": x.Amount,
 		"status": x.Status, "payment_status": x.PaymentStatus, "metadata": x.Metadata, "url": "https://checkout.stripe.com/c/" + x.ID, "payment_intent": nil}
-	if x.Intent != "" {
+	if x.Mode == "setup" {
+		x.addSetup(o)
+	} else if x.Intent != "" {
 		pi := map[string]any{"id": x.Intent, "object": "payment_intent", "status": x.IntentStatus, "metadata": x.Metadata}
 		if x.Declined != "" {
 			pi["last_payment_error"] = map[string]any{"type": "card_error", "code": "card_declined", "message": x.Declined}

@@ -1,0 +1,238 @@
+package payment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// keepEnded is how long a card is kept that was not saved.
+const keepEnded = 24 * time.Hour
+
+// cardTries is how often a card's status is written when other cards are written
+// concurrently.
+const cardTries = 4
+
+// BeginCard requests the page on which a card that is in the store is entered; a
+// repeated call returns the same page.
+func (d *Desk) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
+	if c.Status.Session != "" || !c.Pending() {
+		return c, nil
+	}
+	p, s, err := d.provider(ctx)
+	if err != nil {
+		return c, err
+	}
+	now := d.o.Now().UTC()
+	ends := c.Meta.CreatedAt.Add(api.CardPageLife).UTC()
+	page, err := p.OpenCard(ctx, CardOrder{Card: api.CardID(c.Meta.ID), Back: strings.TrimSuffix(s.PortalURL, "/") + "/#/invoices", ExpiresAt: ends})
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused):
+		d.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
+		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CardFailed, &now, "the payment provider refused it"
+		if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
+			return c, err
+		}
+		return c, api.Errorf(api.CodeState, "the payment provider refused to save a card").WithHint("ask your provider of this service: its log says why")
+	case err != nil:
+		d.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
+		return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
+	}
+	c.Status = api.CardStatus{State: api.CardOpen, Session: page.Session, URL: page.URL, ExpiresAt: &ends}
+	out, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}})
+	if err != nil {
+		return c, err
+	}
+	return api.Decode[api.Card](out[0])
+}
+
+// DetachCard removes a saved card at the provider; it is not an error if it was removed
+// before.
+func (d *Desk) DetachCard(ctx context.Context, c api.Card) error {
+	if c.Status.PaymentMethod == "" {
+		return nil
+	}
+	p, _, err := d.provider(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.Detach(ctx, c.Status.PaymentMethod); err != nil && !errors.Is(err, ErrUnknown) {
+		d.o.Log.Warn("detach card failed", "card", c.Meta.ID, "error", err)
+		return errUnavailable()
+	}
+	return nil
+}
+
+// SetDefaultCard makes a saved card the default of its organization.
+func (d *Desk) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
+	for i := 1; ; i++ {
+		made, err := d.writeDefault(ctx, c)
+		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
+			return made, err
+		}
+		o, err := d.o.Store.Get(ctx, api.KindCard, c.Meta.ID)
+		if err != nil {
+			return c, err
+		}
+		if c, err = api.Decode[api.Card](o); err != nil {
+			return c, err
+		}
+	}
+}
+
+// writeDefault makes a card, as it was read, the default. A concurrent change of the
+// organization's cards results in a conflict.
+func (d *Desk) writeDefault(ctx context.Context, c api.Card) (api.Card, error) {
+	if c.Status.State != api.CardSaved {
+		return c, api.Errorf(api.CodeState, "card %s: state is %s, want %s", c.Meta.ID, c.Status.State, api.CardSaved)
+	}
+	cards, err := d.cardsOf(ctx, c.Meta.Organization)
+	if err != nil {
+		return c, err
+	}
+	out, err := d.o.Store.Apply(ctx, api.Batch{At: d.o.Now().UTC(), Commands: defaultOnly(cards, c)})
+	if err != nil {
+		return c, err
+	}
+	return api.Decode[api.Card](out[len(out)-1])
+}
+
+// defaultOnly returns the commands for the status of a card that becomes the default:
+// those of the cards that were come first, since they release the claim, and the
+// card's status is the last.
+func defaultOnly(cards []api.Card, c api.Card) []api.Command {
+	var cmds []api.Command
+	for _, x := range cards {
+		if x.Meta.ID != c.Meta.ID && x.Status.Default {
+			x.Status.Default = false
+			cmds = append(cmds, claimedCard(x, []string{})...)
+		}
+	}
+	c.Status.Default = true
+	return append(cmds, claimedCard(c, api.DefaultCardClaim(api.OrganizationID(c.Meta.Organization)))...)
+}
+
+// cardsOf returns the cards of an organization.
+func (d *Desk) cardsOf(ctx context.Context, org string) ([]api.Card, error) {
+	return api.All[api.Card](ctx, d.o.Store, api.ListQuery{Kind: api.KindCard, Organization: org})
+}
+
+// settleCard asks the provider for the outcome of a card's page, and writes it.
+func (d *Desk) settleCard(ctx context.Context, p Provider, id api.CardID) error {
+	for i := 1; ; i++ {
+		o, err := d.o.Store.Get(ctx, api.KindCard, string(id))
+		if err != nil {
+			return err
+		}
+		c, err := api.Decode[api.Card](o)
+		if err != nil || !c.Pending() || c.Status.Session == "" {
+			return err
+		}
+		outcome, err := p.LookCard(ctx, c.Status.Session)
+		if err != nil && !errors.Is(err, ErrUnknown) {
+			return &unavailableError{err}
+		}
+		if err != nil {
+			return err
+		}
+		err = d.writeCard(ctx, c, outcome)
+		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
+			return err
+		}
+	}
+}
+
+// writeCard writes an outcome. A concurrent write results in a conflict.
+func (d *Desk) writeCard(ctx context.Context, c api.Card, o CardOutcome) error {
+	now := d.o.Now().UTC()
+	st, err := settledCard(c, o, now)
+	if err != nil || string(api.Encode(st)) == string(api.Encode(c.Status)) {
+		return err
+	}
+	cmds := []api.Command{reportedCard(c, st)}
+	if st.State == api.CardSaved {
+		cards, err := d.cardsOf(ctx, c.Meta.Organization)
+		if err != nil {
+			return err
+		}
+		if c.Spec.Default || !hasSaved(cards) {
+			c.Status = st
+			cmds = defaultOnly(cards, c)
+		}
+	}
+	if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: api.BillingNote("SettleCard")}); err != nil {
+		return err
+	}
+	d.o.Log.Info("card settled", "card", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State)
+	return nil
+}
+
+// hasSaved reports whether a card of a list is saved.
+func hasSaved(cards []api.Card) bool {
+	for _, c := range cards {
+		if c.Status.State == api.CardSaved {
+			return true
+		}
+	}
+	return false
+}
+
+// settledCard returns the status of a card that results from an outcome.
+func settledCard(c api.Card, o CardOutcome, now time.Time) (api.CardStatus, error) {
+	st := c.Status
+	if o.Card != api.CardID(c.Meta.ID) {
+		return st, fmt.Errorf("page %s of card %s is of card %q", st.Session, c.Meta.ID, o.Card)
+	}
+	st.State, st.LastError = o.State, o.Reason
+	switch o.State {
+	case api.CardOpen:
+		return st, nil
+	case api.CardFailed, api.CardExpired:
+	case api.CardSaved:
+		if o.Customer == "" || o.PaymentMethod == "" || len(o.LastDigits) != 4 || o.ExpiryMonth < 1 || o.ExpiryMonth > 12 || o.ExpiryYear < 2000 || o.ExpiryYear > 9999 {
+			return c.Status, fmt.Errorf("card %s was saved as %q of customer %q, with digits %q and expiry %d-%d", c.Meta.ID, o.PaymentMethod, o.Customer, o.LastDigits, o.ExpiryYear, o.ExpiryMonth)
+		}
+		st.LastError = ""
+		st.Customer, st.PaymentMethod, st.Brand, st.LastDigits, st.ExpiryMonth, st.ExpiryYear = o.Customer, o.PaymentMethod, o.Brand, o.LastDigits, o.ExpiryMonth, o.ExpiryYear
+	default:
+		return c.Status, fmt.Errorf("card %s: unknown state %q", c.Meta.ID, o.State)
+	}
+	st.URL, st.DoneAt = "", &now
+	return st, nil
+}
+
+// abandonedCard is abandoned for cards.
+func abandonedCard(c api.Card, err error, now time.Time) (api.CardStatus, bool) {
+	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
+	switch {
+	case st.Session == "" && age > openIn:
+		st.LastError = "the payment provider did not create a page in time"
+	case errors.Is(err, ErrUnknown) && age > unknownFor:
+		st.LastError = ErrUnknown.Error()
+	default:
+		return st, false
+	}
+	st.State, st.URL, st.DoneAt = api.CardFailed, "", &now
+	return st, true
+}
+
+// reportedCard returns the command for a status, which is valid for the card as it was
+// read.
+func reportedCard(c api.Card, st api.CardStatus) api.Command {
+	return api.Command{Op: api.OpReport, Kind: api.KindCard, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}
+}
+
+// claimedCard returns the commands for a status and the claims of a card, which are
+// valid for the card as it was read. Cards have no assignment: it is empty, and written
+// because a status cannot be written with claims.
+func claimedCard(c api.Card, claims []string) []api.Command {
+	st := reportedCard(c, c.Status)
+	st.Expect = api.AnyRevision // the first command checks it, and changes it
+	return []api.Command{{Op: api.OpAssign, Kind: api.KindCard, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: json.RawMessage("{}"), Claims: claims}, st}
+}
