@@ -36,11 +36,11 @@ func (a InstanceAssignment) Dedicated() bool { return len(a.Cells) > 0 }
 // CellsOn returns the CPUs that the instance has of its own on a node that it runs on
 // or is being migrated to.
 func (a InstanceAssignment) CellsOn(n NodeID) []InstanceCell {
-	switch {
-	case n == "":
-	case n == a.Node:
+	switch n {
+	case "":
+	case a.Node:
 		return a.Cells
-	case n == a.MigrateTo:
+	case a.MigrateTo:
 		return a.MigrateCells
 	}
 	return nil
