@@ -57,7 +57,7 @@ function Inside() {
   useAhead(path);
   if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
-  if (path.startsWith('/sign-up')) return <SignUp />;
+  if (path === '/sign-up' || path.startsWith('/sign-up/')) return <SignUp />;
   if (path.startsWith('/forgot')) return <ForgotPassword />;
   if (session.isPending) return <Loading />;
   if (session.isError)
