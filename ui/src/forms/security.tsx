@@ -20,7 +20,7 @@ const formOf = (s: SecuritySettings | undefined) =>
   Object.fromEntries(roles.map((r) => [r, s?.requireSecondFactor?.includes(r) ?? false])) as Fields;
 
 const bodyOf = (s: SecuritySettings | undefined, f: Fields): SecuritySettings => ({
-  revision: s?.revision,
+  ...s, // what the form does not show stays
   requireSecondFactor: roles.filter((r) => f[r]),
 });
 
