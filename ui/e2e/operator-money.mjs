@@ -418,6 +418,60 @@ step('the reseller: a price book of its own, and its first customer', async () =
   assert.equal(spec.priceBook, meta.id);
 });
 
+step('signing up is set up, with what is wrong at its field', async () => {
+  await nav(page, 'Sign-up');
+  await heading(page, 'Sign-up');
+  await main.getByLabel('People can sign up').check();
+  await main.getByText('Nobody can sign up, because the cluster does not send e-mail.').waitFor();
+  await main.getByLabel('URL of the terms').fill('https://nordlicht.example/terms');
+  await button(page, 'Save').click();
+  await main.locator('#sus-termsVersion-help').getByText('Required.').waitFor();
+  await main.getByLabel('Version of the terms').fill('2026-03');
+  await main.getByLabel('Initial credit (EUR)').fill('10');
+  await main.getByLabel('vCPUs').fill('8');
+  await main.getByLabel('Provider').selectOption({ label: 'Cloudflare Turnstile' });
+  await main.getByLabel('Site key').fill('0x4AAA');
+  await main.locator('#sus-captchaSecret').fill('sesame');
+  await button(page, 'Save').click();
+  await main.getByText('Sign-up settings saved.').waitFor();
+  await inspect(page, 'sign-up-settings-light');
+  const s = await call('GET', '/v1/sign-up-settings');
+  assert.deepEqual(
+    [s.enabled, s.creditMicros, s.currency, s.quota, s.captcha, s.hasCaptchaSecret],
+    [true, 10_000_000, 'EUR', { vcpus: 8 }, 'turnstile', true],
+  );
+});
+
+step('a role that needs a second factor shows who would be asked', async () => {
+  await nav(page, 'Security');
+  await heading(page, 'Security');
+  await main.getByLabel('Reseller').check();
+  await main.getByRole('link', { name: 'Reseller: 1 user without a second factor' }).waitFor();
+  await button(page, 'Save').click();
+  await main.getByText('Security settings saved.').waitFor();
+  await inspect(page, 'security-light');
+  const { requireSecondFactor } = await call('GET', '/v1/security-settings');
+  assert.deepEqual(requireSecondFactor, ['reseller']);
+  await main.getByRole('link', { name: 'Reseller: 1 user without a second factor' }).click();
+});
+
+step('the access review shows what to check, and exports it', async () => {
+  await heading(page, 'Access review');
+  const rows = main.getByRole('grid', { name: 'Access review' }).getByRole('row');
+  await rows.filter({ hasText: 'sales@nova.example' }).getByText('No second factor').waitFor();
+  assert.equal(await rows.count(), 2); // with the head
+  await inspect(page, 'access-review-light');
+  const download = page.waitForEvent('download');
+  await main.getByRole('button', { name: 'Export' }).click();
+  const file = await (await download).createReadStream();
+  const text = Buffer.concat(await file.toArray()).toString();
+  assert.match(text, /sales@nova\.example,User,nova,Reseller \(nova\),No second factor/);
+  await main.getByLabel('To check').selectOption('');
+  await main.getByLabel('Type').selectOption('');
+  await main.getByLabel('Role').selectOption('');
+  await rows.filter({ hasText: 'op@example.com' }).waitFor();
+});
+
 step('what is used is not deleted', async () => {
   await nav(page, 'Organizations');
   await main.getByRole('link', { name: 'nova' }).click();
