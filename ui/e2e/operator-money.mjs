@@ -460,6 +460,7 @@ step('the access review shows what to check, and exports it', async () => {
   const rows = main.getByRole('grid', { name: 'Access review' }).getByRole('row');
   await rows.filter({ hasText: 'sales@nova.example' }).getByText('No second factor').waitFor();
   assert.equal(await rows.count(), 2); // with the head
+  assert.equal(await main.getByText('Try again').count(), 0);
   await inspect(page, 'access-review-light');
   const download = page.waitForEvent('download');
   await main.getByRole('button', { name: 'Export' }).click();

@@ -93,7 +93,7 @@ func (c *checker) link(p place) {
 	for i, r := range l.Roles {
 		at := index(p.path+".roles", i)
 		if !slices.Contains(Roles, r) {
-			c.wrong(at, fmt.Sprintf("write one of %v", Roles), "there is no role %q", r)
+			c.wrong(at, fmt.Sprintf("write one of %v", Roles), "unknown role %q", r)
 		} else if slices.Contains(l.Roles[:i], r) {
 			c.wrong(at, "remove it here", "role %s is given twice", r)
 		}

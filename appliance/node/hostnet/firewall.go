@@ -80,7 +80,7 @@ func (c *checker) firewall() {
 			case r == External:
 				c.wrong(in, "use a floating IP for services of instances", "links with role external have no address of the node")
 			case !slices.Contains(Roles, r):
-				c.wrong(in, fmt.Sprintf("write one of %v", []Role{Management, Storage, Tunnel}), "there is no role %q", r)
+				c.wrong(in, fmt.Sprintf("write one of %v", []Role{Management, Storage, Tunnel}), "unknown role %q", r)
 			}
 		}
 		for j, p := range a.From {

@@ -85,7 +85,7 @@ func TestMistakesOfForm(t *testing.T) {
 		"version: 1\ncards: &x [{name: a}]\nvlans: *x":                                                                                                     "refers to another place",
 		"version: 1\ncards: [{name: a, mtu: 9000000000000}]":                                                                                               "not a number",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4]}]":                                                                                               "no link has role management",
-		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]":                                                                          "there is no role \"x\"",
+		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]":                                                                          "unknown role \"x\"",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {}":                                                              "firewall.enabled: is missing",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: {protocol: tcp}}":                         "write allow: [{protocol",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: http}]}":          "\"http\" is not a port",

@@ -117,3 +117,13 @@ test('after a gap everything is asked again', () => {
   apply({ revision: 9, type: 'sync', object: object('', 0) });
   expect(asked).toHaveBeenCalledWith();
 });
+
+test('a list of rows that are no objects is read without an error', async () => {
+  const { client } = setUp();
+  const rows = await client.fetchQuery({
+    queryKey: ['AccessReview', 'list', {}],
+    queryFn: () => Promise.resolve({ items: [{ name: 'ann' }] }),
+  });
+  expect(rows.items).toEqual([{ name: 'ann' }]);
+  expect(client.getQueryState(['AccessReview', 'list', {}])?.status).toBe('success');
+});

@@ -52,6 +52,7 @@ export function applier(
     setTimeout(() => void client.invalidateQueries({ queryKey: [kind, 'list'] }), at - now);
   };
   const renew = (key: QueryKey, newest: Newest) => {
+    if (newest.size === 0) return; // also of lists that the server computes, whose rows are no objects
     const old = client.getQueryData<(Page & WatchedObject) | null>(key);
     const now = !old
       ? old
