@@ -58,8 +58,8 @@ type Command struct {
 	// change its billing mode. The command is refused if the use has grown since
 	// (OpDelete, OpPutSpec of an organization).
 	Used *UseMark `json:"used,omitempty"`
-	// Raise is an event for webhooks, stored if the command changes the object.
-	Raise *Raise `json:"raise,omitempty"`
+	// Event is an event for webhooks, stored if the command changes the object.
+	Event *CommandEvent `json:"raise,omitempty"`
 	// Cascade allows deleting an object that others refer to; they are deleted
 	// afterwards (OpDelete).
 	Cascade bool `json:"cascade,omitempty"`

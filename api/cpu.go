@@ -12,9 +12,9 @@ func (m CPUModel) Equal(o CPUModel) bool {
 		slices.Equal(m.Features, o.Features) && slices.Equal(m.Disabled, o.Disabled)
 }
 
-// Gives returns why a guest that needs processor want cannot run on this one, or "" if
+// Incompatible returns why a guest that needs processor want cannot run on this one, or "" if
 // it can.
-func (m CPUModel) Gives(want CPUModel) string {
+func (m CPUModel) Incompatible(want CPUModel) string {
 	if m.Vendor != want.Vendor {
 		return fmt.Sprintf("its processor is of %s, not of %s", orUnknown(m.Vendor), orUnknown(want.Vendor))
 	}
@@ -62,5 +62,5 @@ func (n Node) TakesCPU(c InstanceCPU) string {
 	case c.Class == CPUHost && !has.CPU.Equal(c.CPU):
 		return "its processor is not the same as that of the node that the instance runs on, which spec.cpu host asks for"
 	}
-	return has.CPU.Gives(c.CPU)
+	return has.CPU.Incompatible(c.CPU)
 }

@@ -39,8 +39,8 @@ const (
 	UpgradeNodeFailed     UpgradeNodePhase = "Failed"
 )
 
-// Halfway reports whether the node is between its old and its new state.
-func (p UpgradeNodePhase) Halfway() bool {
+// InProgress reports whether the node is between its old and its new state.
+func (p UpgradeNodePhase) InProgress() bool {
 	return p == UpgradeNodeDraining || p == UpgradeNodeInstalling || p == UpgradeNodeVerifying
 }
 
@@ -124,7 +124,7 @@ func ChangeUpgrade(old, s UpgradeSpec) error {
 	return nil
 }
 
-// Unfinished reports whether any node is in a halfway phase.
+// Unfinished reports whether any node is in a phase that is in progress.
 func (u Upgrade) Unfinished() bool {
-	return slices.ContainsFunc(u.Status.Nodes, func(n UpgradeNode) bool { return n.Phase.Halfway() })
+	return slices.ContainsFunc(u.Status.Nodes, func(n UpgradeNode) bool { return n.Phase.InProgress() })
 }

@@ -22,9 +22,9 @@ const (
 // limit.
 const MaxWebhooks = 16
 
-// Raise is an event that is part of a command: the state machine stores it if the
+// CommandEvent is an event that is part of a command: the state machine stores it if the
 // command changes its object. Without an organization it belongs to the object's.
-type Raise struct {
+type CommandEvent struct {
 	Type         string          `json:"type"` // "invoice.issued"
 	Organization string          `json:"organization,omitempty"`
 	Project      string          `json:"project,omitempty"`
@@ -88,7 +88,7 @@ type EventObject struct {
 // EventsOf returns the events of one change: at most one for the change itself, and the
 // one that its command raised. Order and IDs are derived from the revision, so that
 // they are the same on every node and not reused after a restore.
-func EventsOf(before *Object, change Event, raise *Raise, at time.Time) []WebhookEvent {
+func EventsOf(before *Object, change Event, event *CommandEvent, at time.Time) []WebhookEvent {
 	var out []WebhookEvent
 	m := change.Object.Meta
 	org, project := m.Organization, m.Project
@@ -107,11 +107,11 @@ func EventsOf(before *Object, change Event, raise *Raise, at time.Time) []Webhoo
 		add(2*change.Revision, what, org, project, "", Encode(EventObject{Kind: change.Object.Kind, ID: m.ID, Name: m.Name,
 			Organization: m.Organization, Project: m.Project, Phase: phase, Error: failed, Revision: change.Revision}))
 	}
-	if raise != nil {
-		if raise.Organization != "" {
-			org, project = raise.Organization, raise.Project
+	if event != nil {
+		if event.Organization != "" {
+			org, project = event.Organization, event.Project
 		}
-		add(2*change.Revision+1, raise.Type, org, project, raise.Webhook, raise.Data)
+		add(2*change.Revision+1, event.Type, org, project, event.Webhook, event.Data)
 	}
 	return out
 }
@@ -207,10 +207,10 @@ var (
 	wantPattern = regexp.MustCompile(`^([a-z][a-z0-9_]{0,31}\.){0,3}(\*|[a-z][a-z0-9_]{0,31})$`)
 )
 
-// CheckRaise returns what is wrong with a command's event, or nil.
-func CheckRaise(c Command) error {
+// CheckCommandEvent returns what is wrong with a command's event, or nil.
+func CheckCommandEvent(c Command) error {
 	const most = 64 << 10
-	r := c.Raise
+	r := c.Event
 	switch {
 	case r == nil:
 		return nil

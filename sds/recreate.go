@@ -2,8 +2,8 @@ package sds
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Anew reports whether RecreateVolume must recreate the volume have.
-func (v VolumeCreate) Anew(have Volume) (bool, error) {
+// MustRecreate reports whether RecreateVolume must recreate the volume have.
+func (v VolumeCreate) MustRecreate(have Volume) (bool, error) {
 	switch err := v.Same(have); {
 	case err != nil:
 		return false, err
@@ -28,8 +28,8 @@ func (v VolumeCreate) Same(have Volume) error {
 	return nil
 }
 
-// Again reports whether RollbackVolume with count must roll back.
-func (have Volume) Again(count int64) (bool, error) {
+// MustRollBack reports whether RollbackVolume with count must roll back.
+func (have Volume) MustRollBack(count int64) (bool, error) {
 	switch {
 	case count < 1:
 		return false, api.Errorf(api.CodeInvalid, "invalid rollback count %d", count).At("spec.rollback.count")

@@ -38,7 +38,7 @@ func BenchmarkPortal(b *testing.B) {
 	fillForBench(b, s, web.URL)
 	changes := httptest.NewServer(&changer{store: s})
 	b.Cleanup(changes.Close)
-	out := portaltest.Tell(b, "bench.mjs", func() string { return "" }, "PORTAL="+web.URL, "EMAIL=ann@example.com", "CHANGES="+changes.URL)
+	out := portaltest.RunStory(b, "bench.mjs", func() string { return "" }, "PORTAL="+web.URL, "EMAIL=ann@example.com", "CHANGES="+changes.URL)
 	for line := range strings.Lines(out) {
 		name, values, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok {

@@ -34,7 +34,7 @@ func start(t *testing.T, more ...string) daemon {
 // tell runs a story of e2e in Chromium, with further variables in its environment.
 func (n daemon) tell(t *testing.T, story string, env ...string) {
 	t.Helper()
-	checkCommands(t, portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...))
+	checkCommands(t, portaltest.RunStory(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...))
 }
 
 type daemon struct{ daemontest.Daemon }

@@ -19,7 +19,7 @@ type txn struct {
 	records  []api.UsageRecord
 	expiries []api.RecordPlace // removes records that ended before these places
 	events   []api.Event
-	raised   map[int64]*api.Raise
+	raised   map[int64]*api.CommandEvent
 	cascades map[key]bool // deleted together with what refers to them
 	revision int64
 	at       time.Time
@@ -84,7 +84,7 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	if err := api.CheckClaims(c); err != nil {
 		return api.Object{}, err
 	}
-	if err := api.CheckRaise(c); err != nil {
+	if err := api.CheckCommandEvent(c); err != nil {
 		return api.Object{}, err
 	}
 	if err := api.CheckAmounts(c); err != nil {

@@ -96,13 +96,13 @@ func (m *Store) batch(ctx context.Context, b api.Batch, finish func(*txn, []api.
 
 // decide applies a batch on top of the store's content, which it does not modify.
 func (m *Store) decide(b api.Batch) (*txn, []api.Object, error) {
-	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: m.revision, at: b.At.UTC()}
+	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.CommandEvent{}, cascades: map[key]bool{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
 	for i, c := range b.Commands {
 		before := t.revision
 		o, err := t.apply(c)
-		if c.Raise != nil && t.revision != before {
-			t.raised[t.revision] = c.Raise
+		if c.Event != nil && t.revision != before {
+			t.raised[t.revision] = c.Event
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)

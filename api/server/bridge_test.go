@@ -55,7 +55,7 @@ func TestScreen(t *testing.T) {
 	}
 	_, err = w.as(api.RoleViewer, w.acme, w.web).Screen(ctx, in.Meta.ID)
 	wantErr(t, err, api.CodeForbidden, "")
-	w.Node.HangUp()
+	w.Node.CloseConsoles()
 	if _, err := io.Copy(io.Discard, conn); err != nil {
 		t.Errorf("read after the instance stopped: %v, want the end of the stream", err)
 	}

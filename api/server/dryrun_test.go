@@ -153,7 +153,7 @@ func TestDryRunHasOneValue(t *testing.T) {
 // room returns the same reason for every instance.
 type room string
 
-func (r room) Lacks(context.Context, api.Instance) (string, error) { return string(r), nil }
+func (r room) PendingReason(context.Context, api.Instance) (string, error) { return string(r), nil }
 
 func (r room) Queue(context.Context, []api.Instance) (map[string]api.InstanceQueue, error) {
 	return nil, nil

@@ -139,9 +139,9 @@ type Payments interface {
 
 // Room predicts whether a new instance could be placed now.
 type Room interface {
-	// Lacks returns why the instance would stay pending, or "" if a node has enough
+	// PendingReason returns why the instance would stay pending, or "" if a node has enough
 	// free capacity.
-	Lacks(ctx context.Context, in api.Instance) (why string, err error)
+	PendingReason(ctx context.Context, in api.Instance) (why string, err error)
 	// Queue returns the places of those of the instances that wait for room, by ID. An
 	// instance that does not exist yet gets the place that it would have.
 	Queue(ctx context.Context, ins []api.Instance) (map[string]api.InstanceQueue, error)

@@ -206,11 +206,11 @@ func TestSecretsOfTargets(t *testing.T) {
 	}
 }
 
-// TestKindsThatAreLacking checks that exactly the kinds in Lacks are refused, with the
+// TestKindsThatAreLacking checks that exactly the kinds in Unavailable are refused, with the
 // reason.
 func TestKindsThatAreLacking(t *testing.T) {
 	e := servertest.StartWith(t, func(o *server.Options) {
-		o.Lacks = map[api.Kind]string{api.KindCephCluster: "there is no Ceph here"}
+		o.Unavailable = map[api.Kind]string{api.KindCephCluster: "there is no Ceph here"}
 	})
 	c := connect(t, e, e.Token)
 	_, err := client.Of[api.CephCluster](c).Create(t.Context(), api.CephCluster{Kind: api.KindCephCluster, Meta: api.Meta{Name: "ceph"}, Spec: api.CephClusterSpec{Enabled: true}})

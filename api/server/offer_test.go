@@ -13,20 +13,20 @@ import (
 
 // notedOffers records the last query for offers.
 type notedOffers struct {
-	servertest.Shelf
+	servertest.FakeOffers
 	last api.OfferQuery
 }
 
 func (a *notedOffers) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error) {
 	a.last = q
-	return a.Shelf.Offers(ctx, q)
+	return a.FakeOffers.Offers(ctx, q)
 }
 
 // TestWhoseOffers checks whose prices offers have: those of the project's organization,
 // of the named one, of the caller's, or for an operator the default ones.
 func TestWhoseOffers(t *testing.T) {
-	var shelf notedOffers
-	e := servertest.StartWith(t, func(o *server.Options) { o.Offers = &shelf })
+	var offers notedOffers
+	e := servertest.StartWith(t, func(o *server.Options) { o.Offers = &offers })
 	op := must(t, ret(client.New(client.Options{Server: e.URL, Token: e.Token}))).v
 	org := must(t, ret(client.Of[api.Organization](op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}}))).v
 	foe := must(t, ret(client.Of[api.Organization](op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "foe"}}))).v
@@ -56,12 +56,12 @@ func TestWhoseOffers(t *testing.T) {
 		{viewer, api.ListOffersParams{}, api.OrganizationID(org.Meta.ID)},
 		{viewer, api.ListOffersParams{Project: "web"}, api.OrganizationID(org.Meta.ID)},
 	} {
-		if _, err := list(c.who, c.p); err != nil || shelf.last.Organization != c.want {
-			t.Errorf("offers for %+v have prices of %q, error %v; want %q", c.p, shelf.last.Organization, err, c.want)
+		if _, err := list(c.who, c.p); err != nil || offers.last.Organization != c.want {
+			t.Errorf("offers for %+v have prices of %q, error %v; want %q", c.p, offers.last.Organization, err, c.want)
 		}
 	}
-	if n, err := list(op, api.ListOffersParams{Flavor: "small", Limit: 1}); err != nil || n != 2 || shelf.last.Flavor != api.FlavorID(flavor.Meta.ID) {
-		t.Errorf("%d offers for flavor %s on pages of one, error %v; want 2 for %s", n, shelf.last.Flavor, err, flavor.Meta.ID)
+	if n, err := list(op, api.ListOffersParams{Flavor: "small", Limit: 1}); err != nil || n != 2 || offers.last.Flavor != api.FlavorID(flavor.Meta.ID) {
+		t.Errorf("%d offers for flavor %s on pages of one, error %v; want 2 for %s", n, offers.last.Flavor, err, flavor.Meta.ID)
 	}
 	for _, c := range []struct {
 		field string

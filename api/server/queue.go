@@ -33,14 +33,14 @@ func (h *handlers) refused(ctx context.Context, m api.Meta, s api.InstanceSpec) 
 		return nil
 	}
 	in := api.Instance{Kind: api.KindInstance, Meta: m, Spec: s}
-	why, err := h.opts.Room.Lacks(ctx, in)
+	why, err := h.opts.Room.PendingReason(ctx, in)
 	if err != nil || why == "" {
 		return err
 	}
 	field, hint := "spec.flavor", "choose a smaller flavor"
 	if s.Vgpu != nil {
 		in.Spec.Vgpu = nil
-		without, err := h.opts.Room.Lacks(ctx, in)
+		without, err := h.opts.Room.PendingReason(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (h *handlers) wouldWait(ctx context.Context, in *api.Instance) error {
 	if !dryRun(ctx) || h.opts.Room == nil {
 		return nil
 	}
-	why, err := h.opts.Room.Lacks(ctx, *in)
+	why, err := h.opts.Room.PendingReason(ctx, *in)
 	if err != nil || why == "" {
 		return err
 	}

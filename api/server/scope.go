@@ -98,7 +98,7 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 // place determines the scope of a new object, as IDs, from the request and the caller's
 // key. It also checks name and labels.
 func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Meta, error) {
-	if why := h.opts.Lacks[kind]; why != "" {
+	if why := h.opts.Unavailable[kind]; why != "" {
 		return m, api.Errorf(api.CodeUnavailable, "%s", why)
 	}
 	out := api.Meta{Name: m.Name, Labels: m.Labels}

@@ -39,9 +39,9 @@ type Options struct {
 	// Networking means that the cluster has networks: a new project has one, and
 	// instances use it unless they name others.
 	Networking bool
-	// Lacks are the kinds that nothing here implements, with the reason: creating one
+	// Unavailable are the kinds that nothing here implements, with the reason: creating one
 	// is refused instead of waiting forever.
-	Lacks map[api.Kind]string
+	Unavailable map[api.Kind]string
 	// NewVolumeKey generates a volume's key, wrapped with the cluster's; nil: volumes
 	// cannot be encrypted.
 	NewVolumeKey func(context.Context) (wrapped string, err error)

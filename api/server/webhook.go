@@ -65,9 +65,9 @@ func (h *handlers) ownWebhook(ctx context.Context, ref string) (api.Webhook, err
 }
 
 // putWebhook writes a spec at the revision that was read.
-func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, raise *api.Raise) (api.Webhook, error) {
+func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, event *api.CommandEvent) (api.Webhook, error) {
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindWebhook, ID: w.Meta.ID,
-		Expect: w.Meta.Revision, Labels: w.Meta.Labels, Data: api.Encode(w.Spec), Raise: raise}}})
+		Expect: w.Meta.Revision, Labels: w.Meta.Labels, Data: api.Encode(w.Spec), Event: event}}})
 	if err != nil {
 		return w, err
 	}
@@ -158,7 +158,7 @@ func (h *handlers) TestWebhook(ctx context.Context, r in[none, none]) (*api.Webh
 		return nil, err
 	}
 	w.Spec.Tests++
-	o, err := h.putWebhook(ctx, w, &api.Raise{Type: api.EventTest, Webhook: w.Meta.ID, Data: api.Encode(map[string]any{"webhook": w.Meta.ID, "test": w.Spec.Tests})})
+	o, err := h.putWebhook(ctx, w, &api.CommandEvent{Type: api.EventTest, Webhook: w.Meta.ID, Data: api.Encode(map[string]any{"webhook": w.Meta.ID, "test": w.Spec.Tests})})
 	return &o, err
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 func testEvents(t *tester) {
-	put := func(kind api.Kind, id, org, spec string, raise *api.Raise) api.Command {
-		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: org, Expect: api.AnyRevision, Data: json.RawMessage(spec), Raise: raise}
+	put := func(kind api.Kind, id, org, spec string, event *api.CommandEvent) api.Command {
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: org, Expect: api.AnyRevision, Data: json.RawMessage(spec), Event: event}
 	}
 	report := func(id, status string) api.Command {
 		return api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: json.RawMessage(status)}
@@ -20,20 +20,20 @@ func testEvents(t *tester) {
 			t.Fatal(err)
 		}
 	}
-	budget := &api.Raise{Type: "budget.reached", Organization: "org-2", Data: json.RawMessage(`{"percent":80}`)}
+	budget := &api.CommandEvent{Type: "budget.reached", Organization: "org-2", Data: json.RawMessage(`{"percent":80}`)}
 	apply(1, put(api.KindInstance, "ins-1", "org-1", `{}`, nil), report("ins-1", `{"phase":"Creating"}`))
 	apply(2, report("ins-1", `{"phase":"Running"}`), report("ins-1", `{"phase":"Running","step":"x"}`))
 	apply(3, put(api.KindInstance, "ins-1", "org-1", `{}`, budget))   // changes nothing
 	apply(4, put(api.KindFlavor, "flv-1", "", `{}`, nil))             // raises no event
 	apply(5, put(api.KindFlavor, "flv-1", "", `{"vcpus":1}`, budget)) // but this one does
-	apply(6, put(api.KindInstance, "ins-2", "org-1", `{}`, &api.Raise{Type: "a.b"}), report("ins-2", `{"phase":"Failed","lastError":"no disk"}`))
+	apply(6, put(api.KindInstance, "ins-2", "org-1", `{}`, &api.CommandEvent{Type: "a.b"}), report("ins-2", `{"phase":"Failed","lastError":"no disk"}`))
 	apply(7, put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(8, put(api.KindOrganization, "org-9", "org-1", `{"suspended":{"reason":"x"}}`, nil), put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(10, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})
 	if _, err := t.apply(11, put(api.KindInstance, "ins-3", "org-1", `{}`, nil), report("ins-none", `{}`)); err == nil {
 		t.Error("a batch with a report for a missing object was accepted, want an error")
 	}
-	for _, bad := range []api.Raise{{Type: "Nope"}, {Type: "a.b", Data: json.RawMessage("{")}, {Type: "a.b", Organization: "o\x00"}} {
+	for _, bad := range []api.CommandEvent{{Type: "Nope"}, {Type: "a.b", Data: json.RawMessage("{")}, {Type: "a.b", Organization: "o\x00"}} {
 		t.fails(api.CodeInvalid, put(api.KindInstance, "ins-4", "org-1", `{}`, &bad))
 	}
 

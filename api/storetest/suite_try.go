@@ -19,7 +19,7 @@ func testTry(t *tester) {
 	claimed := volume("vol-5", nil)
 	claimed.Claims = []string{"mac/1"}
 	raised := volume("vol-6", nil)
-	raised.Raise = &api.Raise{Type: "budget.reached", Organization: "org-1", Data: json.RawMessage(`{}`)}
+	raised.Event = &api.CommandEvent{Type: "budget.reached", Organization: "org-1", Data: json.RawMessage(`{}`)}
 	dangling := thing(api.KindVolume, "vol-7", api.VolumeSpec{Snapshot: "snap-none"})
 	taken := volume("vol-1", api.Amounts{"a": 5})
 	taken.Claims = []string{"mac/1"}

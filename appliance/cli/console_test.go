@@ -137,7 +137,7 @@ func TestConsoleTerminal(t *testing.T) {
 		code int
 	}{
 		{"Ctrl-] leaves", func(p *pty, _ *servertest.Env, _, _ func()) { _, _ = p.near.Write([]byte{0x1d}) }, "Disconnected", 0},
-		{"the instance stops", func(_ *pty, e *servertest.Env, _, _ func()) { e.Node.HangUp() }, "the console was closed", 0},
+		{"the instance stops", func(_ *pty, e *servertest.Env, _, _ func()) { e.Node.CloseConsoles() }, "the console was closed", 0},
 		{"the server dies", func(_ *pty, _ *servertest.Env, _, die func()) { die() }, "the connection to the server was lost", 6},
 		{"SIGTERM", func(_ *pty, _ *servertest.Env, stop, _ func()) { stop() }, "Disconnected", 0},
 	} {

@@ -272,7 +272,7 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 		if done || err != nil {
 			return u, err
 		}
-		half := slices.IndexFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Phase.Halfway() })
+		half := slices.IndexFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Phase.InProgress() })
 		if half >= 0 {
 			n := u.Status.Nodes[half]
 			doing = fmt.Sprintf("node %s: %s", a.named(string(n.Node)), n.Phase)

@@ -10,17 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/billing/ledger"
 )
 
-// Standing is an organization's prepaid credit or debt.
-type Standing struct {
+// Balance is an organization's prepaid credit or debt.
+type Balance struct {
 	BalanceMicros  int64 // prepaid; negative: owed
 	UnbilledMicros int64 // usage since the last invoice
 	Open           []api.OpenInvoice
 }
 
-// StandingOf computes an organization's standing from its documents. Credit notes
+// BalanceOf computes an organization's balance from its documents. Credit notes
 // reduce their invoice, payments the oldest invoices first.
-func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unbilled int64) (Standing, error) {
-	s := Standing{UnbilledMicros: unbilled}
+func BalanceOf(org api.OrganizationID, d ledger.Documents, currency string, unbilled int64) (Balance, error) {
+	s := Balance{UnbilledMicros: unbilled}
 	journal, err := d.Journal()
 	if err != nil {
 		return s, err
@@ -55,9 +55,9 @@ func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unb
 	return s, nil
 }
 
-// Dun decides the consequences of a standing. was is the previous decision: it records
+// NextStatus decides the consequences of a balance. was is the previous decision: it records
 // since when prepaid credit is used up, which, unlike due dates, cannot be derived.
-func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+func NextStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api.BillingStatus) api.BillingStatus {
 	grace := now.Before(terms.GraceUntil)
 	if grace {
 		terms.DeleteAfterDays = 0 // it is not announced either
@@ -65,9 +65,9 @@ func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.Billi
 	next := api.BillingStatus{State: api.BillingOK}
 	switch terms.Mode {
 	case api.BillingPrepaid:
-		next = dunPrepaid(now, terms, s, was)
+		next = prepaidStatus(now, terms, s, was)
 	case api.BillingInvoice:
-		next = dunInvoices(now, terms, s, was)
+		next = invoiceStatus(now, terms, s, was)
 	}
 	if grace && worse(next.State, api.BillingWarn) {
 		next.State = api.BillingWarn
@@ -79,7 +79,7 @@ func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.Billi
 	return next
 }
 
-func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+func prepaidStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api.BillingStatus) api.BillingStatus {
 	left := s.BalanceMicros - s.UnbilledMicros
 	switch {
 	case left > -terms.CreditMicros && left < terms.WarnBelow():
@@ -96,7 +96,7 @@ func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was ap
 	return unpaid(now, *exhausted, 0, terms, next, was)
 }
 
-func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+func invoiceStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api.BillingStatus) api.BillingStatus {
 	if len(s.Open) == 0 || now.Before(s.Open[0].DueAt) {
 		return api.BillingStatus{State: api.BillingOK}
 	}
@@ -108,7 +108,7 @@ func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was a
 const day = 24 * time.Hour
 
 // DeleteNotice is the least time between the warning of an organization's deletion and
-// the deletion, also when Dun was not called for a while or the terms have changed.
+// the deletion, also when NextStatus was not called for a while or the terms have changed.
 const DeleteNotice = 7 * day
 
 // deadlines returns the deadlines for an amount that is unpaid since a time.
@@ -186,9 +186,9 @@ func Worst(a api.BillingState, why string, b api.BillingState, because string) (
 	return a, why
 }
 
-// NextDun returns when the result of Dun for the same standing may differ from the
+// NextChange returns when the result of NextStatus for the same balance may differ from the
 // current one, st; zero: never.
-func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.BillingStatus) time.Time {
+func NextChange(now time.Time, terms api.OrganizationBilling, s Balance, st api.BillingStatus) time.Time {
 	moments := []time.Time{terms.GraceUntil}
 	if st.DeleteAt != nil {
 		moments = append(moments, *st.DeleteAt)

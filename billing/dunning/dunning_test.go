@@ -22,27 +22,27 @@ func TestDun(t *testing.T) {
 	invoiced := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(7), SuspendAfterDays: api.Setting(14)}
 	grace, credit := prepaid, prepaid
 	grace.GraceUntil, credit.CreditMicros = now.Add(day), 50
-	due := func(d time.Duration) Standing {
-		return Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now.Add(d), LeftMicros: 5}}}
+	due := func(d time.Duration) Balance {
+		return Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now.Add(d), LeftMicros: 5}}}
 	}
 	for name, c := range map[string]struct {
 		terms api.OrganizationBilling
-		s     Standing
+		s     Balance
 		was   *time.Time // since when the credit is used up
 		want  api.BillingState
 	}{
-		"full":             {prepaid, Standing{BalanceMicros: 500}, nil, api.BillingOK},
-		"little":           {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 401}, nil, api.BillingWarn},
-		"never paid":       {prepaid, Standing{}, nil, api.BillingStop},
-		"used up":          {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 500}, at(-day), api.BillingStop},
-		"for two days":     {prepaid, Standing{UnbilledMicros: 1}, at(-2 * day), api.BillingSuspended},
-		"for long":         {prepaid, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingDeleteDue},
-		"clock went back":  {prepaid, Standing{UnbilledMicros: 1}, at(day), api.BillingStop},
-		"paid again":       {prepaid, Standing{BalanceMicros: 500}, at(-32 * day), api.BillingOK},
-		"grace":            {grace, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingWarn},
-		"credit":           {credit, Standing{UnbilledMicros: 49}, nil, api.BillingWarn},
-		"credit used":      {credit, Standing{UnbilledMicros: 50}, nil, api.BillingStop},
-		"nothing owed":     {invoiced, Standing{UnbilledMicros: 1e12}, nil, api.BillingOK},
+		"full":             {prepaid, Balance{BalanceMicros: 500}, nil, api.BillingOK},
+		"little":           {prepaid, Balance{BalanceMicros: 500, UnbilledMicros: 401}, nil, api.BillingWarn},
+		"never paid":       {prepaid, Balance{}, nil, api.BillingStop},
+		"used up":          {prepaid, Balance{BalanceMicros: 500, UnbilledMicros: 500}, at(-day), api.BillingStop},
+		"for two days":     {prepaid, Balance{UnbilledMicros: 1}, at(-2 * day), api.BillingSuspended},
+		"for long":         {prepaid, Balance{UnbilledMicros: 1}, at(-32 * day), api.BillingDeleteDue},
+		"clock went back":  {prepaid, Balance{UnbilledMicros: 1}, at(day), api.BillingStop},
+		"paid again":       {prepaid, Balance{BalanceMicros: 500}, at(-32 * day), api.BillingOK},
+		"grace":            {grace, Balance{UnbilledMicros: 1}, at(-32 * day), api.BillingWarn},
+		"credit":           {credit, Balance{UnbilledMicros: 49}, nil, api.BillingWarn},
+		"credit used":      {credit, Balance{UnbilledMicros: 50}, nil, api.BillingStop},
+		"nothing owed":     {invoiced, Balance{UnbilledMicros: 1e12}, nil, api.BillingOK},
 		"not due":          {invoiced, due(1), nil, api.BillingOK},
 		"due":              {invoiced, due(0), nil, api.BillingWarn},
 		"due for a week":   {invoiced, due(-7 * day), nil, api.BillingStop},
@@ -50,9 +50,9 @@ func TestDun(t *testing.T) {
 		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is disabled
 	} {
 		warned := now.Add(-DeleteNotice)
-		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was, DeleteWarnedAt: &warned})
+		got := NextStatus(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was, DeleteWarnedAt: &warned})
 		if got.State != c.want || (got.State != api.BillingOK) != (got.Message != "") {
-			t.Errorf("%s: Dun = %+v, want state %s with a message unless it is ok", name, got, c.want)
+			t.Errorf("%s: NextStatus = %+v, want state %s with a message unless it is ok", name, got, c.want)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestPaymentEndsIt(t *testing.T) {
 				docs.Payments = append(docs.Payments, api.Payment{Meta: api.Meta{ID: "pay" + now.String(), Organization: "org-1", CreatedAt: now},
 					Spec: api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: 1 + random.Int64N(2000)}})
 			}
-			s, err := StandingOf("org-1", docs, "EUR", unbilled)
+			s, err := BalanceOf("org-1", docs, "EUR", unbilled)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,18 +92,18 @@ func TestPaymentEndsIt(t *testing.T) {
 			if open != max(0, -s.BalanceMicros) {
 				t.Fatalf("open invoices have %d unpaid in total, want %d", open, max(0, -s.BalanceMicros))
 			}
-			st = Dun(now, terms, s, st)
+			st = NextStatus(now, terms, s, st)
 			spec = Restrict(spec, st.State, st.Message)
 			if (spec.Restricted != nil) != worse(st.State, api.BillingWarn) || (spec.Suspended != nil) != (operators != nil || worse(st.State, api.BillingStop)) {
 				t.Fatalf("state %s: spec %+v, want it restricted and suspended accordingly", st.State, spec)
 			}
 		}
-		s, err := StandingOf("org-1", docs, "EUR", unbilled)
+		s, err := BalanceOf("org-1", docs, "EUR", unbilled)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.BalanceMicros, s.Open = unbilled+1, nil
-		st = Dun(december, terms, s, st)
+		st = NextStatus(december, terms, s, st)
 		spec = Restrict(spec, st.State, st.Message)
 		if st.State != api.BillingOK || spec.Restricted != nil || spec.Suspended != operators {
 			t.Fatalf("after the payment: status %+v, spec %+v; want state ok and only the operator's suspension", st, spec)
@@ -136,7 +136,7 @@ func TestDeletionIsAnnounced(t *testing.T) {
 	deleted := 0
 	for range 3000 {
 		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], SuspendAfterDays: api.Setting(random.Int64N(5)), DeleteAfterDays: random.Int64N(40)}
-		s := Standing{Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: november, LeftMicros: 5}}}
+		s := Balance{Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: november, LeftMicros: 5}}}
 		st := api.BillingStatus{State: api.BillingOK}
 		var warned time.Time
 		for now := november; now.Before(november.Add(90 * day)); now = now.Add(time.Duration(1+random.IntN(72)) * time.Hour) {
@@ -146,7 +146,7 @@ func TestDeletionIsAnnounced(t *testing.T) {
 			case 1:
 				terms.GraceUntil = now.Add(time.Duration(random.IntN(100)) * time.Hour)
 			}
-			st = Dun(now, terms, s, st)
+			st = NextStatus(now, terms, s, st)
 			switch {
 			case st.DeleteWarnedAt == nil:
 				warned = time.Time{}
@@ -167,8 +167,8 @@ func TestDeletionIsAnnounced(t *testing.T) {
 	}
 }
 
-// TestNextDun checks that the result of Dun does not change before the time that
-// NextDun returns.
+// TestNextDun checks that the result of NextStatus does not change before the time that
+// NextChange returns.
 func TestNextDun(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	changed := 0
@@ -179,7 +179,7 @@ func TestNextDun(t *testing.T) {
 		if random.IntN(2) == 0 {
 			terms.GraceUntil = now.Add(time.Duration(random.IntN(20)-5) * day / 2)
 		}
-		s := Standing{BalanceMicros: random.Int64N(3) - 1}
+		s := Balance{BalanceMicros: random.Int64N(3) - 1}
 		was := api.BillingStatus{State: api.BillingOK}
 		begun := now.Add(-time.Duration(random.IntN(20)) * day / 3)
 		if terms.Mode == api.BillingInvoice {
@@ -187,8 +187,8 @@ func TestNextDun(t *testing.T) {
 		} else if random.IntN(2) == 0 {
 			was.ExhaustedAt = &begun
 		}
-		st := Dun(now, terms, s, was)
-		next := NextDun(now, terms, s, st)
+		st := NextStatus(now, terms, s, was)
+		next := NextChange(now, terms, s, st)
 		last := now.Add(30 * day)
 		if !next.IsZero() {
 			last = next.Add(-1)
@@ -197,14 +197,14 @@ func TestNextDun(t *testing.T) {
 			if at.After(last) {
 				at = last
 			}
-			if got := Dun(at, terms, s, st); got.State != st.State || got.Message != st.Message || (got.DeleteAt == nil) != (st.DeleteAt == nil) {
-				t.Fatalf("terms %+v, standing %+v: status %+v became %+v at %s, want no change before %s", terms, s, st, got, at, next)
+			if got := NextStatus(at, terms, s, st); got.State != st.State || got.Message != st.Message || (got.DeleteAt == nil) != (st.DeleteAt == nil) {
+				t.Fatalf("terms %+v, balance %+v: status %+v became %+v at %s, want no change before %s", terms, s, st, got, at, next)
 			}
 			if at.Equal(last) {
 				break
 			}
 		}
-		if !next.IsZero() && Dun(next, terms, s, st).State != st.State {
+		if !next.IsZero() && NextStatus(next, terms, s, st).State != st.State {
 			changed++
 		}
 	}
@@ -226,20 +226,20 @@ func TestZeroIsZero(t *testing.T) {
 		t.Errorf("defaults = %d, %d, %d; want 1, %d, %d", *silent.SuspendAfterDays, *silent.WarnMicros, *silent.DueDays, api.DefaultWarnMicros, api.DefaultDueDays)
 	}
 	invoiced := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(0), SuspendAfterDays: api.Setting(0)}, now)
-	due := Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now, LeftMicros: 5}}}
+	due := Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now, LeftMicros: 5}}}
 	for name, c := range map[string]struct {
 		terms *api.OrganizationBilling
-		s     Standing
+		s     Balance
 		want  api.BillingState
 	}{
-		"used up, at once":      {zero, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingSuspended},
-		"almost, no warning":    {zero, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingOK},
-		"almost, the default":   {silent, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingWarn},
-		"used up, the default":  {silent, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingStop},
+		"used up, at once":      {zero, Balance{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingSuspended},
+		"almost, no warning":    {zero, Balance{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingOK},
+		"almost, the default":   {silent, Balance{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingWarn},
+		"used up, the default":  {silent, Balance{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingStop},
 		"an invoice, at once":   {invoiced, due, api.BillingSuspended},
 		"stored without a word": {&api.OrganizationBilling{Mode: api.BillingInvoice}, due, api.BillingWarn},
 	} {
-		if got := Dun(now, *c.terms, c.s, api.BillingStatus{}).State; got != c.want {
+		if got := NextStatus(now, *c.terms, c.s, api.BillingStatus{}).State; got != c.want {
 			t.Errorf("%s: state %s, want %s", name, got, c.want)
 		}
 	}

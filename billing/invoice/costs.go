@@ -96,7 +96,7 @@ func (c *Costing) Costs() (api.CostPage, error) {
 		page.CommitmentMicros += f.FeeMicros
 	}
 	page.MinimumMicros = st.TopUpMicros
-	for _, l := range st.Levies {
+	for _, l := range st.Taxes {
 		page.TaxMicros += l.AmountMicros
 	}
 	err = c.page(&page, c.largest(sums))

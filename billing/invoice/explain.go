@@ -9,21 +9,21 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Explaining rates usage as Rating does and keeps the hours of one line.
-type Explaining struct {
+// DetailedRating rates usage as Rating does and keeps the hours of one line.
+type DetailedRating struct {
 	*Rating
 	question api.InvoiceQuestion
 	hours    []api.InvoiceHour
 }
 
-// NewExplaining returns an explanation of a line, or of the lines in of, whose sum it
+// NewDetailedRating returns an explanation of a line, or of the lines in of, whose sum it
 // is. Errors are *api.Error.
-func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*Explaining, error) {
+func NewDetailedRating(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*DetailedRating, error) {
 	r, err := NewRating(q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err
 	}
-	e := &Explaining{Rating: r, question: q}
+	e := &DetailedRating{Rating: r, question: q}
 	known := map[tariff.Key]bool{} // whether the line consists of it
 	r.rater.Piece = func(p tariff.Piece) {
 		is, ok := known[p.Key]
@@ -40,7 +40,7 @@ func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...strin
 }
 
 // hour adds to the current hour; hours arrive in order.
-func (e *Explaining) hour(at time.Time, q api.Quantity) {
+func (e *DetailedRating) hour(at time.Time, q api.Quantity) {
 	if n := len(e.hours); n > 0 && e.hours[n-1].Hour.Equal(at) {
 		e.hours[n-1].Quantity = e.hours[n-1].Quantity.Plus(q)
 		return
@@ -50,14 +50,14 @@ func (e *Explaining) hour(at time.Time, q api.Quantity) {
 
 // Hours returns the hours of the line. All usage of the period must have been added.
 // Errors are *api.Error.
-func (e *Explaining) Hours() ([]api.InvoiceHour, error) {
+func (e *DetailedRating) Hours() ([]api.InvoiceHour, error) {
 	err := e.shares.flush(e.book, e.rater.Add)
 	return e.hours, err
 }
 
 // Explanation returns the explanation of the line; all usage of the period must have
 // been added. The error is CodeNotFound if the invoice has no line with that ID.
-func (e *Explaining) Explanation() (api.InvoiceExplanation, error) {
+func (e *DetailedRating) Explanation() (api.InvoiceExplanation, error) {
 	p, err := e.Invoice()
 	if err != nil {
 		return api.InvoiceExplanation{}, err

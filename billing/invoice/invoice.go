@@ -95,7 +95,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 		return api.InvoicePreview{}, err
 	}
 	p := api.InvoicePreview{Organization: r.organization, Currency: st.Currency, From: st.From, To: st.To,
-		TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Levies)+1)}
+		TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Taxes)+1)}
 	for _, c := range st.Charges {
 		p.Lines = append(p.Lines, r.usage(c))
 	}
@@ -110,7 +110,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 	if st.TopUpMicros > 0 {
 		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineMinimum, 0), Kind: api.LineMinimum, AmountMicros: st.TopUpMicros})
 	}
-	for i, l := range st.Levies {
+	for i, l := range st.Taxes {
 		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineTax, i), Kind: api.LineTax, Name: l.Name, BasisPoints: l.BasisPoints, AmountMicros: l.AmountMicros})
 	}
 	return p, nil

@@ -6,12 +6,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Late returns lines for the difference between what an invoiced period costs according
+// LateLines returns lines for the difference between what an invoiced period costs according
 // to the current usage and what was charged for it. rated is the period, rated by the
 // prices of the invoice; charged are the late lines of later invoices that belong to
 // it. Thus all lines ever charged for a period add up to its costs, to the micro. An
 // amount may be negative, if more usage has moved other usage to a cheaper tier.
-func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) []api.InvoiceLine {
+func LateLines(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) []api.InvoiceLine {
 	was := map[string]api.InvoiceLine{}
 	for _, l := range inv.Spec.Lines {
 		if l.Kind != api.LineLate {

@@ -52,7 +52,7 @@ func TestLateLinesAddUp(t *testing.T) {
 						}
 					}
 				}
-				late = append(late, Late(inv, charged, invoice(t, book, inv.Spec.From, inv.Spec.To, known))...)
+				late = append(late, LateLines(inv, charged, invoice(t, book, inv.Spec.From, inv.Spec.To, known))...)
 			}
 			org := api.Organization{Meta: api.Meta{ID: "org-1", Name: "acme"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingInvoice}}}
 			cmds, spec, err := Issue(Draft{Organization: org, Preview: p, Late: late, Prices: pricebook.Always(book), At: p.To}, api.SeriesSpec{Invoices: int64(i)}, 7)
@@ -170,7 +170,7 @@ func TestCondensed(t *testing.T) {
 	if len(c.Lines) != 1 || sum != p.TotalMicros || len(Members(c.Lines[0].ID, p.Lines)) != len(p.Lines) {
 		t.Errorf("condensed invoice has %d lines of %d micros, want 1 of %d with all members", len(c.Lines), sum, p.TotalMicros)
 	}
-	if late := Late(issued(c), nil, p); len(late) != 0 {
+	if late := LateLines(issued(c), nil, p); len(late) != 0 {
 		t.Errorf("late lines of the condensed invoice = %+v, want none", late)
 	}
 }

@@ -51,7 +51,7 @@ func someDocuments(t *testing.T, r *rand.Rand) []FOCUSDocument {
 	first := invoiceOf(t, spec, all[:20])
 	inv := api.Invoice{Meta: api.Meta{ID: "inv-1"}, Spec: api.InvoiceSpec{Number: "INV-000001", Currency: first.Currency, From: first.From, To: first.To,
 		Lines: first.Lines, TotalMicros: first.TotalMicros, Prices: spec}}
-	late := invoice.Late(inv, nil, invoiceOf(t, spec, all))
+	late := invoice.LateLines(inv, nil, invoiceOf(t, spec, all))
 	note, err := invoice.Credit(api.CreditNoteSpec{Number: "CN-000001", Reason: "an outage"}, inv, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,8 @@ type Charge struct {
 // Fee is the charge for a commitment.
 type Fee struct{ Commitment }
 
-// Levy is the amount of a tax.
-type Levy struct {
+// TaxAmount is the amount of a tax.
+type TaxAmount struct {
 	Tax
 	AmountMicros int64
 }
@@ -38,7 +38,7 @@ type Statement struct {
 	// TopUpMicros is the difference to the minimum charge.
 	TopUpMicros    int64
 	SubtotalMicros int64
-	Levies         []Levy
+	Taxes          []TaxAmount
 	TotalMicros    int64
 }
 
@@ -85,7 +85,7 @@ func (r *Rater) Statement(from, to time.Time) (Statement, error) {
 			return Statement{}, tooLarge("compute tax "+x.Name, err)
 		}
 		t.add(micros)
-		st.Levies = append(st.Levies, Levy{x, micros})
+		st.Taxes = append(st.Taxes, TaxAmount{x, micros})
 	}
 	if t.err != nil {
 		return Statement{}, tooLarge("compute total", t.err)

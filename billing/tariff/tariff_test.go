@@ -53,7 +53,7 @@ func (st Statement) text() string {
 		fmt.Fprintf(&b, "committed %s: %d\n", f.Meter, f.FeeMicros)
 	}
 	fmt.Fprintf(&b, "top-up %d, subtotal %d", st.TopUpMicros, st.SubtotalMicros)
-	for _, l := range st.Levies {
+	for _, l := range st.Taxes {
 		fmt.Fprintf(&b, ", %s %d", l.Name, l.AmountMicros)
 	}
 	fmt.Fprintf(&b, ", total %d", st.TotalMicros)

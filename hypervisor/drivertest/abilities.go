@@ -36,7 +36,7 @@ func testAbilities(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := a.CPU.API().Gives(best.API()); why != "" || best.Model != a.CPU.Model || best.AddressBits != a.CPU.AddressBits {
+	if why := a.CPU.API().Incompatible(best.API()); why != "" || best.Model != a.CPU.Model || best.AddressBits != a.CPU.AddressBits {
 		t.Errorf("BaselineCPU of twice the same processor = %+v, want %+v: %s", best, a.CPU, why)
 	}
 	wantCode(t, "a processor without a name", b.CheckCPU(b.ctx, hypervisor.CPU{}), api.CodeInvalid)

@@ -503,7 +503,7 @@ func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	if why := d.abilities.CPU.API().Gives(c.API()); why != "" {
+	if why := d.abilities.CPU.API().Incompatible(c.API()); why != "" {
 		return api.Errorf(api.CodeState, "guests cannot use this processor on this node: %s", why)
 	}
 	return nil

@@ -178,7 +178,7 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 	if err != nil {
 		return sds.Volume{}, err
 	}
-	if again, err := have.Again(count); err != nil || !again {
+	if again, err := have.MustRollBack(count); err != nil || !again {
 		return have, err
 	}
 	snaps, err := d.snaps(ctx, s.made.Disk)

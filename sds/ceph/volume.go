@@ -57,7 +57,7 @@ func (d *Driver) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vo
 	case s.made == nil:
 		return d.publish(ctx, v, create)
 	}
-	if anew, err := v.Anew(d.describe(v.ID, s)); err != nil || !anew {
+	if anew, err := v.MustRecreate(d.describe(v.ID, s)); err != nil || !anew {
 		if err != nil {
 			return sds.Volume{}, err
 		}

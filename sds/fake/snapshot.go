@@ -163,7 +163,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 	if err != nil {
 		return sds.Volume{}, err
 	}
-	if again, err := of.Again(count); err != nil || !again {
+	if again, err := of.MustRollBack(count); err != nil || !again {
 		return of.Volume, err
 	}
 	snap, err := of.snapshot(id)

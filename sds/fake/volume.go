@@ -40,7 +40,7 @@ func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 // RecreateVolume implements sds.Driver.
 func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
 	return s.make(ctx, "RecreateVolume", v, func(old *volume) (bool, error) {
-		anew, err := v.Anew(old.Volume)
+		anew, err := v.MustRecreate(old.Volume)
 		if anew && err == nil {
 			err = s.idle(old)
 		}

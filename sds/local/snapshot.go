@@ -292,7 +292,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 		if err != nil {
 			return err
 		}
-		if again, err := have.Again(count); err != nil || !again {
+		if again, err := have.MustRollBack(count); err != nil || !again {
 			made = have
 			return err
 		}

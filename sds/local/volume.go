@@ -166,7 +166,7 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 	if err != nil {
 		return sds.Volume{}, explain(err)
 	}
-	if anew, err := v.Anew(old.public(v.ID)); err != nil {
+	if anew, err := v.MustRecreate(old.public(v.ID)); err != nil {
 		return sds.Volume{}, err
 	} else if !anew {
 		return s.volume(v.ID)

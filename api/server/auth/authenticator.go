@@ -72,7 +72,7 @@ type Authenticator struct {
 	captchas                        *captcha.Verifier
 	// guesses counts wrong passwords, by account.
 	guesses *throttle
-	oidc    *oidc.Asker
+	oidc    *oidc.ProviderCache
 	// touched is when the use of a key or session was last due to be recorded.
 	touched sync.Map
 }

@@ -44,8 +44,8 @@ type Claims struct {
 	All           map[string]any
 }
 
-// Asker caches the metadata and keys of providers.
-type Asker struct {
+// ProviderCache caches the metadata and keys of providers.
+type ProviderCache struct {
 	now  func() time.Time
 	http *http.Client
 
@@ -58,31 +58,31 @@ type known struct {
 	until    time.Time
 }
 
-// New returns an asker. The provider chooses the addresses in its metadata, so urls
+// New returns a ProviderCache. The provider chooses the addresses in its metadata, so urls
 // defines which may be reached.
-func New(now func() time.Time, urls outbound.Policy, log *slog.Logger) *Asker {
-	return &Asker{now: now, known: map[string]known{}, http: outbound.NewClient(outbound.Options{
+func New(now func() time.Time, urls outbound.Policy, log *slog.Logger) *ProviderCache {
+	return &ProviderCache{now: now, known: map[string]known{}, http: outbound.NewClient(outbound.Options{
 		Policy: urls, MaxBody: maxAnswer, Connect: askTime, Header: askTime, Silence: askTime, Total: askTime, Keep: true, Log: log})}
 }
 
-func (a *Asker) provider(ctx context.Context, issuer string) (*coreos.Provider, error) {
-	a.mu.Lock()
-	k, ok := a.known[issuer]
-	a.mu.Unlock()
-	if ok && a.now().Before(k.until) {
+func (pc *ProviderCache) provider(ctx context.Context, issuer string) (*coreos.Provider, error) {
+	pc.mu.Lock()
+	k, ok := pc.known[issuer]
+	pc.mu.Unlock()
+	if ok && pc.now().Before(k.until) {
 		return k.provider, nil
 	}
 	// Its keys are fetched with this context later, too.
-	p, err := coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), a.http), issuer)
+	p, err := coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), pc.http), issuer)
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.known) >= maxKept {
-		clear(a.known)
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	if len(pc.known) >= maxKept {
+		clear(pc.known)
 	}
-	a.known[issuer] = known{p, a.now().Add(keep)}
+	pc.known[issuer] = known{p, pc.now().Add(keep)}
 	return p, nil
 }
 
@@ -92,8 +92,8 @@ func (c Client) config(p *coreos.Provider) oauth2.Config {
 }
 
 // URL returns the URL to which the browser is sent.
-func (a *Asker) URL(ctx context.Context, c Client, state, nonce, verifier string) (string, error) {
-	p, err := a.provider(ctx, c.Issuer)
+func (pc *ProviderCache) URL(ctx context.Context, c Client, state, nonce, verifier string) (string, error) {
+	p, err := pc.provider(ctx, c.Issuer)
 	if err != nil {
 		return "", err
 	}
@@ -105,13 +105,13 @@ func (a *Asker) URL(ctx context.Context, c Client, state, nonce, verifier string
 func Verifier() string { return oauth2.GenerateVerifier() }
 
 // Redeem exchanges a code for the claims about the user it was issued to.
-func (a *Asker) Redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
+func (pc *ProviderCache) Redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
 	var out Claims
-	p, err := a.provider(ctx, c.Issuer)
+	p, err := pc.provider(ctx, c.Issuer)
 	if err != nil {
 		return out, err
 	}
-	ctx = coreos.ClientContext(ctx, a.http)
+	ctx = coreos.ClientContext(ctx, pc.http)
 	conf := c.config(p)
 	token, err := conf.Exchange(ctx, code, oauth2.VerifierOption(verifier))
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *Asker) Redeem(ctx context.Context, c Client, code, nonce, verifier stri
 	if !ok {
 		return out, errors.New("the provider sent no ID token")
 	}
-	id, err := p.Verifier(&coreos.Config{ClientID: c.ID, Now: a.now}).Verify(ctx, raw)
+	id, err := p.Verifier(&coreos.Config{ClientID: c.ID, Now: pc.now}).Verify(ctx, raw)
 	if err != nil {
 		return out, err
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Shelf is the offers of a fake cluster: half a GPU, and if a flavor is given, before
+// FakeOffers is the offers of a fake cluster: half a GPU, and if a flavor is given, before
 // it an instance without a GPU.
-type Shelf struct{}
+type FakeOffers struct{}
 
 // Offers implements server.Offers.
-func (Shelf) Offers(_ context.Context, q api.OfferQuery) (api.OfferList, error) {
+func (FakeOffers) Offers(_ context.Context, q api.OfferQuery) (api.OfferList, error) {
 	l := api.OfferList{Items: []api.Offer{}, AsOf: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 	if q.Flavor != "" && q.VRAMBytes == 0 && q.Continue == "" {
 		l.Items = append(l.Items, api.Offer{Kind: api.KindOffer, Flavor: q.Flavor, Currency: "EUR", ReservedMicros: 25_000, FullUseMicros: 25_000, Free: 7, Nodes: 2,

@@ -23,8 +23,8 @@ func (r *Room) Fill(why string, onlyVGPU bool, waiting int64) {
 	r.why, r.vgpu, r.waiting = why, onlyVGPU, waiting
 }
 
-// Lacks implements server.Room.
-func (r *Room) Lacks(_ context.Context, in api.Instance) (string, error) {
+// PendingReason implements server.Room.
+func (r *Room) PendingReason(_ context.Context, in api.Instance) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.vgpu && in.Spec.Vgpu == nil {

@@ -44,7 +44,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := memstore.New()
 	node, packages, room := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}, &Room{}
-	o := server.Options{Store: store, Runtime: node, Shells: Shells{}, Apps: Apps{}, Billing: Bill{}, Payments: &Till{Store: store}, Offers: Shelf{}, Packages: packages, Room: room, Version: "test", KeyRate: 1e6,
+	o := server.Options{Store: store, Runtime: node, Shells: FakeShells{}, Apps: Apps{}, Billing: Bill{}, Payments: &FakePayments{Store: store}, Offers: FakeOffers{}, Packages: packages, Room: room, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)
@@ -114,8 +114,8 @@ func (n *Node) GPUTenants(context.Context, api.GPUID) ([]api.GPUTenant, error) {
 	return []api.GPUTenant{{Instance: "ins-000000000001", SharePercent: 50, VramLimitBytes: 4 << 30, VramResidentBytes: 1 << 30, GpuPercent: 12.5}}, nil
 }
 
-// HangUp closes all consoles, as when instances stop.
-func (n *Node) HangUp() {
+// CloseConsoles closes all consoles, as when instances stop.
+func (n *Node) CloseConsoles() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.consoles {

@@ -14,12 +14,12 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
-// Shells fakes guests with a few commands: cat, exit N, kill, flood, whoami, fail, and
+// FakeShells fakes guests with a few commands: cat, exit N, kill, flood, whoami, fail, and
 // a login shell that echoes lines and sizes until a line is exit.
-type Shells struct{}
+type FakeShells struct{}
 
 // OpenShell implements server.Shells.
-func (Shells) OpenShell(ctx context.Context, a server.SSHAccess, user string) (server.Shell, error) {
+func (FakeShells) OpenShell(ctx context.Context, a server.SSHAccess, user string) (server.Shell, error) {
 	if user == "nobody" {
 		return nil, api.Errorf(api.CodeForbidden, "instance %s does not let the gateway in as nobody", a.Instance.Meta.Name)
 	}

@@ -29,5 +29,5 @@ type works struct{}
 // Step implements nodenetwork.Stepper.
 func (works) Step(_ context.Context, i deploy.Intent) (deploy.Report, error) {
 	db := deploy.DatabaseReport{Cluster: "pretended", Settled: true, Leads: true}
-	return deploy.Report{Generation: i.Founding.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev, Physical: []string{"external"}}, nil
+	return deploy.Report{Generation: i.Bootstrap.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev, Physical: []string{"external"}}, nil
 }

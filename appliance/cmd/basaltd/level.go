@@ -30,7 +30,7 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 		}
 		members, to := n.supported(ctx)
 		if to > level && !n.undecided(ctx) {
-			if err = n.store.Raise(ctx, term, to, members); err == nil {
+			if err = n.store.RaiseLevel(ctx, term, to, members); err == nil {
 				log.Info("raised feature level of the cluster", "level", to)
 				continue
 			}

@@ -162,7 +162,7 @@ func (n *node) clusterName() string {
 }
 
 // lacks returns the kinds that this node does not support, with the reason.
-func (n *node) lacks() map[api.Kind]string {
+func (n *node) unavailable() map[api.Kind]string {
 	all := map[api.Kind]string{}
 	if why := lacksCeph(); why != "" {
 		all[api.KindCephCluster] = why
@@ -243,19 +243,19 @@ func peerHost(c config) string {
 func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	l := &network.Leader{
 		Cache: n.cache, Store: term{n.store, in}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
-		Open: func(_ context.Context, members []deploy.Member, founding deploy.Founding) (sdn.Controller, error) {
+		Open: func(_ context.Context, members []deploy.Member, bootstrap deploy.Bootstrap) (sdn.Controller, error) {
 			if f.pretended != nil {
 				return f.pretended, nil
 			}
-			return f.open(members, founding), nil
+			return f.open(members, bootstrap), nil
 		},
 	}
 	_ = l.Run(ctx) // ends with the term
 }
 
 // open returns a controller that connects to OVN's databases when it is first used.
-func (f *fabric) open(members []deploy.Member, founding deploy.Founding) *ovn.Controller {
-	i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
+func (f *fabric) open(members []deploy.Member, bootstrap deploy.Bootstrap) *ovn.Controller {
+	i := deploy.Intent{Node: f.self.Node, Members: members, Bootstrap: bootstrap}
 	ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }
 	return ovn.New(ovn.Options{NB: ends(deploy.NB), SB: ends(deploy.SB), TLS: f.tls})
 }

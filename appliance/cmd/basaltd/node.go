@@ -206,7 +206,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		n.cluster.serveAgent(n.agent)
 	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
-		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls}
+		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Unavailable: n.unavailable(), URLs: n.urls}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
 	}
@@ -233,12 +233,12 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	return n, err
 }
 
-// offers returns the board that computes what fits and its cost from this node's copy of the
+// offers returns the service that computes what fits and its cost from this node's copy of the
 // objects.
-func (n *node) offers() *offers.Board {
-	b := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Books{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
-	n.closers = append(n.closers, func() error { b.Close(); return nil })
-	return b
+func (n *node) offers() *offers.Service {
+	svc := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Books{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
+	n.closers = append(n.closers, func() error { svc.Close(); return nil })
+	return svc
 }
 
 const day = 24 * time.Hour

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripe"
 )
 
-// payments returns the desk for card payments, which writes to the given store.
-func (n *node) payments(s payment.Store) *payment.Desk {
+// payments returns the service for card payments, which writes to the given store.
+func (n *node) payments(s payment.Store) *payment.Service {
 	client := stripe.NewClient(n.urls)
 	return payment.New(payment.Options{Store: s, Open: n.sealed.Open, Log: n.log, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
 		return stripe.New(s, client, ""), nil

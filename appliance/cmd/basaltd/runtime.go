@@ -23,7 +23,9 @@ func (n *node) runtime() runtime {
 	r := runtime{Agent: n.agent, leads: func() bool { return n.store.LeadTerm() != 0 }}
 	if f := n.network; f != nil && f.pretended == nil {
 		r.network = &network.Sweeper{Store: n.store, Cluster: n.clusterName(), Self: f.self,
-			Open: func(members []deploy.Member, founding deploy.Founding) network.Rows { return f.open(members, founding) }}
+			Open: func(members []deploy.Member, bootstrap deploy.Bootstrap) network.Rows {
+				return f.open(members, bootstrap)
+			}}
 	}
 	return r
 }

@@ -103,14 +103,14 @@ func (d *sshService) serve(ctx context.Context) error {
 }
 
 // follow updates the index of fingerprints.
-func (d *sshService) follow(news watchcache.News) {
+func (d *sshService) follow(update watchcache.Update) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if news.All {
+	if update.All {
 		clear(d.keys)
 		clear(d.open)
 	}
-	for _, c := range news.Changes {
+	for _, c := range update.Changes {
 		id := api.SSHKeyID(c.ID)
 		if f, ok := d.open[id]; ok {
 			d.keys[f] = slices.DeleteFunc(slices.Clone(d.keys[f]), func(x api.SSHKeyID) bool { return x == id })

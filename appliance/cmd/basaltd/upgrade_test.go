@@ -340,7 +340,7 @@ func phasesOf(u api.Upgrade) (text string, half, done int) {
 	text = fmt.Sprintf("%s (%s):", u.Status.Phase, u.Status.Reason)
 	for _, n := range u.Status.Nodes {
 		text += " " + string(n.Phase)
-		if n.Phase.Halfway() {
+		if n.Phase.InProgress() {
 			half++
 		}
 		if n.Phase == api.UpgradeNodeDone {

@@ -55,7 +55,7 @@ func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceE
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
-	r, err := invoice.NewExplaining(q, prices)
+	r, err := invoice.NewDetailedRating(q, prices)
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}

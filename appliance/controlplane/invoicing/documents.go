@@ -157,7 +157,7 @@ func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices priceb
 	if err != nil {
 		return nil, err
 	}
-	r, err := invoice.NewExplaining(q, prices, invoice.Members(q.Line, p.Lines)...)
+	r, err := invoice.NewDetailedRating(q, prices, invoice.Members(q.Line, p.Lines)...)
 	if err != nil {
 		return nil, err
 	}

@@ -148,11 +148,11 @@ func (j *Job) process(ctx context.Context, id string, now time.Time) error {
 	}
 	issued, err := j.issue(ctx, org, now)
 	fine := j.logFailure(ctx, "create invoice failed", org, err)
-	dunned, err := j.dun(ctx, id, now)
+	checked, err := j.checkBalance(ctx, id, now)
 	if j.logFailure(ctx, "check balance and budgets failed", org, err) && fine {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.agenda.reschedule(id, now, issued, dunned)
+		j.agenda.reschedule(id, now, issued, checked)
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoi
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, invoice.Late(inv, charged[api.InvoiceID(inv.Meta.ID)], rated)...)
+		lines = append(lines, invoice.LateLines(inv, charged[api.InvoiceID(inv.Meta.ID)], rated)...)
 	}
 	return lines, nil
 }

@@ -20,10 +20,10 @@ func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time)
 	if err != nil {
 		return w, err
 	}
-	s, currency, err := b.standing(ctx, org, now)
+	s, currency, err := b.balance(ctx, org, now)
 	w.Currency, w.BalanceMicros, w.UnbilledMicros, w.Open = currency, s.BalanceMicros, s.UnbilledMicros, s.Open
 	if org.Spec.Billing != nil {
-		st := dunning.Dun(now, *org.Spec.Billing, s, statusOf(org))
+		st := dunning.NextStatus(now, *org.Spec.Billing, s, statusOf(org))
 		w.State, w.Message = st.State, st.Message
 	}
 	return w, err
@@ -42,7 +42,7 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 	if err != nil {
 		return u, err
 	}
-	_, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+	_, err = b.balanceBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
 		u.Currency = book.Spec.Currency
 		if org.Spec.Billing == nil {
 			return 0, nil
@@ -75,10 +75,10 @@ func statusOf(org api.Organization) api.BillingStatus {
 	return *org.Status.Billing
 }
 
-// standing returns the standing of an organization: its documents, and its use since
+// balance returns the balance of an organization: its documents, and its use since
 // then.
-func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (s dunning.Standing, currency string, err error) {
-	s, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+func (b Books) balance(ctx context.Context, org api.Organization, now time.Time) (s dunning.Balance, currency string, err error) {
+	s, err = b.balanceBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
 			return 0, nil
 		}
@@ -93,23 +93,23 @@ func (b Books) standing(ctx context.Context, org api.Organization, now time.Time
 	return s, currency, err
 }
 
-// standingBy returns the standing of an organization, with the cost of its use since
+// balanceBy returns the balance of an organization, with the cost of its use since
 // its documents computed by used.
-func (b Books) standingBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Standing, error) {
+func (b Books) balanceBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Balance, error) {
 	id := api.OrganizationID(org.Meta.ID)
 	book, err := b.priceBook(ctx, id)
 	if err != nil {
-		return dunning.Standing{}, err
+		return dunning.Balance{}, err
 	}
 	d, err := b.documents(ctx, id)
 	if err != nil {
-		return dunning.Standing{}, err
+		return dunning.Balance{}, err
 	}
 	since, err := used(book, d.Invoices)
 	if err != nil {
-		return dunning.Standing{}, err
+		return dunning.Balance{}, err
 	}
-	return dunning.StandingOf(id, d, book.Spec.Currency, since)
+	return dunning.BalanceOf(id, d, book.Spec.Currency, since)
 }
 
 // unbilled returns what the periods without an invoice cost, up to now.

@@ -37,7 +37,7 @@ func (h *fixture) organization() {
 func (h *fixture) raise(what string, data any) {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"at": h.clock(), "revision": h.store.Revision()}),
-		Raise: &api.Raise{Type: what, Organization: "org-1", Data: api.Encode(data)}})
+		Event: &api.CommandEvent{Type: what, Organization: "org-1", Data: api.Encode(data)}})
 }
 
 // Messages about invoices, budgets and unpaid invoices go to the users who handle the

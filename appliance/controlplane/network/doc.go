@@ -5,7 +5,7 @@
 //
 //	watchcache ─► state ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
 //	                        │                                          (Chassis) │
-//	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
+//	                        └─ leader: Decide ─► bootstrap (OVN) ◄───────────────┘
 //	                                   Intent ─► Topology ─► Controller ─► statuses
 //
 // It also traces packets (Tracer) and finds rows in OVN that belong to no object
@@ -26,8 +26,8 @@ import (
 
 // OVN is the internal object that all nodes follow.
 type OVN struct {
-	Meta api.Meta        `json:"meta"`
-	Spec deploy.Founding `json:"spec"`
+	Meta api.Meta         `json:"meta"`
+	Spec deploy.Bootstrap `json:"spec"`
 }
 
 // Chassis is the internal object in which a node reports the state of its part.

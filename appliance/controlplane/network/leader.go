@@ -26,7 +26,7 @@ type Leader struct {
 	Self    deploy.Member // the only member of a node that is alone
 	TLS     bool          // the nodes have certificates
 	// Open connects to the northbound database.
-	Open func(ctx context.Context, members []deploy.Member, f deploy.Founding) (sdn.Controller, error)
+	Open func(ctx context.Context, members []deploy.Member, f deploy.Bootstrap) (sdn.Controller, error)
 	Log  *slog.Logger
 
 	settled    time.Time // when a member last had databases with a leader
@@ -59,14 +59,14 @@ func (l *Leader) close() {
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	members, reports, f := s.members(l.Self), s.reports(), s.founding()
+	members, reports, f := s.members(l.Self), s.reports(), s.bootstrap()
 	for _, r := range reports {
 		if r.Generation == f.Generation && r.NB.Settled && r.SB.Settled {
 			l.settled = time.Now()
 		}
 	}
 	if next := deploy.Decide(f, members, l.TLS, reports, time.Since(l.settled)); !reflect.DeepEqual(next, f) {
-		if err := l.writeFounding(ctx, s, next); err != nil {
+		if err := l.writeBootstrap(ctx, s, next); err != nil {
 			l.trouble("write decision about OVN databases failed", err)
 		}
 		return observe
@@ -84,7 +84,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 }
 
 // update applies the objects to the network, and reports their statuses.
-func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, f deploy.Founding) (err error) {
+func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, f deploy.Bootstrap) (err error) {
 	if now := (target{members, f.Generation}); l.controller == nil || !reflect.DeepEqual(now, l.opened) {
 		l.close()
 		if l.controller, err = l.Open(ctx, members, f); err != nil {
@@ -112,7 +112,7 @@ func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, 
 	return l.controller.Remind(ctx)
 }
 
-func (l *Leader) writeFounding(ctx context.Context, s *state, f deploy.Founding) error {
+func (l *Leader) writeBootstrap(ctx context.Context, s *state, f deploy.Bootstrap) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: s.ovn[ovnID].Meta.Revision, Data: api.Encode(f)}}})
 	return err

@@ -16,7 +16,7 @@ type Sweeper struct {
 	Cluster string
 	Self    deploy.Member
 	// Open connects to the northbound database.
-	Open func(members []deploy.Member, f deploy.Founding) Rows
+	Open func(members []deploy.Member, f deploy.Bootstrap) Rows
 }
 
 // Rows gives access to the rows of the northbound database.
@@ -32,7 +32,7 @@ func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
 		return nil, err
 	}
 	s := stateOf(all)
-	f := s.founding()
+	f := s.bootstrap()
 	if f.NB == "" {
 		return nil, nil // there is no database yet
 	}

@@ -38,12 +38,12 @@ func TestLeaks(t *testing.T) {
 	db := &nets{rows: []api.NetworkID{"net-1", "net-2"}}
 	var asked []deploy.Member
 	w := &Sweeper{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"},
-		Open: func(members []deploy.Member, _ deploy.Founding) Rows { asked = members; return db }}
+		Open: func(members []deploy.Member, _ deploy.Bootstrap) Rows { asked = members; return db }}
 	got, err := w.Leaks(t.Context())
 	if err != nil || len(got) != 0 || asked != nil {
 		t.Errorf("leaks without a database = %v, %v, opened with %v; want none and not opened", got, err, asked)
 	}
-	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Bootstrap{Generation: 1, NB: "x", SB: "y"})})
 	h.put(api.KindProject, "prj-1", api.ProjectSpec{})
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})

@@ -63,8 +63,8 @@ var (
 	HostKinds = []objects.Kind{objects.Of[api.Node](), chassisKind}
 )
 
-// Founding returns the decisions about OVN's databases.
-func Founding(s *objects.Set) deploy.Founding { return objects.Map[OVN](s)[ovnID].Spec }
+// BootstrapOf returns the decisions about OVN's databases.
+func BootstrapOf(s *objects.Set) deploy.Bootstrap { return objects.Map[OVN](s)[ovnID].Spec }
 
 // Members returns the nodes that have databases: those that vote, or alone if there are
 // none.
@@ -72,7 +72,7 @@ func Members(s *objects.Set, alone deploy.Member) []deploy.Member {
 	return members(objects.Map[api.Node](s), alone)
 }
 
-func (s *state) founding() deploy.Founding { return s.ovn[ovnID].Spec }
+func (s *state) bootstrap() deploy.Bootstrap { return s.ovn[ovnID].Spec }
 
 func (s *state) members(alone deploy.Member) []deploy.Member { return members(s.nodes, alone) }
 

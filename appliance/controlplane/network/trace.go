@@ -83,11 +83,11 @@ func (r *Tracer) real(ctx context.Context, s *state, t sdn.Topology, q trace.Que
 	if err != nil {
 		return nil, err.Error()
 	}
-	f := s.founding()
+	f := s.bootstrap()
 	if f.Generation == 0 || f.Clustered && f.SB == "" {
 		return nil, "the OVN databases are not ready yet"
 	}
-	i := deploy.Intent{Node: r.Self.Node, Members: s.members(r.Self), Founding: f, TLS: r.TLS}
+	i := deploy.Intent{Node: r.Self.Node, Members: s.members(r.Self), Bootstrap: f, TLS: r.TLS}
 	text, err := run(ctx, "ovn-trace", append(i.Client(deploy.SB, r.Run), args...))
 	if err != nil {
 		return nil, err.Error()

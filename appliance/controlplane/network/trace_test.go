@@ -33,7 +33,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	// If a database does not respond, the trace still has the objects' result.
-	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Bootstrap{Generation: 1, NB: "x", SB: "y"})})
 	if got, err := r.Trace(t.Context(), q); err != nil || !strings.Contains(strings.Join(got.Lines, "\n"), "OVN was not queried: ovn-trace") {
 		t.Errorf("trace with an unreachable database = %+v, %v; want the result with the reason", got, err)
 	}

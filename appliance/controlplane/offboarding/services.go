@@ -43,8 +43,8 @@ const (
 // Kinds are the kinds that are read from the cache, which must have them.
 var Kinds = []objects.Kind{objects.Of[api.Service](), objects.Of[api.Organization]()}
 
-// interests are services that have ended, and organizations whose deletion is due.
-var interests = []watchcache.Interest{
+// filters select services that have ended, and organizations whose deletion is due.
+var filters = []watchcache.Filter{
 	watchcache.When(Kinds[0], func(was, now api.Service) bool { return ended(now) && !ended(was) }),
 	watchcache.When(Kinds[1], func(_, now api.Organization) bool { return due(now) }),
 }
@@ -72,7 +72,7 @@ func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 			return every
 		}
 		return idle
-	}, interests...) // ends with ctx
+	}, filters...) // ends with ctx
 }
 
 // Sweep runs one step of everything that is due in a store.

@@ -16,15 +16,15 @@ var runs = [][]api.Kind{
 	{api.KindVolume, api.KindImage},
 }
 
-// Doomed reports whether what an organization runs must be deleted now: billing has
+// MustDelete reports whether what an organization runs must be deleted now: billing has
 // decided it, has warned, and the time is over; and its terms still demand it.
-func Doomed(o api.Organization, now time.Time) bool {
+func MustDelete(o api.Organization, now time.Time) bool {
 	st, terms := o.Status.Billing, o.Spec.Billing
 	return st != nil && terms != nil && st.State == api.BillingDeleteDue && terms.DeleteAfterDays > 0 && !now.Before(terms.GraceUntil) &&
 		st.DeleteWarnedAt != nil && st.DeleteAt != nil && !now.Before(*st.DeleteAt) && o.Meta.DeletedAt == nil
 }
 
-// Unpaid returns the next step of the deletion for a doomed organization. The batch is
+// Unpaid returns the next step of the deletion for an organization that must be deleted. The batch is
 // refused if the organization has changed since it was read.
 func Unpaid(o api.Object, has []api.Object) (cmds []api.Command, left []api.Object) {
 	if cmds, left = deletions(runs, has); len(cmds) == 0 {
@@ -34,7 +34,7 @@ func Unpaid(o api.Object, has []api.Object) (cmds []api.Command, left []api.Obje
 	return append([]api.Command{unchanged}, cmds...), left
 }
 
-// deleteUnpaid runs one step of the deletion for a doomed organization; done reports
+// deleteUnpaid runs one step of the deletion for an organization that must be deleted; done reports
 // whether nothing is left.
 func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done bool, err error) {
 	o, err := s.Get(ctx, api.KindOrganization, id) // read again: it may have paid
@@ -45,7 +45,7 @@ func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done 
 		return false, err
 	}
 	org, err := api.Decode[api.Organization](o)
-	if err != nil || !Doomed(org, now) {
+	if err != nil || !MustDelete(org, now) {
 		return true, err
 	}
 	has, err := belongings(ctx, s, id)

@@ -198,8 +198,8 @@ func TestDoomed(t *testing.T) {
 		return api.Organization{Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{DeleteAfterDays: 1}},
 			Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, DeleteWarnedAt: &past, DeleteAt: &past}}}
 	}
-	if !offboarding.Doomed(good(), now) {
-		t.Error("Doomed of a due organization = false, want true")
+	if !offboarding.MustDelete(good(), now) {
+		t.Error("MustDelete of a due organization = false, want true")
 	}
 	for name, change := range map[string]func(o *api.Organization){
 		"no terms":        func(o *api.Organization) { o.Spec.Billing = nil },
@@ -214,8 +214,8 @@ func TestDoomed(t *testing.T) {
 	} {
 		o := good()
 		change(&o)
-		if offboarding.Doomed(o, now) {
-			t.Errorf("Doomed with %s = true, want false", name)
+		if offboarding.MustDelete(o, now) {
+			t.Errorf("MustDelete with %s = true, want false", name)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func BenchmarkOffers(b *testing.B) {
 			for b.Loop() {
 				s.now = s.now.Add(maxAge)
 				began := time.Now()
-				if _, err := s.board.Offers(b.Context(), c.q); err != nil {
+				if _, err := s.service.Offers(b.Context(), c.q); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(began))

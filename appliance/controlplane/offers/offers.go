@@ -120,7 +120,7 @@ func (p *snapshot) list(q api.OfferQuery, prices pricebook.Schedule, now time.Ti
 		same.Tier = 0
 		free, counted := counts[same]
 		if !counted {
-			free = plan.Count(p.state, p.room, p.like, placement.Wanted(flavor.Spec, vgpu), now)
+			free = plan.Count(p.state, p.room, p.like, placement.RequestOf(flavor.Spec, vgpu), now)
 			counts[same] = free
 		}
 		o.Free, o.Nodes = free.Count, free.Nodes

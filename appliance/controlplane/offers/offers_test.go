@@ -19,14 +19,14 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// fixture is a store, a board over it and its price book.
+// fixture is a store, a Service over it and its price book.
 type fixture struct {
-	t     testing.TB
-	store *memstore.Store
-	board *Board
-	book  api.PriceBookSpec
-	asked int // how often prices were read
-	now   time.Time
+	t       testing.TB
+	store   *memstore.Store
+	service *Service
+	book    api.PriceBookSpec
+	asked   int // how often prices were read
+	now     time.Time
 }
 
 func (s *fixture) PricesOf(context.Context, api.OrganizationID, time.Time) (pricebook.Schedule, error) {
@@ -41,8 +41,8 @@ func open(t testing.TB) *fixture {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = cache.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	s.board = New(Options{Cache: cache, Prices: s, Now: func() time.Time { return s.now }})
-	t.Cleanup(s.board.Close)
+	s.service = New(Options{Cache: cache, Prices: s, Now: func() time.Time { return s.now }})
+	t.Cleanup(s.service.Close)
 	return s
 }
 
@@ -79,7 +79,7 @@ func (s *fixture) stock(nodes, gpus int) {
 	}
 }
 
-// list waits until the board has the current state of the cluster.
+// list waits until the service has the current state of the cluster.
 func (s *fixture) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferList {
 	s.t.Helper()
 	if q.Limit == 0 {
@@ -88,7 +88,7 @@ func (s *fixture) list(q api.OfferQuery, until func(api.OfferList) bool) api.Off
 	ctx, cancel := patience.Context(s.t.Context(), 30*time.Second)
 	defer cancel()
 	for {
-		l, err := s.board.Offers(ctx, q)
+		l, err := s.service.Offers(ctx, q)
 		if err == nil && (until == nil || until(l)) {
 			return l
 		}
@@ -193,7 +193,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("pages of %d have %d offers, want the %d of one page in their order", limit, len(got), len(all.Items))
 		}
 	}
-	if _, err := s.board.Offers(t.Context(), api.OfferQuery{Limit: 1, Continue: "nonsense"}); api.CodeOf(err) != api.CodeInvalid {
+	if _, err := s.service.Offers(t.Context(), api.OfferQuery{Limit: 1, Continue: "nonsense"}); api.CodeOf(err) != api.CodeInvalid {
 		t.Errorf("offers with an invalid token: %v, want code %s", err, api.CodeInvalid)
 	}
 }
@@ -220,22 +220,22 @@ func TestAnswersAreKept(t *testing.T) {
 	s.list(api.OfferQuery{}, func(api.OfferList) bool { return s.asked > before+1 })
 	for i := range 3 * maxPages { // ever new queries use no more memory
 		s.list(api.OfferQuery{Model: fmt.Sprint("model ", i)}, nil)
-		if len(s.board.pages) > maxPages {
-			t.Fatalf("cached pages = %d, want at most %d", len(s.board.pages), maxPages)
+		if len(s.service.pages) > maxPages {
+			t.Fatalf("cached pages = %d, want at most %d", len(s.service.pages), maxPages)
 		}
 	}
 }
 
 func TestOffersBeforeTheObjectsHaveCome(t *testing.T) {
 	s := &fixture{t: t, store: memstore.New()}
-	b := New(Options{Cache: watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...), Prices: s})
-	defer b.Close()
-	if _, err := b.Offers(t.Context(), api.OfferQuery{Limit: 1}); api.CodeOf(err) != api.CodeUnavailable {
+	svc := New(Options{Cache: watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...), Prices: s})
+	defer svc.Close()
+	if _, err := svc.Offers(t.Context(), api.OfferQuery{Limit: 1}); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("offers of an empty cache: %v, want code %s", err, api.CodeUnavailable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Offers(ctx, api.OfferQuery{Limit: 1}); !errors.Is(err, context.Canceled) {
+	if _, err := svc.Offers(ctx, api.OfferQuery{Limit: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("offers with a canceled context: %v, want %v", err, context.Canceled)
 	}
 }

@@ -20,32 +20,32 @@ const cardTries = 4
 
 // BeginCard requests the page on which a card that is in the store is entered; a
 // repeated call returns the same page.
-func (d *Desk) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
+func (svc *Service) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
 	if c.Status.Session != "" || !c.Pending() {
 		return c, nil
 	}
-	p, s, err := d.provider(ctx)
+	p, s, err := svc.provider(ctx)
 	if err != nil {
 		return c, err
 	}
-	now := d.o.Now().UTC()
+	now := svc.o.Now().UTC()
 	ends := c.Meta.CreatedAt.Add(api.CardPageLife).UTC()
 	page, err := p.OpenCard(ctx, CardOrder{Card: api.CardID(c.Meta.ID), Back: strings.TrimSuffix(s.PortalURL, "/") + "/#/invoices", ExpiresAt: ends})
 	var refused *Refused
 	switch {
 	case errors.As(err, &refused):
-		d.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
+		svc.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CardFailed, &now, "the payment provider refused it"
-		if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
+		if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
 			return c, err
 		}
 		return c, api.Errorf(api.CodeState, "the payment provider refused to save a card").WithHint("ask your provider of this service: its log says why")
 	case err != nil:
-		d.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
+		svc.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
 		return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 	}
 	c.Status = api.CardStatus{State: api.CardOpen, Session: page.Session, URL: page.URL, ExpiresAt: &ends}
-	out, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}})
+	out, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}})
 	if err != nil {
 		return c, err
 	}
@@ -54,29 +54,29 @@ func (d *Desk) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
 
 // DetachCard removes a saved card at the provider; it is not an error if it was removed
 // before.
-func (d *Desk) DetachCard(ctx context.Context, c api.Card) error {
+func (svc *Service) DetachCard(ctx context.Context, c api.Card) error {
 	if c.Status.PaymentMethod == "" {
 		return nil
 	}
-	p, _, err := d.provider(ctx)
+	p, _, err := svc.provider(ctx)
 	if err != nil {
 		return err
 	}
 	if err := p.Detach(ctx, c.Status.PaymentMethod); err != nil && !errors.Is(err, ErrUnknown) {
-		d.o.Log.Warn("detach card failed", "card", c.Meta.ID, "error", err)
+		svc.o.Log.Warn("detach card failed", "card", c.Meta.ID, "error", err)
 		return errUnavailable()
 	}
 	return nil
 }
 
 // SetDefaultCard makes a saved card the default of its organization.
-func (d *Desk) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
+func (svc *Service) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
 	for i := 1; ; i++ {
-		made, err := d.writeDefault(ctx, c)
+		made, err := svc.writeDefault(ctx, c)
 		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
 			return made, err
 		}
-		o, err := d.o.Store.Get(ctx, api.KindCard, c.Meta.ID)
+		o, err := svc.o.Store.Get(ctx, api.KindCard, c.Meta.ID)
 		if err != nil {
 			return c, err
 		}
@@ -88,15 +88,15 @@ func (d *Desk) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error)
 
 // writeDefault makes a card, as it was read, the default. A concurrent change of the
 // organization's cards results in a conflict.
-func (d *Desk) writeDefault(ctx context.Context, c api.Card) (api.Card, error) {
+func (svc *Service) writeDefault(ctx context.Context, c api.Card) (api.Card, error) {
 	if c.Status.State != api.CardSaved {
 		return c, api.Errorf(api.CodeState, "card %s: state is %s, want %s", c.Meta.ID, c.Status.State, api.CardSaved)
 	}
-	cards, err := d.cardsOf(ctx, c.Meta.Organization)
+	cards, err := svc.cardsOf(ctx, c.Meta.Organization)
 	if err != nil {
 		return c, err
 	}
-	out, err := d.o.Store.Apply(ctx, api.Batch{At: d.o.Now().UTC(), Commands: defaultOnly(cards, c)})
+	out, err := svc.o.Store.Apply(ctx, api.Batch{At: svc.o.Now().UTC(), Commands: defaultOnly(cards, c)})
 	if err != nil {
 		return c, err
 	}
@@ -119,14 +119,14 @@ func defaultOnly(cards []api.Card, c api.Card) []api.Command {
 }
 
 // cardsOf returns the cards of an organization.
-func (d *Desk) cardsOf(ctx context.Context, org string) ([]api.Card, error) {
-	return api.All[api.Card](ctx, d.o.Store, api.ListQuery{Kind: api.KindCard, Organization: org})
+func (svc *Service) cardsOf(ctx context.Context, org string) ([]api.Card, error) {
+	return api.All[api.Card](ctx, svc.o.Store, api.ListQuery{Kind: api.KindCard, Organization: org})
 }
 
 // settleCard asks the provider for the outcome of a card's page, and writes it.
-func (d *Desk) settleCard(ctx context.Context, p Provider, id api.CardID) error {
+func (svc *Service) settleCard(ctx context.Context, p Provider, id api.CardID) error {
 	for i := 1; ; i++ {
-		o, err := d.o.Store.Get(ctx, api.KindCard, string(id))
+		o, err := svc.o.Store.Get(ctx, api.KindCard, string(id))
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (d *Desk) settleCard(ctx context.Context, p Provider, id api.CardID) error 
 		if err != nil {
 			return err
 		}
-		err = d.writeCard(ctx, c, outcome)
+		err = svc.writeCard(ctx, c, outcome)
 		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
 			return err
 		}
@@ -149,15 +149,15 @@ func (d *Desk) settleCard(ctx context.Context, p Provider, id api.CardID) error 
 }
 
 // writeCard writes an outcome. A concurrent write results in a conflict.
-func (d *Desk) writeCard(ctx context.Context, c api.Card, o CardOutcome) error {
-	now := d.o.Now().UTC()
+func (svc *Service) writeCard(ctx context.Context, c api.Card, o CardOutcome) error {
+	now := svc.o.Now().UTC()
 	st, err := settledCard(c, o, now)
 	if err != nil || string(api.Encode(st)) == string(api.Encode(c.Status)) {
 		return err
 	}
 	cmds := []api.Command{reportedCard(c, st)}
 	if st.State == api.CardSaved {
-		cards, err := d.cardsOf(ctx, c.Meta.Organization)
+		cards, err := svc.cardsOf(ctx, c.Meta.Organization)
 		if err != nil {
 			return err
 		}
@@ -166,10 +166,10 @@ func (d *Desk) writeCard(ctx context.Context, c api.Card, o CardOutcome) error {
 			cmds = defaultOnly(cards, c)
 		}
 	}
-	if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: api.BillingNote("SettleCard")}); err != nil {
+	if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: api.BillingNote("SettleCard")}); err != nil {
 		return err
 	}
-	d.o.Log.Info("card settled", "card", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State)
+	svc.o.Log.Info("card settled", "card", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State)
 	return nil
 }
 

@@ -100,7 +100,7 @@ func TestCardSavedWithoutEvents(t *testing.T) {
 	}
 	w.stripe.SaveCard(t, c.Meta.ID, "4242")
 	killed := &unwritableStore{Store: w.Store}
-	_ = payment.NewCollector(w.newDesk(killed)).Step(t.Context())
+	_ = payment.NewCollector(w.newService(killed)).Step(t.Context())
 	if got := w.card(c.Meta.ID).Status; !killed.tried || got.State != api.CardOpen {
 		t.Fatalf("the killed leader tried to write: %t, status = %+v; want true and Open", killed.tried, got)
 	}
@@ -158,7 +158,7 @@ func TestDefaultCard(t *testing.T) {
 	check("after the default was removed", false, false)
 }
 
-// interleavedStore runs a function once, just before its first write: what a desk read
+// interleavedStore runs a function once, just before its first write: what a service read
 // before is then out of date.
 type interleavedStore struct {
 	payment.Store
@@ -172,12 +172,12 @@ func (s *interleavedStore) Apply(ctx context.Context, b api.Batch) ([]api.Object
 	return s.Store.Apply(ctx, b)
 }
 
-// settleCard has a desk settle a card that was entered, because of an event.
-func (w *fixture) settleCard(d *payment.Desk, x stripetest.Session) {
+// settleCard has a service settle a card that was entered, because of an event.
+func (w *fixture) settleCard(svc *payment.Service, x stripetest.Session) {
 	w.t.Helper()
 	body := x.Event("checkout.session.completed")
 	h := http.Header{"Stripe-Signature": {stripetest.Sign(stripetest.Secret, time.Now(), body)}}
-	if err := d.Event(w.t.Context(), h, body); err != nil {
+	if err := svc.Event(w.t.Context(), h, body); err != nil {
 		w.t.Errorf("settle session %s: %v", x.ID, err)
 	}
 }
@@ -186,18 +186,18 @@ func (w *fixture) settleCard(d *payment.Desk, x stripetest.Session) {
 // has read what the other writes: the second write is refused, and made again with what
 // the first has written.
 func TestDefaultCardOfTwoNodes(t *testing.T) {
-	settle := func(w *fixture, d *payment.Desk, c api.Card) {
-		w.settleCard(d, w.stripe.SaveCard(w.t, c.Meta.ID, "4242"))
+	settle := func(w *fixture, svc *payment.Service, c api.Card) {
+		w.settleCard(svc, w.stripe.SaveCard(w.t, c.Meta.ID, "4242"))
 	}
-	choose := func(w *fixture, d *payment.Desk, c api.Card) {
-		if got, err := d.SetDefaultCard(w.t.Context(), w.card(c.Meta.ID)); err != nil || !got.Status.Default || got.Meta.ID != c.Meta.ID {
+	choose := func(w *fixture, svc *payment.Service, c api.Card) {
+		if got, err := svc.SetDefaultCard(w.t.Context(), w.card(c.Meta.ID)); err != nil || !got.Status.Default || got.Meta.ID != c.Meta.ID {
 			w.t.Errorf("choose card %s = %+v, %v; want it to be the default", c.Meta.ID, got, err)
 		}
 	}
 	for name, test := range map[string]struct {
 		spec  api.CardSpec
 		saved bool // the cards are saved before, and none is the default
-		write func(w *fixture, d *payment.Desk, c api.Card)
+		write func(w *fixture, svc *payment.Service, c api.Card)
 		want  []bool // which card is the default; the second is written last
 	}{
 		"the first two cards":       {write: settle, want: []bool{true, false}},
@@ -216,8 +216,8 @@ func TestDefaultCardOfTwoNodes(t *testing.T) {
 			} else {
 				cards = append(cards, w.addCard(test.spec), w.addCard(test.spec))
 			}
-			s := &interleavedStore{Store: w.Store, before: func() { test.write(w, w.newDesk(w.Store), cards[0]) }}
-			test.write(w, w.newDesk(s), cards[1])
+			s := &interleavedStore{Store: w.Store, before: func() { test.write(w, w.newService(w.Store), cards[0]) }}
+			test.write(w, w.newService(s), cards[1])
 			if diff := cmp.Diff(test.want, w.defaults(cards...)); diff != "" {
 				t.Errorf("default cards (-want +got):\n%s", diff)
 			}
@@ -248,7 +248,7 @@ func TestCardRemoved(t *testing.T) {
 	if got := w.card(c.Meta.ID).Status; got.State != api.CardSaved || !w.stripe.Attached(c.Status.PaymentMethod) {
 		t.Errorf("status = %+v, attached: %t; want Saved, and true", got, w.stripe.Attached(c.Status.PaymentMethod))
 	}
-	if err := w.desk.DetachCard(t.Context(), c); err != nil { // by a node that was killed before it deleted the object
+	if err := w.service.DetachCard(t.Context(), c); err != nil { // by a node that was killed before it deleted the object
 		t.Fatal(err)
 	}
 	if w.stripe.Attached(c.Status.PaymentMethod) {

@@ -21,16 +21,16 @@ var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minut
 // Collector follows checkouts and cards to their end while this node leads, independently of
 // events.
 type Collector struct {
-	desk      *Desk
+	service   *Service
 	checkedAt map[string]time.Time // when the provider was last asked about each checkout and card
 	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
 
-// NewCollector returns a Collector that writes to the desk's store, in the leader's
+// NewCollector returns a Collector that writes to the service's store, in the leader's
 // term.
-func NewCollector(d *Desk) *Collector {
-	return &Collector{desk: d, checkedAt: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
+func NewCollector(svc *Service) *Collector {
+	return &Collector{service: svc, checkedAt: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
@@ -42,7 +42,7 @@ func NewCollector(d *Desk) *Collector {
 func (c *Collector) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := c.Step(ctx); err != nil && ctx.Err() == nil {
-			c.desk.o.Log.Warn("follow checkouts failed, retrying", "error", err)
+			c.service.o.Log.Warn("follow checkouts failed, retrying", "error", err)
 		}
 		c.Wait(ctx, checkEvery)
 	}
@@ -52,15 +52,15 @@ func (c *Collector) Run(ctx context.Context) error {
 // Step does what is due now. The provider is asked about one page after the other;
 // if it cannot be reached the others wait.
 func (c *Collector) Step(ctx context.Context) error {
-	all, err := api.All[api.Checkout](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCheckout})
+	all, err := api.All[api.Checkout](ctx, c.service.o.Store, api.ListQuery{Kind: api.KindCheckout})
 	if err != nil {
 		return err
 	}
-	cards, err := api.All[api.Card](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCard})
+	cards, err := api.All[api.Card](ctx, c.service.o.Store, api.ListQuery{Kind: api.KindCard})
 	if err != nil {
 		return err
 	}
-	now := c.desk.o.Now().UTC()
+	now := c.service.o.Now().UTC()
 	if err := c.tidy(ctx, append(checkoutChores(all, now), cardChores(cards, now)...), now); err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func (c *Collector) tidy(ctx context.Context, cmds []api.Command, now time.Time)
 	if len(cmds) == 0 {
 		return nil
 	}
-	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds[:min(len(cmds), perBatch)]})
+	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds[:min(len(cmds), perBatch)]})
 	return err
 }
 
 // queryProvider asks the provider, unless a pause after an error lasts, and writes the result.
 func (c *Collector) queryProvider(ctx context.Context, due []page, now time.Time) error {
 	var was api.PaymentProviderStatus
-	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
+	if o, err := c.service.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
 		stored, err := api.Decode[api.StoredPaymentSettings](o)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (c *Collector) queryProvider(ctx context.Context, due []page, now time.Time
 	if was.NextAt != nil && now.Before(*was.NextAt) && was.NextAt.Sub(now) < 2*unavailableWaits.Last {
 		return nil
 	}
-	p, _, err := c.desk.provider(ctx)
+	p, _, err := c.service.provider(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *Collector) queryProvider(ctx context.Context, due []page, now time.Time
 		if err == nil {
 			continue
 		}
-		c.desk.o.Log.Warn("settle page failed", "id", x.id, "error", err)
+		c.service.o.Log.Warn("settle page failed", "id", x.id, "error", err)
 		is = failed(was, err, now)
 		if unavailable := new(unavailableError); errors.As(err, &unavailable) {
 			break
@@ -137,7 +137,7 @@ func (c *Collector) unknown(ctx context.Context, x page, now time.Time) error {
 	if !gone {
 		return ErrUnknown
 	}
-	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
+	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 
@@ -145,7 +145,7 @@ func (c *Collector) report(ctx context.Context, was, is api.PaymentProviderStatu
 	if string(api.Encode(was)) == string(api.Encode(is)) {
 		return nil
 	}
-	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
+	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
 		{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(is)}}})
 	return err
 }

@@ -24,7 +24,9 @@ func (c *Collector) checkoutPages(all []api.Checkout) []page {
 			continue
 		}
 		out = append(out, page{id: x.Meta.ID, created: x.Meta.CreatedAt,
-			settle: func(ctx context.Context, p Provider) error { return c.desk.settle(ctx, p, api.CheckoutID(x.Meta.ID)) },
+			settle: func(ctx context.Context, p Provider) error {
+				return c.service.settle(ctx, p, api.CheckoutID(x.Meta.ID))
+			},
 			abandoned: func(err error, now time.Time) (api.Command, bool) {
 				st, gone := abandoned(x, err, now)
 				return reported(x, st), gone
@@ -41,7 +43,9 @@ func (c *Collector) cardPages(all []api.Card) []page {
 			continue
 		}
 		out = append(out, page{id: x.Meta.ID, created: x.Meta.CreatedAt,
-			settle: func(ctx context.Context, p Provider) error { return c.desk.settleCard(ctx, p, api.CardID(x.Meta.ID)) },
+			settle: func(ctx context.Context, p Provider) error {
+				return c.service.settleCard(ctx, p, api.CardID(x.Meta.ID))
+			},
 			abandoned: func(err error, now time.Time) (api.Command, bool) {
 				st, gone := abandonedCard(x, err, now)
 				return reportedCard(x, st), gone

@@ -28,7 +28,7 @@ type fixture struct {
 	t         *testing.T
 	stripe    *stripetest.Stripe
 	op        *client.API
-	desk      *payment.Desk
+	service   *payment.Service
 	collector *payment.Collector
 	org       api.Organization
 
@@ -55,10 +55,10 @@ func start(t *testing.T) *fixture {
 	t.Helper()
 	w := &fixture{t: t, stripe: stripetest.Start(t)}
 	w.Env = servertest.StartWith(t, func(o *server.Options) {
-		w.desk = w.newDesk(o.Store.(*memstore.Store))
-		o.Payments, o.Now = w.desk, w.now
+		w.service = w.newService(o.Store.(*memstore.Store))
+		o.Payments, o.Now = w.service, w.now
 	})
-	w.collector = payment.NewCollector(w.desk)
+	w.collector = payment.NewCollector(w.service)
 	var err error
 	if w.op, err = client.New(client.Options{Server: w.URL, Token: w.Token}); err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func start(t *testing.T) *fixture {
 	return w
 }
 
-// newDesk returns the desk of another node.
-func (w *fixture) newDesk(s payment.Store) *payment.Desk {
+// newService returns the service of another node.
+func (w *fixture) newService(s payment.Store) *payment.Service {
 	c := stripe.NewClient(loopback)
 	w.t.Cleanup(c.CloseIdleConnections)
 	return payment.New(payment.Options{Store: s, Now: w.now, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
@@ -272,12 +272,12 @@ func TestPaidWithoutEvents(t *testing.T) {
 	w.step() // nothing was paid yet
 	w.stripe.Pay(t, c.Meta.ID)
 	killed := &killedStore{Store: w.Store}
-	_ = payment.NewCollector(w.newDesk(killed)).Step(t.Context())
+	_ = payment.NewCollector(w.newService(killed)).Step(t.Context())
 	if !killed.tried || len(w.payments()) > 0 {
 		t.Fatalf("the killed leader tried to write: %t, payments = %+v; want true and none", killed.tried, w.payments())
 	}
 	w.pass(time.Minute)
-	w.collector = payment.NewCollector(w.desk)
+	w.collector = payment.NewCollector(w.service)
 	w.step()
 	w.paidOnce(c)
 }
@@ -309,10 +309,10 @@ func TestPaidAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make(chan error, 9)
 	for range 8 {
-		desk := w.newDesk(w.Store)
-		wg.Go(func() { errs <- desk.Event(t.Context(), h, body) })
+		service := w.newService(w.Store)
+		wg.Go(func() { errs <- service.Event(t.Context(), h, body) })
 	}
-	wg.Go(func() { errs <- payment.NewCollector(w.newDesk(w.Store)).Step(t.Context()) })
+	wg.Go(func() { errs <- payment.NewCollector(w.newService(w.Store)).Step(t.Context()) })
 	wg.Wait()
 	close(errs)
 	for err := range errs {
@@ -424,7 +424,7 @@ func TestStripeHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.desk.Begin(ctx, api.Checkout{Meta: api.Meta{ID: "chk-0123456789ab", CreatedAt: time.Now()}, Spec: api.CheckoutSpec{Currency: "EUR", AmountMicros: 50_000_000}})
+		_, err := w.service.Begin(ctx, api.Checkout{Meta: api.Meta{ID: "chk-0123456789ab", CreatedAt: time.Now()}, Spec: api.CheckoutSpec{Currency: "EUR", AmountMicros: 50_000_000}})
 		done <- err
 	}()
 	<-w.stripe.Hung

@@ -192,7 +192,7 @@ func (c freeCell) without(cpus []int, memory int64) freeCell {
 }
 
 // choose chooses CPUs of the free cells for what is wanted, or returns nil.
-func (w Want) choose(free []freeCell) []api.InstanceCell {
+func (w Request) choose(free []freeCell) []api.InstanceCell {
 	if len(w.Cells) > 0 {
 		return likeCells(free, w.Cells)
 	}
@@ -201,7 +201,7 @@ func (w Want) choose(free []freeCell) []api.InstanceCell {
 
 // OnCPUs returns for how many instances the CPUs of a node that can be dedicated suffice,
 // and those of the first, or why they do not. A stopped instance keeps its CPUs.
-func (r *Room) OnCPUs(n api.Node, w Want) (count int64, first []api.InstanceCell, why string) {
+func (r *Room) OnCPUs(n api.Node, w Request) (count int64, first []api.InstanceCell, why string) {
 	if !w.Dedicated {
 		return math.MaxInt64, nil, ""
 	}

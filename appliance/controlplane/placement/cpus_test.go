@@ -44,41 +44,41 @@ func dedicated(cell int64, cpus string, memory int64) api.InstanceAssignment {
 func TestChooseCells(t *testing.T) {
 	for name, c := range map[string]struct {
 		others []api.InstanceAssignment
-		want   Want
+		want   Request
 		cells  []api.InstanceCell
 		why    string
 	}{
 		"whole cores of the cell that is filled best": {
-			want:  Want{VCPUs: 4, Memory: gib},
+			want:  Request{VCPUs: 4, Memory: gib},
 			cells: []api.InstanceCell{{Cell: 0, CPUs: "1-2,9-10", MemoryBytes: gib}}},
 		"a thread of a core of which another instance has a part": {
-			others: []api.InstanceAssignment{dedicated(0, "9", gib)}, want: Want{VCPUs: 3, Memory: gib},
+			others: []api.InstanceAssignment{dedicated(0, "9", gib)}, want: Request{VCPUs: 3, Memory: gib},
 			cells: []api.InstanceCell{{Cell: 0, CPUs: "1-2,10", MemoryBytes: gib}}},
 		"a cell with enough memory": {
-			others: []api.InstanceAssignment{dedicated(0, "1,9", 8*gib)}, want: Want{VCPUs: 2, Memory: 9 * gib},
+			others: []api.InstanceAssignment{dedicated(0, "1,9", 8*gib)}, want: Request{VCPUs: 2, Memory: 9 * gib},
 			cells: []api.InstanceCell{{Cell: 1, CPUs: "4,12", MemoryBytes: 9 * gib}}},
 		"the only cell with enough CPUs": {
-			want:  Want{VCPUs: 7, Memory: gib},
+			want:  Request{VCPUs: 7, Memory: gib},
 			cells: []api.InstanceCell{{Cell: 1, CPUs: "4-7,12-14", MemoryBytes: gib}}},
 		"both cells, evenly": {
-			want:  Want{VCPUs: 10, Memory: 10 * gib},
+			want:  Request{VCPUs: 10, Memory: 10 * gib},
 			cells: []api.InstanceCell{{Cell: 0, CPUs: "1-3,9-10", MemoryBytes: 5 * gib}, {Cell: 1, CPUs: "4-6,12-13", MemoryBytes: 5 * gib}}},
 		"whole pages of memory": {
-			want:  Want{VCPUs: 10, Memory: 3 * gib, HugePages: api.HugePages1Gi},
+			want:  Request{VCPUs: 10, Memory: 3 * gib, HugePages: api.HugePages1Gi},
 			cells: []api.InstanceCell{{Cell: 0, CPUs: "1-3,9-10", MemoryBytes: gib}, {Cell: 1, CPUs: "4-6,12-13", MemoryBytes: 2 * gib}}},
 		"memory that cannot be divided": {
-			want: Want{VCPUs: 10, Memory: gib, HugePages: api.HugePages1Gi},
+			want: Request{VCPUs: 10, Memory: gib, HugePages: api.HugePages1Gi},
 			why:  "10 dedicated CPUs requested, which are in several NUMA cells, and 1 GiB of memory in pages of 1 GiB cannot be divided among them"},
 		"too few": {
-			others: []api.InstanceAssignment{dedicated(0, "1-3,9-11", gib)}, want: Want{VCPUs: 9, Memory: gib},
+			others: []api.InstanceAssignment{dedicated(0, "1-3,9-11", gib)}, want: Request{VCPUs: 9, Memory: gib},
 			why: "9 dedicated CPUs requested, 8 of 14 free"},
 		"the cells of a running instance": {
-			want: Want{VCPUs: 4, Memory: 2 * gib, Cells: []api.InstanceCell{{Cell: 5, CPUs: "1", MemoryBytes: gib}, {Cell: 7, CPUs: "20-22", MemoryBytes: gib}}},
+			want: Request{VCPUs: 4, Memory: 2 * gib, Cells: []api.InstanceCell{{Cell: 5, CPUs: "1", MemoryBytes: gib}, {Cell: 7, CPUs: "20-22", MemoryBytes: gib}}},
 			// The second, which is larger, is chosen first.
 			cells: []api.InstanceCell{{Cell: 0, CPUs: "10", MemoryBytes: gib}, {Cell: 0, CPUs: "1-2,9", MemoryBytes: gib}}},
 		"a cell of a running instance that is too large": {
 			others: []api.InstanceAssignment{dedicated(1, "4", gib)},
-			want:   Want{VCPUs: 8, Memory: 2 * gib, Cells: []api.InstanceCell{{Cell: 0, CPUs: "0-7", MemoryBytes: 2 * gib}}},
+			want:   Request{VCPUs: 8, Memory: 2 * gib, Cells: []api.InstanceCell{{Cell: 0, CPUs: "0-7", MemoryBytes: 2 * gib}}},
 			why:    "8 dedicated CPUs in one NUMA cell requested, as the instance has now, the cell with the most free ones has 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestChooseCells(t *testing.T) {
 			}
 		})
 	}
-	if _, _, why := NewRoom(nil, nil, nil).OnCPUs(api.Node{}, Want{VCPUs: 1, Dedicated: true}); !strings.Contains(why, "does not report") {
+	if _, _, why := NewRoom(nil, nil, nil).OnCPUs(api.Node{}, Request{VCPUs: 1, Dedicated: true}); !strings.Contains(why, "does not report") {
 		t.Errorf("reason of a node of an earlier version = %q, want that it reports no CPUs", why)
 	}
 }
@@ -127,7 +127,7 @@ func randomNode(r *rand.Rand) api.Node {
 
 // checkCells checks that the cells are what was wanted: CPUs of the node that nobody
 // else has, one for each vCPU, and all of the memory in whole pages.
-func checkCells(t *testing.T, n api.Node, w Want, cells []api.InstanceCell, owner map[int]string, id string) {
+func checkCells(t *testing.T, n api.Node, w Request, cells []api.InstanceCell, owner map[int]string, id string) {
 	t.Helper()
 	var cpus, memory int64
 	for _, c := range cells {
@@ -173,7 +173,7 @@ func TestDedicatedCPUsAreExclusive(t *testing.T) {
 				}
 				continue
 			}
-			w := Want{VCPUs: 1 + random.Int64N(8), Memory: (1 + random.Int64N(8)) << 28, Dedicated: random.IntN(3) > 0}
+			w := Request{VCPUs: 1 + random.Int64N(8), Memory: (1 + random.Int64N(8)) << 28, Dedicated: random.IntN(3) > 0}
 			if random.IntN(4) == 0 {
 				w.HugePages = api.HugePages2Mi
 			}

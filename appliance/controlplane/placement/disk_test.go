@@ -35,7 +35,7 @@ func TestDiskProperties(t *testing.T) {
 		promised := pool.ImageBytes
 		for range 40 {
 			bytes := (1 + r.Int64N(30)) * gib
-			want := placement.Want{VCPUs: 1, Memory: gib, Root: bytes, Disk: bytes}
+			want := placement.Request{VCPUs: 1, Memory: gib, Root: bytes, Disk: bytes}
 			fit := room.OnNode(n, want, "", now)
 			fits := pool.FreeBytes > 0 && promised+bytes <= pool.LimitBytes
 			if fits != (fit.Why == "") || fits != (fit.Count > 0) {

@@ -21,7 +21,7 @@ type Fit struct {
 // OnNode returns how many of what is wanted fit on a node besides what is there. keep
 // is the only GPU that may be used; empty means any. The count equals placing one after
 // the other: GPUs of a node share only its vCPUs, memory and local pool.
-func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
+func (r *Room) OnNode(n api.Node, w Request, keep api.GPUID, now time.Time) Fit {
 	if why := r.Alive(n, now); why != "" {
 		return Fit{Why: why}
 	}
@@ -47,7 +47,7 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 
 // ofMachine returns for how many the vCPUs, the memory and the local pool of a node
 // suffice, and the CPUs of the first, or why for none.
-func (r *Room) ofMachine(n api.Node, w Want) Fit {
+func (r *Room) ofMachine(n api.Node, w Request) Fit {
 	cpus, cells, why := r.OnCPUs(n, w)
 	if why != "" {
 		return Fit{Why: why}
@@ -74,14 +74,14 @@ func (r *Room) ofMachine(n api.Node, w Want) Fit {
 
 // neededVCPUs returns the number of a node's vCPUs that an instance uses: a dedicated CPU
 // takes the room of all vCPUs that could run on it.
-func neededVCPUs(n api.Node, w Want) int64 {
+func neededVCPUs(n api.Node, w Request) int64 {
 	if w.Dedicated {
 		return w.VCPUs * perCPU(n)
 	}
 	return w.VCPUs
 }
 
-func fewVCPUs(n api.Node, w Want, needed, free int64) string {
+func fewVCPUs(n api.Node, w Request, needed, free int64) string {
 	if w.Dedicated {
 		return fmt.Sprintf("%d dedicated CPUs requested, on which %d vCPUs could run, %d of %d vCPUs free", w.VCPUs, needed, free, n.Status.Vcpus)
 	}
@@ -96,7 +96,7 @@ func times(whole, part int64) int64 {
 	return max(whole, 0) / part
 }
 
-func (r *Room) tooLittle(n api.Node, w Want) string {
+func (r *Room) tooLittle(n api.Node, w Request) string {
 	free := r.FreeMemory(n)
 	why := fmt.Sprintf("%s of RAM requested, %s of %s free", Size(w.Memory), Size(max(free, 0)), Size(n.Status.MemoryBytes))
 	if gpu := w.workers(); gpu > 0 {
@@ -109,7 +109,7 @@ func (r *Room) tooLittle(n api.Node, w Want) string {
 }
 
 // onGPUs returns how many fit on the GPUs of a node.
-func (r *Room) onGPUs(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
+func (r *Room) onGPUs(n api.NodeID, w Request, keep api.GPUID) (f Fit) {
 	if !r.pools[w.Pool] {
 		return Fit{Why: "GPU pool " + w.Pool + " does not exist"}
 	}
@@ -142,7 +142,7 @@ func (r *Room) onGPUs(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
 
 // OnCard returns how many of what is wanted fit on a GPU besides what is there, or why
 // none does. w must have VRAM.
-func (r *Room) OnCard(c Card, w Want) (int64, string) {
+func (r *Room) OnCard(c Card, w Request) (int64, string) {
 	id, vram := api.GPUID(c.GPU.Meta.ID), c.GPU.Status.VramBytes
 	switch {
 	case c.GPU.Spec.Unschedulable:

@@ -28,7 +28,7 @@ func (r *Room) freePages(n api.Node, size api.HugePages) int64 {
 
 // OnPages returns for how many instances a node's huge pages suffice, or why for none.
 // A stopped instance keeps its pages: it could not start without them.
-func (r *Room) OnPages(n api.Node, w Want) (int64, string) {
+func (r *Room) OnPages(n api.Node, w Request) (int64, string) {
 	if w.HugePages == "" {
 		return math.MaxInt64, ""
 	}
@@ -51,7 +51,7 @@ func (r *Room) OnPages(n api.Node, w Want) (int64, string) {
 
 // FreeAfter returns how many bytes remain of what backs the memory of such an instance
 // after one more is placed on the node: of its huge pages, or of its ordinary memory.
-func (r *Room) FreeAfter(n api.Node, w Want) int64 {
+func (r *Room) FreeAfter(n api.Node, w Request) int64 {
 	if w.HugePages != "" {
 		return r.freePages(n, w.HugePages) - w.Memory
 	}

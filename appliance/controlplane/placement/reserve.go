@@ -18,7 +18,7 @@ type Reservation struct {
 }
 
 // Reserve counts what is wanted as in use on a node and GPU, as far as it is free.
-func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Want) Reservation {
+func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Request) Reservation {
 	id := api.NodeID(n.Meta.ID)
 	x := Reservation{node: id, gpu: gpu, pages: pagePool{id, w.HugePages}, disk: poolOf(id, w.DiskPool),
 		vcpus: upTo(neededVCPUs(n, w), r.freeVCPUs(n)), memory: upTo(w.Taken(), r.FreeMemory(n))}
@@ -67,7 +67,7 @@ const perWant = 10_000
 // ten-thousandths, added up. It is 0 if everything is free. ok is false if the node does
 // not have that much, in use or not; empty is the room of the same nodes without
 // instances.
-func (r *Room) Missing(empty *Room, n api.Node, w Want) (sum int64, gpu api.GPUID, ok bool) {
+func (r *Room) Missing(empty *Room, n api.Node, w Request) (sum int64, gpu api.GPUID, ok bool) {
 	if empty.ofMachine(n, w).Why != "" {
 		return 0, "", false
 	}
@@ -88,7 +88,7 @@ func (r *Room) Missing(empty *Room, n api.Node, w Want) (sum int64, gpu api.GPUI
 
 // missingGPU returns how much of what is wanted is in use on the GPU of a node on which
 // the least is; an empty ID means that no GPU of the node has that much.
-func (r *Room) missingGPU(empty *Room, n api.NodeID, w Want) (least int64, gpu api.GPUID) {
+func (r *Room) missingGPU(empty *Room, n api.NodeID, w Request) (least int64, gpu api.GPUID) {
 	for _, c := range r.cards[n] {
 		if _, why := empty.OnCard(c, w); why != "" || c.Pool != w.Pool {
 			continue

@@ -75,7 +75,7 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 	for _, n := range []api.NodeID{a.Node, a.MigrateTo} {
 		if n != "" {
 			r.vcpus[n] += sign * a.Vcpus
-			r.memory[n] += sign * Takes(a)
+			r.memory[n] += sign * MemoryUse(a)
 			r.addPages(n, a, sign)
 			r.addCPUs(n, a.CellsOn(n), int(sign))
 		}
@@ -91,7 +91,7 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 // its own there if it has any.
 func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment, cells []api.InstanceCell) {
 	r.vcpus[n] += a.Vcpus
-	r.memory[n] += Takes(a)
+	r.memory[n] += MemoryUse(a)
 	r.addPages(n, a, 1)
 	r.addCPUs(n, cells, 1)
 }

@@ -37,10 +37,10 @@ func room(s *State) *placement.Room {
 }
 
 // memoryOf returns how much of its node's memory an instance uses, in bytes.
-func memoryOf(a api.InstanceAssignment) int64 { return placement.Takes(a) }
+func memoryOf(a api.InstanceAssignment) int64 { return placement.MemoryUse(a) }
 
-func wants(f api.Flavor, in api.Instance) placement.Want {
-	w := placement.Wanted(f.Spec, in.Spec.Vgpu)
+func wants(f api.Flavor, in api.Instance) placement.Request {
+	w := placement.RequestOf(f.Spec, in.Spec.Vgpu)
 	w.HugePages, w.Dedicated = in.Spec.HugePagesOf(f.Spec), in.Spec.CPUPolicyOf(f.Spec) == api.CPUDedicated
 	return w
 }
@@ -75,7 +75,7 @@ func ready(s *State, in api.Instance) (f api.Flavor, why string) {
 
 // placeOn returns the best node for what is wanted, among those for which may returns
 // true.
-func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
+func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	var best api.InstanceAssignment
 	var bestFree int64
 	var why []string
@@ -158,7 +158,7 @@ type Free struct {
 
 // Count returns how many new instances with volumes of their own, in the project's
 // networks or none, the planner would place now, one after the other.
-func Count(s *State, r *placement.Room, in api.Instance, w placement.Want, now time.Time) (f Free) {
+func Count(s *State, r *placement.Room, in api.Instance, w placement.Request, now time.Time) (f Free) {
 	for _, n := range s.Nodes {
 		if reachable(s, in, n) != "" {
 			continue

@@ -100,7 +100,7 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 	}
 	// It is migrated with its current resources: a changed spec takes effect when it is
 	// stopped.
-	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages,
+	runs := placement.Request{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages,
 		Dedicated: in.Assignment.Dedicated(), Cells: in.Assignment.Cells, CPU: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)

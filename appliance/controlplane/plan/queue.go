@@ -78,7 +78,7 @@ func (u *used) dropReservations() {
 
 // placeBehind places an instance beside what the heads of the queues reserve. Its reason
 // does not count what is reserved as in use.
-func placeBehind(s *State, u *used, in api.Instance, w placement.Want, now time.Time) api.InstanceAssignment {
+func placeBehind(s *State, u *used, in api.Instance, w placement.Request, now time.Time) api.InstanceAssignment {
 	everywhere := func(api.Node) bool { return true }
 	next := placeOn(s, u, in, w, now, everywhere)
 	if next.Node != "" || len(u.queues.reserved) == 0 {

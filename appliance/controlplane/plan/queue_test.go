@@ -107,7 +107,7 @@ func fits(t *testing.T, s *State) {
 		a := in.Assignment
 		vram[a.Gpu] += a.VgpuVramBytes
 		share[a.Gpu] += a.VgpuSharePercent
-		memory[a.Node] += placement.Takes(a)
+		memory[a.Node] += placement.MemoryUse(a)
 		vcpus[a.Node] += a.Vcpus
 	}
 	for id, g := range s.GPUs {
@@ -124,7 +124,7 @@ func fits(t *testing.T, s *State) {
 
 // lacks returns what the head of the queue of whole GPUs lacks on the node where it is
 // the least, without reservations.
-func lacks(s *State, in api.Instance) int64 {
+func pendingReason(s *State, in api.Instance) int64 {
 	u := usage(s)
 	empty := placement.NewRoom(s.GPUs, s.Pools, s.Health)
 	least := int64(-1)
@@ -172,7 +172,7 @@ func TestNoStarvation(t *testing.T) {
 				break
 			}
 			if waits && QueuePlaces(s, []api.Instance{in}, now)[head].Position == 1 {
-				after := lacks(s, in)
+				after := pendingReason(s, in)
 				if before >= 0 && after > before {
 					t.Fatalf("seed %d, step %d: the first of the queue lacks %d, want at most %d as before", seed, step, after, before)
 				}

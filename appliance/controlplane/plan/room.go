@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Lacks returns why an instance that does not exist yet would be pending, or nothing if
+// PendingReason returns why an instance that does not exist yet would be pending, or nothing if
 // it would be placed now. It ignores whether the image is ready.
-func Lacks(s *State, in api.Instance, now time.Time) string {
+func PendingReason(s *State, in api.Instance, now time.Time) string {
 	u := usage(s)
 	if !samePorts(in) {
 		if _, why := u.ips.ports(in); why != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What Lacks returns for an instance that does not exist yet is what the plan does once
+// What PendingReason returns for an instance that does not exist yet is what the plan does once
 // it exists: it is placed, or pending with that reason.
 func TestLacksIsWhatIsPlanned(t *testing.T) {
 	placed, waits := 0, 0
@@ -28,12 +28,12 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 		for i := range 12 {
 			id, vram, share := fmt.Sprint("i", i), int64(random.IntN(12))*gib, int64(random.IntN(101)) // no VRAM: no vGPU
 			after := cluster().instance(id, "flv-1", vram, share)
-			why := Lacks(s, after.Instances[id], now)
+			why := PendingReason(s, after.Instances[id], now)
 			s.instance(id, "flv-1", vram, share).created(id, i)
 			settle(t, s)
 			a := s.Instances[id].Assignment
 			if (why == "") != (a.Node != "") || why != a.Reason {
-				t.Fatalf("seed %d, instance %s: Lacks = %q, but its assignment is %+v", seed, id, why, a)
+				t.Fatalf("seed %d, instance %s: PendingReason = %q, but its assignment is %+v", seed, id, why, a)
 			}
 			if why == "" {
 				placed++
@@ -51,10 +51,10 @@ func TestLacksAnAddress(t *testing.T) {
 	s := cluster().node("n1", 8*gib)
 	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
 	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}
-	if why := Lacks(s, in, now); why == "" {
-		t.Error("Lacks for an instance in a network that does not exist is empty, want a reason")
+	if why := PendingReason(s, in, now); why == "" {
+		t.Error("PendingReason for an instance in a network that does not exist is empty, want a reason")
 	}
-	if in.Spec.Networks = nil; Lacks(s, in, now) != "" {
-		t.Errorf("Lacks for an instance without a network = %q, want none", Lacks(s, in, now))
+	if in.Spec.Networks = nil; PendingReason(s, in, now) != "" {
+		t.Errorf("PendingReason for an instance without a network = %q, want none", PendingReason(s, in, now))
 	}
 }

@@ -20,13 +20,13 @@ type Room struct {
 // NewRoom returns a Room over the cache, which must have plan.Kinds.
 func NewRoom(c *watchcache.Cache, monitored bool) Room { return Room{c, monitored} }
 
-// Lacks returns why an instance that does not exist yet would be pending, or nothing.
-func (r Room) Lacks(ctx context.Context, in api.Instance) (string, error) {
+// PendingReason returns why an instance that does not exist yet would be pending, or nothing.
+func (r Room) PendingReason(ctx context.Context, in api.Instance) (string, error) {
 	s, err := r.state(ctx)
 	if err != nil {
 		return "", err
 	}
-	return plan.Lacks(s, in, time.Now()), nil
+	return plan.PendingReason(s, in, time.Now()), nil
 }
 
 // Queue returns the places of those of the instances that wait for room, by ID; one

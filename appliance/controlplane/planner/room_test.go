@@ -34,9 +34,9 @@ func TestRoom(t *testing.T) {
 	in := api.Instance{Meta: api.Meta{ID: "ins-2", Name: "b"}, Spec: api.InstanceSpec{Flavor: "flv-1"}}
 	lacks := func(r Room, want string) {
 		t.Helper()
-		why, err := r.Lacks(ctx, in)
+		why, err := r.PendingReason(ctx, in)
 		if err != nil || (why == "") != (want == "") || !strings.Contains(why, want) {
-			t.Errorf("Lacks() = %q, %v; want %q", why, err, want)
+			t.Errorf("PendingReason() = %q, %v; want %q", why, err, want)
 		}
 	}
 	monitored, alone := NewRoom(cache, true), NewRoom(cache, false)
@@ -52,10 +52,10 @@ func TestRoom(t *testing.T) {
 		select {
 		case <-changes.Ready():
 		case <-ctx.Done():
-			t.Fatal("Lacks() on a full node is empty, want a reason")
+			t.Fatal("PendingReason() on a full node is empty, want a reason")
 		}
 		var err error
-		if why, err = monitored.Lacks(ctx, in); err != nil {
+		if why, err = monitored.PendingReason(ctx, in); err != nil {
 			t.Fatal(err)
 		}
 	}

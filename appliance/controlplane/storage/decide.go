@@ -23,7 +23,7 @@ type observation struct {
 }
 
 // empty reports whether it is known that no pool contains an image.
-func (s observation) empty(f Founding) bool {
+func (s observation) empty(f Bootstrap) bool {
 	return !slices.ContainsFunc(f.AllPools(), func(p PoolInCeph) bool {
 		n, known := s.images[p.Pool.Name]
 		return !known || n != 0
@@ -47,8 +47,8 @@ type source struct {
 
 const maxRetired = 32
 
-// decide returns the Founding that is to follow f.
-func decide(f Founding, s observation, from source) (Founding, error) {
+// decide returns the Bootstrap that is to follow f.
+func decide(f Bootstrap, s observation, from source) (Bootstrap, error) {
 	on := s.cluster != nil && s.cluster.Spec.Enabled && s.cluster.Meta.DeletedAt == nil
 	if f.FSID == "" {
 		if !on || s.cluster.Assignment.Fsid == "" || len(s.cluster.Assignment.Mons) == 0 {
@@ -58,7 +58,7 @@ func decide(f Founding, s observation, from source) (Founding, error) {
 		if err != nil {
 			return f, err
 		}
-		f = Founding{Generation: f.Generation + 1, Retired: f.Retired, FSID: s.cluster.Assignment.Fsid, Keys: keys, Port: cmp.Or(from.port, deploy.MonPort)}
+		f = Bootstrap{Generation: f.Generation + 1, Retired: f.Retired, FSID: s.cluster.Assignment.Fsid, Keys: keys, Port: cmp.Or(from.port, deploy.MonPort)}
 	}
 	f.OSDs = slices.Clone(f.OSDs)
 	f.Exists = f.Exists || s.survey != nil
@@ -74,15 +74,15 @@ func decide(f Founding, s observation, from source) (Founding, error) {
 	f.OSDs = f.osds(s, on, from)
 	if !on && len(f.OSDs) == 0 && len(f.Tables) == 0 && (f.Dismantle || !f.Exists) {
 		retired := append(slices.Clone(f.Retired), f.Incarnation())
-		return Founding{Generation: f.Generation, Retired: retired[max(0, len(retired)-maxRetired):]}, nil
+		return Bootstrap{Generation: f.Generation, Retired: retired[max(0, len(retired)-maxRetired):]}, nil
 	}
 	return f, nil
 }
 
-// monitors returns the monitors' nodes in their order in the Founding. Until there was
-// a quorum, the founding monitor stays the first: otherwise two nodes would found a
+// monitors returns the monitors' nodes in their order in the Bootstrap. Until there was
+// a quorum, the bootstrap monitor stays the first: otherwise two nodes would found a
 // cluster.
-func (f Founding) monitors(s observation) []api.NodeID {
+func (f Bootstrap) monitors(s observation) []api.NodeID {
 	mons := s.cluster.Assignment.Mons
 	if f.Exists || len(f.Mons) == 0 || !slices.Contains(mons, f.Mons[0]) {
 		return mons
@@ -91,7 +91,7 @@ func (f Founding) monitors(s observation) []api.NodeID {
 	return append([]api.NodeID{first}, slices.DeleteFunc(slices.Clone(mons), func(m api.NodeID) bool { return m == first })...)
 }
 
-func (f Founding) osds(s observation, on bool, from source) []OSD {
+func (f Bootstrap) osds(s observation, on bool, from source) []OSD {
 	var out []OSD
 	for _, o := range f.OSDs {
 		d, there := s.disks[string(o.Disk)]

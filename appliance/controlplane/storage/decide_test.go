@@ -11,10 +11,10 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// fixture is the state that a leader observes, and its Founding after each decision.
+// fixture is the state that a leader observes, and its Bootstrap after each decision.
 type fixture struct {
 	t *testing.T
-	f Founding
+	f Bootstrap
 	observation
 	generated int
 }
@@ -51,7 +51,7 @@ func (w *fixture) settled() *fixture {
 			return w
 		}
 	}
-	w.t.Fatalf("the Founding still changes after 10 decisions: %+v", w.f)
+	w.t.Fatalf("the Bootstrap still changes after 10 decisions: %+v", w.f)
 	return w
 }
 
@@ -111,8 +111,8 @@ func TestNothingWithoutASpec(t *testing.T) {
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
 	for name, c := range map[string]*api.CephCluster{"none": nil, "off": {Assignment: w.cluster.Assignment}, "not planned": {Spec: w.cluster.Spec}} {
 		w.cluster = c
-		if w.decide(); !reflect.DeepEqual(w.f, Founding{}) {
-			t.Errorf("Founding with CephCluster %q = %+v, want none", name, w.f)
+		if w.decide(); !reflect.DeepEqual(w.f, Bootstrap{}) {
+			t.Errorf("Bootstrap with CephCluster %q = %+v, want none", name, w.f)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestLifeOfADisk(t *testing.T) {
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).want("disk-a=uuid-1")
 	w.mons(deploy.OSDState{ID: 0, UUID: "uuid-1", Up: true, In: true}).want("disk-a=uuid-1+taken")
 	if !w.f.Exists {
-		t.Error("Founding.Exists is false after there was a quorum, want true")
+		t.Error("Bootstrap.Exists is false after there was a quorum, want true")
 	}
 	w.disk("disk-a", "node-1", "", api.DiskReady).want("disk-a=uuid-1+taken+leaving")
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskDraining).want("disk-a=uuid-1+taken") // the removal was reverted
@@ -150,7 +150,7 @@ func TestDisksThatAreNotTaken(t *testing.T) {
 	w.want("disk-a=uuid-1+taken+wipe")
 }
 
-// The OSD of a removed node's disk is removed from the cluster and from the Founding.
+// The OSD of a removed node's disk is removed from the cluster and from the Bootstrap.
 func TestNodeIsGone(t *testing.T) {
 	w := newFixture(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).mons(deploy.OSDState{UUID: "uuid-1", Up: true, In: true}).settled()
@@ -189,15 +189,15 @@ func TestTakenDown(t *testing.T) {
 	}
 	w.images = map[string]int{Pool: 0}
 	if w.settled(); !w.f.Dismantle || w.f.FSID == "" {
-		t.Errorf("disabled Founding without images = %+v, want Dismantle and an FSID", w.f)
+		t.Errorf("disabled Bootstrap without images = %+v, want Dismantle and an FSID", w.f)
 	}
 	w.mons().report("disk-a", api.DiskFree).settled()
-	if want := (Founding{Generation: 1, Retired: []Incarnation{was}}); !reflect.DeepEqual(w.f, want) {
-		t.Errorf("Founding after the last OSD was removed = %+v, want %+v", w.f, want)
+	if want := (Bootstrap{Generation: 1, Retired: []Incarnation{was}}); !reflect.DeepEqual(w.f, want) {
+		t.Errorf("Bootstrap after the last OSD was removed = %+v, want %+v", w.f, want)
 	}
 	w.survey, w.cluster.Spec.Enabled = nil, true
 	if w.settled(); w.f.Generation != 2 || w.f.Exists || w.f.Incarnation() == was {
-		t.Errorf("Founding of the second cluster = %+v, want generation 2 that does not exist yet", w.f)
+		t.Errorf("Bootstrap of the second cluster = %+v, want generation 2 that does not exist yet", w.f)
 	}
 }
 

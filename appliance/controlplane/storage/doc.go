@@ -4,7 +4,7 @@
 // the daemons themselves are made in sds/ceph/deploy.
 //
 //	lsblk ─► Disk objects ──spec.use──┐
-//	CephCluster (spec, assignment) ───┴─► leader: decide ─► Founding ─► every node:
+//	CephCluster (spec, assignment) ───┴─► leader: decide ─► Bootstrap ─► every node:
 //	      ▲                                                     intent ─► deploy ─► Disk.status
 //	      └──────────── explain ◄─ survey ◄─ leader                          └─► pool "ceph"
 //
@@ -14,12 +14,12 @@
 //	  │ InUse: mounted, or it has content (then it is used only with wipe)
 //	  └ Failed: refused, or not found any more
 //
-// The states of the cluster in the Founding: none ─enabled─► FSID, keys ─quorum─►
+// The states of the cluster in the Bootstrap: none ─enabled─► FSID, keys ─quorum─►
 // Exists ─disabled, no images─► Dismantle ─no OSDs─► none, its FSID is in Retired. A
 // node removes its part of a cluster only when that cluster is listed in Retired, never
 // because an object is missing.
 //
-// The Founding is stored in the only object of the internal kind CephKeys, which the
+// The Bootstrap is stored in the only object of the internal kind CephKeys, which the
 // API neither returns nor accepts. Its keys are protected like the store's files, as
 // are those of the volumes' ring.
 package storage
@@ -37,15 +37,15 @@ const Pool = "basalt"
 
 // Ceph is the internal object that all nodes watch.
 type Ceph struct {
-	Meta api.Meta `json:"meta"`
-	Spec Founding `json:"spec"`
+	Meta api.Meta  `json:"meta"`
+	Spec Bootstrap `json:"spec"`
 }
 
 // cephID is the ID of the only Ceph object.
 const cephID = "cephkeys-cluster"
 
-// Founding is the leader's decision about the Ceph cluster.
-type Founding struct {
+// Bootstrap is the leader's decision about the Ceph cluster.
+type Bootstrap struct {
 	Generation int         `json:"generation,omitempty"` // the number of clusters so far
 	FSID       string      `json:"fsid,omitempty"`       // empty if there is no cluster
 	Keys       deploy.Keys `json:"keys"`
@@ -112,10 +112,10 @@ type Incarnation struct {
 }
 
 // Incarnation returns the identity of the cluster that f describes.
-func (f Founding) Incarnation() Incarnation { return Incarnation{f.FSID, f.Generation} }
+func (f Bootstrap) Incarnation() Incarnation { return Incarnation{f.FSID, f.Generation} }
 
 // OSD returns the OSD of the disk, or nil.
-func (f Founding) OSD(disk api.DiskID) *OSD {
+func (f Bootstrap) OSD(disk api.DiskID) *OSD {
 	for i := range f.OSDs {
 		if f.OSDs[i].Disk == disk {
 			return &f.OSDs[i]

@@ -50,20 +50,20 @@ type Node interface{ SetLeads(leads bool) }
 func (l *Leader) Run(ctx context.Context) error {
 	l.Node.SetLeads(true)
 	defer l.Node.SetLeads(false)
-	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) }, append(watchcache.Every(clusterKind), Interests...)...)
+	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) }, append(watchcache.Every(clusterKind), Filters...)...)
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	f, c := s.founding(), s.cluster()
+	f, c := s.bootstrap(), s.cluster()
 	if c == nil && f.FSID == "" {
 		return time.Hour // until something changes
 	}
 	now, why := l.observe(ctx, s, f)
 	next, err := decide(f, now, source{keys: func() (deploy.Keys, error) { return deploy.NewKeys(rand.Reader, time.Now()) }, uuid: uuid.NewString, port: l.Port})
 	if err == nil && !reflect.DeepEqual(next, f) {
-		err = l.writeFounding(ctx, s, next)
+		err = l.writeBootstrap(ctx, s, next)
 		f = next
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 
 // Quiet reports whether no disk of the node is being added or removed. An empty node
 // means any node.
-func (f Founding) Quiet(node api.NodeID) bool {
+func (f Bootstrap) Quiet(node api.NodeID) bool {
 	for _, o := range f.OSDs {
 		if (node == "" || o.Node == node) && (o.Leaving || !o.Taken) {
 			return false
@@ -110,7 +110,7 @@ func (f Founding) Quiet(node api.NodeID) bool {
 	return true
 }
 
-func (l *Leader) observe(ctx context.Context, s *state, f Founding) (now observation, why error) {
+func (l *Leader) observe(ctx context.Context, s *state, f Bootstrap) (now observation, why error) {
 	now = observation{cluster: s.cluster(), nodes: s.nodes, disks: s.disks}
 	if f.FSID == "" {
 		return now, nil
@@ -126,7 +126,7 @@ func (l *Leader) observe(ctx context.Context, s *state, f Founding) (now observa
 
 // images counts the images in the pools that may be deleted: all if Ceph is disabled,
 // and otherwise those that are not wanted any more.
-func (l *Leader) images(ctx context.Context, f Founding, v deploy.Survey, enabled bool) map[string]int {
+func (l *Leader) images(ctx context.Context, f Bootstrap, v deploy.Survey, enabled bool) map[string]int {
 	images := map[string]int{}
 	for _, p := range f.AllPools() {
 		if enabled && !p.Leaving {
@@ -143,7 +143,7 @@ func (l *Leader) images(ctx context.Context, f Founding, v deploy.Survey, enable
 	return images
 }
 
-func (l *Leader) writeFounding(ctx context.Context, s *state, f Founding) error {
+func (l *Leader) writeBootstrap(ctx context.Context, s *state, f Bootstrap) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindCephKeys, ID: cephID, Name: "cluster", Expect: s.ceph[cephID].Meta.Revision, Data: api.Encode(f)}}})
 	return err

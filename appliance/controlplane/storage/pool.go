@@ -19,7 +19,7 @@ type PoolInCeph struct {
 }
 
 // AllPools returns the cluster's pools; the first is api.PoolCeph.
-func (f Founding) AllPools() []PoolInCeph {
+func (f Bootstrap) AllPools() []PoolInCeph {
 	all := []PoolInCeph{{Name: api.PoolCeph, Pool: deploy.Pool{Name: Pool, Replicas: f.Replicas, FailureDomain: f.FailureDomain, Class: f.Class}}}
 	for _, p := range f.Pools {
 		all = append(all, PoolInCeph{
@@ -33,7 +33,7 @@ func (f Founding) AllPools() []PoolInCeph {
 
 // classPools returns the additional pools that are to follow f's. A pool that is not
 // wanted any more stays until it is empty.
-func (f Founding) classPools(s observation) []ClassPool {
+func (f Bootstrap) classPools(s observation) []ClassPool {
 	all := map[string]ClassPool{}
 	for _, p := range f.Pools {
 		p.Leaving = true
@@ -51,7 +51,7 @@ func (f Founding) classPools(s observation) []ClassPool {
 
 // dropped returns the pools without those that have been deleted, and decides which
 // ones are deleted now.
-func (f Founding) dropped(s observation) []ClassPool {
+func (f Bootstrap) dropped(s observation) []ClassPool {
 	var out []ClassPool
 	for _, p := range f.Pools {
 		name := Pool + "-" + p.Class
@@ -69,7 +69,7 @@ func (f Founding) dropped(s observation) []ClassPool {
 }
 
 // poolStatus returns the status of one pool.
-func poolStatus(f Founding, s observation, p PoolInCeph) api.CephPoolStatus {
+func poolStatus(f Bootstrap, s observation, p PoolInCeph) api.CephPoolStatus {
 	v := *s.survey
 	st := api.CephPoolStatus{
 		Name: p.Name, DeviceClass: api.DeviceClass(p.Class), Replicas: int64(p.Replicas), Domains: int64(copies(f, s, p.Class)),
@@ -95,7 +95,7 @@ func poolStatus(f Founding, s observation, p PoolInCeph) api.CephPoolStatus {
 }
 
 // domainWords describes what copies may be stored on.
-func domainWords(f Founding, class string) string {
+func domainWords(f Bootstrap, class string) string {
 	words := "disks"
 	if f.FailureDomain == string(api.DomainHost) {
 		words = "nodes with disks"
@@ -108,7 +108,7 @@ func domainWords(f Founding, class string) string {
 
 // copies returns the number of copies of a pool that can be on different disks or
 // nodes.
-func copies(f Founding, s observation, class string) int {
+func copies(f Bootstrap, s observation, class string) int {
 	domains := map[string]bool{}
 	for _, o := range f.OSDs {
 		switch {

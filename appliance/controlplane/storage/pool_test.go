@@ -52,7 +52,7 @@ func TestLifeOfAPool(t *testing.T) {
 	}
 	w.images["basalt-ssd"] = 0
 	if w.settled(); !w.f.Dismantle && w.f.FSID != "" {
-		t.Errorf("Founding without volumes = %+v, want it dismantled", w.f)
+		t.Errorf("Bootstrap without volumes = %+v, want it dismantled", w.f)
 	}
 }
 

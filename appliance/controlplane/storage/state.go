@@ -20,10 +20,10 @@ var (
 // them.
 var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, clusterKind}
 
-// Interests are the changes that the leader and the nodes follow. Nodes report their
+// Filters are the changes that the leader and the nodes follow. Nodes report their
 // liveness all the time; only their addresses and their state in the cluster matter
 // here.
-var Interests = append(watchcache.Every(diskKind, cephKind),
+var Filters = append(watchcache.Every(diskKind, cephKind),
 	watchcache.When(nodeKind, func(was, now api.Node) bool {
 		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Assignment.State != now.Assignment.State
 	}))
@@ -40,10 +40,10 @@ func stateOf(s *objects.Set) *state {
 	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), ceph: objects.Map[Ceph](s), clusters: objects.Map[api.CephCluster](s)}
 }
 
-// FoundingOf returns the leader's decision about the Ceph cluster.
-func FoundingOf(s *objects.Set) Founding { return objects.Map[Ceph](s)[cephID].Spec }
+// BootstrapOf returns the leader's decision about the Ceph cluster.
+func BootstrapOf(s *objects.Set) Bootstrap { return objects.Map[Ceph](s)[cephID].Spec }
 
-func (s *state) founding() Founding { return s.ceph[cephID].Spec }
+func (s *state) bootstrap() Bootstrap { return s.ceph[cephID].Spec }
 
 // cluster returns the CephCluster, or nil if there is none.
 func (s *state) cluster() *api.CephCluster {

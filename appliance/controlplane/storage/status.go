@@ -11,7 +11,7 @@ import (
 )
 
 // explain returns the cluster's status. err is the reason why there is no survey.
-func explain(f Founding, s observation, err error) api.CephClusterStatus {
+func explain(f Bootstrap, s observation, err error) api.CephClusterStatus {
 	c := *s.cluster
 	st := api.CephClusterStatus{ObservedGeneration: c.Meta.Generation, Phase: api.CephDeploying, Osds: int64(len(f.OSDs))}
 	switch {
@@ -55,7 +55,7 @@ func explain(f Founding, s observation, err error) api.CephClusterStatus {
 }
 
 // advise replaces Ceph's own advice with problems that Ceph itself cannot know of.
-func advise(st api.CephClusterStatus, f Founding, s observation) api.CephClusterStatus {
+func advise(st api.CephClusterStatus, f Bootstrap, s observation) api.CephClusterStatus {
 	have, leaving := copies(f, s, f.Class), 0
 	for _, o := range f.OSDs {
 		if o.Leaving {
@@ -107,7 +107,7 @@ func worse(h api.CephHealth) api.CephHealth {
 	return ""
 }
 
-func minimum(f Founding) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }
+func minimum(f Bootstrap) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }
 
 // condCeph is the type of the condition in which a node reports the state of its
 // monitor.
@@ -115,7 +115,7 @@ const condCeph = "Ceph"
 
 // trouble returns the Ceph problem of the first node that reports one, or an empty
 // string.
-func trouble(f Founding, nodes map[string]api.Node) string {
+func trouble(f Bootstrap, nodes map[string]api.Node) string {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		for _, c := range nodes[id].Status.Conditions {
 			if c.Type == condCeph && !c.Status && slices.Contains(f.Mons, api.NodeID(id)) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Table returns the table on the disk, or nil.
-func (f Founding) Table(disk api.DiskID) *Table {
+func (f Bootstrap) Table(disk api.DiskID) *Table {
 	for i := range f.Tables {
 		if f.Tables[i].Disk == disk {
 			return &f.Tables[i]
@@ -21,7 +21,7 @@ func (f Founding) Table(disk api.DiskID) *Table {
 
 // tables returns the disks for databases that are to follow f's. One that is released
 // stays as long as an OSD has its database on it.
-func (f Founding) tables(s observation, on bool, from source) []Table {
+func (f Bootstrap) tables(s observation, on bool, from source) []Table {
 	var out []Table
 	for _, t := range f.Tables {
 		d, there := s.disks[string(t.Disk)]
@@ -48,7 +48,7 @@ func (f Founding) tables(s observation, on bool, from source) []Table {
 
 // database returns the place of a new OSD's database. ok is false while the disk that
 // it is to be stored on is not one for databases.
-func (f Founding) database(d api.Disk) (db *deploy.DB, ok bool) {
+func (f Bootstrap) database(d api.Disk) (db *deploy.DB, ok bool) {
 	if d.Spec.DBDisk == "" {
 		return nil, true
 	}

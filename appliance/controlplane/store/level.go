@@ -18,10 +18,10 @@ func (s *Store) Settled() (level int, id string, err error) {
 	return level, id, err
 }
 
-// Raise raises the cluster's feature level to one that every one of the members
+// RaiseLevel raises the cluster's feature level to one that every one of the members
 // supports; members must include all members of Raft, and all Node objects. It works
 // only on the leader.
-func (s *Store) Raise(ctx context.Context, term uint64, level int, members []string) error {
+func (s *Store) RaiseLevel(ctx context.Context, term uint64, level int, members []string) error {
 	if level > state.Level {
 		return state.BeyondLevel(level)
 	}
@@ -58,7 +58,7 @@ func newAuditKey() []byte {
 }
 
 // begin writes the level and the ID as the first command of a new cluster. If the
-// tables are not new, or there are other members, that is left to Raise.
+// tables are not new, or there are other members, that is left to RaiseLevel.
 func (s *Store) begin() error {
 	var isNew bool
 	if err := s.tables.read(func(v state.View) error {

@@ -115,7 +115,7 @@ func TestEveryVersionOfATerm(t *testing.T) {
 	s := open(t, Options{})
 	term := s.LeadTerm()
 	raising := statetest.Claims("flv-1")
-	raising.Commands[0].Raise = &api.Raise{Type: "budget.reached", Organization: "org-1"}
+	raising.Commands[0].Event = &api.CommandEvent{Type: "budget.reached", Organization: "org-1"}
 	noted := statetest.Claims("flv-2")
 	noted.Audit = &api.AuditNote{Operation: "CreateFlavor"}
 	for i, b := range []api.Batch{raising, noted, statetest.Claims("flv-3", "a"), statetest.Claims("flv-4"), statetest.Use(0)} {

@@ -140,7 +140,7 @@ func (d *decision) node(id api.NodeID) Node {
 // current returns the node that is half-way, or nil.
 func (d *decision) current() *api.UpgradeNode {
 	for i := range d.Status.Nodes {
-		if d.Status.Nodes[i].Phase.Halfway() {
+		if d.Status.Nodes[i].Phase.InProgress() {
 			return &d.Status.Nodes[i]
 		}
 	}
@@ -152,7 +152,7 @@ func (d *decision) current() *api.UpgradeNode {
 func (d *decision) restore() bool {
 	for i := range d.Status.Nodes {
 		u := &d.Status.Nodes[i]
-		if !u.Drains || u.Phase.Halfway() || u.Phase == api.UpgradeNodeFailed {
+		if !u.Drains || u.Phase.InProgress() || u.Phase == api.UpgradeNodeFailed {
 			continue
 		}
 		if n := d.node(u.Node); n.Spec.Drain {

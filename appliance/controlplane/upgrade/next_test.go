@@ -213,7 +213,7 @@ func TestNextWhole(t *testing.T) {
 		away := 0
 		for j, u := range s.Status.Nodes {
 			n := &f.Nodes[j]
-			if !n.Heard || u.Phase.Halfway() {
+			if !n.Heard || u.Phase.InProgress() {
 				away++
 			}
 			if u.Phase == api.UpgradeNodeInstalling {

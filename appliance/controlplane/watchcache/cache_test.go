@@ -131,7 +131,7 @@ func TestFollowersMissNothing(t *testing.T) {
 			received := make(chan map[string]api.Flavor)
 			go func() {
 				known := map[string]api.Flavor{}
-				_ = c.Follow(ctx, kinds, func(n watchcache.News) {
+				_ = c.Follow(ctx, kinds, func(n watchcache.Update) {
 					if n.All {
 						clear(known)
 					}
@@ -198,7 +198,7 @@ func TestResumes(t *testing.T) {
 	}
 }
 
-// Only changes that match a subscriber's interests wake it.
+// Only changes that match a subscriber's filters wake it.
 func TestInterests(t *testing.T) {
 	s := memstore.New()
 	ctx, c := run(t, s)
@@ -235,11 +235,11 @@ func TestInterests(t *testing.T) {
 		select {
 		case <-fewer.Ready():
 			if !step.wakes {
-				t.Errorf("%s: woke a subscriber without an interest in it", step.what)
+				t.Errorf("%s: woke a subscriber without a filter for it", step.what)
 			}
 		default:
 			if step.wakes {
-				t.Errorf("%s: did not wake a subscriber with an interest in it", step.what)
+				t.Errorf("%s: did not wake a subscriber with a filter for it", step.what)
 			}
 		}
 	}

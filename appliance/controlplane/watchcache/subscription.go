@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Interest defines which changes wake a subscriber.
-type Interest struct {
+// Filter defines which changes wake a subscriber.
+type Filter struct {
 	kind  api.Kind
 	wakes func(objects.Change) bool
 }
@@ -17,49 +17,49 @@ type Interest struct {
 func always(objects.Change) bool { return true }
 func never(objects.Change) bool  { return false }
 
-// Every returns an interest in all changes of these kinds.
-func Every(kinds ...objects.Kind) (out []Interest) {
+// Every returns a filter for all changes of these kinds.
+func Every(kinds ...objects.Kind) (out []Filter) {
 	for _, k := range kinds {
-		out = append(out, Interest{k.Kind, always})
+		out = append(out, Filter{k.Kind, always})
 	}
 	return out
 }
 
-// When returns an interest in the creation and removal of objects of type T, and in
+// When returns a filter for the creation and removal of objects of type T, and in
 // those changes for which matters returns true. Matters must not keep or change its
 // arguments.
-func When[T any](kind objects.Kind, matters func(was, now T) bool) Interest {
-	return Interest{kind.Kind, func(c objects.Change) bool {
+func When[T any](kind objects.Kind, matters func(was, now T) bool) Filter {
+	return Filter{kind.Kind, func(c objects.Change) bool {
 		return c.Was == nil || c.Now == nil || matters(c.Was.(T), c.Now.(T))
 	}}
 }
 
 // Subscription is one subscriber's view of the objects.
 type Subscription struct {
-	cache     *Cache
-	interests map[api.Kind]Interest
-	ready     chan struct{}
+	cache   *Cache
+	filters map[api.Kind]Filter
+	ready   chan struct{}
 
 	pending pending      // changes since the last call; guarded by the cache's mu
 	view    *objects.Set // owned by the subscriber; nil for one that receives only changes
 }
 
 // Subscribe returns a subscription to the objects of these kinds. Changes that match
-// the interests wake it; without interests all changes do. The caller must Close it.
-func (c *Cache) Subscribe(kinds []objects.Kind, interests ...Interest) *Subscription {
-	return c.subscribe(objects.NewSet(kinds...), kinds, interests)
+// the filters wake it; without filters all changes do. The caller must Close it.
+func (c *Cache) Subscribe(kinds []objects.Kind, filters ...Filter) *Subscription {
+	return c.subscribe(objects.NewSet(kinds...), kinds, filters)
 }
 
-func (c *Cache) subscribe(view *objects.Set, kinds []objects.Kind, interests []Interest) *Subscription {
-	if len(interests) == 0 {
-		interests = Every(kinds...)
+func (c *Cache) subscribe(view *objects.Set, kinds []objects.Kind, filters []Filter) *Subscription {
+	if len(filters) == 0 {
+		filters = Every(kinds...)
 	}
-	s := &Subscription{cache: c, interests: map[api.Kind]Interest{}, ready: make(chan struct{}, 1), view: view}
+	s := &Subscription{cache: c, filters: map[api.Kind]Filter{}, ready: make(chan struct{}, 1), view: view}
 	for _, k := range kinds {
-		s.interests[k.Kind] = Interest{k.Kind, never}
+		s.filters[k.Kind] = Filter{k.Kind, never}
 	}
-	for _, i := range interests {
-		s.interests[i.kind] = i
+	for _, i := range filters {
+		s.filters[i.kind] = i
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,17 +99,17 @@ func (s *Subscription) View() *objects.Set {
 
 // collect returns the changes since the last call. It is not ok until all objects were
 // received.
-func (s *Subscription) collect() (n News, ok bool) {
+func (s *Subscription) collect() (n Update, ok bool) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
-	n = News{Changes: s.pending.changes, All: s.pending.all}
+	n = Update{Changes: s.pending.changes, All: s.pending.all}
 	s.pending = pending{}
 	return n, s.cache.set != nil
 }
 
 // record adds a change; the caller holds the cache's mu.
 func (s *Subscription) record(c objects.Change) {
-	i, ok := s.interests[c.Kind]
+	i, ok := s.filters[c.Kind]
 	if !ok {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *Subscription) record(c objects.Change) {
 func (s *Subscription) reset(all *objects.Set) {
 	s.pending = pending{all: true}
 	for _, c := range all.All() {
-		if _, ok := s.interests[c.Kind]; ok {
+		if _, ok := s.filters[c.Kind]; ok {
 			s.pending.add(c)
 		}
 	}
@@ -137,8 +137,8 @@ func (s *Subscription) wake() {
 	}
 }
 
-// News is what has changed since a subscriber's last call.
-type News struct {
+// Update is what has changed since a subscriber's last call.
+type Update struct {
 	// Changes has one entry for each object, however often it changed, in the order of
 	// the first change. An object that was created and removed since the last call has
 	// neither Was nor Now.
@@ -152,7 +152,7 @@ type News struct {
 // error. The first call has All set, even if there are no objects, and so does the call
 // after the cache was filled again. A slow take costs no more memory than the number of
 // objects.
-func (c *Cache) Follow(ctx context.Context, kinds []objects.Kind, take func(News)) error {
+func (c *Cache) Follow(ctx context.Context, kinds []objects.Kind, take func(Update)) error {
 	s := c.subscribe(nil, kinds, nil)
 	defer s.Close()
 	for {
@@ -197,10 +197,10 @@ const settle = 20 * time.Millisecond
 
 // Run calls step with the current objects of these kinds until ctx ends, and returns
 // ctx's error. It calls step once all objects were received, shortly after a change
-// that matches the interests (without interests, after any change), and when the
+// that matches the filters (without filters, after any change), and when the
 // duration that step returned last has passed. Step must not keep the Set.
-func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.Context, *objects.Set) time.Duration, interests ...Interest) error {
-	s := c.Subscribe(kinds, interests...)
+func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.Context, *objects.Set) time.Duration, filters ...Filter) error {
+	s := c.Subscribe(kinds, filters...)
 	defer s.Close()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

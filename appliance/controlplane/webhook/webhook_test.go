@@ -83,7 +83,7 @@ func (h *fixture) hook(id, org, url string, change func(*api.WebhookSpec)) {
 func (h *fixture) event(org string, n int) {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-" + org, Expect: api.AnyRevision, Data: api.Encode(map[string]any{"n": n, "at": h.clock()}),
-		Raise: &api.Raise{Type: "thing.happened", Organization: org, Data: api.Encode(n)}})
+		Event: &api.CommandEvent{Type: "thing.happened", Organization: org, Data: api.Encode(n)}})
 }
 
 func (h *fixture) status(id string) api.WebhookStatus {

@@ -48,7 +48,7 @@ type Store interface {
 // Changes delivers changes of the cluster's objects to the agent
 // (watchcache.Cache).
 type Changes interface {
-	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.News)) error
+	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.Update)) error
 }
 
 // reconciler brings the objects of one kind to the wanted state, one step at a

@@ -92,7 +92,7 @@ func splitKey(k string) (api.Kind, string) {
 }
 
 // merge merges a message of the watch and returns the keys to reconcile.
-func (c *cache) merge(n watchcache.News) (keys []string) {
+func (c *cache) merge(n watchcache.Update) (keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range n.Changes {

@@ -36,9 +36,9 @@ func TestALateAnswerBringsNothingBack(t *testing.T) {
 func TestWhatIsNotThereIsForgotten(t *testing.T) {
 	c := newCache("a")
 	here := api.Instance{Meta: api.Meta{ID: "ins-1", Revision: 4}, Assignment: api.InstanceAssignment{Node: "a"}}
-	c.merge(watchcache.News{All: true})
+	c.merge(watchcache.Update{All: true})
 	c.apply(objects.Change{Kind: api.KindInstance, ID: "ins-1", Now: here})
-	keys := c.merge(watchcache.News{All: true})
+	keys := c.merge(watchcache.Update{All: true})
 	if _, ok := get(c, c.instances, "ins-1"); ok || !slices.Equal(keys, []string{"Instance/ins-1"}) {
 		t.Errorf("ins-1 cached: %v, want false; keys to reconcile: %v, want only its own", ok, keys)
 	}

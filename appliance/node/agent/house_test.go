@@ -173,7 +173,7 @@ func (h *testNode) start() {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("at", h.now.Format("05.000"))
 	}
 	h.Stepper, h.seen = agent.NewStepper(o), h.stored()
-	h.Deliver(watchcache.News{Changes: h.seen.All(), All: true})
+	h.Deliver(watchcache.Update{Changes: h.seen.All(), All: true})
 	h.try(h.Sweep(h.ctx))
 	h.try(h.Report(h.ctx))
 }
@@ -218,7 +218,7 @@ func (h *testNode) news() []objects.Change {
 }
 
 func (h *testNode) deliver(c objects.Change) {
-	h.Deliver(watchcache.News{Changes: []objects.Change{c}})
+	h.Deliver(watchcache.Update{Changes: []objects.Change{c}})
 }
 
 func (h *testNode) receive() {

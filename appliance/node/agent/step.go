@@ -42,7 +42,7 @@ func (s *Stepper) at(k string, t time.Time) {
 }
 
 // Deliver delivers changes of the store to the agent.
-func (s *Stepper) Deliver(n watchcache.News) { s.a.watcher.merge(n) }
+func (s *Stepper) Deliver(n watchcache.Update) { s.a.watcher.merge(n) }
 
 // MachineEvent delivers an event of the hypervisor to the agent.
 func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.watcher.machineEvent(e) }

@@ -46,7 +46,7 @@ func (w *watcher) machineEvent(e hypervisor.Event) {
 
 // merge merges changes of the store into the cache. The fence's list is updated
 // before any of them is acted on.
-func (w *watcher) merge(n watchcache.News) { w.enqueue(w.cache.merge(n)) }
+func (w *watcher) merge(n watchcache.Update) { w.enqueue(w.cache.merge(n)) }
 
 func (w *watcher) enqueue(keys []string) {
 	if len(keys) == 0 {

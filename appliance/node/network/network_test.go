@@ -37,7 +37,7 @@ func (s *stepper) Step(_ context.Context, i deploy.Intent) (deploy.Report, error
 		return deploy.Report{}, s.err
 	}
 	db := deploy.DatabaseReport{Cluster: "id-of-" + i.Node, Settled: true, Leads: true}
-	return deploy.Report{Generation: i.Founding.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev}, nil
+	return deploy.Report{Generation: i.Bootstrap.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev}, nil
 }
 
 func (s *stepper) last() deploy.Intent {
@@ -112,7 +112,7 @@ func newTestNode(t *testing.T) *testNode {
 			return all, nil
 		}}
 	leader := &network.Leader{Cache: cache, Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
-		Open: func(context.Context, []deploy.Member, deploy.Founding) (sdn.Controller, error) { return h.ctrl, nil }}
+		Open: func(context.Context, []deploy.Member, deploy.Bootstrap) (sdn.Controller, error) { return h.ctrl, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context) error{h.node.Run, leader.Run, cache.Run} {
@@ -208,8 +208,8 @@ func (h *testNode) until(what string, ok func() bool) {
 func TestFromNothingToANetwork(t *testing.T) {
 	h := newTestNode(t)
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
-	h.until("the IDs of the founding in the node's intent", func() bool {
-		f := h.step.last().Founding
+	h.until("the IDs of the bootstrap decision in the node's intent", func() bool {
+		f := h.step.last().Bootstrap
 		return f.Generation == 1 && f.NB == "id-of-node-1" && f.SB == "id-of-node-1" && !f.Clustered
 	})
 	if works, why := h.node.Works(); !works {
@@ -237,7 +237,7 @@ func TestRefusedIsTriedAgain(t *testing.T) {
 	h.ctrl.set(errors.New("no quorum"))
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
-	h.until("the founding is decided", func() bool { return h.step.last().Founding.NB != "" })
+	h.until("the bootstrap is decided", func() bool { return h.step.last().Bootstrap.NB != "" })
 	time.Sleep(100 * time.Millisecond)
 	if p := h.network().Status.Phase; p == api.NetworkReady {
 		t.Fatalf("phase of a network that the database rejected = %s, want it not ready", p)

@@ -65,7 +65,7 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
-	if network.Founding(s).Generation == 0 {
+	if network.BootstrapOf(s).Generation == 0 {
 		return busyInterval // waiting for the leader's decision
 	}
 	r, err := n.Deploy.Step(ctx, n.intent(s))
@@ -93,7 +93,7 @@ func (n *Node) intent(s *objects.Set) deploy.Intent {
 	}
 	return deploy.Intent{
 		Node: n.Self.Node, Encap: n.Encap, Datapath: n.Datapath, External: external, Underlay: n.Underlay,
-		Members: network.Members(s, n.Self), Founding: network.Founding(s), TLS: n.TLS,
+		Members: network.Members(s, n.Self), Bootstrap: network.BootstrapOf(s), TLS: n.TLS,
 		Nodes: slices.Sorted(maps.Keys(objects.Map[api.Node](s))),
 	}
 }

@@ -75,7 +75,7 @@ func TestDiskStatus(t *testing.T) {
 			t.Errorf("%s: state %s, osd %d, reason %q; want %s, %d, a reason with %q", c.name, st.State, st.Osd, st.Reason, c.state, c.osd, c.says)
 		}
 	}
-	// A changed spec is observed only when the founding reflects it.
+	// A changed spec is observed only when the Bootstrap reflects it.
 	v := diskView{disk: unused, block: block, osd: osd, found: blank, round: round()}
 	v.disk.Meta.Generation = 3
 	if st := diskStatus("node-1", v); st.ObservedGeneration != 0 {

@@ -21,7 +21,7 @@ type place struct {
 }
 
 // intent returns the input of deploy on one node.
-func intent(f storage.Founding, nodes map[string]api.Node, disks map[string]api.Disk, at place) deploy.Intent {
+func intent(f storage.Bootstrap, nodes map[string]api.Node, disks map[string]api.Disk, at place) deploy.Intent {
 	in := deploy.Intent{
 		FSID: f.FSID, Exists: f.Exists, Dismantle: f.Dismantle, FailureDomain: f.FailureDomain, Settings: at.settings,
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestIntent(t *testing.T) {
 	nodes, disks := map[string]api.Node{}, map[string]api.Disk{}
-	f := storage.Founding{FSID: "f", Port: deploy.MonPort, Replicas: 3, FailureDomain: "host"}
+	f := storage.Bootstrap{FSID: "f", Port: deploy.MonPort, Replicas: 3, FailureDomain: "host"}
 	for i, n := range []api.NodeID{"node-1", "node-2", "node-3"} {
 		nodes[string(n)] = api.Node{Meta: api.Meta{ID: string(n)}, Spec: api.NodeSpec{PeerAddresses: []string{fmt.Sprintf("10.0.0.%d:7481", i+1)}}}
 		f.Mons = append(f.Mons, n)
@@ -53,7 +53,7 @@ func TestIntent(t *testing.T) {
 // TestIntentWipesOnce checks that a disk that is in Ceph is not wiped again.
 func TestIntentWipesOnce(t *testing.T) {
 	for taken, want := range map[bool]bool{false: true, true: false} {
-		f := storage.Founding{FSID: "f", OSDs: []storage.OSD{{Disk: "disk-a", Node: "node-1", UUID: "uuid-1", Taken: taken, Wipe: true}}}
+		f := storage.Bootstrap{FSID: "f", OSDs: []storage.OSD{{Disk: "disk-a", Node: "node-1", UUID: "uuid-1", Taken: taken, Wipe: true}}}
 		in := intent(f, nil, nil, place{node: "node-1", address: netip.MustParseAddr("127.0.0.1"), blocks: map[string]Block{"disk-a": {Path: "/dev/sda"}}})
 		if len(in.Disks) != 1 || in.Disks[0].Wipe != want {
 			t.Errorf("taken %v: disks = %+v, want one with Wipe %v", taken, in.Disks, want)

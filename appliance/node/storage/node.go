@@ -96,11 +96,11 @@ func (n *Node) SetLeads(leads bool) { n.leads.Store(leads) }
 
 // Run deploys until ctx ends; the daemons keep running.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Interests...)
+	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Filters...)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {
-	f := s.founding
+	f := s.bootstrap
 	found, err := n.Look(ctx)
 	if err == nil {
 		err = n.probe(ctx, s, f, found)
@@ -169,7 +169,7 @@ const probeEvery = time.Minute
 
 // probe probes the disks for which lsblk shows nothing: it only knows what udev has
 // found, which may be nothing at all.
-func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []Block) error {
+func (n *Node) probe(ctx context.Context, s *state, f storage.Bootstrap, found []Block) error {
 	seen := map[string]probed{}
 	for i := range found {
 		b := &found[i]
@@ -192,7 +192,7 @@ func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []
 
 // round removes what is left of an older cluster, and performs one round of the
 // current one.
-func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) (deploy.Round, error) {
+func (n *Node) round(ctx context.Context, f storage.Bootstrap, in deploy.Intent) (deploy.Round, error) {
 	if err := n.clear(ctx, f); err != nil || f.FSID == "" {
 		return deploy.Round{}, err
 	}
@@ -210,7 +210,7 @@ func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) 
 
 // clear removes what this node has of a retired cluster; for any other that is not
 // the current one it returns an error.
-func (n *Node) clear(ctx context.Context, f storage.Founding) error {
+func (n *Node) clear(ctx context.Context, f storage.Bootstrap) error {
 	path := filepath.Join(n.Dir, "generation.json")
 	var have storage.Incarnation
 	raw, err := os.ReadFile(path)
@@ -245,7 +245,7 @@ func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 
 // offer gives the pools to Pool, once they can be used. They stay open while the
 // monitors are unreachable: their users then get errors.
-func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, r deploy.Round) error {
+func (n *Node) offer(ctx context.Context, f storage.Bootstrap, in deploy.Intent, r deploy.Round) error {
 	if n.Pool == nil {
 		return nil
 	}
@@ -272,7 +272,7 @@ func made(c *deploy.Cluster, p deploy.Pool) bool {
 }
 
 // offerPool gives one pool to Pool, if its access has changed.
-func (n *Node) offerPool(ctx context.Context, f storage.Founding, name string, a *Access) error {
+func (n *Node) offerPool(ctx context.Context, f storage.Bootstrap, name string, a *Access) error {
 	if reflect.DeepEqual(a, n.offered[name]) {
 		return nil
 	}
@@ -292,7 +292,7 @@ func (n *Node) offerPool(ctx context.Context, f storage.Founding, name string, a
 }
 
 // setState stores the node's state, and logs changes of what is wrong.
-func (n *Node) setState(f storage.Founding, err error) {
+func (n *Node) setState(f storage.Bootstrap, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.on, n.key = f.FSID != "", f.Keys.Client
@@ -337,7 +337,7 @@ func (n *Node) Key(user string) ([]byte, error) {
 }
 
 // statuses returns the statuses of all disks that are, or were, on this node.
-func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place, r deploy.Round, pools map[string]poolDecision) map[string]api.DiskStatus {
+func (n *Node) statuses(s *state, f storage.Bootstrap, in deploy.Intent, at place, r deploy.Round, pools map[string]poolDecision) map[string]api.DiskStatus {
 	ids := slices.Collect(maps.Keys(at.blocks))
 	for id, d := range s.disks {
 		if _, here := at.blocks[id]; !here && d.Status.Node == n.Self {
@@ -405,7 +405,7 @@ func (n *Node) writeStatuses(ctx context.Context, s *state, all map[string]api.D
 		d, known := s.disks[id]
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision, Data: api.Encode(st)}
 		switch {
-		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.founding.OSD(api.DiskID(id)) == nil && s.founding.Table(api.DiskID(id)) == nil:
+		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.bootstrap.OSD(api.DiskID(id)) == nil && s.bootstrap.Table(api.DiskID(id)) == nil:
 			cmd = api.Command{Op: api.OpDelete, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision}
 		case known && reflect.DeepEqual(d.Status, st):
 			continue

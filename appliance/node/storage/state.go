@@ -24,12 +24,12 @@ func (s *state) poolVolumes(node api.NodeID) map[string]int {
 
 // state has the objects that Node needs, by ID. It is read-only.
 type state struct {
-	nodes    map[string]api.Node
-	disks    map[string]api.Disk
-	volumes  map[string]api.Volume
-	founding storage.Founding
+	nodes     map[string]api.Node
+	disks     map[string]api.Disk
+	volumes   map[string]api.Volume
+	bootstrap storage.Bootstrap
 }
 
 func stateOf(s *objects.Set) *state {
-	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), volumes: objects.Map[api.Volume](s), founding: storage.FoundingOf(s)}
+	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), volumes: objects.Map[api.Volume](s), bootstrap: storage.BootstrapOf(s)}
 }

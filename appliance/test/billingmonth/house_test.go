@@ -63,7 +63,7 @@ func (h *testNode) start() {
 	}), objects.NewSet(agent.Kinds...)
 	h.seenRevision = 0
 	h.receiveChanges()
-	h.Deliver(watchcache.News{Changes: h.seen.All(), All: true})
+	h.Deliver(watchcache.Update{Changes: h.seen.All(), All: true})
 	h.logError(h.Sweep(h.ctx))
 	h.logError(h.Report(h.ctx))
 }
@@ -135,7 +135,7 @@ func (h *testNode) receiveChanges() {
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
-	h.Deliver(watchcache.News{Changes: h.seen.Diff(now)})
+	h.Deliver(watchcache.Update{Changes: h.seen.Diff(now)})
 	h.seen = now
 }
 

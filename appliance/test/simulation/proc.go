@@ -165,12 +165,12 @@ func (p *proc) pump() {
 		if c, changed, err := p.seen.Apply(p.w.raft.log[p.pos]); err != nil {
 			p.w.failf("decode log entry: %v", err)
 		} else if changed {
-			p.deliver(watchcache.News{Changes: []objects.Change{c}})
+			p.deliver(watchcache.Update{Changes: []objects.Change{c}})
 		}
 	}
 }
 
-func (p *proc) deliver(n watchcache.News) {
+func (p *proc) deliver(n watchcache.Update) {
 	p.stepper.Deliver(n)
 	for _, c := range n.Changes {
 		if self, ok := c.Now.(api.Node); ok && c.ID == string(p.m.id) && self.Status.ObservedEpoch > p.holder.Epoch() {
@@ -188,7 +188,7 @@ func (p *proc) snapshot() bool {
 		return false
 	}
 	p.seen = r.snapshot(p.m, agent.Kinds)
-	p.deliver(watchcache.News{Changes: p.seen.All(), All: true})
+	p.deliver(watchcache.Update{Changes: p.seen.All(), All: true})
 	p.pos, p.synced = r.logged(p.m), true
 	return true
 }

@@ -37,14 +37,14 @@ func TestOneNodeGrows(t *testing.T) {
 	if err := os.WriteFile(a.config.Paths.File(SB, 1), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.until("new databases", func() bool { return s.founding.Generation == 2 && s.whole(a)() }, a)
+	s.until("new databases", func() bool { return s.bootstrap.Generation == 2 && s.whole(a)() }, a)
 
 	s.nodes, s.tls = all, true
 	s.members = []Member{member(a), member(b)}
 	a.tls, b.tls = s.identity(a), s.identity(b)
 	s.until("a cluster of two", s.whole(all...), all...)
-	if servers, _ := b.servers(NB); len(servers) != 2 || s.founding.Generation != 3 {
-		t.Errorf("%d servers, founding %+v, want 2 and generation 3", len(servers), s.founding)
+	if servers, _ := b.servers(NB); len(servers) != 2 || s.bootstrap.Generation != 3 {
+		t.Errorf("%d servers, bootstrap %+v, want 2 and generation 3", len(servers), s.bootstrap)
 	}
 	s.cross(a, b)
 }

@@ -24,7 +24,7 @@ func TestSilentServerKeepsItsDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := Intent{Node: "a", Members: []Member{{Node: "a", Address: netip.MustParseAddr("10.0.0.1")}},
-		Founding: Founding{Generation: 1, Founder: "a", Clustered: true, NB: "c", SB: "c"}, TLS: TLS{"b", "c", "k"}}
+		Bootstrap: Bootstrap{Generation: 1, Founder: "a", Clustered: true, NB: "c", SB: "c"}, TLS: TLS{"b", "c", "k"}}
 	for _, d := range DBs {
 		record := `{"server_id":"s","cluster_id":"c","local_address":"` + raft(in.Members[0], d) + `"}`
 		if err := os.WriteFile(n.config.Paths.File(d, 1), []byte("OVSDB CLUSTER 1000 da39\n"+record+"\n"), 0o600); err != nil {

@@ -22,8 +22,8 @@ func TestCluster(t *testing.T) {
 	s.smallDisk(a)
 	s.members = []Member{member(a), member(b), member(c)}
 	s.until("three members and four chassis", s.whole(s.nodes...), s.nodes...)
-	if s.founding.Generation != 1 || s.founding.Founder == "" {
-		t.Errorf("founding = %+v, want generation 1 with a founder", s.founding)
+	if s.bootstrap.Generation != 1 || s.bootstrap.Founder == "" {
+		t.Errorf("bootstrap = %+v, want generation 1 with a founder", s.bootstrap)
 	}
 	for _, n := range []*testNode{a, b, c} {
 		if all, _ := n.servers(SB); len(all) != 3 {
@@ -137,8 +137,8 @@ func (s *site) lostReturns(a, b, c, d *testNode) {
 		return len(all) == 3 && s.whole(s.nodes...)() && errors.Is(err, os.ErrNotExist)
 	}, s.nodes...)
 	c.wantSwitch("after-replacement")
-	if s.founding.Generation != 1 {
-		s.t.Errorf("founding = %+v, want generation 1: the databases were created again", s.founding)
+	if s.bootstrap.Generation != 1 {
+		s.t.Errorf("bootstrap = %+v, want generation 1: the databases were created again", s.bootstrap)
 	}
 	s.cross(a, d)
 }
@@ -154,11 +154,11 @@ func (s *site) majorityLost(a, b, c, d *testNode) {
 		return slices.ContainsFunc(s.reports[a.id].Problems, func(p Problem) bool { return strings.Contains(p.What, "has no leader") && p.Next != "" })
 	}, s.nodes...)
 	s.silence = Bereft // as if the time without a leader had passed: a report may still name one
-	s.until("a new generation of databases", func() bool { return s.founding.Generation > 1 }, s.nodes...)
+	s.until("a new generation of databases", func() bool { return s.bootstrap.Generation > 1 }, s.nodes...)
 	s.silence = 0
 	s.until("new databases", s.whole(s.nodes...), s.nodes...)
-	if s.founding.Generation != 2 {
-		s.t.Errorf("founding = %+v, want generation 2", s.founding)
+	if s.bootstrap.Generation != 2 {
+		s.t.Errorf("bootstrap = %+v, want generation 2", s.bootstrap)
 	}
 	if got := a.mustNB("--bare", "--columns=name", "list", "Logical_Switch"); got != "" {
 		s.t.Errorf("logical switches in the new database = %q, want none", got)

@@ -7,7 +7,7 @@
 //	Observed ┘                                        │
 //	    ▲                                          Report
 //	    └── what the node looks like                  ▼
-//	            Founding ─ Found ─► Founding, in the cluster's store             (leader)
+//	            Bootstrap ─ Found ─► Bootstrap, in the cluster's store           (leader)
 //
 // Every node has Open vSwitch (the distribution's own service where that is
 // not masked, otherwise daemons of Basalt), the bridge br-int, and
@@ -24,7 +24,7 @@
 //	  │ └───────────────────────┘               ▼                            │
 //	  └──────── SetAside ─────────────────── broken ◄────────────────────────┘
 //
-// The founder is recorded before it creates the database (Founding), and
+// The founder is recorded before it creates the database (Bootstrap), and
 // members join only after the cluster's ID is recorded too: a founder that has
 // lost its disk joins the cluster that it founded, and there are never two
 // clusters.

@@ -45,8 +45,8 @@ type Intent struct {
 	// already, or there is only one node.
 	Underlay string
 	// Members have the databases, whether they are alive or not.
-	Members  []Member
-	Founding Founding
+	Members   []Member
+	Bootstrap Bootstrap
 	// TLS may be empty if the only member is the only node.
 	TLS TLS
 	// Nodes are all nodes of the cluster: the leader of the southbound database
@@ -60,8 +60,8 @@ type Member struct {
 	Address netip.Addr
 }
 
-// Founding is what the cluster has recorded about its databases.
-type Founding struct {
+// Bootstrap is what the cluster has recorded about its databases.
+type Bootstrap struct {
 	// Generation counts how often the databases were created, from 1. 0: not
 	// decided yet.
 	Generation int
@@ -133,7 +133,7 @@ func (d DB) raftPort() int {
 }
 
 // id returns the ID of the database's cluster.
-func (f Founding) id(d DB) string {
+func (f Bootstrap) id(d DB) string {
 	if d == NB {
 		return f.NB
 	}
@@ -150,12 +150,12 @@ func (i Intent) member(node string) (Member, bool) {
 
 // removed reports whether the server was removed from its cluster and has not
 // been notified.
-func (f Founding) removed(d DB, o Database) bool {
+func (f Bootstrap) removed(d DB, o Database) bool {
 	list := f.NBServers
 	if d == SB {
 		list = f.SBServers
 	}
-	return len(list) > 0 && o.Lonely &&
+	return len(list) > 0 && o.Leaderless &&
 		!slices.ContainsFunc(list, func(short string) bool { return strings.HasPrefix(o.Server, short) })
 }
 
@@ -173,7 +173,7 @@ func (i Intent) others(d DB) (all []string) {
 }
 
 // founded reports whether clients may use the database of this generation.
-func (f Founding) founded(d DB) bool { return f.Generation > 0 && (!f.Clustered || f.id(d) != "") }
+func (f Bootstrap) founded(d DB) bool { return f.Generation > 0 && (!f.Clustered || f.id(d) != "") }
 
 // remote is Endpoint for OVN's own programs. It includes the cluster ID, if
 // there is one: while new databases are created, some servers of the old ones
@@ -182,10 +182,10 @@ func (f Founding) founded(d DB) bool { return f.Generation > 0 && (!f.Clustered 
 // because the programs look up the cluster in it by bisection, and abort
 // otherwise.
 func (i Intent) remote(d DB, run string) string {
-	if !i.Founding.Clustered {
+	if !i.Bootstrap.Clustered {
 		return i.Endpoint(d, run)
 	}
-	all := append(strings.Split(i.Endpoint(d, run), ","), "cid:"+i.Founding.id(d))
+	all := append(strings.Split(i.Endpoint(d, run), ","), "cid:"+i.Bootstrap.id(d))
 	slices.Sort(all)
 	return strings.Join(all, ",")
 }
@@ -193,7 +193,7 @@ func (i Intent) remote(d DB, run string) string {
 // Client returns the arguments with which OVN's own tools connect to d.
 func (i Intent) Client(d DB, run string) []string {
 	args := []string{"--db=" + i.remote(d, run)}
-	if i.Founding.Clustered {
+	if i.Bootstrap.Clustered {
 		args = append(args, i.TLS.args()...)
 	}
 	return args
@@ -202,7 +202,7 @@ func (i Intent) Client(d DB, run string) []string {
 // Endpoint returns the endpoint of d for this node's clients, in OVN's
 // notation.
 func (i Intent) Endpoint(d DB, run string) string {
-	if !i.Founding.Clustered {
+	if !i.Bootstrap.Clustered {
 		return "unix:" + socket(run, d)
 	}
 	all := make([]string, len(i.Members))

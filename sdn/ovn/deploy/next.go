@@ -56,16 +56,16 @@ func (n *next) env(argv ...string) []string {
 // client is env for clients of the databases. They store how far they have
 // read and reject older data, so they are restarted for another generation.
 func (n *next) client(program string) []string {
-	return append(n.env(fmt.Sprintf("BASALT_GENERATION=%d", n.Founding.Generation), program), quiet...)
+	return append(n.env(fmt.Sprintf("BASALT_GENERATION=%d", n.Bootstrap.Generation), program), quiet...)
 }
 
 var quiet = []string{"-vconsole:info", "-vsyslog:off", "-vfile:off"}
 
 func (n *next) database(d DB) {
 	part, o := d.part(), n.o.db(d)
-	file := n.paths.File(d, n.Founding.Generation)
+	file := n.paths.File(d, n.Bootstrap.Generation)
 	daemon := "ovn-" + string(d)
-	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+	if n.Bootstrap.Generation == 0 || len(n.Members) == 0 {
 		return // the members are unknown, which does not mean that there are none
 	}
 	me, member := n.member(n.Node)
@@ -74,11 +74,11 @@ func (n *next) database(d DB) {
 		return
 	}
 	others := n.others(d)
-	if !n.Founding.Clustered && len(others) > 0 {
+	if !n.Bootstrap.Clustered && len(others) > 0 {
 		n.problem(part, "", "waiting for databases that %d nodes can share", len(n.Members))
 		return
 	}
-	if n.Founding.Clustered && !n.TLS.on() {
+	if n.Bootstrap.Clustered && !n.TLS.on() {
 		n.problem(part, "give this node a certificate of the cluster", "this node has no certificate, and the members accept TLS only")
 		return
 	}
@@ -92,10 +92,10 @@ func (n *next) database(d DB) {
 	for _, stale := range o.Stale {
 		n.add(Action{Part: part, Verb: Remove, DB: d, File: stale})
 	}
-	known := n.Founding.id(d)
-	foreign := o.File == Good && (o.Clustered != n.Founding.Clustered ||
+	known := n.Bootstrap.id(d)
+	foreign := o.File == Good && (o.Clustered != n.Bootstrap.Clustered ||
 		o.Clustered && (o.Address != raft(me, d) || known != "" && o.Cluster != "" && o.Cluster != known))
-	if o.Unknown || foreign || n.Founding.removed(d, o) || o.File == Left || o.File == Broken {
+	if o.Unknown || foreign || n.Bootstrap.removed(d, o) || o.File == Left || o.File == Broken {
 		if o.File == Broken {
 			n.problem(part, "check this node's disk if it happens again", "its file is damaged and is recreated from the other members")
 		}
@@ -105,16 +105,16 @@ func (n *next) database(d DB) {
 	}
 	if o.File == Absent {
 		switch {
-		case known != "" && n.Founding.Clustered && len(others) > 0:
+		case known != "" && n.Bootstrap.Clustered && len(others) > 0:
 			n.add(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
 		case known != "":
 			// Its only copy was on this node. Found raises the generation.
 			n.problem(part, "", "the only copy of the database is lost; a new one is created")
 			return
-		case n.Founding.Founder != n.Node:
-			n.problem(part, "", "waiting for node %s to create the database", n.Founding.Founder)
+		case n.Bootstrap.Founder != n.Node:
+			n.problem(part, "", "waiting for node %s to create the database", n.Bootstrap.Founder)
 			return
-		case n.Founding.Clustered:
+		case n.Bootstrap.Clustered:
 			n.add(Action{Part: part, Verb: Found, DB: d, File: file, Addr: raft(me, d)})
 		default:
 			n.add(Action{Part: part, Verb: Create, DB: d, File: file})
@@ -133,7 +133,7 @@ func (n *next) server(d DB, me Member, file string) []string {
 	argv := append(n.env("/usr/sbin/ovsdb-server"), quiet...)
 	argv = append(argv, "--remote=punix:"+socket(n.paths.Run, d),
 		"--pidfile="+n.paths.Run+"/ovn"+string(d)+"_db.pid", "--unixctl="+control(n.paths.Run, d))
-	if n.Founding.Clustered {
+	if n.Bootstrap.Clustered {
 		argv = append(argv, "--remote=pssl:"+strings.TrimSuffix(fmt.Sprintf("%d:%s", d.port(), bracket(me)), ":"))
 		argv = append(argv, n.TLS.args()...)
 	}
@@ -153,7 +153,7 @@ func bracket(m Member) string {
 // it, one step at a time.
 func (n *next) maintainCluster(d DB, o Database) {
 	part := d.part()
-	if !n.Founding.Clustered {
+	if !n.Bootstrap.Clustered {
 		if o.Outdated {
 			n.add(Action{Part: part, Verb: Convert, DB: d})
 		}

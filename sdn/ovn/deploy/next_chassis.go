@@ -129,7 +129,7 @@ func (n *next) configure() {
 		// both are on this node.
 		"ovn-openflow-probe-interval": "60", "ovn-remote-probe-interval": "10000", // s, ms
 	}
-	if n.Founding.founded(SB) && len(n.Members) > 0 {
+	if n.Bootstrap.founded(SB) && len(n.Members) > 0 {
 		want["ovn-remote"] = n.remote(SB, n.paths.Run)
 	}
 	for _, key := range sorted(want) {
@@ -239,11 +239,11 @@ func (n *next) underlayUsable() bool {
 
 // northd runs ovn-northd on every member; one is active, the others stand by.
 func (n *next) northd() {
-	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+	if n.Bootstrap.Generation == 0 || len(n.Members) == 0 {
 		return
 	}
 	_, member := n.member(n.Node)
-	founded := n.Founding.NB != "" && n.Founding.SB != "" || !n.Founding.Clustered && n.Founding.Founder == n.Node
+	founded := n.Bootstrap.NB != "" && n.Bootstrap.SB != "" || !n.Bootstrap.Clustered && n.Bootstrap.Founder == n.Node
 	if !member || !founded {
 		if n.o.Northd {
 			n.add(Action{Part: PartNorthd, Verb: Stop, Name: "ovn-northd"})
@@ -252,7 +252,7 @@ func (n *next) northd() {
 	}
 	argv := append(n.client("/usr/bin/ovn-northd"), "--pidfile="+n.paths.Run+"/ovn-northd.pid", "--unixctl="+n.paths.Run+"/ovn-northd.ctl",
 		"--ovnnb-db="+n.remote(NB, n.paths.Run), "--ovnsb-db="+n.remote(SB, n.paths.Run))
-	if n.Founding.Clustered {
+	if n.Bootstrap.Clustered {
 		argv = append(argv, n.TLS.args()...)
 	}
 	n.add(Action{Part: PartNorthd, Verb: Run, Name: "ovn-northd", Argv: argv})
@@ -260,20 +260,20 @@ func (n *next) northd() {
 
 // chassis runs ovn-controller. Stopping it keeps the switch's flows.
 func (n *next) chassis() {
-	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+	if n.Bootstrap.Generation == 0 || len(n.Members) == 0 {
 		n.problem(PartChassis, "", "waiting for the choice of the nodes that run the OVN databases")
 		return
 	}
-	if n.Founding.Clustered && !n.TLS.on() {
+	if n.Bootstrap.Clustered && !n.TLS.on() {
 		n.problem(PartChassis, "give this node a certificate of the cluster", "ovn-controller needs a certificate")
 		return
 	}
-	if !n.Founding.founded(SB) {
-		n.problem(PartChassis, "", "waiting for node %s to create the southbound database", n.Founding.Founder)
+	if !n.Bootstrap.founded(SB) {
+		n.problem(PartChassis, "", "waiting for node %s to create the southbound database", n.Bootstrap.Founder)
 		return // a running one keeps its flows
 	}
 	argv := append(n.client("/usr/bin/ovn-controller"), "--pidfile="+n.paths.Run+"/ovn-controller.pid")
-	if n.Founding.Clustered {
+	if n.Bootstrap.Clustered {
 		argv = append(argv, n.TLS.args()...)
 	}
 	n.add(Action{Part: PartChassis, Verb: Run, Name: "ovn-controller", Argv: append(argv, "unix:"+n.paths.OVSRun+"/db.sock")})

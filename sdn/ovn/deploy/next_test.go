@@ -24,7 +24,7 @@ func three() Intent {
 		TLS: TLS{"/pki/ca.pem", "/pki/node.crt", "/pki/node.key"},
 		Members: []Member{{"n1", netip.MustParseAddr("10.0.0.1")}, {"n2", netip.MustParseAddr("10.0.0.2")},
 			{"n3", netip.MustParseAddr("fd00::3")}},
-		Founding: Founding{Generation: 1, Founder: "n1", Clustered: true, NB: cid, SB: cid}}
+		Bootstrap: Bootstrap{Generation: 1, Founder: "n1", Clustered: true, NB: cid, SB: cid}}
 }
 
 // healthy returns the observed state of a member with everything running.
@@ -63,19 +63,21 @@ func TestNext(t *testing.T) {
 	}{
 		{"healthy", func(*Intent, *Observed) {}, false},
 		{"bare founder", func(in *Intent, o *Observed) {
-			in.Founding.NB, in.Founding.SB = "", ""
+			in.Bootstrap.NB, in.Bootstrap.SB = "", ""
 			*o = Observed{Free: 1 << 30}
 		}, true},
 		{"bare member before the ids are known", func(in *Intent, o *Observed) {
-			in.Founding = Founding{Generation: 1, Founder: "n2", Clustered: true}
+			in.Bootstrap = Bootstrap{Generation: 1, Founder: "n2", Clustered: true}
 			*o = Observed{Free: 1 << 30}
 		}, false},
 		{"bare member", func(in *Intent, o *Observed) { *o = Observed{Free: 1 << 30} }, false},
-		{"nothing decided yet", func(in *Intent, o *Observed) { in.Founding, in.Members, *o = Founding{}, nil, Observed{Free: 1 << 30} }, false},
+		{"nothing decided yet", func(in *Intent, o *Observed) {
+			in.Bootstrap, in.Members, *o = Bootstrap{}, nil, Observed{Free: 1 << 30}
+		}, false},
 		{"members not known: nothing is touched", func(in *Intent, o *Observed) { in.Members = nil }, false},
 		{"one node without TLS", func(in *Intent, o *Observed) {
 			in.TLS, in.Members = TLS{}, in.Members[:1]
-			in.Founding = Founding{Generation: 1, Founder: "n1"}
+			in.Bootstrap = Bootstrap{Generation: 1, Founder: "n1"}
 			*o = Observed{Free: 1 << 30}
 		}, true},
 		{"member without a certificate", func(in *Intent, o *Observed) { in.TLS = TLS{} }, false},
@@ -100,23 +102,23 @@ func TestNext(t *testing.T) {
 		{"broken file", func(in *Intent, o *Observed) { o.NB = Database{File: Broken} }, false},
 		{"kicked while it ran", func(in *Intent, o *Observed) { o.NB.Unknown, o.NB.Status = true, nil }, false},
 		{"kicked while it was away", func(in *Intent, o *Observed) {
-			in.Founding.NBServers, o.NB.Lonely = []string{"bbbb", "dddd"}, true
+			in.Bootstrap.NBServers, o.NB.Leaderless = []string{"bbbb", "dddd"}, true
 			o.NB.Status.Role, o.NB.Status.Leader = "candidate", "unknown"
 		}, false},
 		{"no leader", func(in *Intent, o *Observed) {
-			in.Founding.NBServers, o.NB.Lonely = []string{"aaaa", "bbbb"}, true
+			in.Bootstrap.NBServers, o.NB.Leaderless = []string{"aaaa", "bbbb"}, true
 			o.NB.Status.Role, o.NB.Status.Leader = "candidate", "unknown"
 			o.NB.Status.Servers[1].Heard, o.NB.Status.Servers[2].Heard = time.Hour, -1
 		}, false},
 		{"not listed yet, and the leader just died", func(in *Intent, o *Observed) {
-			in.Founding.NBServers = []string{"bbbb", "dddd"}
+			in.Bootstrap.NBServers = []string{"bbbb", "dddd"}
 			o.NB.Status.Role, o.NB.Status.Leader = "candidate", "unknown"
 		}, false},
 		{"full disk", func(in *Intent, o *Observed) { o.Free = 1 << 20 }, false},
 		{"another's cluster", func(in *Intent, o *Observed) { o.NB.Cluster = sidB }, false},
 		{"moved to another address", func(in *Intent, o *Observed) { o.NB.Address = "ssl:10.0.0.77:6643" }, false},
 		{"another generation", func(in *Intent, o *Observed) {
-			in.Founding.Generation, in.Founding.NB = 2, ""
+			in.Bootstrap.Generation, in.Bootstrap.NB = 2, ""
 			o.NB = Database{Running: true, Stale: []string{"/db/nb-1.db"}}
 		}, false},
 		{"the only copy is lost", func(in *Intent, o *Observed) {
@@ -185,7 +187,7 @@ func TestDecide(t *testing.T) {
 		d := DatabaseReport{Cluster: cid, Settled: true}
 		return Report{Generation: generation, NB: d, SB: d}
 	}
-	f := Decide(Founding{}, in.Members, true, map[string]Report{"n2": {}}, 0)
+	f := Decide(Bootstrap{}, in.Members, true, map[string]Report{"n2": {}}, 0)
 	if f.Generation != 1 || f.Founder != "n2" || !f.Clustered || f.NB != "" {
 		t.Fatalf("first decision = %+v, want generation 1 of founder n2, clustered, without IDs", f)
 	}
@@ -237,7 +239,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	// From a single node to a cluster.
-	alone := Founding{Generation: 3, Founder: "n1", NB: single, SB: single}
+	alone := Bootstrap{Generation: 3, Founder: "n1", NB: single, SB: single}
 	if got := Decide(alone, in.Members[:1], false, map[string]Report{"n1": good(3)}, 0); got.Generation != 3 {
 		t.Errorf("decision for a single node = %+v, want generation 3", got)
 	}
@@ -245,7 +247,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("decision for a grown cluster = %+v, want generation 4, clustered, without IDs", got)
 	}
 	// A founder that is removed before its first report.
-	if got := Decide(Founding{Generation: 1, Founder: "n9", Clustered: true}, in.Members, true, nil, 0); got.Generation != 2 || got.Founder != "n1" {
+	if got := Decide(Bootstrap{Generation: 1, Founder: "n9", Clustered: true}, in.Members, true, nil, 0); got.Generation != 2 || got.Founder != "n1" {
 		t.Errorf("decision after the loss of the founder = %+v, want generation 2 of founder n1", got)
 	}
 }

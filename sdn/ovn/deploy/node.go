@@ -140,7 +140,7 @@ func check(in Intent) error {
 		return fmt.Errorf("%d members, want at most %d", len(in.Members), MaxMembers)
 	}
 	for _, m := range in.Members {
-		if in.Founding.Clustered && !m.Address.IsValid() {
+		if in.Bootstrap.Clustered && !m.Address.IsValid() {
 			return fmt.Errorf("member %s has no address", m.Node)
 		}
 	}
@@ -154,14 +154,14 @@ func check(in Intent) error {
 
 func report(in Intent, o Observed, p Paths, problems []Problem) Report {
 	n := next{Intent: in, o: o, paths: p}
-	r := Report{Generation: in.Founding.Generation, Datapath: n.datapath(), Problems: problems}
+	r := Report{Generation: in.Bootstrap.Generation, Datapath: n.datapath(), Problems: problems}
 	_, member := in.member(in.Node)
 	db := func(d DB) (r DatabaseReport) {
 		o := o.db(d)
-		if !member || in.Founding.Generation == 0 {
+		if !member || in.Bootstrap.Generation == 0 {
 			return r
 		}
-		if o.File == Good && o.Clustered == in.Founding.Clustered {
+		if o.File == Good && o.Clustered == in.Bootstrap.Clustered {
 			r.Cluster = o.Cluster
 			if !o.Clustered {
 				r.Cluster = single
@@ -179,7 +179,7 @@ func report(in Intent, o Observed, p Paths, problems []Problem) Report {
 				}
 			}
 		}
-		r.Lost = o.File == Absent && in.Founding.id(d) != "" && len(in.others(d)) == 0
+		r.Lost = o.File == Absent && in.Bootstrap.id(d) != "" && len(in.others(d)) == 0
 		return r
 	}
 	r.NB, r.SB = db(NB), db(SB)

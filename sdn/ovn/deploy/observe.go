@@ -39,7 +39,7 @@ func (n *Node) observe(ctx context.Context, in Intent) (o Observed, err error) {
 	if o.Controller {
 		o.Connected = n.connected(ctx)
 	}
-	if len(in.Nodes) > 0 && (o.SB.Status.leads() || o.SB.Running && !in.Founding.Clustered) {
+	if len(in.Nodes) > 0 && (o.SB.Status.leads() || o.SB.Running && !in.Bootstrap.Clustered) {
 		// Without an answer nothing is removed.
 		o.Chassis, _ = column(ctx, socket(n.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
 	}
@@ -60,7 +60,7 @@ func (n *Node) connected(ctx context.Context) bool {
 }
 
 func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err error) {
-	file := n.config.Paths.File(d, in.Founding.Generation)
+	file := n.config.Paths.File(d, in.Bootstrap.Generation)
 	all, err := filepath.Glob(filepath.Join(n.config.Paths.State, string(d)+"-*.db*"))
 	if err != nil {
 		return o, err
@@ -91,7 +91,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	// The server has read the whole file at its start.
 	o.File = Good
-	if !in.Founding.Clustered {
+	if !in.Bootstrap.Clustered {
 		o.Outdated = n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
 		return o, ctx.Err()
 	}
@@ -121,7 +121,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 		}
 		n.alone[s.Server] = time.Now()
 	} else {
-		o.Lonely = time.Since(since) >= n.config.Patience
+		o.Leaderless = time.Since(since) >= n.config.Patience
 	}
 	o.Outdated = s.leads() && n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
 	return o, ctx.Err()

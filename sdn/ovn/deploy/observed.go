@@ -85,8 +85,8 @@ type Database struct {
 	Running         bool
 	// Status is the cluster status of a running server; nil: no answer.
 	Status *Status
-	// Lonely means that it is a member and has had no leader for Config.Patience.
-	Lonely bool
+	// Leaderless means that it is a member and has had no leader for Config.Patience.
+	Leaderless bool
 	// Unknown means that the server runs and reports that it does not have the
 	// database (any more).
 	Unknown bool

@@ -21,18 +21,18 @@ import (
 // site is a cluster of nodes, each in its own network namespace, connected by
 // a bridge, with the cluster's leader, which decides.
 type site struct {
-	t        *testing.T
-	prefix   string
-	dir      string
-	ca       pki.CA
-	nodes    []*testNode // that are running
-	all      []*testNode
-	founding Founding
-	members  []Member
-	reports  map[string]Report
-	silence  time.Duration
-	tls      bool
-	withheld string // the daemon that is not started
+	t         *testing.T
+	prefix    string
+	dir       string
+	ca        pki.CA
+	nodes     []*testNode // that are running
+	all       []*testNode
+	bootstrap Bootstrap
+	members   []Member
+	reports   map[string]Report
+	silence   time.Duration
+	tls       bool
+	withheld  string // the daemon that is not started
 }
 
 // withholding runs all daemons except the site's withheld one.
@@ -96,7 +96,7 @@ func (s *site) identity(n *testNode) TLS {
 }
 
 func (s *site) intent(n *testNode) Intent {
-	in := Intent{Node: n.id, Encap: n.address, Datapath: Netdev, Underlay: "eth0", Members: s.members, Founding: s.founding, TLS: n.tls}
+	in := Intent{Node: n.id, Encap: n.address, Datapath: Netdev, Underlay: "eth0", Members: s.members, Bootstrap: s.bootstrap, TLS: n.tls}
 	for _, n := range s.nodes {
 		in.Nodes = append(in.Nodes, n.id)
 	}
@@ -106,7 +106,7 @@ func (s *site) intent(n *testNode) Intent {
 // round lets the leader decide and each node execute a step.
 func (s *site) round(nodes ...*testNode) {
 	s.t.Helper()
-	s.founding = Decide(s.founding, s.members, s.tls, s.reports, s.silence)
+	s.bootstrap = Decide(s.bootstrap, s.members, s.tls, s.reports, s.silence)
 	reports := make([]Report, len(nodes))
 	var all sync.WaitGroup
 	for i, n := range nodes {
@@ -138,7 +138,7 @@ func (s *site) until(what string, ok func() bool, nodes ...*testNode) {
 			return
 		}
 		if w.Over(3 * time.Minute) {
-			s.t.Logf("%+v", s.founding)
+			s.t.Logf("%+v", s.bootstrap)
 			for _, n := range nodes {
 				s.t.Logf("%s: %+v, alone %v", n.id, s.reports[n.id], n.alone)
 			}
@@ -155,10 +155,10 @@ func (s *site) whole(nodes ...*testNode) func() bool {
 		for _, n := range nodes {
 			r := s.reports[n.id]
 			_, member := Intent{Members: s.members}.member(n.id)
-			if !r.Chassis || len(r.Problems) > 0 || member && (!r.NB.Settled || !r.SB.Settled || r.NB.Cluster != s.founding.NB) {
+			if !r.Chassis || len(r.Problems) > 0 || member && (!r.NB.Settled || !r.SB.Settled || r.NB.Cluster != s.bootstrap.NB) {
 				return false
 			}
 		}
-		return s.founding.NB != "" && s.founding.SB != ""
+		return s.bootstrap.NB != "" && s.bootstrap.SB != ""
 	}
 }

@@ -91,7 +91,7 @@ func versionOf(b api.Batch) (version byte, records int) {
 			version, records = recordVersion, records+1
 		case c.Op == api.OpExpire:
 			version = recordVersion
-		case c.Raise != nil:
+		case c.Event != nil:
 			version = max(version, raiseVersion)
 		case c.Uses != nil || c.Limits != nil:
 			version = max(version, tenancyVersion)
@@ -190,7 +190,7 @@ func CheckBatch(b api.Batch) error {
 				return api.Errorf(api.CodeInvalid, "must have at most %d bytes and no zero byte", maxNameBytes).At(field)
 			}
 		}
-		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c), api.CheckRecord(c), api.CheckUsed(c)); err != nil {
+		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckCommandEvent(c), api.CheckRecord(c), api.CheckUsed(c)); err != nil {
 			return err
 		}
 		if c.Op != api.OpRecord && len(c.Data) > 0 && !json.Valid(c.Data) {

@@ -20,7 +20,7 @@ func TestEventsAreBounded(t *testing.T) {
 	event := func(at time.Time) {
 		index++
 		mustApply(t, tb, logEntry(t, index, api.Batch{At: at, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision,
-			Data: json.RawMessage(fmt.Sprint(index)), Raise: &api.Raise{Type: "a.b", Organization: fmt.Sprint("org-", index%2)}}}}))
+			Data: json.RawMessage(fmt.Sprint(index)), Event: &api.CommandEvent{Type: "a.b", Organization: fmt.Sprint("org-", index%2)}}}}))
 	}
 	check := func(want int) {
 		t.Helper()
@@ -64,7 +64,7 @@ func TestEventsAreSharedOut(t *testing.T) {
 			for range min(count, MaxCommands) {
 				n, count = n+1, count-1
 				b.Commands = append(b.Commands, api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision,
-					Data: json.RawMessage(fmt.Sprint(n)), Raise: &api.Raise{Type: "a.b", Organization: organization}})
+					Data: json.RawMessage(fmt.Sprint(n)), Event: &api.CommandEvent{Type: "a.b", Organization: organization}})
 			}
 			raw, err := EncodeBatch(b)
 			if err != nil {

@@ -154,7 +154,7 @@ func goldenEntries(t *testing.T) (all []goldenEntry) {
 	}
 	add(2, batch(api.Batch{Audit: &api.AuditNote{Actor: "key-1", Operation: "CreateFlavor"}, Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-e", Name: "e", Data: json.RawMessage(`{"a":"<&>"}`), Labels: map[string]string{"x": "y"}, Finalizers: []string{"f"},
-			Raise: &api.Raise{Type: "a.b", Organization: "org-1"}}}}))
+			Event: &api.CommandEvent{Type: "a.b", Organization: "org-1"}}}}))
 	for _, c := range []api.Command{ // renamed, assigned, reported, deleted, forgotten; refused ones among them
 		{Op: api.OpPutSpec, Name: "e2", Data: json.RawMessage(`{}`), Claims: []string{"n/1"}},
 		{Op: api.OpAssign, Data: json.RawMessage(`{"node":"node-a"}`), Claims: []string{"n/2"}},

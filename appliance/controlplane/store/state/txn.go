@@ -43,12 +43,12 @@ type source interface {
 // that fails is dropped; nothing of it is written.
 type txn struct {
 	source   source
-	objects  map[key]*api.Object  // read or changed; nil: does not exist
-	stored   map[key]*api.Object  // as read; nil: does not exist
-	claims   map[string]key       // changed holders; zero: released
-	sums     map[sum]int64        // changed
-	events   []api.Event          // one per change, in order
-	raised   map[int64]*api.Raise // raised by a change, by its revision
+	objects  map[key]*api.Object         // read or changed; nil: does not exist
+	stored   map[key]*api.Object         // as read; nil: does not exist
+	claims   map[string]key              // changed holders; zero: released
+	sums     map[sum]int64               // changed
+	events   []api.Event                 // one per change, in order
+	raised   map[int64]*api.CommandEvent // raised by a change, by its revision
 	expiries []expiry
 	cascades map[key]bool // deleted together with their referrers
 	changes  []api.Change // for the index of references; nil below referencesLevel
@@ -59,7 +59,7 @@ type txn struct {
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
-	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: revision, at: at.UTC()}
+	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.CommandEvent{}, cascades: map[key]bool{}, revision: revision, at: at.UTC()}
 }
 
 // apply runs a whole batch. A domain error (*api.Error) refuses the batch; any other is
@@ -108,8 +108,8 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 	}
 	before := t.revision
 	n, err := op.run(t, c, o)
-	if c.Raise != nil && t.revision != before {
-		t.raised[t.revision] = c.Raise
+	if c.Event != nil && t.revision != before {
+		t.raised[t.revision] = c.Event
 	}
 	return n, err
 }

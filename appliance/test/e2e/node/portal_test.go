@@ -36,7 +36,7 @@ func TestPortal(t *testing.T) {
 		t.Run(view, func(t *testing.T) {
 			email := view + "@example.com"
 			w.customer(t, view, email)
-			portaltest.Tell(t, "machine.mjs", w.log, "PORTAL=http://"+w.listen, "EMAIL="+email, "VIEW="+view, "IMAGE="+image)
+			portaltest.RunStory(t, "machine.mjs", w.log, "PORTAL=http://"+w.listen, "EMAIL="+email, "VIEW="+view, "IMAGE="+image)
 			if page, err := client.Of[api.Instance](w.operator).Page(w.ctx, client.Query{}); err != nil || len(page.Items) != 0 {
 				t.Errorf("instances after the story = %v (error %v), want none", page.Items, err)
 			}

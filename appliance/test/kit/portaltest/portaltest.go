@@ -55,10 +55,10 @@ func Built(t *testing.T) {
 	}
 }
 
-// Tell runs a story of ui/e2e with additional environment variables, and returns its output. It
+// RunStory runs a story of ui/e2e with additional environment variables, and returns its output. It
 // takes screenshots if BASALT_SHOTS names a folder for them. If the story fails, log is
 // printed, and screenshots of its pages are kept (package failed).
-func Tell(t testing.TB, story string, log func() string, env ...string) string {
+func RunStory(t testing.TB, story string, log func() string, env ...string) string {
 	t.Helper()
 	browser, err := chromium(t)
 	if err != nil {

@@ -24,9 +24,9 @@ const (
 	maxPages = 256
 )
 
-// Board implements server.Offers over a node's watch cache. It computes for one caller
+// Service implements server.Offers over a node's watch cache. It computes for one caller
 // at a time and caches the results for a second, or until an object changes.
-type Board struct {
+type Service struct {
 	changes    *watchcache.Subscription
 	prices     Prices
 	networking bool
@@ -39,7 +39,7 @@ type Board struct {
 	pages map[api.OfferQuery]api.OfferList
 }
 
-// Options configure a Board.
+// Options configure a Service.
 type Options struct {
 	Cache      *watchcache.Cache // has plan.Kinds
 	Prices     Prices
@@ -48,68 +48,68 @@ type Options struct {
 	Now        func() time.Time // nil means time.Now
 }
 
-// New returns a Board, which must be closed.
-func New(o Options) *Board {
+// New returns a Service, which must be closed.
+func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Board{changes: o.Cache.Subscribe(plan.Kinds), prices: o.Prices, networking: o.Networking, watched: o.Watched, now: o.Now}
+	return &Service{changes: o.Cache.Subscribe(plan.Kinds), prices: o.Prices, networking: o.Networking, watched: o.Watched, now: o.Now}
 }
 
-// Close ends the Board's subscription.
-func (b *Board) Close() { b.changes.Close() }
+// Close ends the Service's subscription.
+func (svc *Service) Close() { svc.changes.Close() }
 
 // Offers returns one page. The query must be valid and its limit positive. The list is
 // read-only. Errors are *api.Error: CodeUnavailable while the objects have not arrived
 // yet.
-func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (svc *Service) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error) {
+	svc.mu.Lock()
+	defer svc.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return api.OfferList{}, err
 	}
-	now := b.now()
-	if err := b.refresh(now); err != nil {
+	now := svc.now()
+	if err := svc.refresh(now); err != nil {
 		return api.OfferList{}, err
 	}
-	if l, ok := b.pages[q]; ok {
+	if l, ok := svc.pages[q]; ok {
 		return l, nil
 	}
-	prices, err := b.prices.PricesOf(ctx, q.Organization, now.UTC().Truncate(time.Hour))
+	prices, err := svc.prices.PricesOf(ctx, q.Organization, now.UTC().Truncate(time.Hour))
 	if err != nil {
 		return api.OfferList{}, err
 	}
-	l, err := b.last.list(q, prices, now)
+	l, err := svc.last.list(q, prices, now)
 	if err != nil {
 		return api.OfferList{}, err
 	}
-	if len(b.pages) >= maxPages {
-		clear(b.pages)
+	if len(svc.pages) >= maxPages {
+		clear(svc.pages)
 	}
-	b.pages[q] = l
+	svc.pages[q] = l
 	return l, nil
 }
 
 // refresh takes a new snapshot if something has changed or the last one is too old.
-func (b *Board) refresh(now time.Time) error {
+func (svc *Service) refresh(now time.Time) error {
 	changed := false
 	select {
-	case <-b.changes.Ready():
+	case <-svc.changes.Ready():
 		changed = true
 	default:
 	}
-	age := now.Sub(b.at)
-	if b.last != nil && !changed && age >= 0 && age < maxAge {
+	age := now.Sub(svc.at)
+	if svc.last != nil && !changed && age >= 0 && age < maxAge {
 		return nil
 	}
-	all := b.changes.View()
+	all := svc.changes.View()
 	if all == nil {
 		return api.Errorf(api.CodeUnavailable, "this node does not know the cluster's objects yet").WithHint("ask again")
 	}
 	s := plan.StateOf(all)
-	if b.watched {
+	if svc.watched {
 		s.Health = map[string]plan.Health{}
 	}
-	b.last, b.at, b.pages = snapshotOf(s, b.networking, now), now, map[api.OfferQuery]api.OfferList{}
+	svc.last, svc.at, svc.pages = snapshotOf(s, svc.networking, now), now, map[api.OfferQuery]api.OfferList{}
 	return nil
 }

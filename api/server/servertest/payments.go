@@ -9,17 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// Till is a payment provider whose pages can all be opened and are never paid.
-type Till struct{ Store *memstore.Store }
+// FakePayments is a payment provider whose pages can all be opened and are never paid.
+type FakePayments struct{ Store *memstore.Store }
 
 // Begin implements server.Payments.
-func (t *Till) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
+func (f *FakePayments) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
 	if c.Status.Session != "" {
 		return c, nil
 	}
 	ends := c.Meta.CreatedAt.Add(api.CheckoutLife)
 	st := api.CheckoutStatus{State: api.CheckoutOpen, Session: "cs_" + c.Meta.ID, URL: "https://pay.example.com/" + c.Meta.ID, ExpiresAt: &ends}
-	out, err := t.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCheckout, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
+	out, err := f.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCheckout, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
 	if err != nil {
 		return c, err
 	}
@@ -27,7 +27,7 @@ func (t *Till) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 }
 
 // Event implements server.Payments; it accepts the signature "good".
-func (t *Till) Event(_ context.Context, header http.Header, _ []byte) error {
+func (f *FakePayments) Event(_ context.Context, header http.Header, _ []byte) error {
 	if header.Get("Stripe-Signature") != "good" {
 		return api.Errorf(api.CodeInvalid, "the event is not signed by the payment provider")
 	}
@@ -35,27 +35,27 @@ func (t *Till) Event(_ context.Context, header http.Header, _ []byte) error {
 }
 
 // BeginCard implements server.Payments: every card is saved at once.
-func (t *Till) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
+func (f *FakePayments) BeginCard(ctx context.Context, c api.Card) (api.Card, error) {
 	if c.Status.Session != "" {
 		return c, nil
 	}
 	now := time.Now()
 	st := api.CardStatus{State: api.CardSaved, Session: "cs_" + c.Meta.ID, URL: "https://pay.example.com/" + c.Meta.ID, PaymentMethod: "pm_" + c.Meta.ID, Customer: "cus_1",
 		Brand: "visa", LastDigits: "4242", ExpiryMonth: 12, ExpiryYear: 2099, DoneAt: &now, Default: c.Spec.Default}
-	return t.reportCard(ctx, c, st)
+	return f.reportCard(ctx, c, st)
 }
 
 // DetachCard implements server.Payments.
-func (t *Till) DetachCard(context.Context, api.Card) error { return nil }
+func (f *FakePayments) DetachCard(context.Context, api.Card) error { return nil }
 
 // SetDefaultCard implements server.Payments; other cards are not changed.
-func (t *Till) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
+func (f *FakePayments) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error) {
 	c.Status.Default = true
-	return t.reportCard(ctx, c, c.Status)
+	return f.reportCard(ctx, c, c.Status)
 }
 
-func (t *Till) reportCard(ctx context.Context, c api.Card, st api.CardStatus) (api.Card, error) {
-	out, err := t.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCard, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
+func (f *FakePayments) reportCard(ctx context.Context, c api.Card, st api.CardStatus) (api.Card, error) {
+	out, err := f.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCard, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
 	if err != nil {
 		return c, err
 	}

@@ -52,20 +52,20 @@ const Bereft = 10 * time.Minute
 // became leader itself).
 //
 //	none ──► generation 1, founder chosen ──► ids known ──► (majority lost) ──► generation 2 …
-func Decide(f Founding, members []Member, tls bool, reports map[string]Report, silence time.Duration) Founding {
+func Decide(f Bootstrap, members []Member, tls bool, reports map[string]Report, silence time.Duration) Bootstrap {
 	if len(members) == 0 {
 		return f
 	}
-	anew := func() Founding {
-		return Founding{Generation: f.Generation + 1, Founder: founder(members, reports), Clustered: tls}
+	restart := func() Bootstrap {
+		return Bootstrap{Generation: f.Generation + 1, Founder: founder(members, reports), Clustered: tls}
 	}
 	switch {
 	case f.Generation == 0:
-		return anew()
+		return restart()
 	case f.Clustered != tls && (tls || len(members) == 1):
-		return anew() // from one node to a cluster
+		return restart() // from one node to a cluster
 	case (f.NB == "" || f.SB == "") && !slices.ContainsFunc(members, func(m Member) bool { return m.Node == f.Founder }):
-		return anew() // its founder is not a member any more, and no member has joined
+		return restart() // its founder is not a member any more, and no member has joined
 	}
 	// Record the IDs as soon as the founder reports them.
 	if r, ok := reports[f.Founder]; ok && r.Generation == f.Generation {
@@ -94,7 +94,7 @@ func Decide(f Founding, members []Member, tls bool, reports map[string]Report, s
 	}
 	nb, sb := func(r Report) DatabaseReport { return r.NB }, func(r Report) DatabaseReport { return r.SB }
 	if lost(nb) || lost(sb) || silence >= Bereft && (!alive(nb) || !alive(sb)) {
-		return anew()
+		return restart()
 	}
 	return f
 }
@@ -118,7 +118,7 @@ func founder(members []Member, reports map[string]Report) string {
 // servers returns the servers of a database as its leader lists them; none
 // without a leader, because an old list would lack servers that have joined
 // since.
-func servers(f Founding, reports map[string]Report, pick func(Report) DatabaseReport) []string {
+func servers(f Bootstrap, reports map[string]Report, pick func(Report) DatabaseReport) []string {
 	best := DatabaseReport{}
 	for _, r := range reports {
 		if d := pick(r); r.Generation == f.Generation && d.Leads && len(d.Servers) > 0 && (d.Term > best.Term || best.Servers == nil) {

@@ -11,11 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// dun checks an organization's balance and budgets and writes the consequences:
+// checkBalance checks an organization's balance and budgets and writes the consequences:
 // statuses, restrictions and suspensions. All of it is one batch, which is refused if
 // the organization has changed since it was read. next is when the passing of time
 // alone may have another consequence.
-func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time, err error) {
+func (j *Job) checkBalance(ctx context.Context, id string, now time.Time) (next time.Time, err error) {
 	// Read again, so that changes since then count: the consequences of an invoice, or
 	// an operator's decision.
 	org, o, err := j.organization(ctx, id)
@@ -25,14 +25,14 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 	state, reason := api.BillingOK, ""
 	var cmds []api.Command
 	var note *api.AuditNote
-	var besides *api.Raise // a second event
+	var besides *api.CommandEvent // a second event
 	if terms := org.Spec.Billing; terms != nil {
-		s, err := j.standing(ctx, org, now)
+		s, err := j.balance(ctx, org, now)
 		if err != nil {
 			return next, err
 		}
-		st := dunning.Dun(now, *terms, s, statusOf(org))
-		next = dunning.NextDun(now, *terms, s, st)
+		st := dunning.NextStatus(now, *terms, s, statusOf(org))
+		next = dunning.NextChange(now, *terms, s, st)
 		state, reason = st.State, st.Message
 		statusCmds := reported(o, api.OrganizationStatus{Billing: &st})
 		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
@@ -40,7 +40,7 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		}
 		if st.DeleteWarnedAt != nil && statusOf(org).DeleteWarnedAt == nil {
 			if len(statusCmds) > 0 {
-				besides = statusCmds[0].Raise
+				besides = statusCmds[0].Event
 			}
 			raise(statusCmds, "billing.delete_warning", st)
 			note = api.BillingNote("WarnOfDeletion")
@@ -61,8 +61,8 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		spec := dunning.Restrict(org.Spec, state, reason)
 		// First: the revision guards only this command.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
-			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
-		j.Log.Info("invoicing: changed standing of organization", "organization", org.Meta.Name, "state", state, "reason", reason)
+			Data: api.Encode(spec), Limits: spec.Limits(), Event: besides}}, cmds...)
+		j.Log.Info("invoicing: changed billing state of organization", "organization", org.Meta.Name, "state", state, "reason", reason)
 	}
 	if len(cmds) == 0 {
 		return next, nil
@@ -71,10 +71,10 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 	return next, err
 }
 
-// standing returns the standing of an organization. Use without an invoice counts only
+// balance returns the balance of an organization. Use without an invoice counts only
 // for organizations that pay in advance: the others owe what is invoiced.
-func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (dunning.Standing, error) {
-	return j.Books.standingBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
+func (j *Job) balance(ctx context.Context, org api.Organization, now time.Time) (dunning.Balance, error) {
+	return j.Books.balanceBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
 			return 0, nil
 		}
@@ -103,7 +103,7 @@ type budgetEvent struct {
 // raise adds an event to commands that change something.
 func raise(cmds []api.Command, what string, data any) {
 	for i := range cmds {
-		cmds[i].Raise = &api.Raise{Type: what, Data: api.Encode(data)}
+		cmds[i].Event = &api.CommandEvent{Type: what, Data: api.Encode(data)}
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // driver (docs/decisions/0033).
 const WorkersMemory = 512 << 20
 
-// Want is what one instance requests.
-type Want struct {
+// Request is what one instance requests.
+type Request struct {
 	VCPUs, Memory int64 // bytes
 	VRAM          int64 // bytes; 0: no vGPU
 	Share         int64 // reserved hundredths of a GPU's time
@@ -39,9 +39,9 @@ type Want struct {
 	CPU *api.InstanceCPU
 }
 
-// Wanted returns what an instance of a flavor requests; g is nil without a vGPU.
-func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
-	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages, Dedicated: f.CPUPolicy == api.CPUDedicated}
+// RequestOf returns what an instance of a flavor requests; g is nil without a vGPU.
+func RequestOf(f api.FlavorSpec, g *api.VGPUSpec) Request {
+	w := Request{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages, Dedicated: f.CPUPolicy == api.CPUDedicated}
 	if g != nil {
 		w.VRAM, w.Share, w.Pool, w.Model, w.Tier = g.VramBytes, g.SharePercent, cmp.Or(g.Pool, api.DefaultPool), g.Model, g.Tier
 	}
@@ -49,10 +49,10 @@ func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
 }
 
 // workers returns the memory of its vGPU's workers, in bytes.
-func (w Want) workers() int64 { return workers(w.VRAM) }
+func (w Request) workers() int64 { return workers(w.VRAM) }
 
 // Taken returns how much it uses of its node's ordinary memory, in bytes.
-func (w Want) Taken() int64 {
+func (w Request) Taken() int64 {
 	if w.HugePages != "" {
 		return 0
 	}
@@ -66,9 +66,9 @@ func workers(vram int64) int64 {
 	return WorkersMemory
 }
 
-// Takes returns how much an assigned instance uses of its node's ordinary memory, in
+// MemoryUse returns how much an assigned instance uses of its node's ordinary memory, in
 // bytes.
-func Takes(a api.InstanceAssignment) int64 {
+func MemoryUse(a api.InstanceAssignment) int64 {
 	if a.HugePages != "" {
 		return 0
 	}

@@ -19,7 +19,7 @@ type Store interface {
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// Options configure a Desk.
+// Options configure a Service.
 type Options struct {
 	Store Store
 	// Open decrypts a secret; nil means that secrets are not encrypted.
@@ -30,12 +30,12 @@ type Options struct {
 	Now      func() time.Time // nil means time.Now
 }
 
-// Desk opens checkouts and pages for cards, and settles them. It has no state between calls: every node may
+// Service opens checkouts and pages for cards, and settles them. It has no state between calls: every node may
 // have one.
-type Desk struct{ o Options }
+type Service struct{ o Options }
 
-// New returns a Desk.
-func New(o Options) *Desk {
+// New returns a Service.
+func New(o Options) *Service {
 	if o.Open == nil {
 		o.Open = func(_ context.Context, s string) (string, error) { return s, nil }
 	}
@@ -45,7 +45,7 @@ func New(o Options) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Desk{o}
+	return &Service{o}
 }
 
 // unavailableError means that a provider could not be reached, or did not respond as expected.
@@ -66,8 +66,8 @@ func errUnavailable() error {
 }
 
 // provider returns the provider of the current settings.
-func (d *Desk) provider(ctx context.Context) (Provider, api.PaymentSettingsSpec, error) {
-	o, err := d.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentSettingsID)
+func (svc *Service) provider(ctx context.Context) (Provider, api.PaymentSettingsSpec, error) {
+	o, err := svc.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentSettingsID)
 	if err != nil && api.CodeOf(err) == api.CodeNotFound {
 		return nil, api.PaymentSettingsSpec{}, errNone()
 	}
@@ -83,30 +83,30 @@ func (d *Desk) provider(ctx context.Context) (Provider, api.PaymentSettingsSpec,
 		if *secret == "" {
 			return nil, s, errNone()
 		}
-		if *secret, err = d.o.Open(ctx, *secret); err != nil {
+		if *secret, err = svc.o.Open(ctx, *secret); err != nil {
 			return nil, s, fmt.Errorf("open secrets of payment settings: %w", err)
 		}
 	}
-	p, err := d.o.Provider(s)
+	p, err := svc.o.Provider(s)
 	return p, s, err
 }
 
 // Begin requests the page of a checkout that is in the store; a repeated call returns
 // the same page.
-func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
+func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
 	if c.Status.Session != "" || c.Done() {
 		return c, nil
 	}
-	p, s, err := d.provider(ctx)
+	p, s, err := svc.provider(ctx)
 	if err != nil {
 		return c, err
 	}
-	now := d.o.Now().UTC()
+	now := svc.o.Now().UTC()
 	ends := c.Meta.CreatedAt.Add(api.CheckoutLife).UTC()
 	what := "Credit in advance"
 	if c.Spec.Invoice != "" {
 		what = "Invoice"
-		if o, err := d.o.Store.Get(ctx, api.KindInvoice, string(c.Spec.Invoice)); err == nil {
+		if o, err := svc.o.Store.Get(ctx, api.KindInvoice, string(c.Spec.Invoice)); err == nil {
 			if inv, err := api.Decode[api.Invoice](o); err == nil {
 				what = "Invoice " + inv.Spec.Number
 			}
@@ -115,19 +115,19 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 	page, err := p.Open(ctx, Order{Checkout: api.CheckoutID(c.Meta.ID), Currency: c.Spec.Currency, AmountMicros: c.Spec.AmountMicros, What: what,
 		Back: strings.TrimSuffix(s.PortalURL, "/") + "/#/checkouts/" + c.Meta.ID, ExpiresAt: ends})
 	if err != nil {
-		d.o.Log.Warn("open checkout failed", "checkout", c.Meta.ID, "error", err)
+		svc.o.Log.Warn("open checkout failed", "checkout", c.Meta.ID, "error", err)
 		var refused *Refused
 		if !errors.As(err, &refused) {
 			return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 		}
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CheckoutFailed, &now, "the payment provider refused it"
-		if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
+		if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
 			return c, err
 		}
 		return c, api.Errorf(api.CodeState, "the payment provider refused to begin a payment").WithHint("ask your provider of this service: its log says why")
 	}
 	c.Status = api.CheckoutStatus{State: api.CheckoutOpen, Session: page.Session, URL: page.URL, ExpiresAt: &ends}
-	out, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}})
+	out, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}})
 	if err != nil {
 		return c, err
 	}
@@ -135,8 +135,8 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 }
 
 // Event handles an event of the provider; an event about something else is ignored.
-func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error {
-	p, _, err := d.provider(ctx)
+func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) error {
+	p, _, err := svc.provider(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,25 +150,25 @@ func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error
 		return nil
 	}
 	if kind, _ := api.KindOfID(id); kind == api.KindCard {
-		err = d.settleCard(ctx, p, api.CardID(id))
+		err = svc.settleCard(ctx, p, api.CardID(id))
 	} else {
-		err = d.settle(ctx, p, api.CheckoutID(id))
+		err = svc.settle(ctx, p, api.CheckoutID(id))
 	}
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || errors.Is(err, ErrUnknown) {
 		return nil // of another cluster with the same account, or already deleted
 	}
 	if err != nil {
-		d.o.Log.Warn("settle what an event names failed", "id", id, "error", err)
+		svc.o.Log.Warn("settle what an event names failed", "id", id, "error", err)
 		return errUnavailable() // the provider sends the event again
 	}
 	return nil
 }
 
 // settle asks the provider for the outcome of a checkout, and writes it.
-func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error {
+func (svc *Service) settle(ctx context.Context, p Provider, id api.CheckoutID) error {
 	const tries = 4
 	for i := 1; ; i++ {
-		o, err := d.o.Store.Get(ctx, api.KindCheckout, string(id))
+		o, err := svc.o.Store.Get(ctx, api.KindCheckout, string(id))
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error 
 		if err != nil {
 			return err
 		}
-		err = d.write(ctx, c, outcome)
+		err = svc.write(ctx, c, outcome)
 		if code := api.CodeOf(err); err == nil || i == tries || code != api.CodeConflict && code != api.CodeExists {
 			return err
 		}
@@ -192,15 +192,15 @@ func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error 
 
 // write writes an outcome, with the payment in the same batch. A concurrent write
 // results in a conflict.
-func (d *Desk) write(ctx context.Context, c api.Checkout, o Outcome) error {
-	now := d.o.Now().UTC()
+func (svc *Service) write(ctx context.Context, c api.Checkout, o Outcome) error {
+	now := svc.o.Now().UTC()
 	st, paid, err := settled(c, o, now)
 	if err != nil {
 		return err
 	}
 	var cmds []api.Command
 	if paid != nil {
-		was, err := d.recorded(ctx, c.Meta.Organization, *paid)
+		was, err := svc.recorded(ctx, c.Meta.Organization, *paid)
 		if err != nil {
 			return err
 		}
@@ -213,17 +213,17 @@ func (d *Desk) write(ctx context.Context, c api.Checkout, o Outcome) error {
 	if paid == nil && string(api.Encode(st)) == string(api.Encode(c.Status)) {
 		return nil
 	}
-	if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: append(cmds, reported(c, st)), Audit: api.BillingNote("SettleCheckout")}); err != nil {
+	if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: append(cmds, reported(c, st)), Audit: api.BillingNote("SettleCheckout")}); err != nil {
 		return err
 	}
-	d.o.Log.Info("checkout settled", "checkout", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State, "payment", st.Payment)
+	svc.o.Log.Info("checkout settled", "checkout", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State, "payment", st.Payment)
 	return nil
 }
 
 // recorded returns the payment that already has the reference, for example because
 // somebody recorded it manually, or an empty ID.
-func (d *Desk) recorded(ctx context.Context, org string, s api.PaymentSpec) (api.PaymentID, error) {
-	all, err := api.All[api.Payment](ctx, d.o.Store, api.ListQuery{Kind: api.KindPayment, Organization: org})
+func (svc *Service) recorded(ctx context.Context, org string, s api.PaymentSpec) (api.PaymentID, error) {
+	all, err := api.All[api.Payment](ctx, svc.o.Store, api.ListQuery{Kind: api.KindPayment, Organization: org})
 	if err != nil {
 		return "", err
 	}
