@@ -27,10 +27,10 @@ type ClientOptions struct {
 	Leader interface{ LeaderID() api.NodeID }
 	// Local answers the heartbeat when this node leads; it is Server.Heartbeat.
 	Local func(context.Context, Heartbeat) Answer
-	// Sights returns the opinions to send. Relays returns the members that may
+	// Reports returns the opinions to send. Relays returns the members that may
 	// relay, the most promising first. Prober implements both.
-	Sights func() []Sight
-	Relays func() []api.NodeID
+	Reports func() []PathReport
+	Relays  func() []api.NodeID
 	// OnLease is called with each new deadline (for basalt-fence); 0 ends the lease
 	// at once. OnRefused is called after every heartbeat until Adopt, when the
 	// cluster has a newer epoch: the node must clean up and then call Adopt. Both
@@ -86,8 +86,8 @@ func (c *Client) Valid(margin time.Duration) bool {
 	return c.holder.Valid(c.o.Now(), margin)
 }
 
-// Held is the state of the lease in a Client.
-type Held struct {
+// ClientState is the state of the lease in a Client.
+type ClientState struct {
 	Epoch   int64
 	Until   Instant // 0 without a lease
 	Valid   bool
@@ -96,10 +96,10 @@ type Held struct {
 }
 
 // State returns the state of the lease, for the status and for users.
-func (c *Client) State() Held {
+func (c *Client) State() ClientState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Held{Epoch: c.holder.Epoch(), Until: c.holder.Until(), Valid: c.holder.Valid(c.o.Now(), 0), Refused: c.holder.Refused()}
+	s := ClientState{Epoch: c.holder.Epoch(), Until: c.holder.Until(), Valid: c.holder.Valid(c.o.Now(), 0), Refused: c.holder.Refused()}
 	switch {
 	case s.Valid:
 		s.Why = "the lease is valid"
@@ -119,11 +119,11 @@ func (c *Client) Adopt(epoch int64) {
 	c.mu.Lock()
 	c.holder.Adopt(epoch)
 	c.mu.Unlock()
-	c.Kick()
+	c.SendNow()
 }
 
-// Kick sends a heartbeat now, because the leader has changed.
-func (c *Client) Kick() {
+// SendNow sends a heartbeat now, because the leader has changed.
+func (c *Client) SendNow() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -158,8 +158,8 @@ func (c *Client) heartbeat(ctx context.Context) bool {
 	good := c.good
 	c.mu.Unlock()
 	h := Heartbeat{V: wireVersion, Node: c.o.Self, Epoch: q.Epoch, BootID: c.o.BootID, SentAt: q.Sent}
-	if c.o.Sights != nil {
-		h.Sees = c.o.Sights()
+	if c.o.Reports != nil {
+		h.Sees = c.o.Reports()
 	}
 	a, via, err := c.request(ctx, good, h)
 

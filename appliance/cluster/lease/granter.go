@@ -30,7 +30,7 @@ type Granter struct {
 // granted is the leader's state of one node.
 type granted struct {
 	Member
-	heard Instant // arrival of the last heartbeat
+	lastHeartbeat Instant // arrival of the last heartbeat
 	// last is the latest moment from which the node may count a lease; its lease
 	// has expired at last+TTL.
 	last Instant
@@ -40,12 +40,12 @@ type granted struct {
 	revoked, vouched bool
 	state            State
 	since            Instant
-	sees             map[api.NodeID]sighting // by witness
+	sees             map[api.NodeID]witnessReport // by witness
 }
 
-type sighting struct {
+type witnessReport struct {
 	at    Instant
-	paths []Sight
+	paths []PathReport
 }
 
 // NewGranter returns the Granter of a node that does not lead.
@@ -76,12 +76,12 @@ func (g *Granter) Members(now Instant, members []Member) {
 		n := g.nodes[m.ID]
 		if n == nil && g.gone[m.ID] != nil {
 			n = g.gone[m.ID]
-			n.heard, n.last = now, now
+			n.lastHeartbeat, n.last = now, now
 			g.nodes[m.ID] = n
 		}
 		switch {
 		case n == nil:
-			g.nodes[m.ID] = &granted{Member: m, heard: now, last: now, since: now, sees: map[api.NodeID]sighting{}}
+			g.nodes[m.ID] = &granted{Member: m, lastHeartbeat: now, last: now, since: now, sees: map[api.NodeID]witnessReport{}}
 			continue
 		case m.Epoch < n.Epoch: // an outdated list
 			continue
@@ -89,7 +89,7 @@ func (g *Granter) Members(now Instant, members []Member) {
 			n.revoked, n.vouched = false, false
 		}
 		if n.Lost && !m.Lost { // give a returning node time to send a heartbeat
-			n.heard, n.last = max(n.heard, now), now
+			n.lastHeartbeat, n.last = max(n.lastHeartbeat, now), now
 			n.revoked, n.vouched = false, false
 		}
 		n.Member = m
@@ -119,8 +119,8 @@ func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	if n == nil {
 		return Answer{V: wireVersion, Reason: "this node is not a member of the cluster"}
 	}
-	n.heard = max(n.heard, arrived)
-	g.Opinion(arrived, h.Node, h.Sees)
+	n.lastHeartbeat = max(n.lastHeartbeat, arrived)
+	g.RecordReports(arrived, h.Node, h.Sees)
 	switch {
 	case h.Epoch < n.Epoch:
 		return Answer{V: wireVersion, Refused: n.Epoch, Reason: "the cluster has declared this node lost; its instances may run on other nodes"}
@@ -135,20 +135,20 @@ func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	return Answer{V: wireVersion, Granted: true, TTL: TTL}
 }
 
-// Opinion records all current sights of a witness.
-func (g *Granter) Opinion(at Instant, from api.NodeID, sights []Sight) {
+// RecordReports records all current reports of a witness.
+func (g *Granter) RecordReports(at Instant, from api.NodeID, reports []PathReport) {
 	if g.nodes[from] == nil {
 		return
 	}
-	by := map[api.NodeID][]Sight{}
-	for _, s := range sights {
+	by := map[api.NodeID][]PathReport{}
+	for _, s := range reports {
 		if s.Node != from && g.nodes[s.Node] != nil {
 			by[s.Node] = append(by[s.Node], s)
 		}
 	}
 	for about, paths := range by {
 		if n := g.nodes[about]; n.sees[from].at <= at {
-			n.sees[from] = sighting{at: at, paths: paths}
+			n.sees[from] = witnessReport{at: at, paths: paths}
 		}
 	}
 }
@@ -188,11 +188,11 @@ func (g *Granter) Verdicts(now Instant) []Verdict {
 // judge returns the verdict on one node.
 func (g *Granter) judge(now Instant, n *granted) Verdict {
 	v := Verdict{
-		Node: n.ID, Epoch: n.Epoch, Term: g.term, Heard: n.heard,
+		Node: n.ID, Epoch: n.Epoch, Term: g.term, LastHeartbeat: n.lastHeartbeat,
 		LeaseEndsBy: n.last.Add(TTL), FencedBy: n.last.Add(Dead),
 		Witnesses: g.witnesses(now, n),
 	}
-	silent := now.Sub(n.heard)
+	silent := now.Sub(n.lastHeartbeat)
 	blind := 0
 	for _, w := range v.Witnesses {
 		if !w.Sees {

@@ -27,7 +27,7 @@ func of(vs []Verdict, n api.NodeID) Verdict {
 
 // blind records that from reaches about on no path.
 func (g *Granter) blind(at Instant, from, about api.NodeID) {
-	g.Opinion(at, from, []Sight{{about, "1", false}, {about, "2", false}})
+	g.RecordReports(at, from, []PathReport{{about, "1", false}, {about, "2", false}})
 }
 
 func elected(members ...Member) *Granter {
@@ -101,7 +101,7 @@ func TestSuspicion(t *testing.T) {
 	if v := verdict(106 * second); v.State != Silent || !strings.Contains(v.Why, "nobody else has looked") {
 		t.Errorf("verdict with one witness: %+v", v)
 	}
-	g.Opinion(106*second, "c", []Sight{{"b", "1", false}, {"b", "2", true}})
+	g.RecordReports(106*second, "c", []PathReport{{"b", "1", false}, {"b", "2", true}})
 	if v := verdict(107 * second); v.State != Silent || len(v.Witnesses) != 2 || !strings.Contains(v.Why, "node3 can") {
 		t.Errorf("verdict with one of two witnesses reaching the node: %+v", v)
 	}
@@ -127,7 +127,7 @@ func TestSuspicion(t *testing.T) {
 	if a := g.Hear(127*second, 127*second, 7, beat("b", 0)); a.Granted {
 		t.Error("lease granted after a Fenced verdict")
 	}
-	g.Opinion(127*second, "c", []Sight{{"b", "1", true}})
+	g.RecordReports(127*second, "c", []PathReport{{"b", "1", true}})
 	if v := verdict(128 * second); v.State != Fenced {
 		t.Errorf("verdict after a witness reaches the node: %+v, want Fenced", v)
 	}
@@ -143,7 +143,7 @@ func TestSuspicion(t *testing.T) {
 func TestGrantCountsFromArrival(t *testing.T) {
 	g := elected(three...)
 	g.Hear(120*second, 105*second, 7, beat("b", 0))
-	if v := of(g.Verdicts(120*second), "b"); v.Heard != 105*second || v.LeaseEndsBy != 115*second {
+	if v := of(g.Verdicts(120*second), "b"); v.LastHeartbeat != 105*second || v.LeaseEndsBy != 115*second {
 		t.Errorf("verdict after a late heartbeat: %+v", v)
 	}
 	g.Hear(121*second, 104*second, 7, beat("b", 0)) // sent earlier, arrives later
@@ -192,10 +192,10 @@ func TestHolder(t *testing.T) {
 	if h.Valid(10*second, 0) || !h.Answered(q, grant) || !h.Valid(20*second-1, 0) || h.Valid(20*second, 0) || h.Valid(19*second, time.Second) {
 		t.Error("a grant does not count from before the heartbeat was sent")
 	}
-	if h.Answered(Ask{Sent: 5 * second, Epoch: 2}, grant) || h.Until() != 20*second {
+	if h.Answered(SentHeartbeat{Sent: 5 * second, Epoch: 2}, grant) || h.Until() != 20*second {
 		t.Error("a late answer shortened the lease")
 	}
-	if h.Answered(Ask{Sent: 15 * second, Epoch: 1}, grant) || h.Answered(h.Sent(15*second), Answer{Reason: "no"}) {
+	if h.Answered(SentHeartbeat{Sent: 15 * second, Epoch: 1}, grant) || h.Answered(h.Sent(15*second), Answer{Reason: "no"}) {
 		t.Error("the grant of another epoch, or an answer without a grant, changed the lease")
 	}
 	if !h.Answered(h.Sent(12*second), Answer{Granted: true, TTL: time.Hour}) || h.Until() != 22*second {
@@ -218,9 +218,9 @@ func TestHolder(t *testing.T) {
 }
 
 func TestOpinions(t *testing.T) {
-	var o Opinions
+	var o PathOpinions
 	up := func(now Instant) (string, bool) {
-		s := o.Sights(now)
+		s := o.Reports(now)
 		if len(s) != 1 {
 			return "unknown", false
 		}
@@ -252,15 +252,15 @@ func TestOpinions(t *testing.T) {
 }
 
 func TestManyOpinionsFitAHeartbeat(t *testing.T) {
-	var o Opinions
-	for i := range 2 * maxSights {
+	var o PathOpinions
+	for i := range 2 * maxReports {
 		o.Probed(second, api.NodeID(strings.Repeat("n", 1+i/100)), strings.Repeat("p", 1+i%100), true)
 	}
 	for range ProbeDown {
 		o.Probed(second, "dead", "p", false)
 	}
-	if s := o.Sights(second); len(s) != 1 || s[0].Node != "dead" {
-		t.Errorf("got %d sights, want only the one of the dead node", len(s))
+	if s := o.Reports(second); len(s) != 1 || s[0].Node != "dead" {
+		t.Errorf("got %d reports, want only the one of the dead node", len(s))
 	}
 }
 

@@ -10,8 +10,8 @@ type Holder struct {
 	refused int64   // 0 if not refused
 }
 
-// Ask is a heartbeat that was sent; its answer is evaluated relative to it.
-type Ask struct {
+// SentHeartbeat is a heartbeat that was sent; its answer is evaluated relative to it.
+type SentHeartbeat struct {
 	Sent  Instant
 	Epoch int64
 }
@@ -21,12 +21,12 @@ type Ask struct {
 func NewHolder(epoch int64) *Holder { return &Holder{epoch: epoch} }
 
 // Sent records the moment before a heartbeat is sent.
-func (h *Holder) Sent(now Instant) Ask { return Ask{Sent: now, Epoch: h.epoch} }
+func (h *Holder) Sent(now Instant) SentHeartbeat { return SentHeartbeat{Sent: now, Epoch: h.epoch} }
 
-// Answered processes the answer to an ask and reports whether anything changed.
+// Answered processes the answer to a heartbeat and reports whether anything changed.
 // Late, duplicate and reordered answers are harmless: a grant counts from its own
-// ask, and a grant for another epoch is ignored.
-func (h *Holder) Answered(q Ask, a Answer) bool {
+// heartbeat, and a grant for another epoch is ignored.
+func (h *Holder) Answered(q SentHeartbeat, a Answer) bool {
 	if q.Epoch != h.epoch || h.refused > h.epoch {
 		return false
 	}

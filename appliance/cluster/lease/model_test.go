@@ -13,7 +13,7 @@ import (
 
 // The model consists of nodes whose clocks run at different rates, a network that
 // loses, delays and blocks messages, processes that are stopped and machines that
-// lose power. It uses the real Granters, Holders and Opinions and a minimal Raft,
+// lose power. It uses the real Granters, Holders and PathOpinions and a minimal Raft,
 // in one goroutine with virtual time and one seed.
 //
 // The invariant: no node has a valid lease by its own clock, or runs its instance,
@@ -71,7 +71,7 @@ type node struct {
 
 	granter  *Granter
 	holder   *Holder
-	opinions *Opinions
+	opinions *PathOpinions
 	observed int64
 
 	fenceUntil Instant // the deadline that basalt-fence has
@@ -234,7 +234,7 @@ func (n *node) start() {
 
 // restart restarts basaltd, which loses its state in memory.
 func (n *node) restart() {
-	n.granter, n.holder, n.opinions, n.covered = NewGranter(n.id), NewHolder(n.observed), &Opinions{}, 0
+	n.granter, n.holder, n.opinions, n.covered = NewGranter(n.id), NewHolder(n.observed), &PathOpinions{}, 0
 	n.leading, n.commit, n.leader, n.heard = 0, 0, nil, n.w.now
 	n.patient = n.w.between(800*time.Millisecond, 2*time.Second)
 	me := n.holder
@@ -271,7 +271,7 @@ func (n *node) probe() {
 			}
 		}
 	}
-	n.granter.Opinion(n.clock(), n.id, n.opinions.Sights(n.clock()))
+	n.granter.RecordReports(n.clock(), n.id, n.opinions.Reports(n.clock()))
 }
 
 // beat sends a heartbeat, directly and through a relay.
@@ -282,7 +282,7 @@ func (n *node) beat() {
 		return
 	}
 	q := n.holder.Sent(n.clock())
-	h := Heartbeat{V: wireVersion, Node: n.id, Epoch: q.Epoch, SentAt: q.Sent, Sees: n.opinions.Sights(n.clock())}
+	h := Heartbeat{V: wireVersion, Node: n.id, Epoch: q.Epoch, SentAt: q.Sent, Sees: n.opinions.Reports(n.clock())}
 	take := func(a Answer) {
 		if n.holder != me {
 			return

@@ -7,11 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Opinions is a node's state of the paths to the others.
+// PathOpinions is a node's state of the paths to the others.
 //
 //	unknown ──success──► up ──3 misses in a row──► down ──success──► up
 //	   └──────3 misses in a row──────────────────►┘
-type Opinions struct {
+type PathOpinions struct {
 	paths map[way]*wayState
 }
 
@@ -30,7 +30,7 @@ type wayState struct {
 }
 
 // Probed records the result of one probe.
-func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
+func (o *PathOpinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
 	if o.paths == nil {
 		o.paths = map[way]*wayState{}
 	}
@@ -54,7 +54,7 @@ func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
 }
 
 // Retain deletes every path for which keep returns false.
-func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
+func (o *PathOpinions) Retain(keep func(node api.NodeID, path string) bool) {
 	for w := range o.paths {
 		if !keep(w.node, w.path) {
 			delete(o.paths, w)
@@ -62,27 +62,27 @@ func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
 	}
 }
 
-// Sights returns the current opinions in a fixed order. If they do not all fit in a
+// Reports returns the current opinions in a fixed order. If they do not all fit in a
 // heartbeat, only those of paths that are down are sent, because only they affect a
 // verdict.
-func (o *Opinions) Sights(now Instant) []Sight {
-	var out []Sight
+func (o *PathOpinions) Reports(now Instant) []PathReport {
+	var out []PathReport
 	for w, s := range o.paths {
 		if s.known && now.Sub(s.at) <= OpinionAge {
-			out = append(out, Sight{Node: w.node, Path: w.path, Up: s.up})
+			out = append(out, PathReport{Node: w.node, Path: w.path, Up: s.up})
 		}
 	}
-	if len(out) > maxSights {
-		out = slices.DeleteFunc(out, func(s Sight) bool { return s.Up })
+	if len(out) > maxReports {
+		out = slices.DeleteFunc(out, func(s PathReport) bool { return s.Up })
 	}
-	slices.SortFunc(out, func(a, b Sight) int {
+	slices.SortFunc(out, func(a, b PathReport) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Path, b.Path))
 	})
-	return out[:min(len(out), maxSights)]
+	return out[:min(len(out), maxReports)]
 }
 
 // Reaches reports whether any path to the node is known to work.
-func (o *Opinions) Reaches(node api.NodeID) bool {
+func (o *PathOpinions) Reaches(node api.NodeID) bool {
 	for w, s := range o.paths {
 		if w.node == node && s.known && s.up {
 			return true

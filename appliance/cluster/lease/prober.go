@@ -14,8 +14,8 @@ import (
 type Reach interface {
 	// Paths returns the paths of each other member ("host:port").
 	Paths() map[api.NodeID][]string
-	// Heard returns when a member last answered on the path, or the zero time.
-	Heard(node api.NodeID, path string) time.Time
+	// LastAnswer returns when a member last answered on the path, or the zero time.
+	LastAnswer(node api.NodeID, path string) time.Time
 }
 
 // Prober makes this node a witness: once a second it checks which paths have
@@ -23,23 +23,23 @@ type Reach interface {
 type Prober struct {
 	reach Reach
 	now   func() Instant
-	after func([]Sight)
+	after func([]PathReport)
 
 	mu       sync.Mutex // guards what follows
-	opinions Opinions
+	opinions PathOpinions
 	last     map[way]time.Time
 	nodes    []api.NodeID
 }
 
 // NewProber returns the Prober of a node. after, if not nil, is called with the
-// opinions after every check (Server.Sights). If now is nil, the boot clock is
+// opinions after every check (Server.Reports). If now is nil, the boot clock is
 // used.
-func NewProber(reach Reach, after func([]Sight), now func() Instant) *Prober {
+func NewProber(reach Reach, after func([]PathReport), now func() Instant) *Prober {
 	if now == nil {
 		now = Now
 	}
 	if after == nil {
-		after = func([]Sight) {}
+		after = func([]PathReport) {}
 	}
 	return &Prober{reach: reach, now: now, after: after, last: map[way]time.Time{}}
 }
@@ -67,10 +67,10 @@ func (p *Prober) check() {
 	for node, list := range paths {
 		p.nodes = append(p.nodes, node)
 		for _, path := range list {
-			w, heard := way{node, path}, p.reach.Heard(node, path)
+			w, answered := way{node, path}, p.reach.LastAnswer(node, path)
 			// These times are compared only with each other, never with a clock.
-			p.opinions.Probed(now, node, path, heard.After(p.last[w]))
-			p.last[w] = heard
+			p.opinions.Probed(now, node, path, answered.After(p.last[w]))
+			p.last[w] = answered
 		}
 	}
 	known := func(n api.NodeID, path string) bool { return slices.Contains(paths[n], path) }
@@ -81,16 +81,16 @@ func (p *Prober) check() {
 		}
 	}
 	slices.Sort(p.nodes)
-	sights := p.opinions.Sights(now)
+	reports := p.opinions.Reports(now)
 	p.mu.Unlock()
-	p.after(sights)
+	p.after(reports)
 }
 
-// Sights returns the current opinions.
-func (p *Prober) Sights() []Sight {
+// Reports returns the current opinions.
+func (p *Prober) Reports() []PathReport {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.opinions.Sights(p.now())
+	return p.opinions.Reports(p.now())
 }
 
 // Relays returns the other members, those that this node reaches first.

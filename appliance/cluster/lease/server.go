@@ -75,11 +75,11 @@ func (s *Server) Revoke(node api.NodeID) error {
 	return nil
 }
 
-// Sights records this node's own opinions as a witness.
-func (s *Server) Sights(sights []Sight) {
+// Reports records this node's own opinions as a witness.
+func (s *Server) Reports(reports []PathReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.g.Opinion(s.now(), s.self, sights)
+	s.g.RecordReports(s.now(), s.self, reports)
 }
 
 // Verdicts returns the verdicts on all nodes and the current time. They are empty

@@ -193,7 +193,7 @@ func TestClient(t *testing.T) {
 
 	lost := []Member{three[0], {ID: "b", Name: "node2", Epoch: 3, Lost: true}, three[2]}
 	w.server.Members(lost)
-	c.Kick()
+	c.SendNow()
 	if e := <-refusals; e != 3 {
 		t.Errorf("refused with epoch %d, want 3", e)
 	}
@@ -227,27 +227,27 @@ func TestClientOnTheLeader(t *testing.T) {
 	}
 }
 
-type fakeReach struct{ heard map[string]time.Time }
+type fakeReach struct{ answers map[string]time.Time }
 
 func (f fakeReach) Paths() map[api.NodeID][]string {
 	return map[api.NodeID][]string{"b": {"b1", "b2"}, "c": {"c1"}}
 }
-func (f fakeReach) Heard(_ api.NodeID, path string) time.Time { return f.heard[path] }
+func (f fakeReach) LastAnswer(_ api.NodeID, path string) time.Time { return f.answers[path] }
 
 func TestProber(t *testing.T) {
 	r := fakeReach{map[string]time.Time{}}
 	now := Instant(0)
-	var last []Sight
-	p := NewProber(r, func(s []Sight) { last = s }, func() Instant { return now })
+	var last []PathReport
+	p := NewProber(r, func(s []PathReport) { last = s }, func() Instant { return now })
 	begin := time.Unix(0, 0)
 	for i := range 5 {
 		now += second
-		r.heard["b2"] = begin.Add(time.Duration(i) * time.Second)
+		r.answers["b2"] = begin.Add(time.Duration(i) * time.Second)
 		p.check()
 	}
-	want := []Sight{{"b", "b1", false}, {"b", "b2", true}, {"c", "c1", false}}
+	want := []PathReport{{"b", "b1", false}, {"b", "b2", true}, {"c", "c1", false}}
 	if len(last) != 3 || last[0] != want[0] || last[1] != want[1] || last[2] != want[2] {
-		t.Errorf("got sights %+v, want %+v", last, want)
+		t.Errorf("got reports %+v, want %+v", last, want)
 	}
 	if r := p.Relays(); len(r) != 2 || r[0] != "b" {
 		t.Errorf("got relays %v, want b first of two", r)

@@ -28,10 +28,10 @@ type Verdict struct {
 	Epoch int64
 	// Term is the term in which the verdict is valid: what it causes must be
 	// committed in that term.
-	Term  uint64
-	State State
-	Since Instant // of the state
-	Heard Instant // the last heartbeat, or the election if there was none yet
+	Term          uint64
+	State         State
+	Since         Instant // of the state
+	LastHeartbeat Instant // the last heartbeat, or the election if there was none yet
 	// LeaseEndsBy is when the node's lease has expired at the latest, if no further
 	// lease is granted. FencedBy is when certainly no movable instance runs there
 	// any more.
@@ -45,7 +45,7 @@ type Witness struct {
 	Node  api.NodeID
 	Name  string
 	Sees  bool // on any path
-	Paths []Sight
+	Paths []PathReport
 }
 
 // why explains the state of a node to users. The text contains no elapsed time: it

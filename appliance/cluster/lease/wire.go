@@ -35,7 +35,7 @@ const MaxBody = 64 << 10
 
 const (
 	wireVersion = 1
-	maxSights   = 512 // in a heartbeat; 64 members on 4 paths each fit
+	maxReports  = 512 // in a heartbeat; 64 members on 4 paths each fit
 	maxText     = 256 // bytes of an ID, a path or a boot ID
 )
 
@@ -47,12 +47,12 @@ type Heartbeat struct {
 	BootID string     `json:"bootId,omitempty"`
 	// SentAt is the sender's CLOCK_BOOTTIME in nanoseconds, for its own use and for
 	// logs. The leader does not use it.
-	SentAt Instant `json:"sentAt"`
-	Sees   []Sight `json:"sees,omitempty"`
+	SentAt Instant      `json:"sentAt"`
+	Sees   []PathReport `json:"sees,omitempty"`
 }
 
-// Sight tells whether the sender reaches a node on one path ("host:port").
-type Sight struct {
+// PathReport reports whether the sender reaches a node on one path ("host:port").
+type PathReport struct {
 	Node api.NodeID `json:"node"`
 	Path string     `json:"path"`
 	Up   bool       `json:"up"`
@@ -94,8 +94,8 @@ func (h Heartbeat) Check() error {
 		return errors.New("heartbeat has a name that is too long")
 	case h.Epoch < 0:
 		return errors.New("heartbeat has a negative epoch")
-	case len(h.Sees) > maxSights:
-		return fmt.Errorf("heartbeat has %d opinions, want at most %d", len(h.Sees), maxSights)
+	case len(h.Sees) > maxReports:
+		return fmt.Errorf("heartbeat has %d opinions, want at most %d", len(h.Sees), maxReports)
 	}
 	for _, s := range h.Sees {
 		if s.Node == "" || len(s.Node) > maxText || len(s.Path) > maxText {

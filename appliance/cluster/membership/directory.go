@@ -15,12 +15,12 @@ import (
 // Directory follows the Node objects: it knows the members and their addresses.
 // Before the store has been read it uses the record.
 type Directory struct {
-	self    Self
-	publish func(map[api.NodeID][]string) // to the address book
-	kick    func(api.NodeID)              // for a node that is no longer a member
-	save    func(map[api.NodeID][]string) error
-	log     *slog.Logger
-	changed *broadcast.Broadcaster
+	self       Self
+	publish    func(map[api.NodeID][]string) // to the address book
+	disconnect func(api.NodeID)              // for a node that is no longer a member
+	save       func(map[api.NodeID][]string) error
+	log        *slog.Logger
+	changed    *broadcast.Broadcaster
 
 	mu              sync.Mutex // guards what is below
 	synced, removed bool
@@ -30,17 +30,17 @@ type Directory struct {
 
 // DirectoryOptions are the options of a Directory.
 type DirectoryOptions struct {
-	Self    Self
-	Known   map[api.NodeID][]string // from the record
-	Publish func(map[api.NodeID][]string)
-	Kick    func(api.NodeID)
-	Save    func(map[api.NodeID][]string) error
-	Log     *slog.Logger
+	Self       Self
+	Known      map[api.NodeID][]string // from the record
+	Publish    func(map[api.NodeID][]string)
+	Disconnect func(api.NodeID)
+	Save       func(map[api.NodeID][]string) error
+	Log        *slog.Logger
 }
 
 // NewDirectory creates a directory and publishes the addresses from the record.
 func NewDirectory(o DirectoryOptions) *Directory {
-	d := &Directory{self: o.Self, publish: o.Publish, kick: o.Kick, save: o.Save, log: o.Log, changed: broadcast.New(),
+	d := &Directory{self: o.Self, publish: o.Publish, disconnect: o.Disconnect, save: o.Save, log: o.Log, changed: broadcast.New(),
 		nodes: map[api.NodeID]api.Node{}, peers: maps.Clone(o.Known)}
 	if d.peers == nil {
 		d.peers = map[api.NodeID][]string{}
@@ -159,7 +159,7 @@ func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 	}
 	d.publish(maps.Clone(peers))
 	for _, id := range gone {
-		d.kick(id)
+		d.disconnect(id)
 	}
 	if err := d.save(peers); err != nil {
 		d.log.Warn("save addresses of members failed", "error", err)

@@ -10,6 +10,6 @@
 // objects, the CA in the store) are repeated at every start until they succeed.
 //
 // The Node objects in the store determine the membership: Directory follows them
-// (which nodes to talk to and to accept), and Council makes Raft's configuration
+// (which nodes to talk to and to accept), and MaintainVoters makes Raft's configuration
 // follow them (on the leader).
 package membership

@@ -95,9 +95,9 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
 }
 
-// Founding reports whether the cluster that this node has created is not in its
+// Bootstrapping reports whether the cluster that this node has created is not in its
 // store yet. The store may then be new.
-func Founding(dir string) bool {
+func Bootstrapping(dir string) bool {
 	_, err := os.Stat(caFile(dir))
 	return err == nil
 }

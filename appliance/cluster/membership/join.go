@@ -26,8 +26,8 @@ type Request struct {
 	CSR           []byte     `json:"csr"` // DER
 }
 
-// Welcome is the answer to a Request.
-type Welcome struct {
+// JoinResponse is the answer to a Request.
+type JoinResponse struct {
 	CertPEM   []byte                  `json:"certPem"`
 	BundlePEM []byte                  `json:"bundlePem"`
 	Peers     map[api.NodeID][]string `json:"peers"`
@@ -47,7 +47,7 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 	if err != nil {
 		return err
 	}
-	var w Welcome
+	var w JoinResponse
 	err = transport.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: state.Level,
 		Node: self.Node, Name: self.Name, Version: self.Version,
 		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
@@ -72,37 +72,37 @@ type Cluster struct {
 // Admit admits a node. Any member can do it; the store decides. The token is marked
 // as used and the node's object is created in one batch, so a token admits one
 // node. The same node may repeat the request when the answer was lost.
-func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (Welcome, error) {
+func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (JoinResponse, error) {
 	if r.Format < c.Level {
-		return Welcome{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, which supports feature levels up to %d; the cluster has %d", r.Name, r.Version, r.Format, c.Level).
+		return JoinResponse{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, which supports feature levels up to %d; the cluster has %d", r.Name, r.Version, r.Format, c.Level).
 			WithHint("install the cluster's version on the node")
 	}
 	spec := api.NodeSpec{PeerAddresses: r.PeerAddresses, APIAddress: r.APIAddress}
 	if err := api.ValidateNode(spec); err != nil {
-		return Welcome{}, err
+		return JoinResponse{}, err
 	}
 	if err := api.ValidateName(r.Name); err != nil {
-		return Welcome{}, err
+		return JoinResponse{}, err
 	}
 	if len(r.PeerAddresses) == 0 || !api.LooksLikeID(string(r.Node)) {
-		return Welcome{}, api.Errorf(api.CodeInvalid, "a node must have an ID and a peer address")
+		return JoinResponse{}, api.Errorf(api.CodeInvalid, "a node must have an ID and a peer address")
 	}
 	token, err := redeemable(ctx, s, r, now)
 	if err != nil {
-		return Welcome{}, err
+		return JoinResponse{}, err
 	}
 	a, err := readAuthority(ctx, s)
 	if err != nil {
-		return Welcome{}, err
+		return JoinResponse{}, err
 	}
 	cert, err := a.CA.Sign(r.CSR, identity(a.Cluster, r.Node, r.Name, spec), now, 0)
 	if err != nil {
-		return Welcome{}, api.Errorf(api.CodeInvalid, "certificate request of the node: %v", err)
+		return JoinResponse{}, api.Errorf(api.CodeInvalid, "certificate request of the node: %v", err)
 	}
 	if err := redeem(ctx, s, token, r, spec, now); err != nil {
-		return Welcome{}, err
+		return JoinResponse{}, err
 	}
-	w := Welcome{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}, ID: c.ID}
+	w := JoinResponse{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}, ID: c.ID}
 	nodes, err := listNodes(ctx, s)
 	for _, n := range nodes {
 		w.Peers[api.NodeID(n.Meta.ID)] = n.Spec.PeerAddresses

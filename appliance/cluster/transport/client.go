@@ -79,8 +79,8 @@ func (c *Client) Close() {
 	c.pool.CloseIdleConnections()
 }
 
-// Kick closes this node's connections to another node.
-func (c *Client) Kick(node api.NodeID) {
+// Disconnect closes this node's connections to another node.
+func (c *Client) Disconnect(node api.NodeID) {
 	c.out.abort(func(x *conn) bool { return x.node == node })
 }
 

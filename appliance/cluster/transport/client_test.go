@@ -106,7 +106,7 @@ func TestPaths(t *testing.T) {
 	a, paths := c.nodes[nodeA], c.nodes[nodeB].paths
 	call := func(why string) {
 		t.Helper()
-		a.client.Kick(nodeB) // force a new connection
+		a.client.Disconnect(nodeB) // force a new connection
 		ctx, cancel := patience.Context(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := hello(ctx, a, nodeB); err != nil {
@@ -132,7 +132,7 @@ func TestPaths(t *testing.T) {
 		t.Errorf("unexpected health of the paths: %+v", health)
 	}
 	paths[2].set("cut")
-	a.client.Kick(nodeB)
+	a.client.Disconnect(nodeB)
 	_, err := hello(t.Context(), a, nodeB)
 	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), paths[0].address()) {
 		t.Errorf("call without a working path: got error %v, want code unavailable", err)

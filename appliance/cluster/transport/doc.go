@@ -31,7 +31,7 @@
 // A certificate of the cluster passes the handshake. Membership is checked for
 // every connection and every request, so a removed node is refused although its
 // certificate is still valid. Its requests are answered "forbidden", so that it
-// learns the reason; its Raft connections are closed. Kick closes existing
+// learns the reason; its Raft connections are closed. Disconnect closes existing
 // connections. After a rotation, handshakes use the new bundle at once; existing
 // connections are used for at most one more call each and then closed, and the rest
 // are closed within a minute (Recheck).

@@ -83,8 +83,8 @@ func (c *Client) Probe(ctx context.Context, node api.NodeID, address string) (rt
 	return ping(s, 1)
 }
 
-// Heard is the state of one path in a Prober.
-type Heard struct {
+// PathState is the state of one path in a Prober.
+type PathState struct {
 	Address string
 	Last    time.Time // of the last answer; zero if none yet
 	RTT     time.Duration
@@ -99,8 +99,8 @@ type Prober struct {
 	client *Client
 	every  time.Duration
 
-	mu    sync.Mutex
-	heard map[probeKey]Heard
+	mu     sync.Mutex
+	states map[probeKey]PathState
 }
 
 type probeKey struct {
@@ -110,7 +110,7 @@ type probeKey struct {
 
 // NewProber returns a prober of the nodes in the client's Book, except this one.
 func NewProber(client *Client) *Prober {
-	return &Prober{client: client, every: PingEvery, heard: map[probeKey]Heard{}}
+	return &Prober{client: client, every: PingEvery, states: map[probeKey]PathState{}}
 }
 
 // Run probes until ctx ends, and follows changes of the Book.
@@ -133,7 +133,7 @@ func (p *Prober) Run(ctx context.Context) {
 				one, stop := context.WithCancel(ctx)
 				defer stop()
 				stops[key] = stop
-				p.note(key, func(h *Heard) { h.Error, h.Since = "not tried yet", time.Now() })
+				p.note(key, func(h *PathState) { h.Error, h.Since = "not tried yet", time.Now() })
 				running.Go(func() { p.probe(one, key) })
 			}
 		}
@@ -199,7 +199,7 @@ func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number u
 	}
 	now := time.Now()
 	p.client.book.answered(key.node, key.address, now, rtt)
-	p.note(key, func(h *Heard) { h.Last, h.RTT, h.Error, h.Since = now, rtt, "", time.Time{} })
+	p.note(key, func(h *PathState) { h.Last, h.RTT, h.Error, h.Since = now, rtt, "", time.Time{} })
 	return nil
 }
 
@@ -208,13 +208,13 @@ func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number u
 // may be short, but a call without a deadline must not wait forever.
 func (p *Prober) failed(key probeKey, err error) {
 	p.client.book.failed(key.node, key.address, time.Now(), err)
-	p.note(key, func(h *Heard) {
+	p.note(key, func(h *PathState) {
 		if h.Error = err.Error(); h.Since.IsZero() {
 			h.Since = time.Now()
 		}
 	})
-	works := func(h Heard) bool { return h.Error == "" && time.Since(h.Last) < pingTimeout }
-	if !slices.ContainsFunc(p.Heard(key.node), works) && !p.Silent(key.node, silenceLimit) {
+	works := func(h PathState) bool { return h.Error == "" && time.Since(h.Last) < pingTimeout }
+	if !slices.ContainsFunc(p.PathStates(key.node), works) && !p.Silent(key.node, silenceLimit) {
 		return
 	}
 	if n := p.client.leave(key.node, key.address); n > 0 {
@@ -222,28 +222,28 @@ func (p *Prober) failed(key probeKey, err error) {
 	}
 }
 
-func (p *Prober) note(key probeKey, change func(*Heard)) {
+func (p *Prober) note(key probeKey, change func(*PathState)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.heard[key]
+	h := p.states[key]
 	h.Address = key.address
 	change(&h)
-	p.heard[key] = h
+	p.states[key] = h
 }
 
 func (p *Prober) forget(key probeKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.heard, key)
+	delete(p.states, key)
 }
 
-// Heard returns the state of a node's paths in the Book's order.
-func (p *Prober) Heard(node api.NodeID) (all []Heard) {
+// PathStates returns the state of a node's paths in the Book's order.
+func (p *Prober) PathStates(node api.NodeID) (all []PathState) {
 	paths := p.client.book.Paths(node)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, path := range paths {
-		if h, ok := p.heard[probeKey{node, path.Address}]; ok {
+		if h, ok := p.states[probeKey{node, path.Address}]; ok {
 			all = append(all, h)
 		}
 	}
@@ -255,7 +255,7 @@ func (p *Prober) Heard(node api.NodeID) (all []Heard) {
 // for a while (SIGSTOP, a busy machine) does not report other nodes as silent when
 // it continues. A node without paths is not reported as silent.
 func (p *Prober) Silent(node api.NodeID, d time.Duration) bool {
-	heard := p.Heard(node)
+	heard := p.PathStates(node)
 	for _, h := range heard {
 		if h.Error == "" || time.Since(h.Since) < d {
 			return false
@@ -264,9 +264,9 @@ func (p *Prober) Silent(node api.NodeID, d time.Duration) bool {
 	return len(heard) > 0
 }
 
-// LastHeard returns the time of a node's last answer on any path, or the zero time.
-func (p *Prober) LastHeard(node api.NodeID) (last time.Time) {
-	for _, h := range p.Heard(node) {
+// LastAnswer returns the time of a node's last answer on any path, or the zero time.
+func (p *Prober) LastAnswer(node api.NodeID) (last time.Time) {
+	for _, h := range p.PathStates(node) {
 		if h.Last.After(last) {
 			last = h.Last
 		}

@@ -59,7 +59,7 @@ func TestProber(t *testing.T) {
 	runProber(t, p)
 	hears := func(node api.NodeID, want ...bool) func() bool {
 		return func() bool {
-			heard := p.Heard(node)
+			heard := p.PathStates(node)
 			if len(heard) != len(want) {
 				return false
 			}
@@ -72,8 +72,8 @@ func TestProber(t *testing.T) {
 		}
 	}
 	eventually(t, "both nodes answer on every path", func() bool { return hears(nodeB, true, true)() && hears(nodeC, true, true)() })
-	if p.LastHeard(nodeB).IsZero() || !p.LastHeard(nodeA).IsZero() {
-		t.Error("LastHeard is zero for another node, or set for this one")
+	if p.LastAnswer(nodeB).IsZero() || !p.LastAnswer(nodeA).IsZero() {
+		t.Error("LastAnswer is zero for another node, or set for this one")
 	}
 	if _, err := hello(t.Context(), a, nodeB); err != nil {
 		t.Fatal(err)
@@ -114,17 +114,17 @@ func TestProber(t *testing.T) {
 		t.Error("Silent is true for a node that is not silent, or not for that long")
 	}
 	eventually(t, "Silent is true for the node", func() bool { return p.Silent(nodeB, 100*time.Millisecond) })
-	last := p.LastHeard(nodeB)
+	last := p.LastAnswer(nodeB)
 	if !hears(nodeC, true, true)() {
 		t.Error("another node does not answer either")
 	}
 	paths[1].set("")
 	eventually(t, "the node answers on the second path again", hears(nodeB, false, true))
-	if !p.LastHeard(nodeB).After(last) {
-		t.Error("LastHeard did not advance")
+	if !p.LastAnswer(nodeB).After(last) {
+		t.Error("LastAnswer did not advance")
 	}
 	a.book.Set(nodeB)
-	eventually(t, "the node is removed from the book", func() bool { return len(p.Heard(nodeB)) == 0 && on(0)+on(1) <= 1 })
+	eventually(t, "the node is removed from the book", func() bool { return len(p.PathStates(nodeB)) == 0 && on(0)+on(1) <= 1 })
 	a.book.Set(nodeB, paths[1].address())
 	eventually(t, "the node is in the book again", hears(nodeB, true))
 }

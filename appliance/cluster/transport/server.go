@@ -120,10 +120,10 @@ func (s *Server) HandleAPI(h http.Handler) {
 // body is limited to 64 KiB and the handling to one minute.
 func (s *Server) HandleJoin(h http.Handler) { s.join.Store(&h) }
 
-// Kick closes all connections from and to a node.
-func (s *Server) Kick(node api.NodeID) {
+// Disconnect closes all connections from and to a node.
+func (s *Server) Disconnect(node api.NodeID) {
 	s.in.abort(func(c *conn) bool { return c.node == node })
-	s.options.Client.Kick(node)
+	s.options.Client.Disconnect(node)
 }
 
 // Recheck closes connections that would not be accepted now: those of nodes that

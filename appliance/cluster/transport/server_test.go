@@ -233,12 +233,12 @@ func TestConnectionLimit(t *testing.T) {
 	})
 }
 
-// TestRemovedNodeIsCutOff checks that Kick and Recheck close the connections of a
+// TestRemovedNodeIsCutOff checks that Disconnect and Recheck close the connections of a
 // removed node.
 func TestRemovedNodeIsCutOff(t *testing.T) {
 	for name, cut := range map[string]func(*Server){
-		"Kick":    func(s *Server) { s.Kick(nodeB) },
-		"Recheck": (*Server).Recheck,
+		"Disconnect": func(s *Server) { s.Disconnect(nodeB) },
+		"Recheck":    (*Server).Recheck,
 	} {
 		ended := make(chan struct{})
 		c := newCluster(t, 1, func(n *node) {

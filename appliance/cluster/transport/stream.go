@@ -16,7 +16,7 @@ import (
 const streamProtocol = "basalt-stream/1"
 
 // StreamHandler serves one stream, which is closed when it returns. ctx ends when
-// this side closes the connection, because the node was kicked or the server stops.
+// this side closes the connection, because the node was disconnected or the server stops.
 // If the other side has gone, reads and writes fail. c is a HalfCloser.
 type StreamHandler func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn)
 

@@ -13,12 +13,12 @@ import (
 // cluster's key ring in the store.
 type backups struct {
 	tool    *backup.Tool
-	secrets *secrets.Keep
+	secrets *secrets.KeyStore
 }
 
 // openBackups opens restic's folders. It also unmounts what an earlier process has left
 // mounted.
-func openBackups(c config, secrets *secrets.Keep) (backups, error) {
+func openBackups(c config, secrets *secrets.KeyStore) (backups, error) {
 	tool, err := backup.Open(backup.Tool{Dir: filepath.Join(c.run, "backup"), Cache: filepath.Join(c.data, "backup-cache")})
 	return backups{tool, secrets}, err
 }

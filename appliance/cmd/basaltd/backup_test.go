@@ -90,7 +90,7 @@ func openArchive(dir string, store *memstore.Store, stall time.Duration, before 
 	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
 		return nil, err
 	}
-	if a.kept, err = openBackups(config{run: filepath.Join(dir, "run"), data: dir}, secrets.NewKeep(a.store)); err != nil {
+	if a.kept, err = openBackups(config{run: filepath.Join(dir, "run"), data: dir}, secrets.NewKeyStore(a.store)); err != nil {
 		return nil, err
 	}
 	a.kept.tool.Stall = stall

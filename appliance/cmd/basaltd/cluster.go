@@ -71,9 +71,9 @@ func openWire(c config, rec membership.Record, self membership.Self, log *slog.L
 	var server atomic.Pointer[transport.Server]
 	cl.directory = membership.NewDirectory(membership.DirectoryOptions{
 		Self: self, Known: rec.Peers, Publish: book.Replace, Save: cl.savePeers, Log: log,
-		Kick: func(id api.NodeID) {
+		Disconnect: func(id api.NodeID) {
 			if s := server.Load(); s != nil {
-				s.Kick(id)
+				s.Disconnect(id)
 			}
 		},
 	})
@@ -106,7 +106,7 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 	o.Transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
 	})
-	o.Bootstrap = cl.rec.Founder && membership.Founding(cl.dir)
+	o.Bootstrap = cl.rec.Founder && membership.Bootstrapping(cl.dir)
 	o.Promise = membership.PromiseFile(cl.dir)
 	o.Broken = func(why error) { cl.requestRestart(afterBroken(why)) }
 	o.Remote = remote{cl.client}
@@ -169,10 +169,10 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.server.Handle("POST /certificate", transport.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
 		return membership.Sign(ctx, s, caller, csr, time.Now())
 	}))
-	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r membership.Request) (membership.Welcome, error) {
+	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r membership.Request) (membership.JoinResponse, error) {
 		level, id, err := s.Settled()
 		if err != nil {
-			return membership.Welcome{}, err
+			return membership.JoinResponse{}, err
 		}
 		return membership.Admit(ctx, s, membership.Cluster{Level: level, ID: id}, r, time.Now())
 	}))
@@ -229,8 +229,8 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 				return cl.store.WatchKinds(ctx, since, api.KindNode)
 			})
 		},
-		"council": func(ctx context.Context) error {
-			return membership.Council(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
+		"voters": func(ctx context.Context) error {
+			return membership.MaintainVoters(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
 		},
 		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },

@@ -246,7 +246,7 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 		return api.Decode[api.Node](o)
 	}))
 	cl.server.Handle("POST "+rebuildPath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
-		return struct{}{}, s.RemoveMember(ctx, string(caller)) // the membership council adds it again, without a vote
+		return struct{}{}, s.RemoveMember(ctx, string(caller)) // MaintainVoters adds it again, without a vote
 	}))
 	cl.server.Handle("POST "+standPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
 		return standing{cl.self.Name, s.Members()}, nil

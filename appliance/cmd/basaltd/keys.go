@@ -12,7 +12,7 @@ import (
 // keys implements agent.Keys: the keys of encrypted volumes, which are sealed with the
 // cluster's key ring in the store, and the key of the pool ceph.
 type keys struct {
-	*secrets.Keep
+	*secrets.KeyStore
 	storage *storage.Node
 }
 

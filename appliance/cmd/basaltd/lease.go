@@ -20,11 +20,11 @@ import (
 func (cl *cluster) openLease(raft elector, epoch int64) {
 	cl.openLeaderHint(raft)
 	cl.leases = lease.NewServer(cl.self.Node, cl.leaderHint, nil)
-	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Sights, nil)
+	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Reports, nil)
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
 		Peers: cl.client, Leader: cl.leaderHint, Local: cl.leases.Heartbeat,
-		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
+		Reports: cl.witness.Reports, Relays: cl.witness.Relays,
 		OnLease: cl.setFenceLease,
 		OnRefused: func(epoch int64) {
 			cl.log.Warn("the cluster has declared this node lost: releasing objects that it no longer owns", "epoch", epoch)
@@ -89,8 +89,8 @@ func (e eyes) Paths() map[api.NodeID][]string {
 	return all
 }
 
-func (e eyes) Heard(node api.NodeID, path string) (last time.Time) {
-	for _, h := range e.prober.Heard(node) {
+func (e eyes) LastAnswer(node api.NodeID, path string) (last time.Time) {
+	for _, h := range e.prober.PathStates(node) {
 		if h.Address == path {
 			last = h.Last
 		}
@@ -191,7 +191,7 @@ func (cl *cluster) health(term uint64) (string, map[string]plan.Health) {
 		if v.Term != term {
 			return string(cl.self.Node), nil
 		}
-		if lost[string(v.Node)] && now.Sub(v.Heard) < lease.Silence {
+		if lost[string(v.Node)] && now.Sub(v.LastHeartbeat) < lease.Silence {
 			continue // the verdict has been applied, and the node is back
 		}
 		if v.State >= lease.Suspect {

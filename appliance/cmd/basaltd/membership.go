@@ -23,7 +23,7 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 	now, verdicts := cl.leases.Verdicts()
 	heard, why := map[api.NodeID]time.Time{}, map[api.NodeID]string{}
 	for _, v := range verdicts {
-		heard[v.Node] = v.Heard.Wall(now, time.Now()).UTC()
+		heard[v.Node] = v.LastHeartbeat.Wall(now, time.Now()).UTC()
 		if v.State == lease.Silent {
 			why[v.Node] = v.Why
 		}
@@ -39,7 +39,7 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 			PeerAddresses: n.Spec.PeerAddresses, APIAddress: n.Spec.APIAddress, Version: n.Status.Version}
 		at, ok := heard[id]
 		if !ok {
-			at = cl.prober.LastHeard(id).UTC()
+			at = cl.prober.LastAnswer(id).UTC()
 		}
 		if id == cl.self.Node {
 			at = time.Now().UTC()

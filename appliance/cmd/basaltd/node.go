@@ -68,7 +68,7 @@ type node struct {
 	proxies      []netip.Prefix  // trusted proxies before the API
 	leaving      func() bool     // reports whether the node's guests are being shut down, or have been
 	urls         outbound.Policy // policy for URLs that tenants choose
-	sealed       *secrets.Keep
+	sealed       *secrets.KeyStore
 	guests       *guestDialer
 	ssh          *sshService      // nil: no SSH gateway
 	apps         *appService      // nil: no app gateway
@@ -153,7 +153,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err != nil {
 		return n, err
 	}
-	sealed := secrets.NewKeep(n.store)
+	sealed := secrets.NewKeyStore(n.store)
 	n.sealed = sealed
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{

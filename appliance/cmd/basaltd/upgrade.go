@@ -110,7 +110,7 @@ func (u *upgrades) Nodes(ctx context.Context) ([]upgrade.Node, error) {
 	var wg sync.WaitGroup
 	for i, o := range objects {
 		id := api.NodeID(o.Meta.ID)
-		out[i] = upgrade.Node{Node: o, Leads: id == cl.self.Node, Heard: heard[id]}
+		out[i] = upgrade.Node{Node: o, Leads: id == cl.self.Node, Reachable: heard[id]}
 		if o.Assignment.Voter && !votes[o.Meta.ID] {
 			out[i].Behind = "it is to become a voter, but is not yet"
 		}

@@ -35,10 +35,10 @@ type Facts struct {
 // Node is a node as the leader sees it.
 type Node struct {
 	api.Node
-	Leads  bool
-	Heard  bool          // the leader received a report recently
-	Behind string        // why it has not replicated the leader's state; empty if it has
-	Quiet  time.Duration // for how long no instance has been leaving it
+	Leads     bool
+	Reachable bool          // the leader received a report recently
+	Behind    string        // why it has not replicated the leader's state; empty if it has
+	Quiet     time.Duration // for how long no instance has been leaving it
 }
 
 // Step is the result of Next: Status is to be written if it differs from the stored
@@ -315,7 +315,7 @@ func unhealthy(n Node) string {
 	switch state := n.Assignment.State; {
 	case state == api.NodeLost || state == api.NodeSuspect:
 		return fmt.Sprintf("node %s is %s: %s", n.Meta.Name, state, n.Assignment.Reason)
-	case !n.Heard:
+	case !n.Reachable:
 		return "node " + n.Meta.Name + " is not reachable"
 	case n.WithoutStore():
 		return "node " + n.Meta.Name + " has no usable copy of the cluster's state"

@@ -20,7 +20,7 @@ func threeNodes() Facts {
 		n.Status = api.NodeStatus{Version: "1", Upgrade: api.NodeUpgrade{Upgrade: "upg-1", Fetched: true},
 			Pools: []api.StoragePool{{Name: api.PoolLocal, SizeBytes: 100 << 30, FreeBytes: 50 << 30}}}
 		n.Assignment = api.NodeAssignment{State: api.NodeReady, Voter: true}
-		n.Heard, n.Leads = true, i == 1
+		n.Reachable, n.Leads = true, i == 1
 		f.Nodes = append(f.Nodes, n)
 	}
 	return f
@@ -87,7 +87,7 @@ func TestNext(t *testing.T) {
 		{"a node alone is not drained", "", "", func(f *Facts) { f.Nodes = f.Nodes[:1] }, "Running: Draining"},
 		{"and is installed on at once", "Running", "Draining", func(f *Facts) { f.Nodes = f.Nodes[:1] }, "Running: Installing"},
 
-		{"not heard", "", "", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Waiting Waiting; node n3 is not reachable"},
+		{"not reachable", "", "", func(f *Facts) { f.Nodes[2].Reachable = false }, "Checking: Waiting Waiting Waiting; node n3 is not reachable"},
 		{"lost", "", "", func(f *Facts) { f.Nodes[1].Assignment.State, f.Nodes[1].Assignment.Reason = api.NodeLost, "no power" }, "Checking: Waiting Waiting Waiting; node n2 is Lost: no power"},
 		{"behind", "", "", func(f *Facts) { f.Nodes[1].Behind = "10 entries" }, "Checking: Waiting Waiting Waiting; node n2 has not caught up: 10 entries"},
 		{"without a store", "", "", func(f *Facts) { f.Nodes[0].Status.Conditions = []api.Condition{{Type: api.ConditionStore}} }, "Checking: Waiting Waiting Waiting; node n1 has no usable copy of the cluster's state"},
@@ -100,10 +100,10 @@ func TestNext(t *testing.T) {
 		{"of a release that cannot", "", "", func(f *Facts) { f.Nodes[1].Status.Upgrade = api.NodeUpgrade{} },
 			"Checking: Waiting Waiting Waiting; node n2 has not reported that it can be upgraded; if its release cannot (1), upgrade it manually"},
 		{"the checks take too long", "Checking", "Waiting Waiting Waiting", func(f *Facts) {
-			f.Nodes[2].Heard = false
+			f.Nodes[2].Reachable = false
 			f.Now = f.Now.Add(checkLimit + 1)
 		}, "Paused: Waiting Waiting Waiting; node n3 is not reachable"},
-		{"between two nodes, too", "Running", "Waiting Done Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Done Waiting; node n3 is not reachable"},
+		{"between two nodes, too", "Running", "Waiting Done Waiting", func(f *Facts) { f.Nodes[2].Reachable = false }, "Checking: Waiting Done Waiting; node n3 is not reachable"},
 
 		{"a node is drained", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[1].Spec.Drain = false }, "Running: Waiting Draining! Waiting; drain n2 true"},
 		{"it waits for moves", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[1].Assignment.State = api.NodeDraining }, "Running: Waiting Draining! Waiting"},
@@ -111,9 +111,9 @@ func TestNext(t *testing.T) {
 			f.Nodes[1].Assignment.State, f.Nodes[1].Quiet = api.NodeDraining, quietLimit
 		}, "Running: Waiting Installing! Waiting"},
 		{"it is empty", "Running", "Waiting Draining! Waiting", nil, "Running: Waiting Installing! Waiting"},
-		{"another one dies meanwhile", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Running: Waiting Draining! Waiting; node n3 is not reachable"},
+		{"another one dies meanwhile", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[2].Reachable = false }, "Running: Waiting Draining! Waiting; node n3 is not reachable"},
 		{"and stays dead", "Running", "Waiting Draining! Waiting", func(f *Facts) {
-			f.Nodes[2].Heard, f.Now = false, f.Now.Add(drainLimit+1)
+			f.Nodes[2].Reachable, f.Now = false, f.Now.Add(drainLimit+1)
 		}, "Paused: Waiting Waiting! Waiting; node n3 is not reachable"},
 		{"a move does not end", "Running", "Waiting Draining! Waiting", func(f *Facts) {
 			f.Nodes[1].Assignment.State, f.Nodes[1].Assignment.Reason, f.Now = api.NodeDraining, "1 to move", f.Now.Add(drainLimit+1)
@@ -213,7 +213,7 @@ func TestNextWhole(t *testing.T) {
 		away := 0
 		for j, u := range s.Status.Nodes {
 			n := &f.Nodes[j]
-			if !n.Heard || u.Phase.InProgress() {
+			if !n.Reachable || u.Phase.InProgress() {
 				away++
 			}
 			if u.Phase == api.UpgradeNodeInstalling {

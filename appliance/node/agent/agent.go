@@ -4,8 +4,8 @@
 // Assignment. It may be killed at any moment: every step is idempotent and is
 // decided from what is observed on the node, not from memory.
 //
-//	watch ─► cache ─kick─► reconcile(key): observe ─► next (pure) ─► one step ─► report
-//	libvirt events ─kick─┘        ▲─────────────────────────────────────────┘
+//	watch ─► cache ─trigger─► reconcile(key): observe ─► next (pure) ─► one step ─► report
+//	libvirt events ─trigger─┘        ▲─────────────────────────────────────────┘
 //
 // instance_next.go draws the instance's life cycle, migration_next.go a
 // migration's, node.go the return of a lost node. DESIGN.md explains why an
@@ -127,7 +127,7 @@ func New(o Options) *Agent {
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
-	co.kick, co.changed = a.loop.Kick, a.watcher.enqueue
+	co.trigger, co.changed = a.loop.Trigger, a.watcher.enqueue
 	return a
 }
 

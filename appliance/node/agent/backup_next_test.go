@@ -79,8 +79,8 @@ func TestNextTarget(t *testing.T) {
 // TestCopies checks that copies observe their limit, keep their results until
 // discarded, and end when cancelled.
 func TestCopies(t *testing.T) {
-	kicked := make(chan string, 10)
-	co := &core{o: Options{Go: func(f func()) { go f() }}, kick: func(k string) { kicked <- k }}
+	triggered := make(chan string, 10)
+	co := &core{o: Options{Go: func(f func()) { go f() }}, trigger: func(k string) { triggered <- k }}
 	c := newCopies(co, 1)
 	begin := func(key string, f func(ctx context.Context) error) bool {
 		return c.begin(t.Context(), key, "x", func(ctx context.Context, p func(backup.Progress)) (backup.Result, error) {
@@ -93,8 +93,8 @@ func TestCopies(t *testing.T) {
 		t.Fatal("begin with a limit of one: want the first to start, a second for the same key and for another to be refused, and full() = true")
 	}
 	close(hold)
-	if k := <-kicked; k != "a" {
-		t.Errorf("kicked key = %q, want a", k)
+	if k := <-triggered; k != "a" {
+		t.Errorf("triggered key = %q, want a", k)
 	}
 	if s := c.state("a"); !s.ended || s.running || s.result.TotalBytes != 2 || s.progress.DoneBytes != 1 || s.err != nil || c.full() {
 		t.Errorf("state of the ended copy = %+v, want ended without error, 1 of 2 bytes done, result 2, and not full", s)
@@ -109,7 +109,7 @@ func TestCopies(t *testing.T) {
 	if !c.cancel("b") {
 		t.Error("cancel of the running copy = false, want true")
 	}
-	<-kicked
+	<-triggered
 	if s := c.state("b"); s != (copySeen{}) || c.cancel("b") {
 		t.Errorf("state of the cancelled copy = %+v, want none", s)
 	}

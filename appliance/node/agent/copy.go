@@ -61,7 +61,7 @@ func newCopies(co *core, most int) *copies {
 
 func (c *copies) wait() { c.wg.Wait() }
 
-// begin runs f for the key, which is kicked when f has ended. It returns false if
+// begin runs f for the key, which is triggered when f has ended. It returns false if
 // the limit is reached or the key has a task already.
 func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context.Context, p func(backup.Progress)) (backup.Result, error)) bool {
 	c.mu.Lock()
@@ -87,7 +87,7 @@ func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context
 			delete(c.all, key)
 		}
 		c.mu.Unlock()
-		c.core.kick(key)
+		c.core.trigger(key)
 	})
 	return true
 }

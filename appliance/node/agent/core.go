@@ -23,7 +23,7 @@ type core struct {
 	cache *cache
 	jobs  *jobs
 
-	kick    func(key string)    // requests that the key is reconciled soon
+	trigger func(key string)    // requests that the key is reconciled soon
 	changed func(keys []string) // updates the fence's list, then requests that the keys are reconciled
 
 	pools   *poolSet

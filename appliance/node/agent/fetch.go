@@ -56,8 +56,8 @@ func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (tim
 }
 
 // need reports whether the image is in the pool. If it is not, need starts to fetch
-// it, and the key kick is kicked when it is there.
-func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
+// it, and the key is triggered when it is there.
+func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, key string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)
 	p, err := rec.pools.driver(pool)
 	if err != nil {
@@ -69,7 +69,7 @@ func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image
 	if img.Status.Phase != api.ImageReady {
 		return false, nil
 	}
-	return false, rec.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
+	return false, rec.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, key, func(ctx context.Context) error {
 		return rec.fetch(ctx, pool, p, img)
 	})
 }

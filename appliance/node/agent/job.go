@@ -17,7 +17,7 @@ const (
 )
 
 // jobs runs long tasks that must not delay other keys: transfers of images. One job
-// of a name runs at a time. When it ends a key is kicked, and its error is returned
+// of a name runs at a time. When it ends a key is triggered, and its error is returned
 // to that key's next reconcile, so that it is tried again with growing delays.
 type jobs struct {
 	c *core
@@ -53,17 +53,17 @@ func (j *jobs) wait() { j.wg.Wait() }
 
 // start starts f unless a job of the name runs or the limit is reached. It returns
 // the error of the last job of the name, once.
-func (j *jobs) start(ctx context.Context, name, kick string, f func(context.Context) error) error {
-	return j.begin(ctx, job{}, name, kick, f)
+func (j *jobs) start(ctx context.Context, name, key string, f func(context.Context) error) error {
+	return j.begin(ctx, job{}, name, key, f)
 }
 
 // startImport is start for an import of an organization; empty means the cluster's
 // own.
-func (j *jobs) startImport(ctx context.Context, organization, name, kick string, f func(context.Context) error) error {
-	return j.begin(ctx, job{imports: true, organization: organization}, name, kick, f)
+func (j *jobs) startImport(ctx context.Context, organization, name, key string, f func(context.Context) error) error {
+	return j.begin(ctx, job{imports: true, organization: organization}, name, key, f)
 }
 
-func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(context.Context) error) error {
+func (j *jobs) begin(ctx context.Context, next job, name, key string, f func(context.Context) error) error {
 	j.mu.Lock()
 	if err := j.failed[name]; err != nil {
 		delete(j.failed, name)
@@ -89,7 +89,7 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 		}
 		j.mu.Unlock()
 		if ctx.Err() == nil {
-			j.c.kick(kick)
+			j.c.trigger(key)
 		}
 	})
 	return nil
@@ -113,7 +113,7 @@ func (j *jobs) room(next job) bool {
 }
 
 // stop cancels a job whose result is not needed any more, and reports whether it is
-// still running: its key is kicked when it has ended.
+// still running: its key is triggered when it has ended.
 func (j *jobs) stop(name string) (runs bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

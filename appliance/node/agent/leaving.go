@@ -5,6 +5,6 @@ package agent
 func (a *Agent) LeavingChanged() {
 	a.reporter.soon()
 	for _, k := range a.cache.instanceKeys() {
-		a.kick(k)
+		a.trigger(k)
 	}
 }

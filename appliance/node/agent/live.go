@@ -123,7 +123,7 @@ func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error)
 	// The guest is thawed after a failed freeze too: it may have frozen later.
 	if thawed := z.thaw(context.WithoutCancel(ctx), id); thawed != nil {
 		z.log.Warn("thaw guest failed, will try again", "instance", id, "error", thawed)
-		z.kick(key(api.KindInstance, string(id)))
+		z.trigger(key(api.KindInstance, string(id)))
 	}
 	return err
 }

@@ -138,7 +138,7 @@ func (rec *migrationReconciler) reconcile(ctx context.Context, id string) (time.
 		rec.mu.Lock()
 		delete(rec.moves, id)
 		rec.mu.Unlock()
-		rec.kick(key(api.KindInstance, string(m.Spec.Instance)))
+		rec.trigger(key(api.KindInstance, string(m.Spec.Instance)))
 		return 0, nil
 	}
 	return rec.send(ctx, m, in)
@@ -158,7 +158,7 @@ func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
 	rec.mu.Lock()
 	delete(rec.moves, id)
 	rec.mu.Unlock()
-	rec.kick(key(api.KindInstance, string(mv.in)))
+	rec.trigger(key(api.KindInstance, string(mv.in)))
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (rec *migrationReconciler) send(ctx context.Context, m api.Migration, in ap
 		}
 	}
 	if d.end != nil || d.status.Phase.Ended() {
-		rec.kick(key(api.KindMigration, m.Meta.ID))
+		rec.trigger(key(api.KindMigration, m.Meta.ID))
 	}
 	return d.again, nil
 }
@@ -359,7 +359,7 @@ func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, i
 			}
 		})
 		if ctx.Err() == nil {
-			rec.kick(key(api.KindMigration, m.Meta.ID))
+			rec.trigger(key(api.KindMigration, m.Meta.ID))
 		}
 	})
 }

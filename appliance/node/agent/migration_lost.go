@@ -78,7 +78,7 @@ func arrivalHere(run runFile, s hypervisor.MigrationStatus, removed bool) arriva
 func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.Duration, error) {
 	id := m.Spec.Instance
 	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
-		t.kick(key(api.KindInstance, string(id)))
+		t.trigger(key(api.KindInstance, string(id)))
 		return 0, nil
 	}
 	if again, err := t.noteArrival(ctx, m); again > 0 || err != nil {
@@ -109,7 +109,7 @@ func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.
 	if err := t.migrations.writeStatus(ctx, m, st); err != nil {
 		return 0, err
 	}
-	t.kick(key(api.KindMigration, m.Meta.ID))
+	t.trigger(key(api.KindMigration, m.Meta.ID))
 	return 0, nil
 }
 

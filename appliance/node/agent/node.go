@@ -48,7 +48,7 @@ func (rec *nodeReconciler) reconcile(ctx context.Context, id string) (time.Durat
 		return 0, err
 	}
 	for _, k := range rec.cache.instanceKeys() {
-		rec.kick(k)
+		rec.trigger(k)
 	}
 	return 0, nil
 }

@@ -18,7 +18,7 @@ import (
 type Stepper struct {
 	a *Agent
 
-	mu    sync.Mutex // guards the maps: calls of other nodes kick keys, too
+	mu    sync.Mutex // guards the maps: calls of other nodes trigger keys, too
 	due   map[string]time.Time
 	fails map[string]int
 }
@@ -26,7 +26,7 @@ type Stepper struct {
 // NewStepper returns an agent that is stepped instead of Run.
 func NewStepper(o Options) *Stepper {
 	s := &Stepper{a: New(o), due: map[string]time.Time{}, fails: map[string]int{}}
-	s.a.kick = func(k string) { s.at(k, s.a.o.Now()) }
+	s.a.trigger = func(k string) { s.at(k, s.a.o.Now()) }
 	return s
 }
 

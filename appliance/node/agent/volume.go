@@ -87,7 +87,7 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		return 0, err
 	}
 	if v.Spec.Instance != "" && v.Status.Phase != api.VolumeReady {
-		rec.kick(key(api.KindInstance, string(v.Spec.Instance)))
+		rec.trigger(key(api.KindInstance, string(v.Spec.Instance)))
 	}
 	if v.Status.Phase != api.VolumeReady || !rec.meter.isWatched(id) {
 		v.Status = st

@@ -36,11 +36,11 @@ func (w *watcher) machineEvents(ctx context.Context) {
 
 func (w *watcher) machineEvent(e hypervisor.Event) {
 	if e.Type != hypervisor.EventResync {
-		w.kick(key(api.KindInstance, string(e.ID)))
+		w.trigger(key(api.KindInstance, string(e.ID)))
 		return
 	}
 	for _, key := range w.cache.instanceKeys() {
-		w.kick(key)
+		w.trigger(key)
 	}
 }
 
@@ -56,7 +56,7 @@ func (w *watcher) enqueue(keys []string) {
 		w.log.Warn("report instances to keep to basalt-fence failed", "error", err) // each start and report retries
 	}
 	for _, key := range keys {
-		w.kick(key)
+		w.trigger(key)
 	}
 }
 
@@ -74,11 +74,11 @@ func (w *watcher) backendExits(ctx context.Context) {
 	}
 }
 
-// backendExit kicks a running instance whose backend has ended. A backend that ends
-// during a start makes the start fail, which is retried with growing delays; a kick
+// backendExit triggers a running instance whose backend has ended. A backend that ends
+// during a start makes the start fail, which is retried with growing delays; a trigger
 // would cut them short.
 func (w *watcher) backendExit(id api.InstanceID) {
 	if in, ok := get(w.cache, w.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
-		w.kick(key(api.KindInstance, string(id)))
+		w.trigger(key(api.KindInstance, string(id)))
 	}
 }

@@ -1,11 +1,11 @@
 // Package reconcile runs a function for keys until their state is as wanted: a key
-// is run when it is kicked because something changed, and again later when the
+// is run when it is triggered because something changed, and again later when the
 // function asks for it or fails. The function gets a key, never event data, so a
-// lost or duplicate kick changes nothing.
+// lost or duplicate trigger changes nothing.
 //
-//	Kick(key) ─► queued ─► running ─► idle
-//	               ▲          │ kicked meanwhile, error, Again
-//	               └──────────┘
+//	Trigger(key) ─► queued ─► running ─► idle
+//	                  ▲          │ triggered meanwhile, error, Again
+//	                  └──────────┘
 package reconcile
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Func reconciles one key. again is when it is to be called next without a kick;
-// zero means only when kicked.
+// Func reconciles one key. again is when it is to be called next without a trigger;
+// zero means only when triggered.
 type Func func(ctx context.Context, key string) (again time.Duration, err error)
 
 // Options configures a loop.
@@ -43,16 +43,16 @@ type Loop struct {
 type state struct {
 	queued, running, again bool
 	failures               int
-	notBefore              time.Time // a key that has just failed is not run before, even if kicked
+	notBefore              time.Time // a key that has just failed is not run before, even if triggered
 	timer                  *time.Timer
 }
 
-// kickWait is the shortest interval between attempts of a failing key. What an
-// attempt does causes events that kick it again, so that without it a failing key
+// triggerWait is the shortest interval between attempts of a failing key. What an
+// attempt does causes events that trigger it again, so that without it a failing key
 // would spin; with a longer one a user's change would be delayed.
-const kickWait = time.Second
+const triggerWait = time.Second
 
-// maxKeys bounds the ready queue; Kick blocks while it is full.
+// maxKeys bounds the ready queue; Trigger blocks while it is full.
 const maxKeys = 1 << 16
 
 // New returns a loop; Run starts it.
@@ -98,8 +98,8 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// Kick requests that the key is run soon. It blocks while the ready queue is full.
-func (l *Loop) Kick(key string) {
+// Trigger requests that the key is run soon. It blocks while the ready queue is full.
+func (l *Loop) Trigger(key string) {
 	l.mu.Lock()
 	s := l.keys[key]
 	if s == nil {
@@ -115,7 +115,7 @@ func (l *Loop) Kick(key string) {
 	case s.running:
 		s.again = true
 	case !s.queued && wait > 0:
-		s.timer = time.AfterFunc(wait, func() { l.Kick(key) })
+		s.timer = time.AfterFunc(wait, func() { l.Trigger(key) })
 	case !s.queued:
 		s.queued = true
 		l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *Loop) serve(ctx context.Context, key string) {
 	if err != nil {
 		wait = min(l.opts.MinWait<<min(s.failures, 16), l.opts.MaxWait)
 		s.failures++
-		s.notBefore = time.Now().Add(min(wait, kickWait))
+		s.notBefore = time.Now().Add(min(wait, triggerWait))
 	} else {
 		s.failures = 0
 		s.notBefore = time.Time{}
@@ -151,12 +151,12 @@ func (l *Loop) serve(ctx context.Context, key string) {
 	case ctx.Err() != nil:
 	case s.again && err != nil:
 		s.again = false
-		s.timer = time.AfterFunc(min(wait, kickWait), func() { l.Kick(key) })
+		s.timer = time.AfterFunc(min(wait, triggerWait), func() { l.Trigger(key) })
 	case s.again:
 		s.again, s.queued = false, true
 		go func() { l.ready <- key }() // never block on the queue with the lock held
 	case wait > 0:
-		s.timer = time.AfterFunc(wait, func() { l.Kick(key) })
+		s.timer = time.AfterFunc(wait, func() { l.Trigger(key) })
 	default:
 		delete(l.keys, key)
 	}

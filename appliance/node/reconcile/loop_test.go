@@ -43,7 +43,7 @@ func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for range 50 {
-				l.Kick("k")
+				l.Trigger("k")
 				time.Sleep(200 * time.Microsecond)
 			}
 		}()
@@ -64,9 +64,9 @@ func TestAKickDuringARunIsServedAfterIt(t *testing.T) {
 		<-release
 		return 0, nil
 	}})
-	l.Kick("k")
+	l.Trigger("k")
 	<-started
-	l.Kick("k")
+	l.Trigger("k")
 	close(release)
 	eventually(t, "second run", func() bool { return calls.Load() == 2 })
 }
@@ -81,14 +81,14 @@ func TestFailuresBackOffAndSuccessResets(t *testing.T) {
 			}
 			return 0, nil
 		}})
-	l.Kick("k")
+	l.Trigger("k")
 	eventually(t, "success", func() bool { return calls.Load() == 6 })
 	if errs.Load() != 5 {
 		t.Errorf("OnError called %d times, want 5", errs.Load())
 	}
 }
 
-// TestAFailingKeyThatKicksItselfDoesNotSpin has a failing function kick its own
+// TestAFailingKeyThatKicksItselfDoesNotSpin has a failing function trigger its own
 // key, which must not make it spin.
 func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
 	var calls atomic.Int32
@@ -96,12 +96,12 @@ func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
 	l = run(t, Options{MinWait: 20 * time.Millisecond, MaxWait: 20 * time.Millisecond,
 		Reconcile: func(context.Context, string) (time.Duration, error) {
 			calls.Add(1)
-			l.Kick("k")
-			go l.Kick("k")
+			l.Trigger("k")
+			go l.Trigger("k")
 			return 0, errors.New("always")
 		}})
 	began := time.Now()
-	l.Kick("k")
+	l.Trigger("k")
 	eventually(t, "ten tries", func() bool { return calls.Load() >= 10 })
 	if took := time.Since(began); took < 9*20*time.Millisecond {
 		t.Errorf("ten attempts took %s, want at least 180 ms", took)
@@ -114,6 +114,6 @@ func TestAgainIsCalledWithoutAKick(t *testing.T) {
 		calls.Add(1)
 		return time.Millisecond, nil
 	}})
-	l.Kick("k")
+	l.Trigger("k")
 	eventually(t, "third run", func() bool { return calls.Load() >= 3 })
 }

@@ -23,7 +23,7 @@ func (p *proc) sendBeat() {
 	p.beat++
 	beat, began := p.beat, p.w.now
 	q := p.holder.Sent(p.m.clock())
-	h := lease.Heartbeat{V: 1, Node: p.m.id, Epoch: q.Epoch, BootID: p.m.bootID(), SentAt: q.Sent, Sees: p.eyes.Sights(p.m.clock())}
+	h := lease.Heartbeat{V: 1, Node: p.m.id, Epoch: q.Epoch, BootID: p.m.bootID(), SentAt: q.Sent, Sees: p.eyes.Reports(p.m.clock())}
 	next := func(wait time.Duration) {
 		if p.beat == beat {
 			p.beat++
@@ -151,7 +151,7 @@ func (p *proc) probeAll() {
 		}
 	}
 	if p.term != 0 {
-		p.book.Opinion(now, p.m.id, p.eyes.Sights(now))
+		p.book.RecordReports(now, p.m.id, p.eyes.Reports(now))
 	}
 	p.later(lease.ProbeEvery, "probe", p.probeAll)
 }

@@ -43,7 +43,7 @@ type proc struct {
 	book       *lease.Granter
 
 	holder *lease.Holder
-	eyes   lease.Opinions
+	eyes   lease.PathOpinions
 	beat   uint64 // number of the heartbeat in flight
 
 	prepared map[api.InstanceID]bool // incoming migrations that this process has prepared

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// Raft is the Raft configuration that the council changes: *store.Store on the
+// Raft is the Raft configuration that MaintainVoters changes: *store.Store on the
 // leader.
 type Raft interface {
 	IsLeader() bool
@@ -95,11 +95,11 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 	return nil
 }
 
-// Council makes Raft's configuration follow the Node objects while this node leads,
+// MaintainVoters makes Raft's configuration follow the Node objects while this node leads,
 // one change at a time. A node gets a vote only after it has answered. A node that
 // is listed but does not answer, like all nodes of a cluster restored from a
 // backup, would otherwise cost the others their majority.
-func Council(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
+func MaintainVoters(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
 	for ctx.Err() == nil {
 		elected, changed := r.LeadChange(), d.Changed()
 		var again <-chan time.Time

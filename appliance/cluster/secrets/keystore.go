@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is the part of the cluster's store that Keep uses.
+// Store is the part of the cluster's store that KeyStore uses.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
@@ -19,20 +19,20 @@ type Store interface {
 // ringID is the ID of the cluster's only VolumeKeys.
 const ringID = "volumekeys-cluster"
 
-// Keep holds the cluster's key ring from its store. The ring is created when it is
+// KeyStore holds the cluster's key ring from its store. The ring is created when it is
 // first needed.
-type Keep struct {
+type KeyStore struct {
 	store Store
 
 	mu   sync.Mutex
 	ring Ring
 }
 
-// NewKeep returns a Keep that has not read the ring yet.
-func NewKeep(s Store) *Keep { return &Keep{store: s} }
+// NewKeyStore returns a KeyStore that has not read the ring yet.
+func NewKeyStore(s Store) *KeyStore { return &KeyStore{store: s} }
 
 // NewKey generates a volume's passphrase and returns it sealed.
-func (k *Keep) NewKey(ctx context.Context) (sealed string, err error) {
+func (k *KeyStore) NewKey(ctx context.Context) (sealed string, err error) {
 	r, err := k.load(ctx, true)
 	if err != nil {
 		return "", err
@@ -41,7 +41,7 @@ func (k *Keep) NewKey(ctx context.Context) (sealed string, err error) {
 }
 
 // Unwrap returns the passphrase of an encrypted volume.
-func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
+func (k *KeyStore) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.Open(v.Spec.WrappedKey) })
 	if errors.Is(err, ErrSealed) {
 		return nil, errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens volume %s", v.Meta.Name).
@@ -51,7 +51,7 @@ func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
 }
 
 // Seal seals a secret that an operator supplied or that was generated.
-func (k *Keep) Seal(ctx context.Context, secret string) (sealed string, err error) {
+func (k *KeyStore) Seal(ctx context.Context, secret string) (sealed string, err error) {
 	r, err := k.load(ctx, true)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (k *Keep) Seal(ctx context.Context, secret string) (sealed string, err erro
 }
 
 // Open opens a secret that was sealed by Seal.
-func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err error) {
+func (k *KeyStore) Open(ctx context.Context, sealed string) (secret string, err error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenSecret(sealed) })
 	if errors.Is(err, ErrSealed) {
 		err = errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens this secret").
@@ -70,7 +70,7 @@ func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err erro
 }
 
 // SealState seals the state of the machine whose root volume has the given ID.
-func (k *Keep) SealState(ctx context.Context, volume api.VolumeID, state []byte) ([]byte, error) {
+func (k *KeyStore) SealState(ctx context.Context, volume api.VolumeID, state []byte) ([]byte, error) {
 	r, err := k.load(ctx, true)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (k *Keep) SealState(ctx context.Context, volume api.VolumeID, state []byte)
 }
 
 // OpenState opens a state that was sealed for the volume by SealState.
-func (k *Keep) OpenState(ctx context.Context, volume api.VolumeID, sealed []byte) ([]byte, error) {
+func (k *KeyStore) OpenState(ctx context.Context, volume api.VolumeID, sealed []byte) ([]byte, error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenState(string(volume), sealed) })
 	if errors.Is(err, ErrSealed) {
 		return nil, errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens the machine state beside volume %s", volume).
@@ -90,7 +90,7 @@ func (k *Keep) OpenState(ctx context.Context, volume api.VolumeID, sealed []byte
 
 // open calls f with the cached ring, and with the store's ring if the cached one
 // has no matching key.
-func (k *Keep) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {
+func (k *KeyStore) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {
 	k.mu.Lock()
 	r := k.ring
 	k.mu.Unlock()
@@ -104,7 +104,7 @@ func (k *Keep) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, 
 	return plain, err
 }
 
-func (k *Keep) load(ctx context.Context, found bool) (Ring, error) {
+func (k *KeyStore) load(ctx context.Context, found bool) (Ring, error) {
 	for {
 		o, err := k.store.Get(ctx, api.KindVolumeKeys, ringID)
 		if api.CodeOf(err) == api.CodeNotFound && found {

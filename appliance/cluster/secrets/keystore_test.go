@@ -13,7 +13,7 @@ import (
 // them created the ring.
 func TestKeep(t *testing.T) {
 	store := memstore.New()
-	a, b := NewKeep(store), NewKeep(store)
+	a, b := NewKeyStore(store), NewKeyStore(store)
 	var v api.Volume
 	if _, err := b.Unwrap(t.Context(), v); api.CodeOf(err) != api.CodeInvalid {
 		t.Errorf("unwrapping without a key: got error %v, want code invalid", err)
@@ -30,15 +30,15 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y, err := NewKeep(store).Unwrap(t.Context(), v); err != nil || !bytes.Equal(x, y) {
-		t.Errorf("unwrap with another Keep: got %q, error %v, want %q", y, err, x)
+	if y, err := NewKeyStore(store).Unwrap(t.Context(), v); err != nil || !bytes.Equal(x, y) {
+		t.Errorf("unwrap with another KeyStore: got %q, error %v, want %q", y, err, x)
 	}
 	text, err := a.Seal(t.Context(), "a password")
 	if err != nil || strings.Contains(text, "password") {
 		t.Fatal(text, err)
 	}
-	if got, err := NewKeep(store).Open(t.Context(), text); err != nil || got != "a password" {
-		t.Errorf("open with another Keep: got %q, error %v, want the password", got, err)
+	if got, err := NewKeyStore(store).Open(t.Context(), text); err != nil || got != "a password" {
+		t.Errorf("open with another KeyStore: got %q, error %v, want the password", got, err)
 	}
 	// A secret of one kind is not accepted as one of another.
 	if _, err := a.Unwrap(t.Context(), api.Volume{Spec: api.VolumeSpec{WrappedKey: text}}); api.CodeOf(err) != api.CodeInvalid {
