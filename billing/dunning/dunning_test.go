@@ -15,7 +15,7 @@ var (
 	december = october.AddDate(0, 2, 0)
 )
 
-func TestDun(t *testing.T) {
+func TestNextStatus(t *testing.T) {
 	now := november
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
 	prepaid := api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(100), SuspendAfterDays: api.Setting(2), DeleteAfterDays: 30}
@@ -167,9 +167,9 @@ func TestDeletionIsAnnounced(t *testing.T) {
 	}
 }
 
-// TestNextDun checks that the result of NextStatus does not change before the time that
+// TestNextChange checks that the result of NextStatus does not change before the time that
 // NextChange returns.
-func TestNextDun(t *testing.T) {
+func TestNextChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	changed := 0
 	for range 5000 {

@@ -69,16 +69,16 @@ func (w *accounted) info() (free uint64, err error) {
 	return free, err
 }
 
-// TestCushionIsNotMissed checks two processes of one vGPU that need all of its
+// TestIdleMemoryIsReclaimed checks two processes of one vGPU that need all of its
 // memory in turn: memory that the other holds without using it is always
 // available, and the limit is never exceeded.
-func TestCushionIsNotMissed(t *testing.T) {
+func TestIdleMemoryIsReclaimed(t *testing.T) {
 	n := newTestNode(t)
 	const limit = 64 << 20
 	n.put("v", limit, 0)
 	a, b := n.account("v"), n.account("v")
 	for i := range 20 {
-		if err := a.alloc(kib); err != nil { // and a cushion with it
+		if err := a.alloc(kib); err != nil { // and idle memory with it
 			t.Fatal(err)
 		}
 		a.free(0)
@@ -134,7 +134,7 @@ func TestAloneInItsVGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !a.a.Take(mib) {
-		t.Error("Take(1 MiB) from the cushion failed: the first reserve brought no cushion")
+		t.Error("Take(1 MiB) from the idle memory failed: the first reserve brought none")
 	}
 	a.a.Put(mib)
 	if free, ok := a.a.Free(gib); !ok || free != gib-kib {
@@ -308,21 +308,21 @@ func TestFreedWhileGpudIsAway(t *testing.T) {
 	}
 }
 
-// TestHungWorkerWithACushion checks that a killed worker loses its cushion too,
+// TestHungWorkerWithIdleMemory checks that a killed worker loses its idle memory too,
 // and that one that hangs delays others only for a moment.
-func TestHungWorkerWithACushion(t *testing.T) {
+func TestHungWorkerWithIdleMemory(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", 2*gib, 0)
 	n.put("b", gib, 0)
 	w := n.worker(t, "a", "NODE_TEST_ACCOUNT=1")
 	if used := n.vgpu("a").VRAMUsed; used <= gib {
-		t.Errorf("%d bytes held, want more than 1 GiB: the cushion counts too", used)
+		t.Errorf("%d bytes held, want more than 1 GiB: the idle memory counts too", used)
 	}
 	freeze(t, w)
 	b := n.account("a")
 	start := time.Now()
-	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the cushion is held: the limit is never exceeded
-		t.Errorf("allocate 1 GiB beside the cushion of a hung worker = %v, want %v", err, abi.ErrOutOfMemory)
+	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the idle memory is held: the limit is never exceeded
+		t.Errorf("allocate 1 GiB beside the idle memory of a hung worker = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	first := time.Since(start)
 	if first > 15*time.Second {
@@ -339,7 +339,7 @@ func TestHungWorkerWithACushion(t *testing.T) {
 		t.Errorf("second wait for the hung worker took %v, want at most 1s or half of the first, %v", took, first)
 	}
 	kill9(t, w)
-	eventually(t, "its memory, cushion too", func() bool { return n.vgpu("a").VRAMUsed < 64*mib })
+	eventually(t, "its memory, idle memory too", func() bool { return n.vgpu("a").VRAMUsed < 64*mib })
 	if err := b.alloc(gib); err != nil {
 		t.Error(err)
 	}
@@ -359,7 +359,7 @@ func TestGreedyProcessStarvesNobody(t *testing.T) {
 	if err := other.alloc(kib); err != nil {
 		t.Fatal(err)
 	}
-	cushion := other.a.Want()
+	idle := other.a.Want()
 	var rounds atomic.Int64
 	var stop atomic.Bool
 	var loop sync.WaitGroup
@@ -387,14 +387,14 @@ func TestGreedyProcessStarvesNobody(t *testing.T) {
 	}
 	stop.Store(true)
 	loop.Wait()
-	if other.a.Want() > cushion+mib {
-		t.Errorf("cushion of the other vGPU was recalled: Want = %d bytes, before %d", other.a.Want(), cushion)
+	if other.a.Want() > idle+mib {
+		t.Errorf("idle memory of the other vGPU was recalled: Want = %d bytes, before %d", other.a.Want(), idle)
 	}
 }
 
-// TestKilledGpudAndCushions kills gpud at any moment: nothing is allocated twice,
-// and no session is lost because it held a cushion.
-func TestKilledGpudAndCushions(t *testing.T) {
+// TestKilledGpudAndIdleMemory kills gpud at any moment: nothing is allocated twice,
+// and no session is lost because it held idle memory.
+func TestKilledGpudAndIdleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills and restarts gpud for some seconds")
 	}
@@ -440,10 +440,10 @@ func TestKilledGpudAndCushions(t *testing.T) {
 	}
 }
 
-// TestCushionsGoBeforeMemoryMoves checks, on an overcommitted card, that no
+// TestIdleMemoryIsReclaimedBeforeEviction checks, on an overcommitted card, that no
 // session is evicted for memory that is not used, and that an evicted session
 // takes no unused memory along.
-func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
+func TestIdleMemoryIsReclaimedBeforeEviction(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
@@ -455,25 +455,25 @@ func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := n.vgpu("a").VRAMUsed; used <= 20*mib {
-		t.Fatalf("%d bytes held, want more than %d: there is no cushion to test with", used, 20*mib)
+		t.Fatalf("%d bytes held, want more than %d: there is no idle memory to test with", used, 20*mib)
 	}
 	if err := b.alloc(44 * mib); err != nil {
 		t.Errorf("allocate what fits beside the used memory of the other = %v, want no error", err)
 	}
 	select {
 	case bytes := <-e.asked:
-		t.Fatalf("asked to evict %d bytes for a cushion, want no eviction", bytes)
+		t.Fatalf("asked to evict %d bytes for idle memory, want no eviction", bytes)
 	default:
 	}
 	b.free(0)
 	if err := b.alloc(kib); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.alloc(kib); err != nil { // and a cushion again
+	if err := a.alloc(kib); err != nil { // and idle memory again
 		t.Fatal(err)
 	}
 	if used := n.vgpu("a").VRAMUsed; used <= 20*mib+kib {
-		t.Fatalf("%d bytes held, want more than %d: there is no cushion again", used, 20*mib+kib)
+		t.Fatalf("%d bytes held, want more than %d: there is no idle memory again", used, 20*mib+kib)
 	}
 	grown := make(chan error, 1)
 	go func() { grown <- b.alloc(45 * mib) }()

@@ -206,9 +206,9 @@ func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 				s.link.send(wire.FromNode{Op: wire.OpReply, ID: s.acquire, GrantNanos: int64(a.For)})
 				s.acquire, s.presence.used = 0, at
 			}
-		case sched.Hurry:
+		case sched.YieldRequest:
 			if s := c.sessionByKey(a.Session); s != nil && s.link != nil {
-				s.link.send(wire.FromNode{Op: wire.OpHurry})
+				s.link.send(wire.FromNode{Op: wire.OpYieldRequest})
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (c *core) applyResidency(card *card, at sched.Time) {
 		}
 		if s := c.sessionByKey(swap.Stop); swap.Stop != "" && s != nil && s.link != nil && !card.stopped {
 			card.stopped = true
-			s.link.send(wire.FromNode{Op: wire.OpHurry})
+			s.link.send(wire.FromNode{Op: wire.OpYieldRequest})
 		}
 		if swap.Next > at {
 			c.wake(card, swap.Next-at)
@@ -147,7 +147,7 @@ func (c *core) leave(card *card, s *session, at sched.Time) {
 	if p := &s.presence; !p.out {
 		p.out, p.asked = true, at
 		card.outs++
-		c.step(card.ID, at, sched.Away{Session: s.key()})
+		c.step(card.ID, at, sched.SwappedOut{Session: s.key()})
 	}
 }
 
@@ -164,7 +164,7 @@ func (c *core) markPresent(card *card, s *session, at sched.Time) {
 		s.presence.out = false
 		card.outs--
 	}
-	c.step(card.ID, at, sched.Back{Session: s.key()})
+	c.step(card.ID, at, sched.SwappedIn{Session: s.key()})
 }
 
 // evicted handles the answer to askOut, which may have been sent by an earlier

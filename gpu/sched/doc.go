@@ -24,7 +24,7 @@
 // Residency (residency.go): whose memory is on the card when the working sets do
 // not fit together. Sessions that were evicted wait in a queue of their own:
 //
-//	         Away (evicted)                 Admit: In, then Back
+//	         SwappedOut (evicted)           Admit: In, then SwappedIn
 //	present ───────────────► out, waiting ──────────────────────► present, for a
 //	   ▲                     (first come, first in)               quantum at least
 //	   └──────────────────────────────────────────────────────────────┘

@@ -23,7 +23,7 @@ type Policy interface {
 // Time is a point in time: the time since an epoch that the caller chooses.
 type Time = time.Duration
 
-// Event is a change of a session (Want, Drop, Away or Back) or the passing of time
+// Event is a change of a session (Want, Drop, SwappedOut or SwappedIn) or the passing of time
 // (Pass).
 type Event interface{ event() }
 
@@ -38,24 +38,24 @@ type Want struct {
 // effect on a session that has neither.
 type Drop struct{ Session SessionID }
 
-// Away means that the session's memory is not on the card. The session keeps its
-// place in the queue, but is skipped until Back.
-type Away struct{ Session SessionID }
+// SwappedOut means that the session's memory is not on the card. The session keeps its
+// place in the queue, but is skipped until SwappedIn.
+type SwappedOut struct{ Session SessionID }
 
 // Pass means that time has passed. A holder whose lease has ended while no session
 // waits gets a new one: it owes nothing for that time and is not overdue.
 type Pass struct{}
 
-// Back ends Away, even for a session that has ended.
-type Back struct{ Session SessionID }
+// SwappedIn ends SwappedOut, even for a session that has ended.
+type SwappedIn struct{ Session SessionID }
 
-func (Want) event() {}
-func (Drop) event() {}
-func (Away) event() {}
-func (Back) event() {}
-func (Pass) event() {}
+func (Want) event()       {}
+func (Drop) event()       {}
+func (SwappedOut) event() {}
+func (SwappedIn) event()  {}
+func (Pass) event()       {}
 
-// Action is what the node must do: Grant, Hurry or Used.
+// Action is what the node must do: Grant, YieldRequest or Used.
 type Action interface{ action() }
 
 // Grant lets the session run for the duration For.
@@ -65,9 +65,9 @@ type Grant struct {
 	For     time.Duration
 }
 
-// Hurry tells the holder that others wait; it should release the card as soon as it has
+// YieldRequest tells the holder that others wait; it should release the card as soon as it has
 // no work.
-type Hurry struct{ Session SessionID }
+type YieldRequest struct{ Session SessionID }
 
 // Used means that the session has held the card for the duration For.
 type Used struct {
@@ -76,17 +76,17 @@ type Used struct {
 	For     time.Duration
 }
 
-func (Grant) action() {}
-func (Hurry) action() {}
-func (Used) action()  {}
+func (Grant) action()        {}
+func (YieldRequest) action() {}
+func (Used) action()         {}
 
 // Leases is the state of one card: which session holds it and which ones wait.
 type Leases struct {
-	policy  Policy
-	known   map[VGPUID]Claim
-	holder  *holder
-	waiting map[VGPUID][]SessionID // FIFO; never an empty slice
-	away    map[SessionID]bool
+	policy     Policy
+	known      map[VGPUID]Claim
+	holder     *holder
+	waiting    map[VGPUID][]SessionID // FIFO; never an empty slice
+	swappedOut map[SessionID]bool
 }
 
 type holder struct {
@@ -98,7 +98,7 @@ type holder struct {
 
 // NewLeases returns the state of a card without a holder.
 func NewLeases(p Policy) *Leases {
-	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}, away: map[SessionID]bool{}}
+	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}, swappedOut: map[SessionID]bool{}}
 }
 
 // SetClaims sets the card's vGPUs and their claims. Sessions of a vGPU that no
@@ -121,16 +121,16 @@ func (l *Leases) Step(now Time, e Event) (actions []Action) {
 		if _, ok := l.known[e.VGPU]; !ok {
 			return nil
 		}
-		actions = l.giveBack(now, e.Session)
+		actions = l.release(now, e.Session)
 		l.leaveQueue(e.Session)
 		l.waiting[e.VGPU] = append(l.waiting[e.VGPU], e.Session)
 	case Drop:
-		actions = l.giveBack(now, e.Session)
+		actions = l.release(now, e.Session)
 		l.leaveQueue(e.Session)
-	case Away:
-		l.away[e.Session] = true
-	case Back:
-		delete(l.away, e.Session)
+	case SwappedOut:
+		l.swappedOut[e.Session] = true
+	case SwappedIn:
+		delete(l.swappedOut, e.Session)
 	case Pass:
 		actions = l.renew(now)
 	}
@@ -175,7 +175,7 @@ func (l *Leases) Holder() (SessionID, bool) {
 // Busy reports whether a session holds the card.
 func (l *Leases) Busy() bool { return l.holder != nil }
 
-func (l *Leases) giveBack(now Time, s SessionID) []Action {
+func (l *Leases) release(now Time, s SessionID) []Action {
 	h := l.holder
 	if h == nil || h.session != s {
 		return nil
@@ -222,7 +222,7 @@ func (l *Leases) leaveQueue(s SessionID) {
 // sorted.
 func (l *Leases) present() (all []VGPUID) {
 	for v, q := range l.waiting {
-		if slices.ContainsFunc(q, func(s SessionID) bool { return !l.away[s] }) {
+		if slices.ContainsFunc(q, func(s SessionID) bool { return !l.swappedOut[s] }) {
 			all = append(all, v)
 		}
 	}
@@ -242,17 +242,17 @@ func (l *Leases) advance(now Time) []Action {
 			return nil
 		}
 		h.hurried = true
-		return []Action{Hurry{Session: h.session}}
+		return []Action{YieldRequest{Session: h.session}}
 	}
 	v, length := l.policy.Next(waiting)
 	q := l.waiting[v]
-	s := q[slices.IndexFunc(q, func(s SessionID) bool { return !l.away[s] })]
+	s := q[slices.IndexFunc(q, func(s SessionID) bool { return !l.swappedOut[s] })]
 	l.leaveQueue(s)
 	l.holder = &holder{session: s, vgpu: v, since: now, until: now + length}
 	actions := []Action{Grant{Session: s, VGPU: v, For: length}}
 	if len(l.present()) > 0 {
 		l.holder.hurried = true
-		actions = append(actions, Hurry{Session: s})
+		actions = append(actions, YieldRequest{Session: s})
 	}
 	return actions
 }

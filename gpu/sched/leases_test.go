@@ -29,15 +29,15 @@ func TestLeases(t *testing.T) {
 		},
 		"the holder is hurried once, and an overrun is paid": {
 			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
-			{1 * ms, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{1 * ms, want("b1", "b"), []Action{YieldRequest{"a1"}}},
 			{2 * ms, want("b2", "b"), nil},
-			{100 * ms, want("a1", "a"), []Action{Used{"a1", "a", 100 * ms}, Grant{"b1", "b", 10 * ms}, Hurry{"b1"}}},
-			{110 * ms, drop("b1"), []Action{Used{"b1", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, Hurry{"b2"}}},
-			{120 * ms, want("b2", "b"), []Action{Used{"b2", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, Hurry{"b2"}}},
+			{100 * ms, want("a1", "a"), []Action{Used{"a1", "a", 100 * ms}, Grant{"b1", "b", 10 * ms}, YieldRequest{"b1"}}},
+			{110 * ms, drop("b1"), []Action{Used{"b1", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, YieldRequest{"b2"}}},
+			{120 * ms, want("b2", "b"), []Action{Used{"b2", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, YieldRequest{"b2"}}},
 		},
 		"who leaves the queue gets nothing": {
 			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
-			{0, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{0, want("b1", "b"), []Action{YieldRequest{"a1"}}},
 			{1 * ms, drop("b1"), nil},
 			{2 * ms, drop("a1"), []Action{Used{"a1", "a", 2 * ms}}},
 		},
@@ -45,7 +45,7 @@ func TestLeases(t *testing.T) {
 			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
 			{5 * ms, Pass{}, nil},
 			{210 * ms, Pass{}, []Action{Used{"a1", "a", 210 * ms}}},
-			{215 * ms, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{215 * ms, want("b1", "b"), []Action{YieldRequest{"a1"}}},
 			{400 * ms, Pass{}, nil},
 			{410 * ms, drop("a1"), []Action{Used{"a1", "a", 200 * ms}, Grant{"b1", "b", 10 * ms}}},
 			{420 * ms, drop("b1"), []Action{Used{"b1", "b", 10 * ms}}},
@@ -84,8 +84,8 @@ func TestOverdueAndHolding(t *testing.T) {
 	// When its vGPU is removed, a1 stays the holder until it drops, and nobody is
 	// charged.
 	l.SetClaims(map[VGPUID]Claim{"b": {SharePercent: 0}})
-	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{Hurry{"a1"}}) {
-		t.Errorf("actions of a want = %v, want %v", got, Hurry{"a1"})
+	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{YieldRequest{"a1"}}) {
+		t.Errorf("actions of a want = %v, want %v", got, YieldRequest{"a1"})
 	}
 	if got := l.Step(30*ms, Drop{"a1"}); len(got) != 2 || got[1] != (Grant{"b1", "b", 10 * ms}) {
 		t.Errorf("actions of a drop = %v, want two, the second %v", got, Grant{"b1", "b", 10 * ms})

@@ -254,10 +254,10 @@ func TestWhoLeavesFirst(t *testing.T) {
 
 // TestLeasesPassOverWhoIsAway checks that a session that is away keeps its place
 // in the queue and is skipped.
-func TestLeasesPassOverWhoIsAway(t *testing.T) {
+func TestLeasesSkipSwappedOut(t *testing.T) {
 	l := NewLeases(NewRoundRobin())
 	l.SetClaims(map[VGPUID]Claim{"a": {}, "b": {}})
-	l.Step(0, Away{"a1"})
+	l.Step(0, SwappedOut{"a1"})
 	if got := l.Step(0, Want{"a1", "a"}); len(got) != 0 {
 		t.Fatalf("actions of a want of a session that is away = %v, want none", got)
 	}
@@ -265,8 +265,8 @@ func TestLeasesPassOverWhoIsAway(t *testing.T) {
 	if len(got) != 1 || got[0].(Grant).Session != "b1" {
 		t.Fatalf("actions of a want = %v, want a grant to b1", got)
 	}
-	if got = l.Step(2, Back{"a1"}); len(got) != 1 || got[0] != (Hurry{"b1"}) {
-		t.Fatalf("actions when a1 is back = %v, want %v", got, Hurry{"b1"})
+	if got = l.Step(2, SwappedIn{"a1"}); len(got) != 1 || got[0] != (YieldRequest{"b1"}) {
+		t.Fatalf("actions when a1 is back = %v, want %v", got, YieldRequest{"b1"})
 	}
 	if got = l.Step(3, Drop{"b1"}); len(got) != 2 || got[1].(Grant).Session != "a1" {
 		t.Fatalf("actions of a drop of b1 = %v, want two, the second a grant to a1", got)

@@ -19,7 +19,7 @@ import (
 // guest is a guest kernel's driver, reduced to its commands.
 type guest struct {
 	t *testing.T
-	*fronttest.Front
+	*fronttest.FrontEnd
 	fence   uint64
 	waiting map[uint16]*command
 }
@@ -40,7 +40,7 @@ func newGuest(t *testing.T, spawner Spawner) *guest {
 
 func connect(t *testing.T, socket string) *guest {
 	t.Helper()
-	g := &guest{t: t, Front: fronttest.Connect(t, socket, drivertest.NewGuest(t, 16<<20)), waiting: map[uint16]*command{}}
+	g := &guest{t: t, FrontEnd: fronttest.Connect(t, socket, drivertest.NewGuest(t, 16<<20)), waiting: map[uint16]*command{}}
 	g.Start(256, 16)
 	return g
 }

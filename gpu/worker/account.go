@@ -15,26 +15,26 @@ import "sync"
 type Account struct {
 	most uint64 // bytes that may stay idle
 
-	mu      sync.Mutex // guards the following
-	used    uint64
-	shared  uint64 // bytes shared with other sessions; they are in the vGPU's account
-	idle    uint64
-	cushion uint64 // idle bytes that the host has agreed to; more are surplus
-	sole    bool   // no other session of the vGPU has memory
-	touched bool   // allocated from since the last Rest
+	mu        sync.Mutex // guards the following
+	used      uint64
+	shared    uint64 // bytes shared with other sessions; they are in the vGPU's account
+	idle      uint64
+	idleLimit uint64 // idle bytes that the host has agreed to; more are surplus
+	sole      bool   // no other session of the vGPU has memory
+	touched   bool   // allocated from since the last Rest
 }
 
 const (
-	// maxCushion bounds the bytes that a session holds without using them, and
-	// cushionShare is the divisor of its vGPU's VRAM for them: a 24 GiB vGPU has
+	// maxIdle bounds the bytes that a session holds without using them, and
+	// idleShare is the divisor of its vGPU's VRAM for them: a 24 GiB vGPU has
 	// 32 MiB, one of 256 MiB has 8 MiB.
-	maxCushion   = 32 << 20
-	cushionShare = 32
+	maxIdle   = 32 << 20
+	idleShare = 32
 )
 
 // NewAccount returns an empty account of a session on a vGPU with vram bytes.
 func NewAccount(vram uint64) *Account {
-	return &Account{most: min(vram/cushionShare, maxCushion) &^ (AllocUnit - 1)}
+	return &Account{most: min(vram/idleShare, maxIdle) &^ (AllocUnit - 1)}
 }
 
 // Want returns how many idle bytes the host should add to the requested ones.
@@ -54,17 +54,17 @@ func (a *Account) Granted(bytes, spare uint64, sole bool) {
 	a.used += bytes
 	a.idle += spare
 	if spare > 0 { // otherwise the host has none to spare; idle bytes were agreed to before, or are surplus
-		a.cushion = min(max(a.cushion, a.idle), a.most)
+		a.idleLimit = min(max(a.idleLimit, a.idle), a.most)
 	}
 	a.touched = true
 	a.sole = sole
 }
 
-// Cushion returns how many idle bytes the host has agreed to.
-func (a *Account) Cushion() uint64 {
+// IdleBytes returns how many idle bytes the host has agreed to.
+func (a *Account) IdleBytes() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.cushion
+	return a.idleLimit
 }
 
 // Alone records whether no other session of the vGPU has memory.
@@ -94,15 +94,15 @@ func (a *Account) Put(bytes uint64) (surplus bool) {
 	bytes = min(bytes, a.used)
 	a.used -= bytes
 	a.idle += bytes
-	return a.idle > a.cushion
+	return a.idle > a.idleLimit
 }
 
-// Surplus removes and returns the idle bytes beyond the cushion; the caller gives
+// Surplus removes and returns the idle bytes beyond that; the caller gives
 // them back to the ledger.
 func (a *Account) Surplus() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	bytes = a.idle - min(a.cushion, a.idle)
+	bytes = a.idle - min(a.idleLimit, a.idle)
 	a.idle -= bytes
 	return bytes
 }
@@ -112,7 +112,7 @@ func (a *Account) Surplus() (bytes uint64) {
 func (a *Account) Recall() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	bytes, a.idle, a.cushion, a.sole = a.idle, 0, 0, false
+	bytes, a.idle, a.idleLimit, a.sole = a.idle, 0, 0, false
 	return bytes
 }
 
@@ -121,10 +121,10 @@ func (a *Account) Recall() (bytes uint64) {
 func (a *Account) Detach() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cushion, a.sole = 0, false
+	a.idleLimit, a.sole = 0, false
 }
 
-// Rest must be called at intervals: a cushion from which nothing was taken since the
+// Rest must be called at intervals: an idle limit from which nothing was taken since the
 // last call becomes surplus. It reports whether that happened (rests), and whether
 // there is a surplus.
 func (a *Account) Rest() (rests, surplus bool) {
@@ -132,10 +132,10 @@ func (a *Account) Rest() (rests, surplus bool) {
 	defer a.mu.Unlock()
 	rests = !a.touched
 	if rests {
-		a.cushion = 0
+		a.idleLimit = 0
 	}
 	a.touched = false
-	return rests, a.idle > a.cushion
+	return rests, a.idle > a.idleLimit
 }
 
 // Used returns the bytes that allocations use, including shared ones.

@@ -27,10 +27,10 @@ func TestAccountTakesWhatIsIdle(t *testing.T) {
 		t.Errorf("Free = %d, %t, want 6952, true", free, ok)
 	}
 	if a.Put(2048) || a.Surplus() != 0 {
-		t.Error("Put within the cushion left a surplus, want none")
+		t.Error("Put within the idle limit left a surplus, want none")
 	}
 	if !a.Put(1000) || a.Surplus() != 1000 || a.Used() != 0 {
-		t.Error("Put of 1000 bytes beyond the cushion did not leave exactly these as surplus")
+		t.Error("Put of 1000 bytes beyond the idle limit did not leave exactly these as surplus")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestAccountAfterARecall(t *testing.T) {
 	}
 	a.Granted(100, 256, false)
 	if a.Put(600) != true || a.Surplus() != 600 || !a.Take(256) {
-		t.Error("the cushion after a new grant is not the granted 256 bytes")
+		t.Error("the idle limit after a new grant is not the granted 256 bytes")
 	}
 }
 
@@ -56,16 +56,16 @@ func TestAccountRests(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(0, 4096, true)
 	if _, surplus := a.Rest(); surplus {
-		t.Error("Rest turned a new cushion into surplus, want it kept")
+		t.Error("Rest turned new idle memory into surplus, want it kept")
 	}
 	if !a.Take(256) {
 		t.Error("Take(256) of 4096 idle bytes failed")
 	}
 	if rests, surplus := a.Rest(); rests || surplus {
-		t.Errorf("Rest of a used cushion = %t, %t, want false, false", rests, surplus)
+		t.Errorf("Rest of used idle memory = %t, %t, want false, false", rests, surplus)
 	}
-	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.Cushion() != 0 {
-		t.Errorf("Rest of an unused cushion: rests %t, surplus %t, cushion %d; want all of it as surplus", rests, surplus, a.Cushion())
+	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.IdleBytes() != 0 {
+		t.Errorf("Rest of unused idle memory: rests %t, surplus %t, idle limit %d; want all of it as surplus", rests, surplus, a.IdleBytes())
 	}
 	if _, ok := a.Free(1 << 30); !ok {
 		t.Error("Free after Rest does not answer without the host")
@@ -120,9 +120,9 @@ func TestAccountKeepsItsSum(t *testing.T) {
 	}
 }
 
-// TestWorkerNeverFailsForItsOwnCushion checks that the cushion is available to an
+// TestWorkerAllocatesItsIdleMemory checks that idle memory is available to an
 // allocation of all the remaining memory.
-func TestWorkerNeverFailsForItsOwnCushion(t *testing.T) {
+func TestWorkerAllocatesItsIdleMemory(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	for range 3 {

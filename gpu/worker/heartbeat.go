@@ -29,10 +29,10 @@ func (s *Session) report(ctx context.Context) {
 	})
 }
 
-// restEvery is how long a cushion is kept that nothing is allocated from.
+// restEvery is how long idle memory is kept that nothing is allocated from.
 const restEvery = time.Second
 
-// rest gives back an unused cushion, and frees the memory that the guest keeps.
+// rest gives back unused idle memory, and frees the memory that the guest keeps.
 func (s *Session) rest(ctx context.Context) {
 	every(ctx, restEvery, func() {
 		rests, surplus := s.account.Rest()

@@ -9,14 +9,14 @@ import (
 // The guest may keep memory that it has freed for its next allocations, which then
 // need no command at all (decision 34). It counts as used in the account, and
 // remains an allocation of its context: no one else depends on what the guest writes
-// into the words. The guest may keep as much as the cushion, so it has kept memory
-// only where others do not need it; the worker frees it when the cushion is given
+// into the words. The guest may keep as much as the idle limit, so it has kept memory
+// only where others do not need it; the worker frees it when the idle memory is given
 // back, when gpud recalls memory, and when there is not enough memory for an
 // allocation.
 
 // sendKeepLimit writes to the session's memory how much the guest may keep.
 func (s *Session) sendKeepLimit() {
-	most := s.account.Cushion()
+	most := s.account.IdleBytes()
 	s.shared.Store64(abi.OffKeepMost, most)
 	if most > 0 {
 		s.keeping.Store(true)

@@ -24,7 +24,7 @@ func (r *rig) keep(addresses ...uint64) {
 
 func (r *rig) kept(i uint64) uint64 { return r.Shm.Load64(abi.OffKept + 8*i) }
 
-// TestKeptMemoryIsFree checks that a guest may keep as much as its cushion, and that
+// TestKeptMemoryIsFree checks that a guest may keep as much as its idle limit, and that
 // kept memory counts as free: it is reported as free, and is used for an allocation
 // that needs it.
 func TestKeptMemoryIsFree(t *testing.T) {

@@ -30,11 +30,11 @@ func testScreen(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		colours, err := Colours(c)
+		colors, err := CountColors(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return colours > 1
+		return colors > 1
 	})
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func testScreen(t *testing.T, b *bench) {
 	wantCode(t, "screen of a domain without one", err, api.CodeState)
 }
 
-// Colours returns the number of colors in one frame of a screen. It speaks VNC
+// CountColors returns the number of colors in one frame of a screen. It speaks VNC
 // (RFC 6143) as a viewer that shares the screen, and requests the whole frame
 // in raw pixels.
-func Colours(c io.ReadWriter) (int, error) {
+func CountColors(c io.ReadWriter) (int, error) {
 	version := make([]byte, 12)
 	if _, err := io.ReadFull(c, version); err != nil {
 		return 0, err

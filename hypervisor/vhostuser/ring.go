@@ -123,7 +123,7 @@ func (s *Session) start(i int) error {
 	if err != nil {
 		return err
 	}
-	fresh := r.Base == 0 && q.Virgin()
+	fresh := r.Base == 0 && q.Unused()
 	q.Resume()
 	r.queue = q
 	s.dev.Start(i, q, r.FDs, fresh)

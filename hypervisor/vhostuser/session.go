@@ -14,7 +14,7 @@
 //	             running ── ENABLE 0 ──► disabled ── ENABLE 1 ──► running
 //
 // A pause and a reset of the guest look the same to the back-end, as a stop;
-// they are distinguished when the ring starts again (virtio.Queue.Virgin).
+// they are distinguished when the ring starts again (virtio.Queue.Unused).
 //
 // The order of the messages is not checked beyond that: a ring runs as soon as
 // it has all that it needs. A message that violates the protocol ends the

@@ -79,10 +79,10 @@ func (q *Queue) Position() Position { return q.pos }
 // after a device that stopped without a report of its position.
 func (q *Queue) UsedIndex() uint16 { return load16(q.used[2:]) }
 
-// Virgin reports whether the used ring was never written. A driver provides
+// Unused reports whether the used ring was never written. A driver provides
 // zeroed rings after a reset; the ring of a queue that was only paused
 // contains entries.
-func (q *Queue) Virgin() bool {
+func (q *Queue) Unused() bool {
 	for _, b := range q.used[2 : len(q.used)-2] {
 		if b != 0 {
 			return false

@@ -227,11 +227,11 @@ func TestBadLayouts(t *testing.T) {
 }
 
 // TestResume checks that a queue continues where the previous device stopped,
-// and that only one that was never used is virgin.
+// and that only one that was never used is reported as unused.
 func TestResume(t *testing.T) {
 	g, d, q := setup(t, 8, all)
-	if !q.Virgin() {
-		t.Error("Virgin of a new queue = false, want true")
+	if !q.Unused() {
+		t.Error("Unused of a new queue = false, want true")
 	}
 	gpa, _ := g.Alloc(4, 1)
 	d.Submit(drivertest.Buffer{GPA: gpa, Length: 4})
@@ -240,8 +240,8 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second.Resume(); second.Virgin() || second.Position() != (virtio.Position{Avail: 1, Used: 1}) {
-		t.Errorf("resumed queue: virgin %v at %+v, want a used one at 1, 1", second.Virgin(), second.Position())
+	if second.Resume(); second.Unused() || second.Position() != (virtio.Position{Avail: 1, Used: 1}) {
+		t.Errorf("resumed queue: unused %v at %+v, want a used one at 1, 1", second.Unused(), second.Position())
 	}
 }
 

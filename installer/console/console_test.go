@@ -56,7 +56,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func seen(change func(*api.Setup)) Seen {
+func seen(change func(*api.Setup)) State {
 	u := &api.Setup{
 		State: api.SetupMember, Node: "node1", NodeID: "node-000000000001", Cluster: "basalt", Addresses: []string{"192.0.2.11:7480"},
 		PeerAddresses: []string{"192.0.2.11:7481"}, Version: "v0.3.0", Members: 3, Alive: 3, Leader: "node2", Quorum: true,
@@ -64,7 +64,7 @@ func seen(change func(*api.Setup)) Seen {
 	if change != nil {
 		change(u)
 	}
-	return Seen{Setup: u, Host: "node1", Addresses: []string{"192.0.2.11 (eno1)", "198.51.100.11 (eno2)"}, Up: 26*time.Hour + 5*time.Minute, At: time.Unix(1767323045, 0), Version: "v0.3.0"}
+	return State{Setup: u, Host: "node1", Addresses: []string{"192.0.2.11 (eno1)", "198.51.100.11 (eno2)"}, Up: 26*time.Hour + 5*time.Minute, At: time.Unix(1767323045, 0), Version: "v0.3.0"}
 }
 
 var size = Size{80, 24}
@@ -74,7 +74,7 @@ func TestView(t *testing.T) {
 	away.Setup, away.Err = nil, "dial unix /run/basalt/api.sock: connect: no such file or directory"
 	starting := away
 	starting.Up = 20 * time.Second
-	for name, s := range map[string]Seen{
+	for name, s := range map[string]State{
 		"member": seen(nil),
 		"first": seen(func(u *api.Setup) {
 			u.Members, u.Alive, u.Leader, u.OperatorKey = 1, 1, "node1", OperatorKey
@@ -114,15 +114,15 @@ func TestHostileText(t *testing.T) {
 }
 
 type fake struct {
-	seen             Seen
+	seen             State
 	err              error
 	rebooted, halted int
 }
 
-func (f *fake) Look(context.Context) Seen { return f.seen }
-func (f *fake) Log(int) string            { return "one\n\x1b[31mtwo\n" }
-func (f *fake) Reboot() error             { f.rebooted++; return f.err }
-func (f *fake) PowerOff() error           { f.halted++; return f.err }
+func (f *fake) Look(context.Context) State { return f.seen }
+func (f *fake) Log(int) string             { return "one\n\x1b[31mtwo\n" }
+func (f *fake) Reboot() error              { f.rebooted++; return f.err }
+func (f *fake) PowerOff() error            { f.halted++; return f.err }
 
 type person struct{ m *Model }
 
@@ -193,7 +193,7 @@ func TestAScreenOnWhichNothingChanges(t *testing.T) {
 	p.do(p.m.watch)
 	f.seen = seen(func(u *api.Setup) { u.Quorum = false })
 	p.do(p.m.watch)
-	f.seen = Seen{At: f.seen.At}
+	f.seen = State{At: f.seen.At}
 	p.do(p.m.watch)
 	if d := cmp.Diff([]time.Duration{later, soon, soon, soon}, waits); d != "" {
 		t.Errorf("intervals: mismatch (-want +got):\n%s", d)
@@ -250,7 +250,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := View(Seen{Setup: s, At: time.Unix(0, 0)}, size, newLook(true))
+		got := View(State{Setup: s, At: time.Unix(0, 0)}, size, newLook(true))
 		if strings.Count(got, "\n") != 23 || strings.ContainsRune(got, 0x1b) {
 			t.Fatalf("screen = %q, want 24 lines without escape sequences", got)
 		}

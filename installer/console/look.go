@@ -26,8 +26,8 @@ type Node struct {
 const maxAnswer = 64 << 10
 
 // Look observes the node. It never fails: Seen contains what is unknown and why.
-func (n Node) Look(ctx context.Context) Seen {
-	s := Seen{At: time.Now(), Version: n.Version, Addresses: addresses(), Up: uptime()}
+func (n Node) Look(ctx context.Context) State {
+	s := State{At: time.Now(), Version: n.Version, Addresses: addresses(), Up: uptime()}
 	s.Host, _ = os.Hostname() // empty is shown as nothing
 	_, err := os.Stat(OperatorKey)
 	s.Key = err == nil

@@ -12,7 +12,7 @@ import (
 
 // Machine is what the screen observes and the keys control.
 type Machine interface {
-	Look(ctx context.Context) Seen
+	Look(ctx context.Context) State
 	Log(lines int) string
 	Reboot() error
 	PowerOff() error
@@ -25,7 +25,7 @@ const (
 )
 
 // again returns the polling interval after this observation.
-func again(s Seen) time.Duration {
+func again(s State) time.Duration {
 	if u := s.Setup; u != nil && u.State == api.SetupMember && u.Quorum && u.Alive >= u.Members {
 		return later
 	}
@@ -51,7 +51,7 @@ type Model struct {
 	machine Machine
 	look    look
 	size    Size
-	seen    Seen
+	seen    State
 	mode    mode
 	log     string
 	err     string
@@ -66,7 +66,7 @@ func New(m Machine, plain bool) *Model {
 }
 
 type (
-	seenMsg  Seen
+	seenMsg  State
 	lookMsg  struct{}
 	logMsg   string
 	wentMsg  struct{ err error }
@@ -84,7 +84,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.size = Size{max(80, min(msg.Width, 120)), max(24, msg.Height)}
 	case seenMsg:
-		m.seen = Seen(msg)
+		m.seen = State(msg)
 		if m.tick != nil {
 			return m, m.tick(again(m.seen), lookMsg{})
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Seen is everything that the screen shows.
-type Seen struct {
+// State is everything that the screen shows.
+type State struct {
 	Setup     *api.Setup // nil: basaltd does not answer
 	Err       string     // why basaltd does not answer
 	Host      string
@@ -55,7 +55,7 @@ func newLook(plain bool) look {
 }
 
 // View returns the screen; it is a pure function of the observation.
-func View(s Seen, size Size, l look) string {
+func View(s State, size Size, l look) string {
 	var b []string
 	for _, line := range strings.Split(banner, "\n") {
 		b = append(b, l.title.Render(line))
@@ -65,10 +65,10 @@ func View(s Seen, size Size, l look) string {
 }
 
 // clock has no seconds, so that an unchanged screen is not redrawn.
-func clock(s Seen) string { return s.At.UTC().Format("15:04 UTC") }
+func clock(s State) string { return s.At.UTC().Format("15:04 UTC") }
 
 // lines returns the node's state, and what to do next.
-func lines(s Seen, l look, width int) (b []string) {
+func lines(s State, l look, width int) (b []string) {
 	row := func(label, value string) {
 		if value != "" {
 			b = append(b, fmt.Sprintf("%-11s%s", label, value))
@@ -113,7 +113,7 @@ func frame(body []string, size Size, l look, keys, right string) string {
 }
 
 // state returns the node's state in a word, and its reason.
-func state(s Seen, l look) string {
+func state(s State, l look) string {
 	switch {
 	case s.Setup == nil && s.Up < 2*time.Minute:
 		return l.warn.Render("starting: basaltd does not answer yet")
@@ -155,7 +155,7 @@ func members(u api.Setup, l look) string {
 
 // urls returns the URLs of the API, with the node's own addresses in place of
 // wildcards.
-func urls(s Seen) (all []string) {
+func urls(s State) (all []string) {
 	if s.Setup == nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func urls(s Seen) (all []string) {
 }
 
 // next returns instructions in sentences.
-func next(s Seen) []string {
+func next(s State) []string {
 	if s.Setup == nil {
 		if s.Up < 2*time.Minute {
 			return nil
@@ -196,7 +196,7 @@ func next(s Seen) []string {
 	return nil
 }
 
-func member(s Seen) []string {
+func member(s State) []string {
 	if !s.Setup.Quorum {
 		return []string{"Check the network and the other nodes. It comes back by itself when most of them are reached. If they are lost for good: basalt cluster recover, on one node only."}
 	}
@@ -244,6 +244,6 @@ func since(d time.Duration) string {
 }
 
 // Text returns the node's state without a screen around it.
-func Text(s Seen) string {
+func Text(s State) string {
 	return strings.Join(lines(s, newLook(true), 100), "\n")
 }

@@ -78,7 +78,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if left < 0 {
 					return errKilled // the process is dead
 				}
-				if !layer.Long() && command.Asks(program, args, "") {
+				if !layer.Long() && command.ReadOnly(program, args, "") {
 					return nil
 				}
 				if left--; left >= 0 {

@@ -39,7 +39,7 @@ type Daemon struct {
 	stdin  io.WriteCloser
 	stderr bytes.Buffer
 	dir    string
-	gone   chan struct{} // closed when it has ended
+	done   chan struct{} // closed when it has ended
 	events chan event
 
 	mu      sync.Mutex
@@ -67,7 +67,7 @@ type event struct {
 // Start starts a daemon. dir is an existing directory for its files, used by
 // it alone; secrets do not appear in its arguments, files and environment.
 func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon, error) {
-	d := &Daemon{dir: dir, gone: make(chan struct{}), events: make(chan event, maxEvents), waiting: map[int]chan reply{}}
+	d := &Daemon{dir: dir, done: make(chan struct{}), events: make(chan event, maxEvents), waiting: map[int]chan reply{}}
 	args := []string{"--chardev", "stdio,id=qmp", "--monitor", "chardev=qmp"}
 	files, objects, err := Secrets(secrets)
 	defer closeAll(files)
@@ -97,7 +97,7 @@ func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon,
 		if err == nil {
 			d.read(stdout)
 			_ = d.cmd.Wait()
-			close(d.gone)
+			close(d.done)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -212,7 +212,7 @@ func (d *Daemon) Do(ctx context.Context, command string, args, out any) error {
 			}
 		}
 		return nil
-	case <-d.gone:
+	case <-d.done:
 		return d.ended(io.ErrUnexpectedEOF)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -221,7 +221,7 @@ func (d *Daemon) Do(ctx context.Context, command string, args, out any) error {
 
 func (d *Daemon) ended(err error) error {
 	select {
-	case <-d.gone:
+	case <-d.done:
 		return fmt.Errorf("qemu-storage-daemon ended (%v): %s: %w", d.cmd.ProcessState, bytes.TrimSpace(d.stderr.Bytes()), err)
 	case <-time.After(quitTime):
 		return err
@@ -231,8 +231,8 @@ func (d *Daemon) ended(err error) error {
 // Pid returns the process ID of the daemon.
 func (d *Daemon) Pid() int { return d.cmd.Process.Pid }
 
-// Gone returns a channel that is closed when the daemon has ended.
-func (d *Daemon) Gone() <-chan struct{} { return d.gone }
+// Done returns a channel that is closed when the daemon has ended.
+func (d *Daemon) Done() <-chan struct{} { return d.done }
 
 // Close ends the daemon, which first writes out all data.
 func (d *Daemon) Close() error {
@@ -241,11 +241,11 @@ func (d *Daemon) Close() error {
 	err := d.Do(ctx, "quit", nil, nil)
 	_ = d.stdin.Close()
 	select {
-	case <-d.gone:
+	case <-d.done:
 		err = nil // regardless of the answer
 	case <-ctx.Done():
 		_ = d.cmd.Process.Kill()
-		<-d.gone
+		<-d.done
 	}
 	if !d.cmd.ProcessState.Success() && err == nil {
 		err = fmt.Errorf("qemu-storage-daemon: %v: %s", d.cmd.ProcessState, bytes.TrimSpace(d.stderr.Bytes()))

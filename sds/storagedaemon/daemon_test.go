@@ -76,7 +76,7 @@ func TestMount(t *testing.T) {
 			if err := syscall.Kill(d.Pid(), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			<-d.Gone()
+			<-d.Done()
 			if err := d.Do(ctx, "query-jobs", nil, nil); err == nil {
 				t.Error("Do on a killed daemon = nil, want an error")
 			}

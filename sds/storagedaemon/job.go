@@ -48,7 +48,7 @@ func (d *Daemon) Job(ctx context.Context, command string, args map[string]any) e
 		select {
 		case <-d.events:
 		case <-tick.C:
-		case <-d.gone:
+		case <-d.done:
 			return d.ended(fmt.Errorf("%s", command))
 		case <-ctx.Done():
 			_ = d.Do(context.WithoutCancel(ctx), "job-cancel", map[string]any{"id": id}, nil)

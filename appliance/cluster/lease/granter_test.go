@@ -217,7 +217,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-func TestOpinions(t *testing.T) {
+func TestPathOpinions(t *testing.T) {
 	var o PathOpinions
 	up := func(now Instant) (string, bool) {
 		s := o.Reports(now)

@@ -11,7 +11,7 @@ import (
 
 // TestKeep checks that a node can open what another has sealed, no matter which of
 // them created the ring.
-func TestKeep(t *testing.T) {
+func TestKeyStore(t *testing.T) {
 	store := memstore.New()
 	a, b := NewKeyStore(store), NewKeyStore(store)
 	var v api.Volume

@@ -96,7 +96,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	// basaltd, which starts this process, is better protected from the OOM killer than a
 	// tenant's processes.
-	if err := cgroup.SetVictim(cgroup.VictimUsual); err != nil {
+	if err := cgroup.SetOOMScore(cgroup.OOMScoreUsual); err != nil {
 		return err
 	}
 	if c.worker == "" {

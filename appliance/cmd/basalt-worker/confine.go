@@ -27,7 +27,7 @@ func confine(o options) error {
 	if err := dropStdout(); err != nil {
 		return err
 	}
-	if err := cgroup.SetVictim(cgroup.VictimFirst); err != nil {
+	if err := cgroup.SetOOMScore(cgroup.OOMScoreFirst); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -43,7 +43,7 @@ func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.Networ
 	if asked.Project != "" {
 		t = trace.Own(t, asked.Project)
 	}
-	q, err := trace.Ask(t, asked)
+	q, err := trace.NewQuestion(t, asked)
 	if err != nil {
 		return api.NetworkTrace{}, err
 	}

@@ -191,7 +191,7 @@ func TestUnpaidIsKept(t *testing.T) {
 
 // The status alone is not sufficient: the terms, the warning and the time must agree,
 // or nothing is deleted.
-func TestDoomed(t *testing.T) {
+func TestMustDelete(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	past, next := now.Add(-time.Hour), now.Add(time.Hour)
 	good := func() api.Organization {

@@ -10,7 +10,7 @@ import (
 
 // What PendingReason returns for an instance that does not exist yet is what the plan does once
 // it exists: it is placed, or pending with that reason.
-func TestLacksIsWhatIsPlanned(t *testing.T) {
+func TestPendingReasonMatchesPlan(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -47,7 +47,7 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 	}
 }
 
-func TestLacksAnAddress(t *testing.T) {
+func TestPendingWithoutAddress(t *testing.T) {
 	s := cluster().node("n1", 8*gib)
 	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
 	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}

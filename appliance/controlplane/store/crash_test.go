@@ -227,7 +227,7 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 // A store that was killed while its cluster was created is created the next time: Raft
 // had written its first term, but not its log. A store that has voted or reached a
 // later term is refused, as its log must have been lost.
-func TestKilledWhileFounding(t *testing.T) {
+func TestKilledWhileBootstrapping(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys map[string]uint64
 		good bool

@@ -46,7 +46,7 @@ func TestClusterHasAnID(t *testing.T) {
 
 // A cluster from before there were levels gets one when all members are known to
 // support it.
-func TestRaise(t *testing.T) {
+func TestRaiseLevel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
 	}

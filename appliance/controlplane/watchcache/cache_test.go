@@ -199,7 +199,7 @@ func TestResumes(t *testing.T) {
 }
 
 // Only changes that match a subscriber's filters wake it.
-func TestInterests(t *testing.T) {
+func TestFilters(t *testing.T) {
 	s := memstore.New()
 	ctx, c := run(t, s)
 	image := api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "i", Data: api.Encode(api.ImageSpec{Format: "raw"})}

@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	v := VictimUsual
+	v := OOMScoreUsual
 	if os.Args[2] == "first" {
-		v = VictimFirst
+		v = OOMScoreFirst
 	}
-	if err := SetVictim(v); err != nil {
+	if err := SetOOMScore(v); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
@@ -93,7 +93,7 @@ func groups(t *testing.T) *Groups {
 }
 
 // A process that exceeds the memory limit of its group is ended, and only that
-// one: the worker that has set VictimFirst for itself, and not the group's
+// one: the worker that has set OOMScoreFirst for itself, and not the group's
 // keeper, however much memory that one has.
 func TestWhoTakesTooMuchDiesAlone(t *testing.T) {
 	g := groups(t)

@@ -199,9 +199,9 @@ func (h *Host) Contended() bool {
 	return h.lease.hurried || !h.lease.has || h.lease.offline
 }
 
-// hurry records that others wait. An unused lease is released soon, one in use at
+// yieldRequested records that others wait. An unused lease is released soon, one in use at
 // its Yield.
-func (h *Host) hurry() {
+func (h *Host) yieldRequested() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := &h.lease

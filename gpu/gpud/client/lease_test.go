@@ -37,7 +37,7 @@ func TestUnusedLeaseGoesBack(t *testing.T) {
 	if _, err := h.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.broadcast(wire.FromNode{Op: wire.OpHurry})
+	f.broadcast(wire.FromNode{Op: wire.OpYieldRequest})
 	eventually(t, "others wait", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()

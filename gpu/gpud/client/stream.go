@@ -176,8 +176,8 @@ func (h *Host) serve(s *stream) {
 				h.parted.Store(true) // gpud closes the stream now
 			}
 			q.answer <- m
-		case wire.OpHurry:
-			h.hurry()
+		case wire.OpYieldRequest:
+			h.yieldRequested()
 		case wire.OpRecall:
 			h.recall(s, m.ID)
 		case wire.OpEvict:

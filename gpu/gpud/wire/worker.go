@@ -73,12 +73,12 @@ const (
 
 // Op values of gpud's line.
 const (
-	OpReply  = "reply"
-	OpHurry  = "hurry"
-	OpLimits = "limits"
-	OpEvict  = "evict"
-	OpRecall = "recall"
-	OpLost   = "lost"
+	OpReply        = "reply"
+	OpYieldRequest = "hurry"
+	OpLimits       = "limits"
+	OpEvict        = "evict"
+	OpRecall       = "recall"
+	OpLost         = "lost"
 )
 
 // Limits of a line in bytes, including the newline. A registration with MaxShares

@@ -46,7 +46,7 @@ func (c *compiler) carrying(in *ptx.Inst) ([]ir.Op, error) {
 		r := c.fresh(ir.ClassPred)
 		c.carry = &r
 	}
-	k := &ir.Carry{D: d, S: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
+	k := &ir.AddCarry{D: d, S: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
 	if mad {
 		k.Product = &ops.Product{Type: t, Upper: in.Has("hi")}
 	}

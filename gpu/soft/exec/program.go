@@ -141,7 +141,7 @@ func moving(op ir.Op) (step, bool) {
 		return convert(o), true
 	case *ir.StackAddress:
 		return stackAddress(o), true
-	case *ir.Carry:
+	case *ir.AddCarry:
 		return carry(o), true
 	case *ir.ActiveMask:
 		return activeMask(o), true

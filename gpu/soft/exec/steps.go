@@ -126,7 +126,7 @@ func mapped(d, src ir.Ref, keep uint64, f func(uint64) uint64) step {
 	}, d)
 }
 
-func carry(k *ir.Carry) step {
+func carry(k *ir.AddCarry) step {
 	var product func(a, b uint64) uint64
 	if k.Product != nil {
 		product = k.Product.Func()

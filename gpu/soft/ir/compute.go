@@ -151,8 +151,8 @@ func (o *StackAddress) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.Base)
 }
 
-// Carry is an addition or subtraction of a number of several words.
-type Carry struct {
+// AddCarry is an addition or subtraction of a number of several words.
+type AddCarry struct {
 	D       Ref
 	S       []Ref // of D's class: two, or three with a product
 	Flag    Ref   // the predicate with the carry, or with the inverted borrow
@@ -162,7 +162,7 @@ type Carry struct {
 }
 
 // Name implements Op.
-func (o *Carry) Name() string {
+func (o *AddCarry) Name() string {
 	name := "add"
 	switch {
 	case o.Minus:
@@ -180,7 +180,7 @@ func (o *Carry) Name() string {
 }
 
 // Registers implements Op.
-func (o *Carry) Registers() (results, sources []Ref) {
+func (o *AddCarry) Registers() (results, sources []Ref) {
 	results, sources = registers(o.D), registers(o.S...)
 	if o.Out {
 		results = append(results, o.Flag)

@@ -117,7 +117,7 @@ func Exec(ctx context.Context, x Exe) ([]byte, error) {
 		}
 		out, err := once(ctx, x)
 		var killed *Killed
-		if !errors.As(err, &killed) || try == maxRuns || !Asks(x.Program, x.Args, string(said)) {
+		if !errors.As(err, &killed) || try == maxRuns || !ReadOnly(x.Program, x.Args, string(said)) {
 			return out, err
 		}
 	}

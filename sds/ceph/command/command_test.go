@@ -35,7 +35,7 @@ func fakeProgram(t *testing.T, name, script string) (runs func() int) {
 const dies = `echo "  -1> 2026-11-22T01:02:03 monclient: shutdown" >&2; echo "--- end dump of recent events ---" >&2; kill -ABRT $$
 `
 
-func TestAsksAgain(t *testing.T) {
+func TestReadOnlyIsRetried(t *testing.T) {
 	half := "echo '{\"half\":'; [ $n -gt 2 ] || { " + dies + "}; echo 1}; cat"
 	for _, c := range []struct {
 		program, script, stdin string
@@ -88,7 +88,7 @@ func TestOursIsTheEnd(t *testing.T) {
 	}
 }
 
-func TestAsks(t *testing.T) {
+func TestReadOnly(t *testing.T) {
 	for line, want := range map[string]bool{
 		"rbd --conf /c --id admin --no-mon-config snap ls --format json p/v": true,
 		"rbd snap rm p/v@s": false, "rbd snap": false, "rbd": false, "rbd lss": false, "rbd rm ls": false, "rbd export p/v /f": false,
@@ -97,8 +97,8 @@ func TestAsks(t *testing.T) {
 		"ceph-bluestore-tool show-label --dev /d": true, "ceph-bluestore-tool prime-osd-dir --dev /d": false, "mkfs ls": false,
 	} {
 		f := strings.Fields(line)
-		if got := Asks(f[0], f[1:], ""); got != want {
-			t.Errorf("Asks(%s) = %v, want %v", line, got, want)
+		if got := ReadOnly(f[0], f[1:], ""); got != want {
+			t.Errorf("ReadOnly(%s) = %v, want %v", line, got, want)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 const maxCards = 8 // network cards of an instance
 
-// Ask converts a question of the API to ports and addresses of the topology:
+// NewQuestion converts a question of the API to ports and addresses of the topology:
 // of instances with several cards it uses those in a common network, of an
 // address its port. The error is an *api.Error.
-func Ask(t sdn.Topology, asked api.TraceQuestion) (q Question, err error) {
+func NewQuestion(t sdn.Topology, asked api.TraceQuestion) (q Question, err error) {
 	if q.Protocol, q.Port, err = ParseWhat(asked.Packet); err != nil {
 		return q, err
 	}

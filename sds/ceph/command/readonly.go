@@ -16,10 +16,10 @@ var readOnlyVerbs = map[string][]string{
 	"ceph-bluestore-tool": {"show-label"},
 }
 
-// Asks reports whether a program is read-only, and may be run any number of
+// ReadOnly reports whether a program is read-only, and may be run any number of
 // times. It returns false for verbs that are not listed here. ceph without a
 // verb runs each line of its standard input.
-func Asks(program string, args []string, stdin string) bool {
+func ReadOnly(program string, args []string, stdin string) bool {
 	program = filepath.Base(program)
 	w := words(args)
 	if program != "ceph" || len(w) > 0 {

@@ -41,12 +41,12 @@ func TestAsk(t *testing.T) {
 		{blue, "10.64.0.6", "fd00:1::6", "tcp/1", Question{}, api.CodeInvalid},
 		{blue, "ins-app", "ins-web", "sctp/1", Question{}, api.CodeInvalid},
 	} {
-		q, err := Ask(c.t, api.TraceQuestion{From: to(c.from), To: to(c.to), Packet: c.what})
+		q, err := NewQuestion(c.t, api.TraceQuestion{From: to(c.from), To: to(c.to), Packet: c.what})
 		if api.CodeOf(err) != c.code && (c.code != "" || err != nil) {
-			t.Errorf("Ask from %s to %s: error = %v, want code %q", c.from, c.to, err, c.code)
+			t.Errorf("NewQuestion from %s to %s: error = %v, want code %q", c.from, c.to, err, c.code)
 		}
 		if err == nil && (q.From != c.want.From || q.To != c.want.To || q.Protocol != c.want.Protocol || q.Port != c.want.Port) {
-			t.Errorf("Ask from %s to %s = %+v, want %+v", c.from, c.to, q, c.want)
+			t.Errorf("NewQuestion from %s to %s = %+v, want %+v", c.from, c.to, q, c.want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 var le = binary.LittleEndian
 
-// Front is a connected front-end.
-type Front struct {
+// FrontEnd is a connected front-end.
+type FrontEnd struct {
 	t    testing.TB
 	conn *net.UnixConn
 	*drivertest.Guest
@@ -35,19 +35,19 @@ type Ring struct {
 
 // Connect connects to a back-end. The caller owns the guest memory g until
 // then; the front-end uses it afterwards.
-func Connect(t testing.TB, socket string, g *drivertest.Guest) *Front {
+func Connect(t testing.TB, socket string, g *drivertest.Guest) *FrontEnd {
 	t.Helper()
 	c, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Front{t: t, conn: c.(*net.UnixConn), Guest: g}
+	f := &FrontEnd{t: t, conn: c.(*net.UnixConn), Guest: g}
 	t.Cleanup(f.Close)
 	return f
 }
 
 // Close closes the connection.
-func (f *Front) Close() { f.conn.Close() }
+func (f *FrontEnd) Close() { f.conn.Close() }
 
 func eventfd(t testing.TB) int {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -59,7 +59,7 @@ func eventfd(t testing.TB) int {
 }
 
 // Send sends a message. flags are added to the version: 8 requests a reply.
-func (f *Front) Send(r vhostuser.Request, flags uint32, payload []byte, fds ...int) {
+func (f *FrontEnd) Send(r vhostuser.Request, flags uint32, payload []byte, fds ...int) {
 	f.t.Helper()
 	if err := f.TrySend(r, flags, payload, fds...); err != nil {
 		f.t.Fatal(err)
@@ -67,7 +67,7 @@ func (f *Front) Send(r vhostuser.Request, flags uint32, payload []byte, fds ...i
 }
 
 // TrySend is Send to a back-end that may have closed the connection.
-func (f *Front) TrySend(r vhostuser.Request, flags uint32, payload []byte, fds ...int) error {
+func (f *FrontEnd) TrySend(r vhostuser.Request, flags uint32, payload []byte, fds ...int) error {
 	b := le.AppendUint32(nil, uint32(r))
 	b = le.AppendUint32(b, flags|1)
 	b = le.AppendUint32(b, uint32(len(payload)))
@@ -81,7 +81,7 @@ func (f *Front) TrySend(r vhostuser.Request, flags uint32, payload []byte, fds .
 
 // Reply reads the payload of one reply; nil if the back-end has closed the
 // connection.
-func (f *Front) Reply() []byte {
+func (f *FrontEnd) Reply() []byte {
 	h := make([]byte, 12)
 	if _, err := io.ReadFull(f.conn, h); err != nil {
 		return nil
@@ -93,8 +93,8 @@ func (f *Front) Reply() []byte {
 	return b
 }
 
-// Ask sends a message and returns its reply.
-func (f *Front) Ask(r vhostuser.Request, payload []byte) []byte {
+// Call sends a message and returns its reply.
+func (f *FrontEnd) Call(r vhostuser.Request, payload []byte) []byte {
 	f.t.Helper()
 	f.Send(r, 0, payload)
 	b := f.Reply()
@@ -110,12 +110,12 @@ func U64(v uint64) []byte { return le.AppendUint64(nil, v) }
 func state(index, num uint32) []byte { return le.AppendUint32(le.AppendUint32(nil, index), num) }
 
 // Start performs QEMU's start-up: negotiation, memory, rings.
-func (f *Front) Start(sizes ...uint16) {
+func (f *FrontEnd) Start(sizes ...uint16) {
 	f.t.Helper()
-	offered := le.Uint64(f.Ask(vhostuser.GetFeatures, nil))
-	f.Send(vhostuser.SetProtocolFeatures, 0, f.Ask(vhostuser.GetProtocolFeatures, nil))
+	offered := le.Uint64(f.Call(vhostuser.GetFeatures, nil))
+	f.Send(vhostuser.SetProtocolFeatures, 0, f.Call(vhostuser.GetProtocolFeatures, nil))
 	f.Send(vhostuser.SetOwner, 0, nil)
-	f.Ask(vhostuser.GetConfig, append(append(state(0, 16), 0, 0, 0, 0), make([]byte, 16)...))
+	f.Call(vhostuser.GetConfig, append(append(state(0, 16), 0, 0, 0, 0), make([]byte, 16)...))
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		f.t.Fatal(err)
@@ -129,7 +129,7 @@ func (f *Front) Start(sizes ...uint16) {
 
 // Resume sends the memory table and starts new rings, as after a guest's
 // reset.
-func (f *Front) Resume(sizes ...uint16) {
+func (f *FrontEnd) Resume(sizes ...uint16) {
 	f.t.Helper()
 	f.Rings = nil
 	for _, n := range sizes {
@@ -143,7 +143,7 @@ func (f *Front) Resume(sizes ...uint16) {
 }
 
 // Memory sends the memory table, and waits for the acknowledgment.
-func (f *Front) Memory() {
+func (f *FrontEnd) Memory() {
 	f.t.Helper()
 	r := f.Region()
 	table := state(1, 0)
@@ -158,7 +158,7 @@ func (f *Front) Memory() {
 }
 
 // StartRing starts ring i at base.
-func (f *Front) StartRing(i int, base uint32) {
+func (f *FrontEnd) StartRing(i int, base uint32) {
 	f.t.Helper()
 	r, n := f.Rings[i], uint32(i)
 	f.Send(vhostuser.SetVringNum, 0, state(n, uint32(r.Size)))
@@ -177,9 +177,9 @@ func (f *Front) StartRing(i int, base uint32) {
 }
 
 // StopRing stops ring i and returns its base.
-func (f *Front) StopRing(i int) uint32 {
+func (f *FrontEnd) StopRing(i int) uint32 {
 	f.t.Helper()
-	return le.Uint32(f.Ask(vhostuser.GetVringBase, state(uint32(i), 0))[4:])
+	return le.Uint32(f.Call(vhostuser.GetVringBase, state(uint32(i), 0))[4:])
 }
 
 // Kick notifies the back-end of new entries in the ring.
