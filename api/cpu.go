@@ -44,10 +44,10 @@ func orUnknown(s string) string {
 	return s
 }
 
-// TakesCPU returns why an instance that runs with processor c cannot be live-migrated
+// IncompatibleCPU returns why an instance that runs with processor c cannot be live-migrated
 // to the node, or "" if it can. A node of a release that did not report processors is
 // accepted: it checks when the instance arrives.
-func (n Node) TakesCPU(c InstanceCPU) string {
+func (n Node) IncompatibleCPU(c InstanceCPU) string {
 	has := n.Status.Machines
 	switch {
 	case c.Class == "" || len(has.Types) == 0 || c.Class == CPUHost && c.CPU.Model == "":

@@ -14,9 +14,9 @@ func DefaultGPUPool(s GPUPoolSpec) GPUPoolSpec {
 	return s
 }
 
-// Promised returns how many bytes of a GPU's VRAM the pool may allocate, which is at
+// AllocatableBytes returns how many bytes of a GPU's VRAM the pool may allocate, which is at
 // least vram.
-func (s GPUPoolSpec) Promised(vram int64) int64 {
+func (s GPUPoolSpec) AllocatableBytes(vram int64) int64 {
 	return vram * max(s.VramOvercommitPercent, 100) / 100
 }
 

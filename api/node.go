@@ -107,9 +107,9 @@ func (n Node) Pool(name string) (p StoragePool, ok bool) {
 	return StoragePool{}, false
 }
 
-// PromisedBytes returns the space that a volume may occupy at most, however little it
+// MaxBytes returns the space that a volume may occupy at most, however little it
 // occupies now.
-func (v Volume) PromisedBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
+func (v Volume) MaxBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
 
 // StorageLimit returns how many bytes a pool of the given size may allocate. Overcommit
 // is a percentage of the size without the reserve.

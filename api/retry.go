@@ -32,15 +32,15 @@ func Tried(m Meta, assignment any) string {
 	return fmt.Sprintf("%d-%t-%x", m.Generation, m.DeletedAt != nil, h.Sum64())
 }
 
-// Stands reports whether the failed tries were for the current request. It is false for
+// Applies reports whether the failed tries were for the current request. It is false for
 // nil, when none have failed.
-func (r *Retry) Stands(of string) bool { return r != nil && r.Of == of }
+func (r *Retry) Applies(of string) bool { return r != nil && r.Of == of }
 
 // Left returns how long to wait at the given time before the next try; 0 if it is due.
 // never is true if the unchanged request must not be tried again. A clock that was set
 // back never makes the delay longer than Last.
 func (r *Retry) Left(of string, now time.Time, b Backoff) (wait time.Duration, never bool) {
-	if !r.Stands(of) {
+	if !r.Applies(of) {
 		return 0, false
 	}
 	if r.NextAt == nil {
@@ -57,7 +57,7 @@ func (r *Retry) After(id, of string, now time.Time, b Backoff) *Retry {
 		return r
 	}
 	n := &Retry{Attempts: 1, Of: of}
-	if r.Stands(of) {
+	if r.Applies(of) {
 		n.Attempts = r.Attempts + 1
 	}
 	at := now.UTC().Add(b.Wait(id, n.Attempts)).Truncate(time.Millisecond)
@@ -69,7 +69,7 @@ func (r *Retry) After(id, of string, now time.Time, b Backoff) *Retry {
 // again.
 func (r *Retry) Last(of string) *Retry {
 	n := &Retry{Attempts: 1, Of: of}
-	if r.Stands(of) {
+	if r.Applies(of) {
 		n.Attempts = r.Attempts + 1
 	}
 	return n

@@ -164,10 +164,10 @@ func domains(field string, all []string) error {
 	return nil
 }
 
-// TakesAddress reports whether an e-mail address may sign up: neither its domain nor a
+// AllowsAddress reports whether an e-mail address may sign up: neither its domain nor a
 // parent domain is blocked, and one of them is allowed if there is a list of allowed
 // domains.
-func (s SignUpSettingsSpec) TakesAddress(email string) bool {
+func (s SignUpSettingsSpec) AllowsAddress(email string) bool {
 	_, domain, _ := strings.Cut(email, "@")
 	in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
 	return !slices.ContainsFunc(s.BlockedDomains, in) && (len(s.AllowedDomains) == 0 || slices.ContainsFunc(s.AllowedDomains, in))

@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestRetargetChoosesCPUsAnew checks that a migrated machine gets the target's CPUs and
+// TestRetargetReassignsCPUs checks that a migrated machine gets the target's CPUs and
 // cells, that one that was pinned while it ran loses that, and that a guest with other
 // NUMA cells is refused.
-func TestRetargetChoosesCPUsAnew(t *testing.T) {
+func TestRetargetReassignsCPUs(t *testing.T) {
 	d := minimal()
 	d.AgentSocket = "/run/basalt/i/agent.sock"
 	d.VCPUs, d.MemoryBytes = 3, 3<<30

@@ -55,7 +55,7 @@ func (l *list) gpus(s State) {
 func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolSpec) {
 	var words []string
 	most := pool.MaxVgpusPerGpu
-	if may := pool.Promised(g.Status.VramBytes); p.vram > may {
+	if may := pool.AllocatableBytes(g.Status.VramBytes); p.vram > may {
 		words = append(words, fmt.Sprintf("%s of VRAM, at most %s allowed", size(p.vram), size(may)))
 	}
 	if p.share > 100 {

@@ -161,9 +161,9 @@ func TestNoSecondAnswer(t *testing.T) {
 	}
 }
 
-// TestAddressesTellNothing checks that errors do not depend on the form of a disallowed
+// TestAddressesRevealNothing checks that errors do not depend on the form of a disallowed
 // address, nor on whether its port is open.
-func TestAddressesTellNothing(t *testing.T) {
+func TestAddressesRevealNothing(t *testing.T) {
 	open := serve(t, "127.0.0.2", func(http.ResponseWriter, *http.Request) {
 		t.Error("a server that is not allowed got a request, want none")
 	})

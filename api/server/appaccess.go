@@ -120,8 +120,8 @@ func (s *Server) WhileApp(ctx context.Context, a AppAccess) (context.Context, co
 	return s.whileHolds(ctx, a.consent.limit(auth.Identity{ExpiresAt: a.Caller.ExpiresAt, Ended: func(e api.Event) bool { return a.Caller.Ended(e) || gone(e) }}), a.since)
 }
 
-// NoteApp records in the audit log that a user opened what an instance serves.
-func (s *Server) NoteApp(ctx context.Context, a AppAccess, from string) error {
+// RecordApp records in the audit log that a user opened what an instance serves.
+func (s *Server) RecordApp(ctx context.Context, a AppAccess, from string) error {
 	note := &api.AuditNote{Actor: a.Caller.ID, Name: a.Caller.Name, Role: a.Caller.Role, From: from, Operation: "OpenInstanceApp"}
 	return s.noteEntry(ctx, a.Instance, sshGuestStatus{User: a.Caller.User, From: from}, 0, note)
 }

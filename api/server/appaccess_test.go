@@ -114,7 +114,7 @@ func TestAppsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Server.NoteApp(t.Context(), a, "192.0.2.7"); err != nil {
+	if err := p.Server.RecordApp(t.Context(), a, "192.0.2.7"); err != nil {
 		t.Fatal(err)
 	}
 	trail, fault := ask[api.AuditEventList](p, p.Token, "GET", "/v1/audit-events?limit=1", nil)

@@ -230,9 +230,9 @@ func (w *world) nothingDangles() {
 	}
 }
 
-// TestInUseSaysWho checks that the error names the using object for callers who may see
+// TestInUseNamesHolder checks that the error names the using object for callers who may see
 // it.
-func TestInUseSaysWho(t *testing.T) {
+func TestInUseNamesHolder(t *testing.T) {
 	w := newNetworkWorld(t)
 	must(t, ret(w.instance(w.op, "one")))
 	_, err := client.Of[api.Flavor](w.op).Delete(t.Context(), "small")

@@ -154,7 +154,7 @@ func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.Servic
 		}
 		c := auth.Credentials(u)
 		c.PasswordHash, c.LinkHash, c.LinkExpiresAt, c.Epoch = hash, "", nil, c.Epoch+1
-		return s, h.auth.Keep(ctx, u, c)
+		return s, h.auth.WriteCredentials(ctx, u, c)
 	})
 	return &s, err
 }

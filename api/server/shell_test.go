@@ -161,9 +161,9 @@ func TestShellEndsWithTheRight(t *testing.T) {
 	}
 }
 
-// TestPagesHearOfShells checks that the close frame tells a page in a browser why there
+// TestShellCloseFrames checks that the close frame tells a page in a browser why there
 // is no shell, or why it has ended.
-func TestPagesHearOfShells(t *testing.T) {
+func TestShellCloseFrames(t *testing.T) {
 	p := newPeople(t, withTime)
 	ann, _, in := entered(t, p)
 	ctx, cancel := patience.Context(t.Context(), time.Minute)

@@ -125,7 +125,7 @@ func haveAccount() error {
 // validSignUp checks what a person entered.
 func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.SignUpCompletion) error {
 	var bad []error
-	if !s.TakesAddress(email) {
+	if !s.AllowsAddress(email) {
 		bad = append(bad, api.Errorf(api.CodeForbidden, "addresses of this domain cannot sign up").At("token"))
 	}
 	bad = append(bad, at(api.ValidateName(c.Organization), "organization"), api.ValidatePassword("password", c.Password, email),

@@ -199,9 +199,9 @@ func TestSignUpAtOnce(t *testing.T) {
 	}
 }
 
-// TestSignUpTellsNothing checks that responses do not reveal whether an address is
+// TestSignUpRevealsNothing checks that responses do not reveal whether an address is
 // known: only the message to its owner differs.
-func TestSignUpTellsNothing(t *testing.T) {
+func TestSignUpRevealsNothing(t *testing.T) {
 	c := newCrowd(t, terms)
 	c.from("192.0.2.7", "ann@example.com", "")
 	_, err := c.finish(api.SignUpCompletion{Token: c.token("ann@example.com"), Organization: "ann-inc", Password: horse, Terms: "2026-03"})

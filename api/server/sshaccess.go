@@ -232,9 +232,9 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 	return err
 }
 
-// NoteSSH records in the audit log that a connection begins (lasted is 0) or has ended,
+// RecordSSH records in the audit log that a connection begins (lasted is 0) or has ended,
 // and when the key was used.
-func (s *Server) NoteSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
+func (s *Server) RecordSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
 	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.grant.Role, From: from, Operation: "OpenSSH"}
 	var cmds []api.Command
 	if lasted > 0 {

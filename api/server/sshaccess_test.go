@@ -131,7 +131,7 @@ func TestSSHEndsWithTheRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer cancel()
-			if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and the record of the guest
+			if err := p.Server.RecordSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and the record of the guest
 				t.Fatal(err)
 			}
 			if ctx.Err() != nil {
@@ -162,7 +162,7 @@ func TestSSHHostKeyAndTrail(t *testing.T) {
 		}
 	}
 	for _, lasted := range []time.Duration{0, time.Minute} {
-		if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", lasted); err != nil {
+		if err := p.Server.RecordSSH(t.Context(), a, "192.0.2.1", lasted); err != nil {
 			t.Fatal(err)
 		}
 	}

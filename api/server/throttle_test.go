@@ -82,9 +82,9 @@ func TestSprayedPasswordsKeepNobodyOut(t *testing.T) {
 	wanted(t, "a good one", login("ann@x.org", horse), "")
 }
 
-// TestCrowdsShareNothing checks that counters of many accounts and addresses are
+// TestCountersAreSeparate checks that counters of many accounts and addresses are
 // separate from each other.
-func TestCrowdsShareNothing(t *testing.T) {
+func TestCountersAreSeparate(t *testing.T) {
 	p := newPeople(t)
 	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
 	good := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)

@@ -153,7 +153,7 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes, c.Passkeys = "", "", nil, nil
 	}
 	link := auth.NewPasswordLink(u.Meta.ID, &c, h.opts.Now())
-	return &link, h.auth.Keep(ctx, u, c)
+	return &link, h.auth.WriteCredentials(ctx, u, c)
 }
 
 // DeletePasskey deletes one of the caller's passkeys.

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestInstanceRowTellsOfItsGPU verifies that the list shows an unusable GPU, even if the guest
+// TestInstanceRowShowsItsGPU verifies that the list shows an unusable GPU, even if the guest
 // reports its tools.
-func TestInstanceRowTellsOfItsGPU(t *testing.T) {
+func TestInstanceRowShowsItsGPU(t *testing.T) {
 	a := &App{}
 	i := api.Instance{Assignment: api.InstanceAssignment{Node: "n"}, Status: api.InstanceStatus{Node: "n", Phase: api.InstanceRunning, GuestTools: "1.0",
 		Conditions: []api.Condition{{Type: api.ConditionGPUReady, Reason: string(api.GPUKernelWithoutDriver)}}}}

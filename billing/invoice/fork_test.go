@@ -13,10 +13,10 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// TestForkIsAnew checks that a continued fork gives the same invoice as a new rating,
+// TestForkEqualsNewRating checks that a continued fork gives the same invoice as a new rating,
 // with tiers, commitments that end within the period, discounts and names; and that the
 // original does not change.
-func TestForkIsAnew(t *testing.T) {
+func TestForkEqualsNewRating(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	spec := api.PriceBookSpec{Currency: "EUR", MinimumMicros: 1000,
 		Prices: []api.Price{

@@ -65,7 +65,7 @@ func TestARunIsChargedFromItsStartToItsEnd(t *testing.T) {
 	}
 }
 
-func TestWhatNobodySawIsNotCharged(t *testing.T) {
+func TestUnobservedTimeIsNotCharged(t *testing.T) {
 	var s State
 	s, _ = Advance(inst, s, run(t0, "a", 1))
 	o := run(t0.Add(time.Hour), "", 0)
@@ -101,7 +101,7 @@ func TestARunFirstSeenLateIsChargedFromItsStart(t *testing.T) {
 	}
 }
 
-func TestATotalThatStartsAnewCountsFromZero(t *testing.T) {
+func TestRestartedTotalCountsFromZero(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command

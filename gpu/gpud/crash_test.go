@@ -299,9 +299,9 @@ func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	eventually(t, "its memory", func() bool { return n.vgpu("a").VRAMUsed == 0 })
 }
 
-// TestWorkerThatComesBackLives checks that a worker which reconnects is not
+// TestReconnectedWorkerIsNotKilled checks that a worker which reconnects is not
 // killed: it ends by itself when it is told to.
-func TestWorkerThatComesBackLives(t *testing.T) {
+func TestReconnectedWorkerIsNotKilled(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
 	n.cfg.DetachGrace, n.cfg.ReturnAfter = 20*time.Second, 20*time.Second

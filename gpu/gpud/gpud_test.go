@@ -324,7 +324,7 @@ func TestAcquireCancelled(t *testing.T) {
 	b.Yield()
 }
 
-func TestDeleteTellsWorkers(t *testing.T) {
+func TestDeleteNotifiesWorkers(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
 	h := n.dial("a")

@@ -165,7 +165,7 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestControlTakesNoNonsense(t *testing.T) {
+func TestControlRejectsInvalidRequests(t *testing.T) {
 	n := newTestNode(t)
 	for name, req := range map[string]string{
 		"no JSON":       "PUT /v1/vgpus/a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",

@@ -10,7 +10,7 @@ import (
 
 // The check after the installation retries for a limited time, because the host's GPU
 // daemon may be restarting. It does not retry for a library of another version.
-func TestCheckLooksAgain(t *testing.T) {
+func TestCheckRetries(t *testing.T) {
 	for _, c := range []struct {
 		what, smi   string // smi is the body of nvidia-smi, whose run number is $n
 		check, says string

@@ -51,7 +51,7 @@ func wait(t testing.TB, what string, issue func(done func(error)) error) {
 	}
 }
 
-func TestTellsThatItComputesNothing(t *testing.T) {
+func TestReportsThatItComputesNothing(t *testing.T) {
 	d, c := open(t, Options{})
 	if name := d.Info().Name; !strings.Contains(name, "computes nothing") || len(name) > 26 {
 		t.Errorf("name = %q, want at most 26 characters (as in nvidia-smi) that say that it computes nothing", name)

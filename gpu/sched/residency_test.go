@@ -252,7 +252,7 @@ func TestWhoLeavesFirst(t *testing.T) {
 	}
 }
 
-// TestLeasesPassOverWhoIsAway checks that a session that is away keeps its place
+// TestLeasesSkipSwappedOut checks that a session that is away keeps its place
 // in the queue and is skipped.
 func TestLeasesSkipSwappedOut(t *testing.T) {
 	l := NewLeases(NewRoundRobin())

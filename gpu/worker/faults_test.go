@@ -120,7 +120,7 @@ func TestBadHandlesAndRangesAreTheCommandsErrors(t *testing.T) {
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // none of the errors is sticky
 }
 
-func TestLateErrorOfACommandWithoutSlotIsTold(t *testing.T) {
+func TestLateErrorOfACommandWithoutSlotIsReported(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	if err := r.launch(ctx, 12345); err != nil {

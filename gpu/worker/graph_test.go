@@ -221,9 +221,9 @@ func TestGraphFaultIsSticky(t *testing.T) {
 	}
 }
 
-// TestGraphOfThingsThatAreGone checks launches of graphs that refer to objects
+// TestGraphOfDestroyedObjects checks launches of graphs that refer to objects
 // destroyed since the graph was created.
-func TestGraphOfThingsThatAreGone(t *testing.T) {
+func TestGraphOfDestroyedObjects(t *testing.T) {
 	g := newGraphs(t)
 	if _, err := g.Region(5, 4096); err != nil {
 		t.Fatal(err)

@@ -411,10 +411,10 @@ func TestDeviceMemoryStaysInItsPart(t *testing.T) {
 	}
 }
 
-// TestWorkerTellsItsVersion checks that a worker writes its version to the
+// TestWorkerReportsItsVersion checks that a worker writes its version to the
 // header, also for an old library, which offers windows but does not support host
 // memory.
-func TestWorkerTellsItsVersion(t *testing.T) {
+func TestWorkerReportsItsVersion(t *testing.T) {
 	for minor := range uint16(abi.Minor + 1) {
 		g, end, err := offering(t, minor)
 		if err != nil {

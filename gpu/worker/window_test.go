@@ -201,8 +201,8 @@ func TestWindowNeverReplacesMemory(t *testing.T) {
 	}
 }
 
-// TestWindowLendsAndTakesBack checks that lent ranges do not overlap.
-func TestWindowLendsAndTakesBack(t *testing.T) {
+// TestWindowLendAndReturn checks that lent ranges do not overlap.
+func TestWindowLendAndReturn(t *testing.T) {
 	w, err := worker.ReserveWindow(small(5))
 	if err != nil {
 		t.Fatal(err)

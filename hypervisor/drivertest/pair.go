@@ -33,9 +33,9 @@ type Pair struct {
 	Open func(t *testing.T) (source, target Machine)
 	// Crawl makes the next migration never end; nil: a low bandwidth does so.
 	Crawl func(source Machine)
-	// Strand makes the next migration fail after the source has given the machine
+	// CrashMigration makes the next migration fail after the source has given the machine
 	// up and before the target runs it.
-	Strand func(source Machine)
+	CrashMigration func(source Machine)
 	// Crashes to test; they need real guests.
 	Crashes []Crash
 	Slow    bool // guests are real
@@ -376,7 +376,7 @@ func testUnprepared(t *testing.T, p *pair) {
 func testStranded(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	p.prepare(t, dst)
-	p.Strand(p.from)
+	p.CrashMigration(p.from)
 	_, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)})
 	wantCode(t, "a migration that failed at the end", err, api.CodeUnavailable)
 	p.source.wantState(t, src.ID, hypervisor.Missing)

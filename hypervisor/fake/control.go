@@ -130,9 +130,9 @@ func (d *Driver) Secrets() []string {
 	return slices.Sorted(maps.Keys(d.secrets))
 }
 
-// Lose removes a domain without an event, as if it had been removed by another
+// RemoveSilently removes a domain without an event, as if it had been removed by another
 // program while nobody was subscribed.
-func (d *Driver) Lose(id api.InstanceID) {
+func (d *Driver) RemoveSilently(id api.InstanceID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.domains, id)

@@ -50,7 +50,7 @@ type Driver struct {
 	// Migrations from here, prepared migrations to here, and the test's hooks.
 	moves    map[api.InstanceID]*move
 	prepared map[api.InstanceID]*incoming
-	heldBy   map[api.InstanceID]*Driver // StrandReceived
+	heldBy   map[api.InstanceID]*Driver // CrashReceivedMigration
 	step     func(ctx context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error
 }
 

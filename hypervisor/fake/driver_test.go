@@ -36,7 +36,7 @@ func TestPairConformance(t *testing.T) {
 				return nil
 			})
 		},
-		Strand: func(m drivertest.Machine) {
+		CrashMigration: func(m drivertest.Machine) {
 			m.(*Driver).Fault(func(op string, _ api.InstanceID) error {
 				if op == "MigrateResume" {
 					return errors.New("injected")

@@ -250,16 +250,16 @@ func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hyperv
 	return s, nil
 }
 
-// Strand simulates a crash of the source's agent in the middle of the last
+// CrashMigration simulates a crash of the source's agent in the middle of the last
 // step: the machine is paused, and no migration is in progress.
-func (d *Driver) Strand(id api.InstanceID) {
+func (d *Driver) CrashMigration(id api.InstanceID) {
 	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
 }
 
-// StrandReceived is like Strand after the target has received everything: the
+// CrashReceivedMigration is like CrashMigration after the target has received everything: the
 // target holds the locks of the shared disks until it discards the machine.
-func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
-	d.Strand(id)
+func (d *Driver) CrashReceivedMigration(id api.InstanceID, target *Driver) {
+	d.CrashMigration(id)
 	d.mu.Lock()
 	spec := clone(d.domains[id].running)
 	d.heldBy[id] = target

@@ -152,7 +152,7 @@ func TestPairConformance(t *testing.T) {
 			source.beforeWake = nil
 			return source, target
 		},
-		Strand: func(m drivertest.Machine) {
+		CrashMigration: func(m drivertest.Machine) {
 			m.(*Driver).beforeWake = func() { target.unprepareAll() }
 		},
 		Crashes: crashes(a, b, source),

@@ -119,10 +119,10 @@ type fake struct {
 	rebooted, halted int
 }
 
-func (f *fake) Look(context.Context) State { return f.seen }
-func (f *fake) Log(int) string             { return "one\n\x1b[31mtwo\n" }
-func (f *fake) Reboot() error              { f.rebooted++; return f.err }
-func (f *fake) PowerOff() error            { f.halted++; return f.err }
+func (f *fake) Observe(context.Context) State { return f.seen }
+func (f *fake) Log(int) string                { return "one\n\x1b[31mtwo\n" }
+func (f *fake) Reboot() error                 { f.rebooted++; return f.err }
+func (f *fake) PowerOff() error               { f.halted++; return f.err }
 
 type person struct{ m *Model }
 
@@ -237,9 +237,9 @@ func TestAsk(t *testing.T) {
 }
 
 func TestLookNeverFails(t *testing.T) {
-	s := Node{Socket: filepath.Join(t.TempDir(), "none")}.Look(context.Background())
+	s := Node{Socket: filepath.Join(t.TempDir(), "none")}.Observe(context.Background())
 	if s.Setup != nil || s.Err == "" || s.At.IsZero() {
-		t.Errorf("Look without a server = %+v, want an error and a time", s)
+		t.Errorf("Observe without a server = %+v, want an error and a time", s)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Machine is what the screen observes and the keys control.
 type Machine interface {
-	Look(ctx context.Context) State
+	Observe(ctx context.Context) State
 	Log(lines int) string
 	Reboot() error
 	PowerOff() error
@@ -76,7 +76,7 @@ type (
 // Init starts the first observation.
 func (m *Model) Init() tea.Cmd { return m.watch }
 
-func (m *Model) watch() tea.Msg { return seenMsg(m.machine.Look(context.Background())) }
+func (m *Model) watch() tea.Msg { return seenMsg(m.machine.Observe(context.Background())) }
 
 // Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {

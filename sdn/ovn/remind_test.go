@@ -18,7 +18,7 @@ func TestRemindersBecomeRare(t *testing.T) {
 	}
 }
 
-func TestRemindersBeginAnew(t *testing.T) {
+func TestRemindersRestart(t *testing.T) {
 	l := checkCounts{}
 	for i, step := range []struct{ without, want []string }{
 		{[]string{"b", "a"}, nil},

@@ -15,9 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// TestFetchTellsNothing checks that the error of an import is the same for
+// TestFetchRevealsNothing checks that the error of an import is the same for
 // every URL that is not allowed, and for every one that cannot be fetched.
-func TestFetchTellsNothing(t *testing.T) {
+func TestFetchRevealsNothing(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/inside":

@@ -19,8 +19,8 @@ func Credentials(u api.User) api.UserCredentials {
 	return c
 }
 
-// Keep writes a user's credentials at the revision that was read.
-func (a *Authenticator) Keep(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
+// WriteCredentials writes a user's credentials at the revision that was read.
+func (a *Authenticator) WriteCredentials(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
 	u.Spec.Credentials = &c
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),

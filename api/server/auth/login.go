@@ -297,7 +297,7 @@ func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredent
 	known := slices.DeleteFunc(slices.Clone(u.Status.Addresses), func(a string) bool { return a == address })
 	u.Status.Addresses = append(known[max(0, len(known)+1-maxAddresses):], address)
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return s, a.Keep(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
+	return s, a.WriteCredentials(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
 }
 
 // surplus returns the sessions that are no longer valid, and the oldest ones beyond the

@@ -40,7 +40,7 @@ func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChan
 		return nil, err
 	}
 	begin, s := a.newSession(u, api.Grant{Role: me.Role, Organization: me.Org, Project: me.Project}, c.Epoch, addressOf(Request(ctx)))
-	return &s, a.Keep(ctx, u, c, append(EndAll(old), begin)...)
+	return &s, a.WriteCredentials(ctx, u, c, append(EndAll(old), begin)...)
 }
 
 // confirmed checks the current password, and then the given further conditions; guesses
@@ -95,7 +95,7 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
 	c.MailedHash, c.MailedTo, c.MailedExpiresAt = "", "", nil
-	keep := a.Keep
+	keep := a.WriteCredentials
 	if mailed {
 		keep = a.keepProved
 	}
@@ -116,7 +116,7 @@ func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) 
 	if c.TotpPending, err = a.Sealed(ctx, secret); err != nil {
 		return nil, err
 	}
-	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.Keep(ctx, u, c)
+	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.WriteCredentials(ctx, u, c)
 }
 
 // ConfirmTOTP enables one-time codes.
@@ -145,7 +145,7 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	plain, c.RecoveryCodes = newRecoveryCodes()
 	u.Status.TotpStep = step
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.RecoveryCodes{Codes: plain}, a.Keep(ctx, u, c, note)
+	return &api.RecoveryCodes{Codes: plain}, a.WriteCredentials(ctx, u, c, note)
 }
 
 // DisableTOTP disables one-time codes; it needs the password and a code.
@@ -180,7 +180,7 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 		c.RecoveryCodes = nil
 	}
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(ctx, u, c, note)
+	return &api.PasswordSet{Email: u.Meta.Name}, a.WriteCredentials(ctx, u, c, note)
 }
 
 // newRecoveryCodes returns codes to show once, and the hashes to store.

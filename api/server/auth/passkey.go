@@ -205,7 +205,7 @@ func (a *Authenticator) ConfirmPasskey(ctx context.Context, in *api.PasskeyAnswe
 		out.Codes, c.RecoveryCodes = newRecoveryCodes()
 	}
 	c.Passkeys = append(c.Passkeys, p)
-	return &out, a.Keep(ctx, u, c)
+	return &out, a.WriteCredentials(ctx, u, c)
 }
 
 func shownPasskey(p api.StoredPasskey) api.Passkey {
@@ -257,7 +257,7 @@ func (a *Authenticator) DeletePasskey(ctx context.Context, id string, in *api.Pa
 	if err := a.confirmed(ctx, &u, "password", in.Password); err != nil {
 		return nil, err
 	}
-	return &gone, a.Keep(ctx, u, c)
+	return &gone, a.WriteCredentials(ctx, u, c)
 }
 
 // BeginPasskeyLogin returns a challenge that any passkey can answer.

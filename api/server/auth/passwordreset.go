@@ -156,7 +156,7 @@ func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCr
 		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels,
 		Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)}}, with...)})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
-		return a.Keep(ctx, u, c, with...)
+		return a.WriteCredentials(ctx, u, c, with...)
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (a *Authenticator) RequestSignUp(ctx context.Context, in *api.SignUpRequest
 	if !a.signUpsFrom.take(addressOf(Request(ctx)), now) {
 		return nil, errSlow
 	}
-	if !s.TakesAddress(email) {
+	if !s.AllowsAddress(email) {
 		return nil, api.Errorf(api.CodeForbidden, "addresses of this domain cannot sign up").At("email").WithHint("use the address of your company, or ask your provider of this service")
 	}
 	if !a.signUps.take("", now) {

@@ -109,9 +109,9 @@ func (g *Granter) Members(now Instant, members []Member) {
 	}
 }
 
-// Hear processes a heartbeat that was received at arrived. The leadership in term
+// Receive processes a heartbeat that was received at arrived. The leadership in term
 // was verified after that.
-func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
+func (g *Granter) Receive(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	if g.term == 0 || term != g.term {
 		return Answer{V: wireVersion, NotLeader: true, Reason: "this node is not the leader of the cluster"}
 	}

@@ -49,16 +49,16 @@ func TestGranting(t *testing.T) {
 		{"stranger", 7, beat("x", 0), func(a Answer) bool { return !a.Granted && a.Refused == 0 }},
 		{"an epoch that is not yet", 7, beat("b", 1), func(a Answer) bool { return !a.Granted && a.Refused == 0 }},
 	} {
-		if a := g.Hear(101*second, 101*second, c.term, c.h); !c.want(a) {
+		if a := g.Receive(101*second, 101*second, c.term, c.h); !c.want(a) {
 			t.Errorf("%s: unexpected answer %+v", c.name, a)
 		}
 	}
 	lost := []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]}
 	g.Members(102*second, lost)
-	if a := g.Hear(103*second, 103*second, 7, beat("b", 0)); a.Refused != 1 {
+	if a := g.Receive(103*second, 103*second, 7, beat("b", 0)); a.Refused != 1 {
 		t.Errorf("heartbeat of an older epoch: got %+v, want refused with epoch 1", a)
 	}
-	if a := g.Hear(103*second, 103*second, 7, beat("b", 1)); a.Granted || a.Refused != 0 {
+	if a := g.Receive(103*second, 103*second, 7, beat("b", 1)); a.Granted || a.Refused != 0 {
 		t.Errorf("heartbeat of a lost node: got %+v, want neither granted nor refused", a)
 	}
 	if v := of(g.Verdicts(104*second), "b"); v.State != Alive || !strings.Contains(v.Why, "it is back") {
@@ -68,20 +68,20 @@ func TestGranting(t *testing.T) {
 		t.Errorf("verdict on a lost node: %+v, want Fenced", v)
 	}
 	g.Members(104*second, three) // an outdated list changes nothing
-	if a := g.Hear(104*second, 104*second, 7, beat("b", 0)); a.Refused != 1 {
+	if a := g.Receive(104*second, 104*second, 7, beat("b", 0)); a.Refused != 1 {
 		t.Errorf("after an outdated list of members: got %+v, want refused with epoch 1", a)
 	}
 	lost[1].Lost = false
 	g.Members(105*second, lost)
-	if a := g.Hear(106*second, 106*second, 7, beat("b", 1)); !a.Granted {
+	if a := g.Receive(106*second, 106*second, 7, beat("b", 1)); !a.Granted {
 		t.Errorf("heartbeat of a node that is Ready again: got %+v, want granted", a)
 	}
 	g.Members(107*second, three[:1])
-	if a := g.Hear(107*second, 107*second, 7, beat("b", 1)); a.Granted {
+	if a := g.Receive(107*second, 107*second, 7, beat("b", 1)); a.Granted {
 		t.Error("lease granted to a removed node")
 	}
 	g.Deposed()
-	if a := g.Hear(108*second, 108*second, 7, beat("a", 0)); !a.NotLeader || len(g.Verdicts(108*second)) != 0 {
+	if a := g.Receive(108*second, 108*second, 7, beat("a", 0)); !a.NotLeader || len(g.Verdicts(108*second)) != 0 {
 		t.Errorf("answer after Deposed: %+v", a)
 	}
 }
@@ -89,11 +89,11 @@ func TestGranting(t *testing.T) {
 func TestSuspicion(t *testing.T) {
 	g := elected(three...)
 	alive := func(now Instant) {
-		g.Hear(now, now, 7, beat("a", 0))
-		g.Hear(now, now, 7, beat("c", 0))
+		g.Receive(now, now, 7, beat("a", 0))
+		g.Receive(now, now, 7, beat("c", 0))
 	}
 	verdict := func(now Instant) Verdict { alive(now); return of(g.Verdicts(now), "b") }
-	g.Hear(100*second, 100*second, 7, beat("b", 0))
+	g.Receive(100*second, 100*second, 7, beat("b", 0))
 	if v := verdict(105 * second); v.State != Alive {
 		t.Errorf("verdict 5 s after a heartbeat: %+v, want Alive", v)
 	}
@@ -124,7 +124,7 @@ func TestSuspicion(t *testing.T) {
 		t.Errorf("verdict with two blind witnesses after 25 s: %+v, want Fenced", v)
 	}
 	// A Fenced verdict is final for the epoch.
-	if a := g.Hear(127*second, 127*second, 7, beat("b", 0)); a.Granted {
+	if a := g.Receive(127*second, 127*second, 7, beat("b", 0)); a.Granted {
 		t.Error("lease granted after a Fenced verdict")
 	}
 	g.RecordReports(127*second, "c", []PathReport{{"b", "1", true}})
@@ -142,11 +142,11 @@ func TestSuspicion(t *testing.T) {
 // counts from its arrival.
 func TestGrantCountsFromArrival(t *testing.T) {
 	g := elected(three...)
-	g.Hear(120*second, 105*second, 7, beat("b", 0))
+	g.Receive(120*second, 105*second, 7, beat("b", 0))
 	if v := of(g.Verdicts(120*second), "b"); v.LastHeartbeat != 105*second || v.LeaseEndsBy != 115*second {
 		t.Errorf("verdict after a late heartbeat: %+v", v)
 	}
-	g.Hear(121*second, 104*second, 7, beat("b", 0)) // sent earlier, arrives later
+	g.Receive(121*second, 104*second, 7, beat("b", 0)) // sent earlier, arrives later
 	if v := of(g.Verdicts(121*second), "b"); v.LeaseEndsBy != 115*second {
 		t.Errorf("verdict after a reordered heartbeat: %+v", v)
 	}
@@ -154,9 +154,9 @@ func TestGrantCountsFromArrival(t *testing.T) {
 
 func TestTwoNodesWaitForAPerson(t *testing.T) {
 	g := elected(three[:2]...)
-	g.Hear(101*second, 101*second, 7, beat("b", 0))
+	g.Receive(101*second, 101*second, 7, beat("b", 0))
 	for now := 101 * second; now < 1000*second; now += second {
-		g.Hear(now, now, 7, beat("a", 0))
+		g.Receive(now, now, 7, beat("a", 0))
 		g.blind(now, "a", "b")
 		if v := of(g.Verdicts(now), "b"); v.State > Silent || v.State == Silent && !strings.Contains(v.Why, "basalt node remove node2") {
 			t.Fatalf("verdict in a cluster of two nodes: %+v", v)
@@ -164,10 +164,10 @@ func TestTwoNodesWaitForAPerson(t *testing.T) {
 	}
 	// An operator confirms that the node is off. The lease may still be valid until
 	// its end.
-	if g.Hear(1000*second, 1000*second, 7, beat("b", 0)); !g.Revoke("b") || g.Revoke("x") {
+	if g.Receive(1000*second, 1000*second, 7, beat("b", 0)); !g.Revoke("b") || g.Revoke("x") {
 		t.Fatal("Revoke got the wrong results")
 	}
-	if a := g.Hear(1001*second, 1001*second, 7, beat("b", 0)); a.Granted {
+	if a := g.Receive(1001*second, 1001*second, 7, beat("b", 0)); a.Granted {
 		t.Error("lease granted after Revoke")
 	}
 	if v := of(g.Verdicts(1024*second), "b"); v.State != Suspect || !strings.Contains(v.Why, "operator") {
@@ -180,7 +180,7 @@ func TestTwoNodesWaitForAPerson(t *testing.T) {
 
 func TestOneNodeGrantsItself(t *testing.T) {
 	g := elected(three[:1]...)
-	if a := g.Hear(101*second, 101*second, 7, beat("a", 0)); !a.Granted {
+	if a := g.Receive(101*second, 101*second, 7, beat("a", 0)); !a.Granted {
 		t.Errorf("a single node got %+v, want granted", a)
 	}
 }
@@ -275,13 +275,13 @@ func TestLateReadings(t *testing.T) {
 	}
 	g.Members(126*second, nil)
 	g.Members(127*second, three)
-	if a := g.Hear(128*second, 128*second, 7, beat("b", 0)); a.Granted {
+	if a := g.Receive(128*second, 128*second, 7, beat("b", 0)); a.Granted {
 		t.Error("lease granted after the verdict")
 	}
 	g.Members(129*second, []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]})
 	g.Members(129*second, nil)
 	g.Members(130*second, three)
-	if a := g.Hear(131*second, 131*second, 7, beat("b", 0)); a.Granted || a.Refused != 1 {
+	if a := g.Receive(131*second, 131*second, 7, beat("b", 0)); a.Granted || a.Refused != 1 {
 		t.Errorf("heartbeat of an older epoch: got %+v, want refused with epoch 1", a)
 	}
 }

@@ -80,7 +80,7 @@ func TestDeathIsDeclared(t *testing.T) {
 	}
 }
 
-func TestNobodyIsSuspectedForLittle(t *testing.T) {
+func TestShortSilenceIsNotSuspect(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		size  int

@@ -331,7 +331,7 @@ func (n *node) answer(h Heartbeat, reply func(Answer)) {
 	granter := n.granter
 	hear := func() {
 		if n.granter == granter {
-			reply(granter.Hear(n.clock(), arrived, n.leading, h))
+			reply(granter.Receive(n.clock(), arrived, n.leading, h))
 		}
 	}
 	if n.w.broken == "verify" {

@@ -110,7 +110,7 @@ func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.g.Hear(s.now(), arrived, term, h)
+	return s.g.Receive(s.now(), arrived, term, h)
 }
 
 // ServeHTTP serves Heartbeat as POST HeartbeatPath.

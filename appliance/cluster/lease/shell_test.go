@@ -264,7 +264,7 @@ func FuzzHeartbeat(f *testing.F) {
 			return
 		}
 		g := elected(three...)
-		a := g.Hear(101*second, 101*second, 7, h)
+		a := g.Receive(101*second, 101*second, 7, h)
 		if a.Granted && (h.Epoch != 0 || len(g.nodes) != 3) {
 			t.Errorf("heartbeat %+v got answer %+v", h, a)
 		}

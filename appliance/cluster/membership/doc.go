@@ -1,7 +1,7 @@
 // Package membership implements how a node becomes, stays and ceases to be a member
 // of a cluster.
 //
-//	Unconfigured ──Found, restore──────────────► Member ──removed, leaves──► Left
+//	Unconfigured ──Create, restore─────────────► Member ──removed, leaves──► Left
 //	     └──Join: token ─► certificate ─► record ──┘                          │
 //	                                ▲─────────────────────────────────────────┘ with a new id
 //

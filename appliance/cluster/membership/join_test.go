@@ -24,7 +24,7 @@ func self(n int) Self {
 func founded(t *testing.T) Store {
 	t.Helper()
 	dir, s := t.TempDir(), memstore.New()
-	if err := Found(dir, "test", self(1), nil, now); err != nil {
+	if err := Create(dir, "test", self(1), nil, now); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Load(dir)

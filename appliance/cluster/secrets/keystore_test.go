@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// TestKeep checks that a node can open what another has sealed, no matter which of
+// TestKeyStore checks that a node can open what another has sealed, no matter which of
 // them created the ring.
 func TestKeyStore(t *testing.T) {
 	store := memstore.New()

@@ -44,7 +44,7 @@ func command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n := node{console.Node{Socket: socket, Version: version}}
 			if once {
-				fmt.Fprintln(cmd.OutOrStdout(), console.Text(n.Look(cmd.Context())))
+				fmt.Fprintln(cmd.OutOrStdout(), console.Text(n.Observe(cmd.Context())))
 				return nil
 			}
 			if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {

@@ -61,9 +61,9 @@ func filled(g *guesttest.Guest) error {
 	return err
 }
 
-// TestWorkerThatAllocatesDiesAlone: a worker that uses more of the host's memory than its vGPU
+// TestOutOfMemoryKillsOneWorker: a worker that uses more of the host's memory than its vGPU
 // may is killed alone. Its session gets an error, and another one of the same vGPU continues.
-func TestWorkerThatAllocatesDiesAlone(t *testing.T) {
+func TestOutOfMemoryKillsOneWorker(t *testing.T) {
 	join, bin := group(t, 256<<20), build(t)
 	var guests [2]*guesttest.Guest
 	var ends [2]chan error

@@ -109,7 +109,7 @@ func TestKilledWorkerLeavesAClosedCarrier(t *testing.T) {
 	_ = wait(t, ended)
 }
 
-func TestTerminatedWorkerTellsTheGuest(t *testing.T) {
+func TestTerminatedWorkerNotifiesGuest(t *testing.T) {
 	cmd, g, ended := start(t, build(t), "fake")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -88,5 +88,5 @@ func (d *appService) While(ctx context.Context, a appgateway.Access) (context.Co
 
 // Entered implements appgateway.Directory.
 func (d *appService) Entered(ctx context.Context, a appgateway.Access, from string) error {
-	return d.n.api.NoteApp(ctx, a.Ticket.(server.AppAccess), from)
+	return d.n.api.RecordApp(ctx, a.Ticket.(server.AppAccess), from)
 }

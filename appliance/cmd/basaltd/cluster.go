@@ -250,7 +250,7 @@ func (cl *cluster) register(ctx context.Context) error {
 		if cl.rec.Founder {
 			err = membership.Establish(ctx, cl.store, cl.dir, cl.rec, cl.self)
 		} else {
-			err = membership.Present(ctx, cl.store, cl.self)
+			err = membership.PublishSelf(ctx, cl.store, cl.self)
 		}
 		if err == nil {
 			<-ctx.Done()
@@ -313,5 +313,5 @@ func restore(c config, dir string, self membership.Self, backup io.Reader) error
 	if err := m.decode(info.Cluster); err != nil {
 		return err
 	}
-	return membership.Found(dir, m.Cluster, self, &m.CA, time.Now())
+	return membership.Create(dir, m.Cluster, self, &m.CA, time.Now())
 }

@@ -148,7 +148,7 @@ func sleep(ctx context.Context, d time.Duration) {
 const (
 	ownNodePath = "/store/self"
 	rebuildPath = "/store/rebuild"
-	standPath   = "/store/standing"
+	membersPath = "/store/standing"
 )
 
 // advice returns the description of the damage and the command that repairs it. among: there
@@ -160,14 +160,14 @@ func advice(why error, among bool) string {
 	return fmt.Sprintf("%v; to rebuild the store from the other nodes, run on this node: basalt node rebuild", why)
 }
 
-// standing is the answer of a member with a store: its name and its view of the members.
-type standing struct {
+// memberView is the answer of a member with a store: its name and its view of the members.
+type memberView struct {
 	Name    string         `json:"name"`
 	Members []store.Member `json:"members"`
 }
 
-// stand is the state of the cluster without this node.
-type stand struct {
+// clusterView is the state of the cluster without this node.
+type clusterView struct {
 	self    string
 	voters  []string // according to the member that lists the most; empty: no member has answered
 	answers []string // IDs of the members with a store that have answered
@@ -175,7 +175,7 @@ type stand struct {
 }
 
 // majority returns how many voters must have a store and answer, and how many do.
-func (s stand) majority() (need, have int) {
+func (s clusterView) majority() (need, have int) {
 	for _, id := range s.voters {
 		if id != s.self && slices.Contains(s.answers, id) {
 			have++
@@ -186,13 +186,13 @@ func (s stand) majority() (need, have int) {
 
 // stuck reports whether no leader can be elected without this node's vote, unless more members
 // return.
-func (s stand) stuck() bool {
+func (s clusterView) stuck() bool {
 	need, have := s.majority()
 	return have < need
 }
 
 // advice returns the command for a cluster that has lost the majority of its voters.
-func (s stand) advice() string {
+func (s clusterView) advice() string {
 	where := "a node that still has its store"
 	if len(s.names) > 0 {
 		where += " (" + strings.Join(s.names, ", ") + ")"
@@ -208,16 +208,16 @@ func (s stand) advice() string {
 	return fmt.Sprintf("%s; bring the others back, or, if their stores are lost for good, switch them off and run on %s: basalt cluster recover --i-am %s; it alone is the cluster then", what, where, name)
 }
 
-// standing polls the other members.
-func (p *damagedNode) standing(ctx context.Context) stand {
-	out := stand{self: string(p.self.Node)}
+// pollMembers polls the other members.
+func (p *damagedNode) pollMembers(ctx context.Context) clusterView {
+	out := clusterView{self: string(p.self.Node)}
 	for _, n := range p.client.Book().Nodes() {
 		if n == p.self.Node {
 			continue
 		}
 		quick, cancel := context.WithTimeout(ctx, 10*time.Second)
-		var s standing
-		err := p.client.Call(quick, n, http.MethodPost, standPath, struct{}{}, &s)
+		var s memberView
+		err := p.client.Call(quick, n, http.MethodPost, membersPath, struct{}{}, &s)
 		cancel()
 		if err != nil {
 			continue
@@ -248,8 +248,8 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 	cl.server.Handle("POST "+rebuildPath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
 		return struct{}{}, s.RemoveMember(ctx, string(caller)) // MaintainVoters adds it again, without a vote
 	}))
-	cl.server.Handle("POST "+standPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
-		return standing{cl.self.Name, s.Members()}, nil
+	cl.server.Handle("POST "+membersPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (memberView, error) {
+		return memberView{cl.self.Name, s.Members()}, nil
 	}))
 }
 
@@ -288,7 +288,7 @@ func (p *damagedNode) work(ctx context.Context) {
 			p.requestRestart(errBeginAnew)
 			return
 		}
-		if s := p.standing(ctx); s.stuck() {
+		if s := p.pollMembers(ctx); s.stuck() {
 			err = errors.New(s.advice())
 		}
 		p.setMessage(fmt.Sprintf("basalt node rebuild makes no progress: %v", err))

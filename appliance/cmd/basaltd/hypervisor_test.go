@@ -217,10 +217,10 @@ func sector() string {
 	return string(disk)
 }
 
-// TestLibvirtdComesAndGoes: libvirtd is absent when basaltd starts; later it is started,
+// TestLibvirtdRestarts: libvirtd is absent when basaltd starts; later it is started,
 // killed, stopped and resumed. The API answers all the time, nothing is placed while no
 // instance can start, and a running instance is neither declared failed nor started again.
-func TestLibvirtdComesAndGoes(t *testing.T) {
+func TestLibvirtdRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a real machine through libvirtd")
 	}

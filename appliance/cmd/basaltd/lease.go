@@ -20,7 +20,7 @@ import (
 func (cl *cluster) openLease(raft elector, epoch int64) {
 	cl.openLeaderHint(raft)
 	cl.leases = lease.NewServer(cl.self.Node, cl.leaderHint, nil)
-	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Reports, nil)
+	cl.witness = lease.NewProber(pathReach{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Reports, nil)
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
 		Peers: cl.client, Leader: cl.leaderHint, Local: cl.leases.Heartbeat,
@@ -69,14 +69,14 @@ func (f fenceKeeper) Keep(ids []api.InstanceID) error {
 	return f.Client.Keep(names)
 }
 
-// eyes implements lease.Reach with the prober's permanent connections.
-type eyes struct {
+// pathReach implements lease.Reach with the prober's permanent connections.
+type pathReach struct {
 	prober *transport.Prober
 	book   *transport.Book
 	self   api.NodeID
 }
 
-func (e eyes) Paths() map[api.NodeID][]string {
+func (e pathReach) Paths() map[api.NodeID][]string {
 	all := map[api.NodeID][]string{}
 	for _, n := range e.book.Nodes() {
 		if n == e.self {
@@ -89,7 +89,7 @@ func (e eyes) Paths() map[api.NodeID][]string {
 	return all
 }
 
-func (e eyes) LastAnswer(node api.NodeID, path string) (last time.Time) {
+func (e pathReach) LastAnswer(node api.NodeID, path string) (last time.Time) {
 	for _, h := range e.prober.PathStates(node) {
 		if h.Address == path {
 			last = h.Last

@@ -171,7 +171,7 @@ func (cl *cluster) Leave(ctx context.Context) error {
 		return err
 	}
 	if cl.fence != nil {
-		if err := cl.fence.StandDown(); err != nil {
+		if err := cl.fence.Disarm(); err != nil {
 			cl.log.Warn("report leave to basalt-fence failed", "error", err)
 		}
 	}

@@ -173,7 +173,7 @@ func (a *applicant) become(what string, f func(dir string, self membership.Self)
 // Init creates a new cluster.
 func (a *applicant) Init(_ context.Context, cluster string) error {
 	return a.become("making the cluster", func(dir string, self membership.Self) error {
-		return membership.Found(dir, cluster, self, nil, time.Now())
+		return membership.Create(dir, cluster, self, nil, time.Now())
 	})
 }
 

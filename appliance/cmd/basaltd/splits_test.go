@@ -85,7 +85,7 @@ func TestStandStuck(t *testing.T) {
 			}
 			return slices.Clip(out)
 		}
-		if got := (stand{self: "a", voters: split(c.voters), answers: split(c.answers)}).stuck(); got != c.stuck {
+		if got := (clusterView{self: "a", voters: split(c.voters), answers: split(c.answers)}).stuck(); got != c.stuck {
 			t.Errorf("voters %q, answers %q: stuck = %v, want %v", c.voters, c.answers, got, c.stuck)
 		}
 	}

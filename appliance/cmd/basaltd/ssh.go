@@ -170,10 +170,10 @@ func (d *sshService) HostKey(ctx context.Context, a sshgateway.Access, key strin
 
 // Opened implements sshgateway.Directory.
 func (d *sshService) Opened(ctx context.Context, a sshgateway.Access, from string) error {
-	return d.n.api.NoteSSH(ctx, ticket(a), from, 0)
+	return d.n.api.RecordSSH(ctx, ticket(a), from, 0)
 }
 
 // Closed implements sshgateway.Directory.
 func (d *sshService) Closed(ctx context.Context, a sshgateway.Access, from string, lasted time.Duration) error {
-	return d.n.api.NoteSSH(ctx, ticket(a), from, max(lasted, 1))
+	return d.n.api.RecordSSH(ctx, ticket(a), from, max(lasted, 1))
 }

@@ -60,7 +60,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &nodestorage.Node{
 		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log, OSDMemory: osdMemory(),
-		Look: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Look(ctx, id, c.disks) },
+		ListDisks: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Disks(ctx, id, c.disks) },
 	}
 	if d.node.Pools, err = d.diskPools(c, id); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // Operators get a message about an alert once, when it has lasted, and again when it
 // has returned; about several at a time in one message.
-func TestAlertsAreTold(t *testing.T) {
+func TestAlertsAreMailed(t *testing.T) {
 	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.AlertsTo = []string{"ops@example.com"} })

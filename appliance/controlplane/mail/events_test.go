@@ -43,7 +43,7 @@ func (h *fixture) raise(what string, data any) {
 // Messages about invoices, budgets and unpaid invoices go to the users who handle the
 // bills and have confirmed their addresses; events from before mail was enabled cause
 // none.
-func TestEventsAreTold(t *testing.T) {
+func TestEventsAreMailed(t *testing.T) {
 	h := newFixture(t)
 	h.organization()
 	h.raise("billing.warn", api.BillingStatus{State: api.BillingWarn})
@@ -76,7 +76,7 @@ func TestEventsAreTold(t *testing.T) {
 }
 
 // A leader that is killed at any moment queues no message twice and omits none.
-func TestEventsAreToldOnce(t *testing.T) {
+func TestEventsAreMailedOnce(t *testing.T) {
 	h := newFixture(t)
 	h.organization()
 	p := newPost(t, nil)

@@ -32,7 +32,7 @@ func (r *Room) OnNode(n api.Node, w Request, keep api.GPUID, now time.Time) Fit 
 		return Fit{Why: WithoutKVM}
 	}
 	if w.CPU != nil {
-		if why := n.TakesCPU(*w.CPU); why != "" {
+		if why := n.IncompatibleCPU(*w.CPU); why != "" {
 			return Fit{Why: why}
 		}
 	}

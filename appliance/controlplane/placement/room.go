@@ -47,7 +47,7 @@ func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[s
 	for _, g := range objects.Sorted(gpus) {
 		c := Card{GPU: g, Pool: cmp.Or(g.Spec.Pool, api.DefaultPool)}
 		pool := named[c.Pool]
-		c.Promised, c.maxVGPUs = pool.Promised(g.Status.VramBytes), pool.MaxVgpusPerGpu
+		c.Promised, c.maxVGPUs = pool.AllocatableBytes(g.Status.VramBytes), pool.MaxVgpusPerGpu
 		r.cards[g.Status.Node] = append(r.cards[g.Status.Node], c)
 	}
 	return r

@@ -51,7 +51,7 @@ func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) (in
 	if api.SharedPool(pool) {
 		return 0, pool
 	}
-	return max(cmp.Or(v.PromisedBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes), pool
+	return max(cmp.Or(v.MaxBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes), pool
 }
 
 // add counts an instance that was without a node and has just been placed, with its
@@ -80,7 +80,7 @@ func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	case api.SharedPool(pool):
 		return ""
 	}
-	_, why := u.OnDisk(n, pool, v.PromisedBytes())
+	_, why := u.OnDisk(n, pool, v.MaxBytes())
 	return why
 }
 
@@ -101,9 +101,9 @@ func (u *used) refuses(s *State, v api.Volume, a api.VolumeAssignment) string {
 		return ""
 	}
 	n := s.Nodes[string(a.Node)]
-	if _, why := u.OnDisk(n, a.Pool, v.PromisedBytes()); why != "" {
+	if _, why := u.OnDisk(n, a.Pool, v.MaxBytes()); why != "" {
 		return "its instance is on node " + n.Meta.Name + ", which has no room for it: " + why
 	}
-	u.AddDisk(a.Node, a.Pool, v.PromisedBytes())
+	u.AddDisk(a.Node, a.Pool, v.MaxBytes())
 	return ""
 }

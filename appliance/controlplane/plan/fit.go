@@ -31,7 +31,7 @@ func room(s *State) *placement.Room {
 	}
 	for _, v := range s.Volumes {
 		node, pool := localNode(s, v)
-		r.AddDisk(node, pool, v.PromisedBytes())
+		r.AddDisk(node, pool, v.MaxBytes())
 	}
 	return r
 }

@@ -213,7 +213,7 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 	id := api.NodeID(best.Meta.ID)
 	a := api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
 	if !api.SharedPool(a.Pool) {
-		u.AddDisk(id, a.Pool, v.PromisedBytes())
+		u.AddDisk(id, a.Pool, v.MaxBytes())
 	}
 	return a
 }

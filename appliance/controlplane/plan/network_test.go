@@ -248,7 +248,7 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 
 // With two planners with states of different age, in any order, no address, MAC or key
 // is assigned twice, and in the end every object has one while there are any.
-func TestNoInterleavingGivesTwice(t *testing.T) {
+func TestNoInterleavingAllocatesTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newNetworkFixture(t)

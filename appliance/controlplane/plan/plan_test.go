@@ -158,7 +158,7 @@ func TestPlacedBeforeItsVolumeIsKnown(t *testing.T) {
 	}
 }
 
-func TestSaysWhyItFitsNowhere(t *testing.T) {
+func TestReportsWhyItFitsNowhere(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    *State
@@ -230,7 +230,7 @@ func TestOvercommit(t *testing.T) {
 	}
 }
 
-func TestNeverGivesASliceTwice(t *testing.T) {
+func TestNeverAllocatesSliceTwice(t *testing.T) {
 	s := cluster().node("n1", 100*gib).gpu("g1", "n1", 4*gib).gpu("g2", "n1", 4*gib)
 	for i := range 10 {
 		s.instance(fmt.Sprintf("i%d", i), "flv-1", 2*gib, 40)
@@ -347,7 +347,7 @@ func TestDeletedObjectsEnd(t *testing.T) {
 	}
 }
 
-func TestADeadNodeTakesNothing(t *testing.T) {
+func TestDeadNodeReceivesNothing(t *testing.T) {
 	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
 	n := s.Nodes["n1"]
 	n.Status.SeenAt = now.Add(-time.Hour)

@@ -31,7 +31,7 @@ type watchedStore interface {
 	objects.Watcher
 }
 
-func TestPlacesWhatComes(t *testing.T) {
+func TestPlacesNewInstances(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := memstore.New()
 	done := run(ctx, s, nil, slog.Default())

@@ -21,7 +21,7 @@ func asksBarrier(t *testing.T, s *Store) bool {
 
 // A leader that was stalled verifies its leadership with a barrier, unless no other
 // node can lead; also a leader that was alone before.
-func TestStoodStill(t *testing.T) {
+func TestStalledLeader(t *testing.T) {
 	if asksBarrier(t, open(t, Options{})) {
 		t.Error("a stalled node that is alone used a barrier, want none")
 	}

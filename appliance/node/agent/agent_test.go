@@ -338,7 +338,7 @@ func TestAnIgnoredButtonBecomesThePlug(t *testing.T) {
 	}
 }
 
-func TestStatusTellsTheTruth(t *testing.T) {
+func TestStatusIsAsObserved(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	n.image()
@@ -363,7 +363,7 @@ func TestStatusTellsTheTruth(t *testing.T) {
 	})
 }
 
-func TestAStepThatFailsIsToldAndTriedAgain(t *testing.T) {
+func TestFailedStepIsReportedAndRetried(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	n.image()

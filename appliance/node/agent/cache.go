@@ -148,7 +148,7 @@ func (c *cache) card(g api.GPU) (decided Card) {
 	}
 	for _, p := range c.gpuPools.objects {
 		if p.Meta.Name == cmp.Or(g.Spec.Pool, api.DefaultPool) {
-			promised = max(promised, p.Spec.Promised(g.Status.VramBytes))
+			promised = max(promised, p.Spec.AllocatableBytes(g.Status.VramBytes))
 			decided.Interop = p.Spec.Interop
 		}
 	}

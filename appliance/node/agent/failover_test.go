@@ -114,9 +114,9 @@ func testReturn(t *testing.T, restarted bool, order, leaseAt int) {
 	}
 }
 
-// TestAStartOnOldNewsIsRefused checks that a node whose cache is outdated does not
+// TestStartOnStaleStateIsRefused checks that a node whose cache is outdated does not
 // start an instance that has been assigned to another node.
-func TestAStartOnOldNewsIsRefused(t *testing.T) {
+func TestStartOnStaleStateIsRefused(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.upload(b, "img-1")
@@ -205,10 +205,10 @@ func TestNothingStartsBeforeTheClaim(t *testing.T) {
 	}
 }
 
-// TestAClaimIsSaidAgainWhenTheDiskIsOpen checks that a volume is claimed before its
+// TestClaimIsRepeatedWhenDiskIsOpen checks that a volume is claimed before its
 // machine opens it, and once more before the guest runs: then the pool knows which
 // client it would have to exclude.
-func TestAClaimIsSaidAgainWhenTheDiskIsOpen(t *testing.T) {
+func TestClaimIsRepeatedWhenDiskIsOpen(t *testing.T) {
 	w := newTestCluster(t, 1, true)
 	a := w.nodes[0]
 	w.upload(a, "img-1")
@@ -376,7 +376,7 @@ func TestALocalInstanceWaitsForItsNode(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralInstanceIsMadeAnew(t *testing.T) {
+func TestEphemeralInstanceIsRecreated(t *testing.T) {
 	w := newTestCluster(t, 2, false)
 	a, b := w.nodes[0], w.nodes[1]
 	w.node(b, api.NodeAssignment{State: api.NodeReady, Voter: true})

@@ -195,7 +195,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 		rec.mu.Unlock()
 	}()
 
-	again := img.Spec.URL != "" && img.Status.Retry.Stands(rec.triedImport(img)) // a repeated import stays Failed until it succeeds
+	again := img.Spec.URL != "" && img.Status.Retry.Applies(rec.triedImport(img)) // a repeated import stays Failed until it succeeds
 	if !again {
 		if err := rec.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: rec.o.NodeID}); err != nil {
 			return err

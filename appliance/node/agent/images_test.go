@@ -84,9 +84,9 @@ func TestOnlyTheAssignedNodeImports(t *testing.T) {
 	w.until("ins-1 runs and a has the image", func() bool { return w.runsOn("ins-1", a) && a.has("img-1") })
 }
 
-// TestAnUploadIsTheNodesThatTakesIt checks that an upload which ended with its node
+// TestUploadBelongsToReceivingNode checks that an upload which ended with its node
 // is reset to pending, and that other nodes' uploads are left alone.
-func TestAnUploadIsTheNodesThatTakesIt(t *testing.T) {
+func TestUploadBelongsToReceivingNode(t *testing.T) {
 	w := newTestCluster(t, 2, false)
 	a, b := w.nodes[0], w.nodes[1]
 	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "x", Data: api.Encode(api.ImageSpec{Format: "raw"})})
@@ -140,9 +140,9 @@ func TestASharedPoolIsSweptWithCare(t *testing.T) {
 	}
 }
 
-// TestAnUploadIsNotForgottenOnOldNews has the node on duty set a new image to
+// TestUploadIsKeptOnStaleState has the node on duty set a new image to
 // pending from outdated objects, while another node has received the upload.
-func TestAnUploadIsNotForgottenOnOldNews(t *testing.T) {
+func TestUploadIsKeptOnStaleState(t *testing.T) {
 	for i := range 2 { // either may be on duty
 		w := newTestCluster(t, 2, false)
 		slow, quick := w.nodes[i], w.nodes[1-i]

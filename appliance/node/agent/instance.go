@@ -80,7 +80,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	}
 	idle := d.step == stepNone || d.step == stepWait
 	of := api.Tried(in.Meta, in.Assignment)
-	if !idle && in.Status.Retry.Stands(of) { // the error stays until the step succeeds
+	if !idle && in.Status.Retry.Applies(of) { // the error stays until the step succeeds
 		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
 	}
 	wait, held := rec.hold(in.Status.Retry, of, retryHere)

@@ -189,10 +189,10 @@ func TestADeafGuestIsUnpluggedAfterTheGraceTime(t *testing.T) {
 	}
 }
 
-// TestABootingGuestHearsALaterPress checks that a machine stopped seconds after its
+// TestBootingGuestIsShutDown checks that a machine stopped seconds after its
 // start is shut down in an orderly way, too: the button that a booting guest
 // ignored is pressed again.
-func TestABootingGuestHearsALaterPress(t *testing.T) {
+func TestBootingGuestIsShutDown(t *testing.T) {
 	for _, hears := range []time.Duration{0, 1, 25 * time.Second, 59*time.Second - pressEvery} {
 		w := newWorld(false)
 		w.hears = hears
@@ -273,7 +273,7 @@ func TestHeldInstanceStopsAndComesBack(t *testing.T) {
 	}
 }
 
-func TestADeadBackendIsTold(t *testing.T) {
+func TestDeadBackendIsReported(t *testing.T) {
 	w := newWorld(true)
 	w.expect(t, api.InstanceRunning)
 	w.s.vgpu = false

@@ -89,7 +89,7 @@ func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
 		self.Status.Machines.CPU = have.CPU.API()
 	}
 	cpu := in.Status.Machine.CPU
-	if why := self.TakesCPU(cpu); why != "" {
+	if why := self.IncompatibleCPU(cpu); why != "" {
 		return api.Errorf(api.CodeState, "the instance cannot run here with its processor: %s", why)
 	}
 	if cpu.Class != api.CPUBaseline {

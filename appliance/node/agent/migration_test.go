@@ -246,7 +246,7 @@ func TestAStrandedMachineRunsOn(t *testing.T) {
 	})
 	w.moveTo(a, b)
 	w.dead(a)
-	a.machines.Strand("ins-1")
+	a.machines.CrashMigration("ins-1")
 	a.start()
 	if p := w.ended(); p != api.MigrationFailed {
 		t.Errorf("migration phase = %s, want %s", p, api.MigrationFailed)
@@ -271,7 +271,7 @@ func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
 	})
 	w.moveTo(a, b)
 	w.dead(a)
-	a.machines.StrandReceived("ins-1", b.machines)
+	a.machines.CrashReceivedMigration("ins-1", b.machines)
 	b.cut = true // it cannot be asked to release the disks
 	a.start()
 	w.pass(30 * time.Second)
@@ -378,15 +378,15 @@ func TestTheTargetIsLost(t *testing.T) {
 	}
 }
 
-// TestTheMachineDiesOnTheTarget ends the arrived machine before it was resumed: it
+// TestMachineEndsOnTarget ends the arrived machine before it was resumed: it
 // must be started again on the node that has its disk.
-func TestTheMachineDiesOnTheTarget(t *testing.T) {
+func TestMachineEndsOnTarget(t *testing.T) {
 	for _, pool := range []string{api.PoolShared, api.PoolLocal} {
 		t.Run(pool, func(t *testing.T) {
 			w, a, b := migrating(t, pool)
 			a.machines.Fault(func(op string, id api.InstanceID) error {
 				if op == "MigrateResume" {
-					b.machines.Lose(id)
+					b.machines.RemoveSilently(id)
 					return errors.New("its QEMU is dead")
 				}
 				return nil

@@ -139,10 +139,10 @@ func TestARunThatEndsWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestARunWhoseEndWasNotHeardToBeSaid loses the response to the report of a run's
+// TestRunWhoseEndWasNotReported loses the response to the report of a run's
 // end; the instance is started again, and deleted before that was reported: the
 // time in between must not be charged.
-func TestARunWhoseEndWasNotHeardToBeSaid(t *testing.T) {
+func TestRunWhoseEndWasNotReported(t *testing.T) {
 	w := newTestCluster(t, 1, true)
 	a := w.nodes[0]
 	w.upload(a, "img-1")

@@ -217,7 +217,7 @@ func (r *reporter) promised() map[string]int64 {
 	sums := map[string]int64{}
 	for _, v := range all(r.cache, r.cache.volumes) {
 		if !api.SharedPool(v.Assignment.Pool) {
-			sums[cmp.Or(v.Assignment.Pool, api.PoolLocal)] += v.PromisedBytes()
+			sums[cmp.Or(v.Assignment.Pool, api.PoolLocal)] += v.MaxBytes()
 		}
 	}
 	return sums

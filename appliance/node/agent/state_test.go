@@ -127,11 +127,11 @@ func withState(t *testing.T, nodes int, pool string, change func(*api.InstanceSp
 	return w
 }
 
-// TestStateGoesAlong checks that an instance started on another node has its UEFI
+// TestMachineStateMigrates checks that an instance started on another node has its UEFI
 // variables and its TPM there, after its node was lost or after it was stopped and
 // released, and that a node with older ones gets the newer ones. An instance with a
 // TPM is movable from the moment at which its state is stored.
-func TestStateGoesAlong(t *testing.T) {
+func TestMachineStateMigrates(t *testing.T) {
 	for name, change := range map[string]func(*api.InstanceSpec, *api.InstanceAssignment){"variables": uefi, "TPM": withTPM} {
 		t.Run(name, func(t *testing.T) {
 			tpm := name == "TPM"

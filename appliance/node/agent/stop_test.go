@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestStoppedAndStartedUnsaid stops and starts an instance while the node cannot
+// TestStoppedAndStartedUnreported stops and starts an instance while the node cannot
 // report that it has stopped: the guest did not end the run, so it is started
 // again.
-func TestStoppedAndStartedUnsaid(t *testing.T) {
+func TestStoppedAndStartedUnreported(t *testing.T) {
 	w := newTestCluster(t, 1, false)
 	a := w.nodes[0]
 	w.upload(a, "img-1")

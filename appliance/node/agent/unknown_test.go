@@ -110,9 +110,9 @@ func TestARestoredStoreDestroysNoVolumes(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownAgainIsNoStray restores a newer backup that has the objects again:
+// TestRestoredObjectIsNotOrphan restores a newer backup that has the objects again:
 // their data must be used as before.
-func TestWhatIsKnownAgainIsNoStray(t *testing.T) {
+func TestRestoredObjectIsNotOrphan(t *testing.T) {
 	w := newTestCluster(t, 1, false)
 	a := w.nodes[0]
 	w.upload(a, "img-1")

@@ -65,7 +65,7 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		}
 		return rec.failed(ctx, v, st, err)
 	}
-	if wait != "" && v.Status.Retry.Stands(of) {
+	if wait != "" && v.Status.Retry.Applies(of) {
 		return time.Second, nil // the error stays until an attempt succeeds
 	}
 	if wait != "" {

@@ -81,11 +81,11 @@ func (c *Client) Status() (Status, error) {
 	return *r.Status, nil
 }
 
-// StandDown ends fencing until the next lease, because the node has left the
+// Disarm ends fencing until the next lease, because the node has left the
 // cluster or leases are not used. Nothing is killed, and the watchdog is disarmed.
-func (c *Client) StandDown() error {
+func (c *Client) Disarm() error {
 	c.covered.Store(0)
-	_, err := c.disk.call(slow, Request{StandDown: &struct{}{}})
+	_, err := c.disk.call(slow, Request{Disarm: &struct{}{}})
 	return err
 }
 

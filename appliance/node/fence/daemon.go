@@ -272,7 +272,7 @@ func (d *Daemon) handle(c call) {
 	case c.Keep != nil:
 		d.m.setKeep(*c.Keep)
 		d.dirty = true
-	case c.StandDown != nil:
+	case c.Disarm != nil:
 		d.m.standDown()
 		d.dirty = true
 	}

@@ -185,7 +185,7 @@ func TestLeaseEnds(t *testing.T) {
 	if s := n.until(t, "holding", func(s Status) bool { return s.Mode == Holding }); s.Node != "node-1" || s.Epoch != 4 {
 		t.Errorf("status with a lease = %+v, want node-1 with epoch 4", s)
 	}
-	// The lease is revoked, and then the daemon stands down.
+	// The lease is revoked, and then the daemon is disarmed.
 	if err := n.SetLease(Lease{Node: "node-1", Epoch: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestLeaseEnds(t *testing.T) {
 		t.Error("the kept instance was killed, want it running")
 	default:
 	}
-	if err := n.StandDown(); err != nil {
+	if err := n.Disarm(); err != nil {
 		t.Fatal(err)
 	}
 	n.until(t, "idle", func(s Status) bool { return s.Mode == Idle })
@@ -236,8 +236,8 @@ func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
 	works.Store(true)
 	wait(t, "moved is killed", killed)
 	wait(t, "the watchdog fed again", fed)
-	// The watchdog is disarmed when the daemon stands down.
-	if err := n.StandDown(); err != nil {
+	// The watchdog is disarmed when the daemon is told to disarm.
+	if err := n.Disarm(); err != nil {
 		t.Fatal(err)
 	}
 	for wait(t, "the watchdog disarmed", fed) != 'V' {
@@ -309,7 +309,7 @@ func TestStuckWatchdog(t *testing.T) {
 	path, fed := fifo(t)
 	n := start(t, path, func(d *Daemon) { d.wd.stuck = true })
 	wait(t, "the watchdog fed", fed)
-	if err := n.StandDown(); err != nil {
+	if err := n.Disarm(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

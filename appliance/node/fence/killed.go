@@ -32,7 +32,7 @@ type storedKills struct {
 
 // openKillLog reads this boot's killed processes. With an error the list is empty.
 func openKillLog(dir, boot string) (*killLog, error) {
-	b := &killLog{path: filepath.Join(dir, victimFile), boot: boot}
+	b := &killLog{path: filepath.Join(dir, killFile), boot: boot}
 	var s storedKills
 	_, err := read(b.path, &s)
 	if err == nil && boot != "" && s.Boot == boot && s.V == version {

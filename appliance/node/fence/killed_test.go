@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestVictimsAreWrittenDownFirst checks that a process is in the log before the
+// TestProcessesAreRecordedBeforeKill checks that a process is in the log before the
 // signal is sent, and that another basalt-fence reads it there.
-func TestVictimsAreWrittenDownFirst(t *testing.T) {
+func TestProcessesAreRecordedBeforeKill(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
 		kill := d.reaper.kill
 		d.reaper.kill = func(fd int) error {
@@ -34,7 +34,7 @@ func TestVictimsAreWrittenDownFirst(t *testing.T) {
 	if b, err := openKillLog(n.dir, "another boot"); err != nil || len(b.list) != 0 {
 		t.Errorf("kill log read in another boot = %+v, error %v; want it empty", b, err)
 	}
-	writeFile(t, filepath.Join(n.dir, victimFile), "{")
+	writeFile(t, filepath.Join(n.dir, killFile), "{")
 	if b, err := openKillLog(n.dir, n.d.boot); err == nil || len(b.list) != 0 {
 		t.Errorf("kill log that is not JSON = %+v, error %v; want it empty with an error", b, err)
 	}
@@ -44,7 +44,7 @@ func TestVictimsAreWrittenDownFirst(t *testing.T) {
 // no kill.
 func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
-		if err := os.Mkdir(filepath.Join(d.files.run, victimFile), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(d.files.run, killFile), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -64,7 +64,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestVictimsAreFollowedUnderANewLease(t *testing.T) {
+func TestKilledProcessesAreFollowedUnderNewLease(t *testing.T) {
 	m := &machine{grace: 3 * sec, armed: true}
 	if !m.sweepDue(sec) {
 		t.Fatal("sweepDue of an armed machine without a lease = false, want true")
@@ -171,7 +171,7 @@ func TestStateFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if down, err := load(f, "boot1"); err != nil || down.armed {
-		t.Errorf("state after standing down: armed %t, error %v; want false", down.armed, err)
+		t.Errorf("state after disarming: armed %t, error %v; want false", down.armed, err)
 	}
 	for _, bad := range []string{"", "{", `{"v":2}`} {
 		writeFile(t, dir+"/"+stateFile, bad)

@@ -25,11 +25,11 @@ const (
 
 // Request has exactly one operation: exactly one of the pointers is set.
 type Request struct {
-	V         int       `json:"v"`
-	Lease     *Lease    `json:"lease,omitempty"`
-	Keep      *[]string `json:"keep,omitempty"` // IDs of all instances to keep
-	Status    *struct{} `json:"status,omitempty"`
-	StandDown *struct{} `json:"standdown,omitempty"`
+	V      int       `json:"v"`
+	Lease  *Lease    `json:"lease,omitempty"`
+	Keep   *[]string `json:"keep,omitempty"` // IDs of all instances to keep
+	Status *struct{} `json:"status,omitempty"`
+	Disarm *struct{} `json:"standdown,omitempty"`
 }
 
 // Lease is the time until which instances may run.
@@ -136,7 +136,7 @@ func (r Request) check() error {
 	if r.Status != nil {
 		parts++
 	}
-	if r.StandDown != nil {
+	if r.Disarm != nil {
 		parts++
 	}
 	if parts != 1 {

@@ -24,8 +24,8 @@ const (
 	stateFile = "fence.json"
 	lockFile  = "lock"
 
-	leaseFile  = "fence.lease"
-	victimFile = "fence.victims"
+	leaseFile = "fence.lease"
+	killFile  = "fence.victims"
 )
 
 // stored is the content of the state file; the lease has a file of its own. Each

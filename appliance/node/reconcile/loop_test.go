@@ -55,7 +55,7 @@ func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestAKickDuringARunIsServedAfterIt(t *testing.T) {
+func TestTriggerDuringRunIsServedAfterIt(t *testing.T) {
 	started, release := make(chan struct{}, 2), make(chan struct{})
 	var calls atomic.Int32
 	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
@@ -88,9 +88,9 @@ func TestFailuresBackOffAndSuccessResets(t *testing.T) {
 	}
 }
 
-// TestAFailingKeyThatKicksItselfDoesNotSpin has a failing function trigger its own
+// TestFailingKeyThatTriggersItselfDoesNotSpin has a failing function trigger its own
 // key, which must not make it spin.
-func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
+func TestFailingKeyThatTriggersItselfDoesNotSpin(t *testing.T) {
 	var calls atomic.Int32
 	var l *Loop
 	l = run(t, Options{MinWait: 20 * time.Millisecond, MaxWait: 20 * time.Millisecond,
@@ -108,7 +108,7 @@ func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
 	}
 }
 
-func TestAgainIsCalledWithoutAKick(t *testing.T) {
+func TestRunsAgainWithoutTrigger(t *testing.T) {
 	var calls atomic.Int32
 	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
 		calls.Add(1)

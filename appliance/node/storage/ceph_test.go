@@ -92,7 +92,7 @@ func newReal(t *testing.T) *real {
 	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
 		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
-		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },
+		ListDisks: func(ctx context.Context) ([]Block, error) { return Disks(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
 	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
 	var wg sync.WaitGroup
@@ -231,7 +231,7 @@ func TestReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("uses real disks and daemons")
 	}
-	t.Run("Look", testLook)
+	t.Run("Disks", testLook)
 	t.Run("Ceph", testCeph)
 }
 
@@ -241,7 +241,7 @@ func testLook(t *testing.T) {
 	if _, err := exec.LookPath("lsblk"); err != nil {
 		t.Skip("host: lsblk is not installed")
 	}
-	all, err := Look(t.Context(), "node-a", nil)
+	all, err := Disks(t.Context(), "node-a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ type Node struct {
 	// Dir is the Dir of deploy.Node.
 	Dir       string
 	Deploy    Deployer
-	Look      func(ctx context.Context) ([]Block, error)
+	ListDisks func(ctx context.Context) ([]Block, error)
 	OSDMemory int64 // osd_memory_target in bytes; 4 GiB if 0
 	// Probe describes what is on a disk for which lsblk shows nothing; it returns
 	// "" if it is blank.
@@ -101,7 +101,7 @@ func (n *Node) Run(ctx context.Context) error {
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	f := s.bootstrap
-	found, err := n.Look(ctx)
+	found, err := n.ListDisks(ctx)
 	if err == nil {
 		err = n.probe(ctx, s, f, found)
 	}

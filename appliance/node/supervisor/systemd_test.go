@@ -177,8 +177,8 @@ type piped struct {
 
 func (p *piped) Close() error { return errors.Join(p.WriteCloser.Close(), p.wait()) }
 
-// TestSystemdSays checks the calls to systemd in each state of the unit.
-func TestSystemdSays(t *testing.T) {
+// TestSystemdCalls checks the calls to systemd in each state of the unit.
+func TestSystemdCalls(t *testing.T) {
 	argv := []string{"/bin/true", "$HOME"}
 	good := describe("one", argv)
 	for name, c := range map[string]struct {

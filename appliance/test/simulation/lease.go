@@ -131,7 +131,7 @@ func (p *proc) answer(h lease.Heartbeat, arrived lease.Instant, reply func(lease
 				reply(lease.Answer{V: 1, NotLeader: true})
 				return
 			}
-			reply(p.book.Hear(p.m.clock(), arrived, term, h))
+			reply(p.book.Receive(p.m.clock(), arrived, term, h))
 		})
 	})
 }

@@ -168,7 +168,7 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 			return fail(why)
 		}
 	}
-	h.m.machines.Strand(id)
+	h.m.machines.CrashMigration(id)
 	h.m.observe(id)
 	h.m.spring("switch", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))
@@ -190,7 +190,7 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 		return fail(why)
 	}
 	s.final = true
-	h.m.machines.Lose(id)
+	h.m.machines.RemoveSilently(id)
 	h.m.observe(id)
 	h.m.spring("left", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))

@@ -75,7 +75,7 @@ func TestStartFindAgainEnd(t *testing.T) {
 	}
 }
 
-func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
+func TestEndedBackendIsReportedAndRestarted(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `touch "$2"; exec sleep 600`))
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 
 // A different process that has got the recorded PID is neither adopted nor
 // killed.
-func TestANumberTakenAnewIsNotOurs(t *testing.T) {
+func TestReusedPIDIsNotOurs(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

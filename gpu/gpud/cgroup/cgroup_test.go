@@ -95,7 +95,7 @@ func groups(t *testing.T) *Groups {
 // A process that exceeds the memory limit of its group is ended, and only that
 // one: the worker that has set OOMScoreFirst for itself, and not the group's
 // keeper, however much memory that one has.
-func TestWhoTakesTooMuchDiesAlone(t *testing.T) {
+func TestOutOfMemoryKillsOneProcess(t *testing.T) {
 	g := groups(t)
 	id := fmt.Sprintf("test-%d", os.Getpid())
 	dirs, err := g.Ensure(id, Limits{MemoryBytes: 160 << 20, PIDs: 100, MilliCPUs: 1500})

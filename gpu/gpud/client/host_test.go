@@ -65,9 +65,9 @@ func TestRegistersAgain(t *testing.T) {
 	}
 }
 
-// TestToldDuringRegistration checks that a change during a registration is
+// TestChangeDuringRegistration checks that a change during a registration is
 // reported when it is over: there may be no later change that would report it.
-func TestToldDuringRegistration(t *testing.T) {
+func TestChangeDuringRegistration(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
 	done := worker.Totals{GPUNanos: 9, Launches: 3}

@@ -58,7 +58,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 		return run(append([]string{"ovs-vsctl", "--db=unix:" + n.config.Paths.OVSRun + "/db.sock", "--timeout=15", "--"}, a.Argv...)...)
 	case Move:
 		return n.move(ctx, a.ID, a.Addr)
-	case Plain:
+	case DisableOffload:
 		return ethtool.SetOffload(a.ID, false)
 	case DropChassis:
 		return run("ovn-sbctl", "--db=unix:"+socket(n.config.Paths.Run, SB), "--timeout=10",

@@ -32,21 +32,21 @@ type Verb string
 // Verbs. Each is idempotent, and an interruption at any point leaves a state
 // that the next call of Next handles.
 const (
-	Run         Verb = "run"          // a daemon: start it, unless it runs with this Argv
-	Stop        Verb = "stop"         // a daemon
-	CreateLocal Verb = "create local" // Open vSwitch's own database
-	Create      Verb = "create"       // a database of one server
-	Found       Verb = "found"        // a cluster, by its first server at Address
-	Join        Verb = "join"         // the cluster ID, from Address, through Others
-	SetAside    Verb = "set aside"    // File becomes File.old
-	Remove      Verb = "remove"       // File
-	Leave       Verb = "leave"        // the cluster
-	Kick        Verb = "kick"         // the server ID out of the cluster
-	Convert     Verb = "convert"      // to the installed schema
-	Configure   Verb = "configure"    // Open vSwitch: the ovs-vsctl commands in Argv
-	Move        Verb = "move"         // addresses from the link ID to the link Address
-	Plain       Verb = "plain"        // no checksum offload on the link ID
-	DropChassis Verb = "drop chassis" // the row of the node ID
+	Run            Verb = "run"          // a daemon: start it, unless it runs with this Argv
+	Stop           Verb = "stop"         // a daemon
+	CreateLocal    Verb = "create local" // Open vSwitch's own database
+	Create         Verb = "create"       // a database of one server
+	Found          Verb = "found"        // a cluster, by its first server at Address
+	Join           Verb = "join"         // the cluster ID, from Address, through Others
+	SetAside       Verb = "set aside"    // File becomes File.old
+	Remove         Verb = "remove"       // File
+	Leave          Verb = "leave"        // the cluster
+	Kick           Verb = "kick"         // the server ID out of the cluster
+	Convert        Verb = "convert"      // to the installed schema
+	Configure      Verb = "configure"    // Open vSwitch: the ovs-vsctl commands in Argv
+	Move           Verb = "move"         // addresses from the link ID to the link Address
+	DisableOffload Verb = "plain"        // no checksum offload on the link ID
+	DropChassis    Verb = "drop chassis" // the row of the node ID
 )
 
 // Action is one step of a plan.

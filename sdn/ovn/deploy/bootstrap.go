@@ -41,9 +41,9 @@ type DatabaseReport struct {
 	Servers []string
 }
 
-// Bereft is how long no member may have reported a leader before new databases
+// LeaderlessLimit is how long no member may have reported a leader before new databases
 // are created. It is much longer than an election and a reboot.
-const Bereft = 10 * time.Minute
+const LeaderlessLimit = 10 * time.Minute
 
 // Decide returns what the cluster's leader must record about the databases,
 // from what was recorded before and what the members report; reports must
@@ -93,7 +93,7 @@ func Decide(f Bootstrap, members []Member, tls bool, reports map[string]Report, 
 		})
 	}
 	nb, sb := func(r Report) DatabaseReport { return r.NB }, func(r Report) DatabaseReport { return r.SB }
-	if lost(nb) || lost(sb) || silence >= Bereft && (!alive(nb) || !alive(sb)) {
+	if lost(nb) || lost(sb) || silence >= LeaderlessLimit && (!alive(nb) || !alive(sb)) {
 		return restart()
 	}
 	return f

@@ -153,7 +153,7 @@ func (s *site) majorityLost(a, b, c, d *testNode) {
 	s.until("a problem reported", func() bool {
 		return slices.ContainsFunc(s.reports[a.id].Problems, func(p Problem) bool { return strings.Contains(p.What, "has no leader") && p.Next != "" })
 	}, s.nodes...)
-	s.silence = Bereft // as if the time without a leader had passed: a report may still name one
+	s.silence = LeaderlessLimit // as if the time without a leader had passed: a report may still name one
 	s.until("a new generation of databases", func() bool { return s.bootstrap.Generation > 1 }, s.nodes...)
 	s.silence = 0
 	s.until("new databases", s.whole(s.nodes...), s.nodes...)

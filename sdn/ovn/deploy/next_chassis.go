@@ -174,7 +174,7 @@ func (n *next) configure() {
 func (n *next) disableOffload() {
 	for _, name := range sorted(n.o.Switch.Links) {
 		if n.o.Switch.Links[name].Offload {
-			n.add(Action{Part: PartSwitch, Verb: Plain, ID: name})
+			n.add(Action{Part: PartSwitch, Verb: DisableOffload, ID: name})
 		}
 	}
 }

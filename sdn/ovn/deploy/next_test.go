@@ -222,16 +222,16 @@ func TestDecide(t *testing.T) {
 	}{
 		"all well":                      {in.Members, true, all, 0, false},
 		"founder gone, cluster there":   {in.Members[2:], true, all, 0, false},
-		"nobody leads, just now":        {in.Members, true, mute, Bereft - 1, false},
-		"nobody leads, for long":        {in.Members, true, mute, Bereft, true},
-		"silence, but somebody settled": {in.Members, true, all, 2 * Bereft, false},
+		"nobody leads, just now":        {in.Members, true, mute, LeaderlessLimit - 1, false},
+		"nobody leads, for long":        {in.Members, true, mute, LeaderlessLimit, true},
+		"silence, but somebody settled": {in.Members, true, all, 2 * LeaderlessLimit, false},
 		"the only one lost it":          {in.Members[:1], true, map[string]Report{"n1": lost}, 0, true},
 		"one of three says lost":        {in.Members, true, map[string]Report{"n1": lost, "n2": good(1), "n3": good(1)}, 0, false},
 		"all join, nobody has it":       {in.Members, true, map[string]Report{"n1": joins, "n2": joins, "n3": joins}, 0, true},
 		"all who report join":           {in.Members, true, map[string]Report{"n1": joins, "n2": joins}, 0, false},
 		"two join the third":            {in.Members, true, map[string]Report{"n1": joins, "n2": joins, "n3": good(1)}, 0, false},
 		"TLS is gone on three nodes":    {in.Members, false, all, 0, false},
-		"no members known":              {nil, true, all, 2 * Bereft, false},
+		"no members known":              {nil, true, all, 2 * LeaderlessLimit, false},
 	} {
 		got := Decide(f, c.members, c.tls, c.reports, c.silence)
 		if anew := got.Generation == 2; anew != c.anew || !anew && got.NB != cid || anew && got.NB != "" {

@@ -21,7 +21,7 @@ import (
 )
 
 // crowdNode is the environment variable that, with crashDir, makes this binary
-// one of the nodes of TestCrowd.
+// one of the nodes of TestConcurrentNodes.
 const crowdNode = "BASALT_TEST_CROWD_NODE"
 
 const (
@@ -105,10 +105,10 @@ func (m *crowdMember) claim(ctx context.Context) {
 	}
 }
 
-// TestCrowd runs four nodes on one pool, killed and frozen at any moment: what
+// TestConcurrentNodes runs four nodes on one pool, killed and frozen at any moment: what
 // was reported as done exists, nothing is incomplete, no volume lacks its
 // image, and no epoch of a volume has two owners.
-func TestCrowd(t *testing.T) {
+func TestConcurrentNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes for some seconds")
 	}

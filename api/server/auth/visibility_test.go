@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-func TestSight(t *testing.T) {
+func TestVisibility(t *testing.T) {
 	object := func(kind api.Kind, id, org, project string, spec any) api.Object {
 		return api.Object{Kind: kind, Meta: api.Meta{ID: id, Organization: org, Project: project}, Spec: api.Encode(spec)}
 	}

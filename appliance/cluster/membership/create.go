@@ -55,9 +55,9 @@ func identity(cluster string, id api.NodeID, name string, spec api.NodeSpec) pki
 // caFile returns the file that holds a new cluster's CA until it is in the store.
 func caFile(dir string) string { return filepath.Join(dir, "ca-key.json") }
 
-// Found creates a new cluster with this node as the only member. ca is the CA to
+// Create creates a new cluster with this node as the only member. ca is the CA to
 // continue with, from a backup, or nil for a new one.
-func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
+func Create(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if err := pki.CheckClusterName(cluster); err != nil {
 		return err
 	}
@@ -138,12 +138,12 @@ func Establish(ctx context.Context, s Store, dir string, r Record, self Self) er
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return Present(ctx, s, self)
+	return PublishSelf(ctx, s, self)
 }
 
-// Present writes this node's object, because its addresses may have changed since
+// PublishSelf writes this node's object, because its addresses may have changed since
 // the last start.
-func Present(ctx context.Context, s Store, self Self) error {
+func PublishSelf(ctx context.Context, s Store, self Self) error {
 	for {
 		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: string(self.Node), Name: self.Name}
 		spec := self.Spec()

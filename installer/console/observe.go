@@ -25,8 +25,8 @@ type Node struct {
 
 const maxAnswer = 64 << 10
 
-// Look observes the node. It never fails: Seen contains what is unknown and why.
-func (n Node) Look(ctx context.Context) State {
+// Observe observes the node. It never fails: State contains what is unknown and why.
+func (n Node) Observe(ctx context.Context) State {
 	s := State{At: time.Now(), Version: n.Version, Addresses: addresses(), Up: uptime()}
 	s.Host, _ = os.Hostname() // empty is shown as nothing
 	_, err := os.Stat(OperatorKey)

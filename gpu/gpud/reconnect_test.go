@@ -151,10 +151,10 @@ func TestStoppedGpudStopsNobody(t *testing.T) {
 	}
 }
 
-// TestStoppedGpudGivesNobodysMemoryAway checks that a session keeps its memory while
+// TestStoppedGpudKeepsMemory checks that a session keeps its memory while
 // it reconnects to a gpud that was stopped, even if another session of its vGPU
 // wants it.
-func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
+func TestStoppedGpudKeepsMemory(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
 	gpud := role(t, "gpud", filepath.Join(dir, "state"), socket, nil)

@@ -16,9 +16,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// Look returns the disks of this node. Loop devices over files that match one of
+// Disks returns the disks of this node. Loop devices over files that match one of
 // the patterns count as disks; that is for tests.
-func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error) {
+func Disks(ctx context.Context, node api.NodeID, loops []string) ([]Block, error) {
 	raw, err := command.Exec(ctx, command.Exe{
 		Program: "lsblk", Args: []string{"--json", "--bytes", "--output", "NAME,PATH,TYPE,SIZE,RO,ROTA,RM,MODEL,SERIAL,WWN,FSTYPE,PTTYPE,MOUNTPOINTS"},
 		Verb: "--json", Timeout: time.Minute,
