@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkAlerts measures the portal's alerts request, with 20,000 instances on 200
-// nodes: "asked" is one of many callers within a moment, "anew" is a caller for whom
+// nodes: "cached" is one of many callers within a moment, "computed" is a caller for whom
 // the alerts are computed because the cluster has changed.
 func BenchmarkAlerts(b *testing.B) {
 	s := open(b, Options{})
@@ -49,7 +49,7 @@ func BenchmarkAlerts(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, between := range map[string]time.Duration{"asked": 0, "anew": time.Minute} {
+	for name, between := range map[string]time.Duration{"cached": 0, "computed": time.Minute} {
 		b.Run(name, func(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				b.StopTimer()
