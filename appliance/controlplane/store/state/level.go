@@ -50,6 +50,10 @@ const MachineClassLevel = 10
 // and disks a database on another disk: an older node would add a disk without them.
 const DeviceClassLevel = 10
 
+// CAReplacementLevel is the level from which the cluster's CA can be replaced: older nodes
+// would not renew their certificates, and would sign others with the old CA.
+const CAReplacementLevel = 10
+
 // AttributesLevel is the level from which usage records have attributes: older rows
 // have none, and older programs cannot read rows that do.
 const AttributesLevel = 9
