@@ -133,11 +133,10 @@ func TestReplacement(t *testing.T) {
 		silent := self(1 + random.IntN(3)).Node
 		r.silent[silent] = true
 		for steps := 0; ; steps++ {
-			switch n := random.IntN(4); {
-			case n == 3:
+			if n := random.IntN(4); n == 0 {
 				r.advance()
-			default:
-				r.step(self(n + 1).Node)
+			} else {
+				r.step(self(n).Node)
 			}
 			r.connected()
 			now := r.status()
