@@ -7,6 +7,24 @@ import (
 	"time"
 )
 
+// Defines values for CAPhase.
+const (
+	CARenew CAPhase = "Renew"
+	CATrust CAPhase = "Trust"
+)
+
+// Valid indicates whether the value is a known member of the CAPhase enum.
+func (e CAPhase) Valid() bool {
+	switch e {
+	case CARenew:
+		return true
+	case CATrust:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InstanceWarningCode.
 const (
 	ImageVgpuNewKernel   InstanceWarningCode = "image-vgpu-new-kernel"
@@ -548,6 +566,9 @@ type BudgetStatus struct {
 	SpentMicros int64  `json:"spentMicros,omitempty,omitzero"`
 }
 
+// CAPhase Phase of a replacement of the CA. Trust: nodes begin to trust the new CA. Renew: it signs, and nodes renew their certificates.
+type CAPhase string
+
 // CPUModel A processor that guests can be given, in the terms of libvirt.
 type CPUModel struct {
 	// AddressBits Width of physical addresses in bits. 0: unknown.
@@ -753,6 +774,28 @@ type CephPoolStatus struct {
 	UsedBytes int64 `json:"usedBytes,omitempty,omitzero"`
 }
 
+// CertificateAuthority The CA that signs the certificates of the cluster's nodes.
+type CertificateAuthority struct {
+	// Bundle The certificates that nodes trust, as PEM: that of the CA, and of the one that replaces it. Clients verify the API by it, unless its certificate is another one.
+	Bundle    string    `json:"bundle,omitempty,omitzero"`
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Fingerprint SHA-256 of its certificate, in hexadecimal.
+	Fingerprint string `json:"fingerprint"`
+
+	// Held Certificates are renewed only after another request, with `renew`.
+	Held bool `json:"held,omitempty,omitzero"`
+
+	// NextFingerprint Fingerprint of the CA that replaces it.
+	NextFingerprint string `json:"nextFingerprint,omitempty,omitzero"`
+
+	// Phase Present while the CA is being replaced.
+	Phase CAPhase `json:"phase,omitempty,omitzero"`
+
+	// WaitingFor Names of the nodes that are not done with the phase, or do not answer.
+	WaitingFor []string `json:"waitingFor,omitempty,omitzero"`
+}
+
 // Checkout A payment by card on a page of the payment provider.
 type Checkout struct {
 	Kind   Kind           `json:"kind"`
@@ -824,6 +867,9 @@ type ClaimGrant struct {
 type Cluster struct {
 	// Alive Members that are reachable.
 	Alive int64 `json:"alive,omitempty,omitzero"`
+
+	// CA The CA that signs the certificates of the cluster's nodes.
+	CA *CertificateAuthority `json:"ca,omitempty"`
 
 	// Leader Empty while there is no leader.
 	Leader   NodeID   `json:"leader,omitempty,omitzero"`
@@ -5001,6 +5047,12 @@ type CreateCheckoutParams struct {
 type GetCheckoutParams struct {
 	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ReplaceCAParams defines parameters for ReplaceCA.
+type ReplaceCAParams struct {
+	// Renew Nodes renew their certificates as soon as all of them trust the new CA.
+	Renew bool `form:"renew,omitempty" json:"renew,omitempty,omitzero"`
 }
 
 // ListCostsParams defines parameters for ListCosts.

@@ -13,6 +13,17 @@ func (a *API) Cluster(ctx context.Context) (api.Cluster, error) {
 	return get[api.Cluster](ctx, a, nil, "cluster")
 }
 
+// ReplaceCA begins to replace the cluster's CA; with renew, the certificates are renewed once
+// all nodes trust the new one.
+func (a *API) ReplaceCA(ctx context.Context, renew bool) (api.Cluster, error) {
+	return call[api.Cluster](ctx, a, request{method: http.MethodPost, path: []string{"cluster", "ca-replacement"}, params: api.ReplaceCAParams{Renew: renew}})
+}
+
+// CancelCAReplacement keeps the cluster's CA.
+func (a *API) CancelCAReplacement(ctx context.Context) (api.Cluster, error) {
+	return call[api.Cluster](ctx, a, request{method: http.MethodDelete, path: []string{"cluster", "ca-replacement"}})
+}
+
 // RemoveNode removes a node from the cluster.
 func (a *API) RemoveNode(ctx context.Context, id string, force bool) (api.Node, error) {
 	return call[api.Node](ctx, a, request{method: http.MethodDelete, path: []string{"nodes", id}, params: api.DeleteNodeParams{Force: force}})

@@ -49,6 +49,28 @@ func (h *handlers) GetCluster(ctx context.Context, _ in[none, none]) (*api.Clust
 	return &c, err
 }
 
+// ReplaceCA begins to replace the cluster's CA, or lets a replacement continue.
+func (h *handlers) ReplaceCA(ctx context.Context, r in[api.ReplaceCAParams, none]) (*api.Cluster, error) {
+	if h.opts.Cluster == nil {
+		return nil, noCluster()
+	}
+	if err := h.opts.Cluster.ReplaceCA(ctx, r.Params.Renew); err != nil {
+		return nil, err
+	}
+	return h.GetCluster(ctx, in[none, none]{})
+}
+
+// CancelCAReplacement keeps the cluster's CA.
+func (h *handlers) CancelCAReplacement(ctx context.Context, _ in[none, none]) (*api.Cluster, error) {
+	if h.opts.Cluster == nil {
+		return nil, noCluster()
+	}
+	if err := h.opts.Cluster.CancelCAReplacement(ctx); err != nil {
+		return nil, err
+	}
+	return h.GetCluster(ctx, in[none, none]{})
+}
+
 // BackupCluster streams a backup of the cluster's state.
 func (h *handlers) BackupCluster(ctx context.Context, _ in[none, none]) (*backupResponse, error) {
 	if h.opts.Cluster == nil {

@@ -80,6 +80,11 @@ type Membership interface {
 	Cluster(ctx context.Context) (api.Cluster, error)
 	// NewJoinToken returns a token that contains the ID, and the hash of its secret.
 	NewJoinToken(ctx context.Context, id api.JoinTokenID) (token, hash string, err error)
+	// ReplaceCA begins to replace the cluster's CA; with renew, certificates are renewed
+	// once all nodes trust the new one. CancelCAReplacement keeps the old one, if the new
+	// one does not sign yet.
+	ReplaceCA(ctx context.Context, renew bool) error
+	CancelCAReplacement(ctx context.Context) error
 	// Backup writes the control plane's state.
 	Backup(ctx context.Context, w io.Writer) error
 }

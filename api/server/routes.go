@@ -70,6 +70,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "TestMail", h.TestMail)
 	serve(r, "InviteUser", h.InviteUser)
 	serve(r, "GetCluster", h.GetCluster)
+	serve(r, "ReplaceCA", h.ReplaceCA)
+	serve(r, "CancelCAReplacement", h.CancelCAReplacement)
 	serve(r, "BackupCluster", h.BackupCluster)
 	serve(r, "CreateCreditNote", h.CreateCreditNote)
 	serve(r, "GetCreditNotePDF", h.GetCreditNotePDF)

@@ -16,7 +16,7 @@ import (
 
 func (a *App) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cluster", Short: "Manage the cluster"}
-	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand(),
+	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand(), a.clusterCACommand(),
 		a.clusterUpgradeCommand())
 	return cmd
 }

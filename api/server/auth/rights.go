@@ -17,7 +17,7 @@ var Rights = withKinds(map[string]Roles{
 
 	"GetNodeLeaks": operators, "GetNodeSamples": operators,
 
-	"GetCluster": operators, "BackupCluster": operators, "ListAlerts": operators,
+	"GetCluster": operators, "ReplaceCA": operators, "CancelCAReplacement": operators, "BackupCluster": operators, "ListAlerts": operators,
 
 	"TraceNetwork": viewers,
 

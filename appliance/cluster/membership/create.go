@@ -110,15 +110,6 @@ type Store interface {
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
-// caID is the ID of the cluster's only ClusterCA.
-const caID = "ca-cluster"
-
-// authority is the spec of the ClusterCA.
-type authority struct {
-	Cluster string `json:"cluster"`
-	CA      pki.CA `json:"ca"`
-}
-
 // Establish writes what a founder's store must contain: the CA and the node itself.
 // It is called at every start of a founder; the CA is written once.
 func Establish(ctx context.Context, s Store, dir string, r Record, self Self) error {
@@ -128,7 +119,7 @@ func Establish(ctx context.Context, s Store, dir string, r Record, self Self) er
 		if err := json.Unmarshal(raw, &ca); err != nil {
 			return fmt.Errorf("decode %s: %w", caFile(dir), err)
 		}
-		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Data: api.Encode(authority{r.Cluster, ca})}
+		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Data: api.Encode(authority{Cluster: r.Cluster, CA: ca})}
 		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); err != nil && api.CodeOf(err) != api.CodeExists && api.CodeOf(err) != api.CodeConflict {
 			return err
 		}
@@ -164,16 +155,4 @@ func PublishSelf(ctx context.Context, s Store, self Self) error {
 			return err
 		}
 	}
-}
-
-func readAuthority(ctx context.Context, s Store) (authority, error) {
-	o, err := s.Get(ctx, api.KindClusterCA, caID)
-	if err != nil {
-		return authority{}, err
-	}
-	var a authority
-	if err := json.Unmarshal(o.Spec, &a); err != nil {
-		return authority{}, fmt.Errorf("decode CA of the cluster: %w", err)
-	}
-	return a, nil
 }

@@ -91,18 +91,18 @@ func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (J
 	if err != nil {
 		return JoinResponse{}, err
 	}
-	a, err := readAuthority(ctx, s)
+	a, _, err := readAuthority(ctx, s)
 	if err != nil {
 		return JoinResponse{}, err
 	}
-	cert, err := a.CA.Sign(r.CSR, identity(a.Cluster, r.Node, r.Name, spec), now, 0)
+	issued, err := a.issue(r.CSR, identity(a.Cluster, r.Node, r.Name, spec), now)
 	if err != nil {
 		return JoinResponse{}, api.Errorf(api.CodeInvalid, "certificate request of the node: %v", err)
 	}
 	if err := redeem(ctx, s, token, r, spec, now); err != nil {
 		return JoinResponse{}, err
 	}
-	w := JoinResponse{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}, ID: c.ID}
+	w := JoinResponse{CertPEM: issued.CertPEM, BundlePEM: issued.BundlePEM, Peers: map[api.NodeID][]string{}, ID: c.ID}
 	nodes, err := listNodes(ctx, s)
 	for _, n := range nodes {
 		w.Peers[api.NodeID(n.Meta.ID)] = n.Spec.PeerAddresses
@@ -189,11 +189,11 @@ func listNodes(ctx context.Context, s Store) ([]api.Node, error) {
 
 // NewToken creates a token for a new node. hash is stored in the cluster.
 func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash string, err error) {
-	a, err := readAuthority(ctx, s)
+	a, _, err := readAuthority(ctx, s)
 	if err != nil {
 		return "", "", err
 	}
-	print, err := a.CA.Fingerprint()
+	print, err := a.signer().Fingerprint()
 	if err != nil {
 		return "", "", err
 	}
@@ -224,16 +224,9 @@ func Sign(ctx context.Context, s Store, node api.NodeID, csr []byte, now time.Ti
 	if err != nil {
 		return pki.Issued{}, err
 	}
-	a, err := readAuthority(ctx, s)
+	a, _, err := readAuthority(ctx, s)
 	if err != nil {
 		return pki.Issued{}, err
 	}
-	cert, err := a.CA.Sign(csr, identity(a.Cluster, node, n.Meta.Name, n.Spec), now, 0)
-	return pki.Issued{CertPEM: cert}, err
-}
-
-// Authority returns the cluster's CA, including its secret key, for backups.
-func Authority(ctx context.Context, s Store) (pki.CA, error) {
-	a, err := readAuthority(ctx, s)
-	return a.CA, err
+	return a.issue(csr, identity(a.Cluster, node, n.Meta.Name, n.Spec), now)
 }

@@ -99,7 +99,7 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 	from, to := later(now.Add(-backdated), cert.NotBefore), earlier(now.Add(lifetime), cert.NotAfter)
 	if !to.After(from) {
 		return nil, api.Errorf(api.CodeState, "the cluster's CA expired on %s", cert.NotAfter.UTC().Format(time.DateOnly)).
-			WithHint("rotate the CA")
+			WithHint("check this node's clock; a CA is replaced before it expires: basalt cluster ca replace")
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: commonName(id.Name)},
@@ -120,6 +120,15 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 
 // Fingerprint returns the SHA-256 of the CA's DER, as tokens contain it.
 func (ca CA) Fingerprint() (string, error) { return Fingerprint(ca.CertPEM) }
+
+// Describe returns the CA's fingerprint and its expiry.
+func (ca CA) Describe() (print string, ends time.Time, err error) {
+	certs, err := parseBundle(ca.CertPEM)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return fingerprint(certs[0]), certs[0].NotAfter.UTC(), nil
+}
 
 func (ca CA) parse() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	certs, err := parseBundle(ca.CertPEM)

@@ -14,7 +14,8 @@
 //
 // Every tls.Config asks its Keeper at each handshake, so a new certificate or
 // bundle requires no restart, and existing connections continue. A CA is replaced
-// in three steps, each completed on every node before the next begins:
+// in three steps, each completed on every node before the next begins (package
+// membership, replacement.go):
 //
 //	bundle {old}      ─► bundle {old, new}   every node trusts both
 //	certificate (old) ─► certificate (new)   Renew with the new CA

@@ -49,7 +49,7 @@ func (k *Keeper) Warnings() []Warning {
 	}
 	for _, ca := range id.bundle {
 		if ca.NotAfter.Sub(now) < caWarning {
-			warn(ca.Subject.CommonName, ca.NotAfter, fmt.Sprintf("the CA %q ends %s", ca.Subject.CommonName, date(ca.NotAfter)), "rotate the cluster's CA")
+			warn(ca.Subject.CommonName, ca.NotAfter, fmt.Sprintf("the CA %q ends %s", ca.Subject.CommonName, date(ca.NotAfter)), "replace it: basalt cluster ca replace")
 		}
 	}
 	return all

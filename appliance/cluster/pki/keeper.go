@@ -167,6 +167,26 @@ func (k *Keeper) Node() api.NodeID { return k.current.Load().node }
 // Bundle returns the PEM of every CA that is currently trusted.
 func (k *Keeper) Bundle() []byte { return encodeBundle(k.current.Load().bundle) }
 
+// Fingerprints returns the fingerprint of every CA that is currently trusted.
+func (k *Keeper) Fingerprints() (all []string) {
+	for _, ca := range k.current.Load().bundle {
+		all = append(all, fingerprint(ca))
+	}
+	return all
+}
+
+// Issuer returns the fingerprint of the trusted CA that signed the current certificate; empty
+// if none did.
+func (k *Keeper) Issuer() string {
+	id := k.current.Load()
+	for _, ca := range id.bundle {
+		if id.leaf.CheckSignatureFrom(ca) == nil {
+			return fingerprint(ca)
+		}
+	}
+	return ""
+}
+
 // CertificatePEM returns the current certificate.
 func (k *Keeper) CertificatePEM() []byte { return encodeCert(k.current.Load().leaf.Raw) }
 
@@ -271,9 +291,14 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	return nil
 }
 
-// Run renews the certificate whenever a third of its lifetime is left, until ctx
-// ends. Failures are logged and retried.
-func (k *Keeper) Run(ctx context.Context, sign Signer, log *slog.Logger) {
+// followEvery is the longest interval between two calls of follow.
+const followEvery = 2 * time.Second
+
+// Run renews the certificate when a third of its lifetime is left, and calls follow regularly,
+// which may change the identity too, until ctx ends. It does one after the other. Failures are
+// logged and retried.
+func (k *Keeper) Run(ctx context.Context, sign Signer, follow func(context.Context) error, log *slog.Logger) {
+	var tried, logged time.Time
 	for {
 		leaf := k.current.Load().leaf
 		// Ten attempts fit between the first one and the expiry. The clock is read
@@ -282,11 +307,16 @@ func (k *Keeper) Run(ctx context.Context, sign Signer, log *slog.Logger) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(min(pause, followEvery)):
 		}
-		if k.now().Before(k.RenewAt()) {
+		if err := follow(ctx); err != nil && ctx.Err() == nil && time.Since(logged) > time.Minute {
+			logged = time.Now()
+			log.Warn("follow the cluster's CA failed, retrying", "error", err)
+		}
+		if k.now().Before(k.RenewAt()) || time.Since(tried) < pause {
 			continue
 		}
+		tried = time.Now()
 		if err := k.Renew(ctx, sign); err != nil && ctx.Err() == nil {
 			log.Warn("renew certificate of this node failed", "error", err, "ends", k.Ends())
 		}

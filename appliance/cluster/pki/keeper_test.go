@@ -219,7 +219,7 @@ func TestRunRenews(t *testing.T) {
 				return Issued{}, errors.New("no leader")
 			}
 			return signer(ca, nodeA, nil)(ctx, csr)
-		}, slog.New(slog.DiscardHandler))
+		}, func(context.Context) error { return errors.New("no leader") }, slog.New(slog.DiscardHandler))
 	}()
 	select {
 	case <-changed:

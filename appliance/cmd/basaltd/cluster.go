@@ -180,6 +180,9 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 		return struct{}{}, s.Reaches(ctx, index)
 	}))
 	cl.server.Handle("POST "+levelPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return state.Level, nil }))
+	cl.server.Handle("POST "+trustPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (membership.Trust, error) {
+		return membership.TrustOf(cl.keeper), nil
+	}))
 	cl.serveDamaged(s)
 	cl.serveCompare(s)
 	epoch := int64(0)
@@ -232,7 +235,10 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 		"voters": func(ctx context.Context) error {
 			return membership.MaintainVoters(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
 		},
-		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
+		"certificate": func(ctx context.Context) error {
+			cl.keeper.Run(ctx, cl.sign, membership.Follow(cl.store, cl.keeper, cl.sign), cl.log)
+			return ctx.Err()
+		},
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
 		"witness":     cl.witness.Run,
 		"lease":       cl.lease.Run,

@@ -18,7 +18,7 @@ import (
 
 // Cluster implements server.Membership. It returns the cluster according to this node, so that
 // it also works in a minority.
-func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
+func (cl *cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 	out := api.Cluster{Name: cl.keeper.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
 	now, verdicts := cl.leases.Verdicts()
 	heard, why := map[api.NodeID]time.Time{}, map[api.NodeID]string{}
@@ -56,6 +56,9 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 			out.Voters++
 		}
 		out.Members = append(out.Members, m)
+	}
+	if ca, err := membership.Replacement(store.Stale(ctx), cl.store, cl.trust); err == nil {
+		out.CA = &ca
 	}
 	slices.SortFunc(out.Members, func(a, b api.Member) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil

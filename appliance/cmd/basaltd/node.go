@@ -428,6 +428,7 @@ func (n *node) plan(ctx context.Context) error {
 		if n.cluster != nil {
 			wg.Go(func() { n.cluster.compare(ctx, in, n.compareEvery, n.log) })
 			wg.Go(func() { n.upgrade.lead(ctx, in) })
+			wg.Go(func() { n.cluster.replaceCA(ctx) })
 		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { offboarding.Run(ctx, n.cache, ending{n.store, in}, n.log) })

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -59,7 +58,7 @@ func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 		b.At = time.Now()
 	}
 	b.At = b.At.UTC().Round(0)
-	if err := s.checkCPUPolicies(b); err != nil {
+	if err := s.checkNewFields(b); err != nil {
 		return nil, s.domainError(err)
 	}
 	if err := s.checkEarly(b); err != nil {
@@ -77,27 +76,6 @@ func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 			WithHint("at most %d bytes fit in one batch", state.MaxBatchBytes)
 	}
 	return raw, nil
-}
-
-// checkCPUPolicies refuses flavors and instances with a CPU policy while members of the
-// cluster do not support it.
-func (s *Store) checkCPUPolicies(b api.Batch) error {
-	for _, c := range b.Commands {
-		if c.Op != api.OpPutSpec || c.Kind != api.KindFlavor && c.Kind != api.KindInstance {
-			continue
-		}
-		var spec struct {
-			CPUPolicy api.CPUPolicy `json:"cpuPolicy"`
-		}
-		if json.Unmarshal(c.Data, &spec) != nil || spec.CPUPolicy == "" {
-			continue
-		}
-		if level, _, err := s.Settled(); err != nil || level >= state.CPUPolicyLevel {
-			return err
-		}
-		return api.Errorf(api.CodeState, "not all nodes support dedicated CPUs").At("spec.cpuPolicy").WithHint("upgrade all nodes of the cluster first")
-	}
-	return nil
 }
 
 // readable returns the batch in a form that all members can read: until the cluster has

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +177,7 @@ firewall:
   enabled: true
   allow:
     - {protocol: tcp, ports: [9100], from: [10.9.1.2/32]}
+    - {protocol: vrrp, from: [10.9.1.2/32]}
 `
 
 func (p *place) rules() string {
@@ -295,6 +297,72 @@ func TestTunnelPackets(t *testing.T) {
 	}
 	if table, err := os.ReadFile("/proc/net/nf_conntrack"); err == nil && strings.Contains(string(table), "10.9.2.2") {
 		t.Errorf("packet of a tunnel is tracked:\n%s", table)
+	}
+}
+
+// vrrpGroup is the address at which routers announce themselves (RFC 9568, section 5.1.1.2).
+var vrrpGroup = netip.AddrFrom4([4]byte{224, 0, 0, 18})
+
+// TestProtocolPackets checks that packets of a declared protocol without ports are
+// accepted from the declared senders, also at a multicast address.
+func TestProtocolPackets(t *testing.T) {
+	p := newPlace(t)
+	received := make(chan string, 16)
+	if err := p.in(p.node, func() error {
+		s, err := net.ListenIP("ip4:112", &net.IPAddr{IP: net.IPv4zero})
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		raw, err := s.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var joined error
+		if err := raw.Control(func(fd uintptr) {
+			joined = unix.SetsockoptIPMreq(int(fd), unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreq{Multiaddr: vrrpGroup.As4(), Interface: [4]byte{10, 9, 1, 1}})
+		}); errors.Join(err, joined) != nil {
+			return errors.Join(err, joined)
+		}
+		go func() {
+			for b := make([]byte, 64); ; {
+				n, _, err := s.ReadFrom(b)
+				if err != nil {
+					return
+				}
+				received <- string(b[:n])
+			}
+		}()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.host.Install(t.Context(), p.rules(), false); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "ip", "-n", p.other, "route", "add", vrrpGroup.String(), "dev", "eno1")
+	send := func(from, to string) {
+		t.Helper()
+		if err := p.in(p.other, func() error {
+			c, err := net.DialIP("ip4:112", &net.IPAddr{IP: net.ParseIP(from)}, &net.IPAddr{IP: net.ParseIP(to)})
+			if err != nil {
+				return err
+			}
+			_, err = c.Write([]byte(from + " " + to))
+			return errors.Join(err, c.Close())
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := p.dropped()
+	send("10.9.1.99", "10.9.1.1") // not the declared sender
+	send("10.9.3.2", "10.9.3.1")  // not the declared link
+	patience.Until(t, 10*time.Second, "two packets dropped", func() bool { return p.dropped() == before+2 })
+	for _, to := range []string{"10.9.1.1", vrrpGroup.String()} {
+		send("10.9.1.2", to)
+		if got, want := patience.Receive(t, 10*time.Second, "packet to "+to, received), "10.9.1.2 "+to; got != want {
+			t.Errorf("packet received = %q, want %q", got, want)
+		}
 	}
 }
 

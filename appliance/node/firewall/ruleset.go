@@ -101,7 +101,11 @@ func minimal(texts []string, sources []netip.Prefix) []string {
 	return out
 }
 
+// ports returns the match of the protocol and its ports.
 func (r Rule) ports() string {
+	if number, ok := hostnet.IPProtocols[r.Protocol]; ok {
+		return fmt.Sprintf("meta l4proto %d", number)
+	}
 	var s string
 	if r.SourcePort != 0 {
 		s = fmt.Sprintf("%s sport %d ", r.Protocol, r.SourcePort)
@@ -109,8 +113,12 @@ func (r Rule) ports() string {
 	return s + r.Protocol + " dport " + r.PortText()
 }
 
-// PortText returns the ports as nft writes them, each once.
+// PortText returns the ports as nft writes them, each once; of a protocol without
+// ports, a dash.
 func (r Rule) PortText() string {
+	if len(r.Ports) == 0 {
+		return "-"
+	}
 	var all []string
 	next := 0
 	sorted := slices.Clone(r.Ports)

@@ -3,6 +3,7 @@ package hostnet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -23,11 +24,21 @@ type Firewall struct {
 
 // Allow is a service of the operator that is to be reachable too.
 type Allow struct {
-	Protocol string // tcp or udp
-	Ports    []PortRange
+	Protocol string         // tcp, udp, or one of IPProtocols
+	Ports    []PortRange    // of tcp and udp
 	Roles    []Role         // roles of the links; empty: management
 	From     []netip.Prefix // senders; empty: everybody
 }
+
+// IPProtocols are the protocols without ports that a firewall can accept, with their
+// numbers (https://www.iana.org/assignments/protocol-numbers).
+var IPProtocols = map[string]uint8{"ah": 51, "esp": 50, "gre": 47, "igmp": 2, "ospf": 89, "sctp": 132, "vrrp": 112}
+
+// hasPorts reports whether a firewall distinguishes the ports of a protocol.
+func hasPorts(protocol string) bool { return protocol == "tcp" || protocol == "udp" }
+
+// protocolNames is the hint for an unknown protocol.
+var protocolNames = "write tcp, udp, or one of " + strings.Join(slices.Sorted(maps.Keys(IPProtocols)), ", ")
 
 // PortRange is a range of ports, with both ends.
 type PortRange struct{ First, Last uint16 }
@@ -63,11 +74,14 @@ func (c *checker) firewall() {
 	}
 	for i, a := range c.Firewall.Allow {
 		at := index("firewall.allow", i)
-		if a.Protocol != "tcp" && a.Protocol != "udp" {
-			c.wrong(at+".protocol", "write tcp or udp", "%q is not a protocol with ports", a.Protocol)
-		}
-		if len(a.Ports) == 0 {
+		switch _, known := IPProtocols[a.Protocol]; {
+		case hasPorts(a.Protocol) && len(a.Ports) == 0:
 			c.wrong(at+".ports", "write ports: [9100]", "there is no port")
+		case hasPorts(a.Protocol):
+		case !known:
+			c.wrong(at+".protocol", protocolNames, "unknown protocol %q", a.Protocol)
+		case len(a.Ports) > 0:
+			c.wrong(at+".ports", "remove ports: all packets of the protocol are accepted", "protocol %s has no ports that the firewall distinguishes", a.Protocol)
 		}
 		for j, p := range a.Ports {
 			if p.First == 0 || p.First > p.Last {
@@ -109,8 +123,8 @@ func (d decoder) firewall(node *yaml.Node, at string) *Firewall {
 func (d decoder) allow(node *yaml.Node, at string) (a Allow) {
 	r := d.r
 	r.Mapping(node, at,
-		strictyaml.Field{Name: "protocol", Required: "protocol: tcp", Read: func(node *yaml.Node, at string) { a.Protocol, _ = r.Text(node, at, "write tcp or udp") }},
-		strictyaml.Field{Name: "ports", Required: "ports: [9100]", Read: func(node *yaml.Node, at string) {
+		strictyaml.Field{Name: "protocol", Required: "protocol: tcp", Read: func(node *yaml.Node, at string) { a.Protocol, _ = r.Text(node, at, protocolNames) }},
+		strictyaml.Field{Name: "ports", Read: func(node *yaml.Node, at string) {
 			r.Each(node, at, MaxPorts, func(node *yaml.Node, at string) { a.Ports = append(a.Ports, d.ports(node, at)) })
 		}},
 		strictyaml.Field{Name: "roles", Read: func(node *yaml.Node, at string) {
@@ -161,7 +175,10 @@ func formatFirewall(f *Firewall) string {
 		b.WriteString("  allow:\n")
 	}
 	for _, a := range f.Allow {
-		fmt.Fprintf(&b, "    - {protocol: %s, ports: %s", quoted(a.Protocol), flow(texts(a.Ports)))
+		fmt.Fprintf(&b, "    - {protocol: %s", quoted(a.Protocol))
+		if len(a.Ports) > 0 {
+			fmt.Fprintf(&b, ", ports: %s", flow(texts(a.Ports)))
+		}
 		if len(a.Roles) > 0 {
 			fmt.Fprintf(&b, ", roles: %s", flow(words(a.Roles)))
 		}

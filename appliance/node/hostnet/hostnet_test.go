@@ -91,6 +91,9 @@ func TestMistakesOfForm(t *testing.T) {
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: http}]}":          "\"http\" is not a port",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: 70000}]}":         "\"70000\" is not a port",
 		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp, ports: 1, from: here}]}": "\"here\" is not a network",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: tcp}]}":                       "there is no port",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: 112}]}":                       "unknown protocol \"112\"",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4], roles: management}]\nfirewall: {enabled: true, allow: [{protocol: vrrp, ports: 1}]}":            "protocol vrrp has no ports",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): error %v, want one with %q", text, err, want)
@@ -124,8 +127,8 @@ func TestFormatKeepsFirewall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !n.Filtered() || len(n.Firewall.Allow) != 2 {
-		t.Fatalf("firewall = %+v, want it enabled with two more services", n.Firewall)
+	if !n.Filtered() || len(n.Firewall.Allow) != 3 {
+		t.Fatalf("firewall = %+v, want it enabled with three more services", n.Firewall)
 	}
 	if links := n.ExternalLinks(); len(links) != 1 || links["campus"] == nil || links["campus"].Name != "out0" {
 		t.Errorf("external links = %v, want out0 for campus", links)

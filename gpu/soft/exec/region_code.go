@@ -40,18 +40,23 @@ type regionCode struct {
 	reads, waits []bool
 	settle       amd64.Function
 	ends         []bool // by block: threads that reach it have ended
+	barriers     []int8 // by block: the number of the barrier of all threads before it, or noBarrier
 }
+
+// noBarrier means that a block is not entered behind a barrier of all threads.
+const noBarrier = -1
 
 // regionPlan is a region before its code is loaded.
 type regionPlan struct {
 	*native.Region
-	kinds map[int]entry
-	loads []ir.Ref
+	kinds    map[int]entry
+	loads    []ir.Ref
+	barriers map[int]int8 // of regionCode
 }
 
 // planRegion returns a region of all blocks that can be in one, or nil.
 func (c *compilation) planRegion() *regionPlan {
-	plan := &regionPlan{kinds: map[int]entry{}}
+	plan := &regionPlan{kinds: map[int]entry{}, barriers: map[int]int8{}}
 	var blocks []native.RegionBlock
 	var runs []*run
 	var firsts []int // first windows of runs
@@ -70,7 +75,7 @@ func (c *compilation) planRegion() *regionPlan {
 		if after > native.MaxRegionWindows {
 			break
 		}
-		windows, plan.kinds[i] = after, kind
+		windows, plan.kinds[i], plan.barriers[i] = after, kind, c.barrierOfAll(i)
 		blocks = append(blocks, b)
 		for n, s := range c.blocks[i].steps {
 			runs, firsts = append(runs, s.run), append(firsts, b.Runs[n].Window)
@@ -103,9 +108,15 @@ func (p *regionPlan) addLoads(r *run) {
 // load returns the code of a region, which is the function of that number.
 func (p *regionPlan) load(code *amd64.Code, number int, blocks []ir.Block) *regionCode {
 	n := len(blocks)
-	r := &regionCode{kinds: make([]entry, n), entries: make([]amd64.Function, n), exits: p.Exits, loads: p.loads, ends: make([]bool, n)}
+	r := &regionCode{kinds: make([]entry, n), entries: make([]amd64.Function, n), exits: p.Exits, loads: p.loads, ends: make([]bool, n), barriers: make([]int8, n)}
+	for b := range blocks {
+		r.barriers[b] = noBarrier
+	}
 	for b, kind := range p.kinds {
 		r.kinds[b], r.entries[b] = kind, code.Entry(number, p.Entries[b])
+		if kind == behindBarrier {
+			r.barriers[b] = p.barriers[b]
+		}
 	}
 	for i := range blocks {
 		_, ends := blocks[i].End.(ir.Return)
@@ -171,6 +182,20 @@ func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry)
 	return b, kind
 }
 
+// barrierOfAll returns the number of the barrier before a block if it only waits for
+// all threads, or noBarrier.
+func (c *compilation) barrierOfAll(number int) int8 {
+	o, ok := c.p.Program.Blocks[number].Sync.(*ir.Barrier)
+	if !ok || !o.ForAll() {
+		return noBarrier
+	}
+	n, ok := c.constant(o.Number)
+	if !ok {
+		return noBarrier
+	}
+	return int8(n & 15)
+}
+
 // polls reports whether a block has instructions by which threads wait for each other:
 // warps that loop over it in machine code would delay the others that they wait for.
 func (c *compilation) polls(number int) bool {
@@ -226,37 +251,66 @@ func (m *machine) keepWhole(g *group, passed bool) bool {
 
 // runRegion advances a group of whole warps through a region.
 func (m *machine) runRegion(g *group) error {
-	n, r := &m.native, m.native.code.region
-	m.clock += regionBlocks - 1
-	for _, s := range g.spans {
-		n.context.RunRegion(r.entries[g.pc], s.w0, s.w1)
-		if n.context.Changed() {
+	r := m.native.code.region
+	m.clock-- // runGroup has counted it
+	alone := len(m.groups) == 1 && m.shadow == nil
+	for {
+		m.callRegion(r, g.pc, g.spans)
+		if !alone {
+			break
+		}
+		to := m.barrierAhead(r, g.pc, m.leftAlike(g.spans))
+		if to < 0 || m.bars[r.barriers[to]] != (barrier{}) {
+			break
+		}
+		g.pc = to
+	}
+	return m.behindRegion(g, r)
+}
+
+// callRegion executes a region from a block for some warps.
+func (m *machine) callRegion(r *regionCode, block int, spans []span) {
+	m.clock += regionBlocks
+	for _, s := range spans {
+		m.native.context.RunRegion(r.entries[block], s.w0, s.w1)
+		if m.native.context.Changed() {
 			m.did |= didChange
 		}
 	}
-	return m.behindRegion(g, r)
+}
+
+// barrierAhead returns the block behind the barrier at which all threads have left a
+// region that they entered at a block, all by one exit, or -1: they need not wait there,
+// and no other group can be affected. Only barriers that are ahead count, so that a loop
+// returns to the caller in each iteration. A check that is due can wait for a few calls.
+func (m *machine) barrierAhead(r *regionCode, from, exit int) int {
+	if exit < 0 || m.clock >= m.due+checkBlocks {
+		return -1
+	}
+	e := &r.exits[exit]
+	if e.Where != native.AtStart || e.Block <= from || r.barriers[e.Block] == noBarrier {
+		return -1
+	}
+	return e.Block
 }
 
 // startRegion begins the warps of a block of threads whose warps are whole and whose
 // entry is in a region.
 func (m *machine) startRegion() (outcome, error) {
-	n, r := &m.native, m.native.code.region
-	m.clock += regionBlocks
-	n.context.RunRegion(r.entries[m.p.Entry], 0, m.warps)
-	exit := n.context.Left(0)
-	for w := 1; w < m.warps && exit >= 0; w++ {
-		if n.context.Left(w) != exit {
-			exit = -1
-		}
+	r := m.native.code.region
+	m.did, m.reads = 0, 0
+	all := []span{{0, m.warps, true}}
+	var at, exit int
+	for to := m.p.Entry; to >= 0; to = m.barrierAhead(r, at, exit) {
+		at = to
+		m.callRegion(r, at, all)
+		exit = m.leftAlike(all)
 	}
 	if exit >= 0 && r.exits[exit].Where == native.AtStart && r.ends[r.exits[exit].Block] {
 		return ended, nil
 	}
 	g := m.startGroup()
-	m.did, m.reads = 0, 0
-	if n.context.Changed() {
-		m.did |= didChange
-	}
+	g.pc = at
 	err := m.behindRegion(g, r)
 	g.did, g.reads = m.did, m.reads
 	return goesOn, err
@@ -278,7 +332,7 @@ func (m *machine) behindRegion(g *group, r *regionCode) error {
 // leaveRegion advances warps to the position at which they have left a region. Those
 // that have left it elsewhere than the first become groups of their own.
 func (m *machine) leaveRegion(g *group, r *regionCode) error {
-	if e := m.leftAlike(g); e >= 0 {
+	if e := m.leftAlike(g.spans); e >= 0 {
 		return m.continueAt(g, &r.exits[e])
 	}
 	rest := g.act
@@ -307,17 +361,14 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 	}
 }
 
-// leftAlike returns the exit by which all warps of a group have left, or -1.
-func (m *machine) leftAlike(g *group) int {
-	exit := -1
-	for w, a := range g.act[:m.warps] {
-		if a == 0 {
-			continue
-		}
-		if e := m.native.context.Left(w); exit < 0 {
-			exit = e
-		} else if e != exit {
-			return -1
+// leftAlike returns the exit by which all warps of some spans have left, or -1.
+func (m *machine) leftAlike(spans []span) int {
+	exit := m.native.context.Left(spans[0].w0)
+	for _, s := range spans {
+		for w := s.w0; w < s.w1; w++ {
+			if m.native.context.Left(w) != exit {
+				return -1
+			}
 		}
 	}
 	return exit

@@ -83,6 +83,12 @@ type Barrier struct {
 	P        Pred // its source
 }
 
+// ForAll reports whether the barrier only waits until all threads of a block have
+// arrived.
+func (o *Barrier) ForAll() bool {
+	return o.Constant && !o.Counted && !o.Arrive && o.Reduce == NoReduction
+}
+
 // ClusterBarrier is barrier.cluster.arrive, or barrier.cluster.wait.
 type ClusterBarrier struct{ Wait bool }
 

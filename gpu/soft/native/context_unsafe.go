@@ -67,8 +67,8 @@ type Context struct {
 	back                    uintptr
 	fixed                   uint64 // not 0 if the scalars that are the same in all warps have been computed
 	scalars                 [maxScalars]uint64
-	points                  [maxSteadyAccesses]uint64          // addresses in memory at which accesses begin
-	values                  [maxSteadyAccesses]uint64          // values that all lanes load
+	points                  [maxSteadyLeads]uint64             // addresses in memory at which accesses begin
+	values                  [maxSteadyLeads]uint64             // values that all lanes load
 	ready                   [ir.MaxThreads / ir.WarpSize]uint8 // warps whose deferred registers are in the files
 }
 

@@ -348,14 +348,14 @@ func each(a *amd64.Assembler, from int32, f func()) {
 // worse where a block of threads accesses a few cache lines of each of many rows.
 const ahead = 256
 
-// prefetch prefetches the memory ahead of some bytes of device memory. It needs no
-// bounds check, as it cannot fault.
-func (x *access) prefetch(a *amd64.Assembler, from amd64.Reg, bytes int64) {
+// prefetch prefetches the memory ahead of some bytes of device memory, rel after an
+// address. It needs no bounds check, as it cannot fault.
+func (x *access) prefetch(a *amd64.Assembler, from amd64.Reg, rel, bytes int64) {
 	const line = 64
 	if x.Space > ir.Global {
 		return
 	}
 	for n := int32(0); n < int32(bytes); n += line {
-		a.Emit(amd64.PREFETCHT0, amd64.Mem(from, ahead+n))
+		a.Emit(amd64.PREFETCHT0, amd64.Mem(from, int32(rel)+ahead+n))
 	}
 }

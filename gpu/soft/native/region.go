@@ -105,11 +105,13 @@ type region struct {
 	number map[Exit]int // of exits
 	out    amd64.Label  // expects the exit's number in EAX
 
-	steady          *Steady // nil: steady registers are not known
-	scalars         *scalars
-	steadyBlocks    map[int]*steadyBlock
-	deferred        []ir.Ref
-	compute, settle amd64.Label // of steadyRoutines
+	steady       *Steady // nil: steady registers are not known
+	scalars      *scalars
+	steadyBlocks map[int]*steadyBlock
+	deferred     []ir.Ref
+	parts        map[int]int         // by block: the part of the region that it is in
+	compute      map[int]amd64.Label // of steadyRoutines, by part
+	settle       amd64.Label
 }
 
 // segment is a run in a region.
@@ -165,8 +167,9 @@ func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, er
 			r.before[[2]int{b.Number, n}] = a.Label()
 		}
 	}
+	r.findParts(blocks)
 	r.prepareSteady(blocks, steady)
-	r.compute, r.settle = a.Label(), a.Label()
+	r.settle = a.Label()
 	stubs := map[int]amd64.Label{}
 	for _, b := range blocks {
 		l := a.Label()
@@ -197,6 +200,34 @@ func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, er
 	made.Code, err = a.Finish()
 	made.Exits = r.exits
 	return made, err
+}
+
+// findParts divides a region into the parts that warps do not leave in a call: there is no
+// branch from one to another.
+func (r *region) findParts(blocks []RegionBlock) {
+	r.parts, r.compute = map[int]int{}, map[int]amd64.Label{}
+	for i := range blocks {
+		r.parts[blocks[i].Number] = blocks[i].Number
+	}
+	for i := range blocks {
+		b := &blocks[i]
+		for _, to := range []int{b.To, b.Else} {
+			if x := r.blocks[to]; x == nil || x.Waits {
+				continue
+			}
+			old, part := r.parts[to], r.parts[b.Number]
+			for n, p := range r.parts {
+				if p == old {
+					r.parts[n] = part
+				}
+			}
+		}
+	}
+	for _, part := range r.parts {
+		if _, ok := r.compute[part]; !ok {
+			r.compute[part] = r.a.Label()
+		}
+	}
 }
 
 // budgetFor returns the budget of each warp in a call, such that all together have as
@@ -420,7 +451,15 @@ func (r *region) armTo(b *RegionBlock, number int) int {
 func (r *region) arms(b *RegionBlock, join int, list ...arm) error {
 	a := &r.a
 	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(b.P.Slot)}))
-	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regPreds, at).Index(regTile, 1))
+	for t := int32(tilesOfWarp - 1); t >= 0; t-- { // by bytes, as in readPredicate
+		a.Emit(amd64.MOVZXB, amd64.D(lane), amd64.Mem(regPreds, at+t).Index(regTile, 1))
+		if t == tilesOfWarp-1 {
+			a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(lane))
+			continue
+		}
+		a.Emit(amd64.SHL, amd64.D(amd64.RAX), amd64.Imm(ir.Tile))
+		a.Emit(amd64.OR, amd64.D(amd64.RAX), amd64.D(lane))
+	}
 	if list[0].not {
 		a.Emit(amd64.NOT, amd64.D(amd64.RAX))
 	}

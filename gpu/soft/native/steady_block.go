@@ -2,11 +2,11 @@ package native
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
-	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
 // Blocks of a region whose accesses are at steady addresses. The work of their steady
@@ -20,9 +20,11 @@ import (
 // Registers that such blocks would write are deferred: they are computed for a warp,
 // all at once, before anything reads them from the register files (Context.ready).
 
-// Limits: the accesses of a block, and the deferred registers of a region.
+// Limits: the accesses of a block, those of them that are checked, and the deferred
+// registers of a region.
 const (
-	maxSteadyAccesses = 16
+	maxSteadyAccesses = 64
+	maxSteadyLeads    = 16
 	maxDeferred       = 128
 	maxPairs          = 24 // of stores and the accesses that they must not overlap
 )
@@ -30,28 +32,16 @@ const (
 // warpLanes is the number of lanes of the warp before the current tile.
 const warpLanes = amd64.R15
 
-// pointers hold the addresses in memory at which the first accesses begin.
+// pointers hold the addresses in memory at which accesses of the tile begin.
 var pointers = []amd64.Reg{amd64.RBX, amd64.R12, amd64.R13, amd64.R14}
 
 // steadyBlock is a block that is compiled to a steady body.
 type steadyBlock struct {
 	*RegionBlock
 	insts    []*ir.Inst
-	accesses []steadyAccess
+	accesses []*steadyAccess
+	leads    []*steadyAccess // those of accesses that are checked
 }
-
-// steadyAccess is a load or a store of a steady block.
-type steadyAccess struct {
-	access
-	number int
-	step   int64
-	store  bool
-	from   scalar // the first lane's address, without the offset
-}
-
-// bytes returns the number of bytes that the lanes access, from the first lane's
-// address on.
-func (x *steadyAccess) bytes() int64 { return x.step*(ir.WarpSize-1) + int64(x.Size)*int64(x.N) }
 
 // steadyBlockOf returns a block as one whose accesses are steady, or nil.
 func (r *region) steadyBlockOf(b *RegionBlock) *steadyBlock {
@@ -79,15 +69,16 @@ func (r *region) steadyBlockOf(b *RegionBlock) *steadyBlock {
 				if !ok || len(x.accesses) == maxSteadyAccesses {
 					return nil
 				}
-				s.window, s.number = window, len(x.accesses)
-				x.accesses = append(x.accesses, s)
+				s.window = window
+				x.add(s)
 			}
 			x.insts = append(x.insts, in)
 		}
 	}
-	if x.pairs() > maxPairs {
+	if len(x.leads) > maxSteadyLeads || x.pairs() > maxPairs || x.distant() && !x.stores() {
 		return nil
 	}
+	x.assign()
 	return x
 }
 
@@ -116,48 +107,6 @@ func memoryOf(op ir.Op) (*ir.Access, accessKind) {
 	return nil, noAccess
 }
 
-// steadyAccessOf returns an access whose lanes have the same address, or consecutive
-// ones.
-func (r *region) steadyAccessOf(in *ir.Inst, a *ir.Access, kind accessKind) (x steadyAccess, ok bool) {
-	if a == nil || kind == others || in.Guard != nil || a.Strong || a.Space > ir.Shared || int64(a.Off) != int64(int32(a.Off)) ||
-		a.Base.Class == ir.Class32 && a.Space != ir.Shared {
-		return x, false
-	}
-	f := r.steady.of(a.Base)
-	if f == nil || f.form != affine {
-		return x, false
-	}
-	x = steadyAccess{access: access{Access: a, of: nil}, step: f.step, store: kind == stores}
-	switch {
-	case f.step == 0:
-		return x, kind == loads && a.N == 1
-	case f.step != int64(a.Size)*int64(a.N):
-		return x, false
-	case kind == stores:
-		return x, a.Size >= 4 && x.transposed()
-	}
-	return x, x.transposed()
-}
-
-// pairs returns the number of pairs of eachPair.
-func (x *steadyBlock) pairs() (n int) {
-	x.eachPair(func(*steadyAccess, *steadyAccess) { n++ })
-	return n
-}
-
-// eachPair calls f for each pair of a store and another access of the same kind of
-// memory.
-func (x *steadyBlock) eachPair(f func(store, other *steadyAccess)) {
-	for i := range x.accesses {
-		for j := range x.accesses {
-			s, o := &x.accesses[i], &x.accesses[j]
-			if i != j && s.store && (!o.store || i < j) && (s.Space == ir.Shared) == (o.Space == ir.Shared) {
-				f(s, o)
-			}
-		}
-	}
-}
-
 // prepareSteady finds what the steady blocks of a region need: scalars, and the
 // registers that they defer.
 func (r *region) prepareSteady(blocks []RegionBlock, s *Steady) {
@@ -174,9 +123,9 @@ func (r *region) prepareSteady(blocks []RegionBlock, s *Steady) {
 		if x == nil {
 			continue
 		}
-		r.steadyBlocks[x.Number] = x
-		for j := range x.accesses {
-			x.accesses[j].from = r.scalars.need(x.accesses[j].Base)
+		r.steadyBlocks[x.Number], r.scalars.part = x, r.parts[x.Number]
+		for _, lead := range x.leads {
+			lead.from = r.scalars.need(lead.Base)
 		}
 		if x.To != x.Else && s.of(x.P.Ref()) != nil {
 			r.scalars.need(x.P.Ref())
@@ -231,9 +180,10 @@ func (x *steady) vector(r ir.Ref) bool {
 // fails, and at ends where lanes may take different branches.
 func (r *region) steadyBody(x *steadyBlock, slow, ends amd64.Label) error {
 	a := &r.a
+	r.scalars.part = r.parts[x.Number]
 	r.knowScalars(slow)
-	for i := range x.accesses {
-		x.accesses[i].find(a, slow)
+	for _, lead := range x.leads {
+		lead.find(a, slow)
 	}
 	x.eachPair(func(s, o *steadyAccess) { apartFrom(a, s, o, slow) })
 	b, err := r.steadyTile(x)
@@ -285,7 +235,7 @@ func (r *region) knowScalars(slow amd64.Label) {
 	a.JumpIf(amd64.CondA, slow)
 	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.At(again))
 	a.Emit(amd64.MOV, amd64.Mem(regContext, backOffset), amd64.Q(amd64.RAX))
-	a.Jump(r.compute)
+	a.Jump(r.compute[r.scalars.part])
 	a.Bind(known)
 }
 
@@ -310,9 +260,12 @@ func (r *region) makeReady() {
 // steadyRoutines writes the routines that steady bodies call.
 func (r *region) steadyRoutines() error {
 	a, fail, back := &r.a, r.a.Label(), r.a.Label()
-	a.Bind(r.compute)
-	r.scalars.write(a, fail)
-	a.Emit(amd64.MOV, amd64.Mem(regContext, steadyOffset).Size(8), amd64.Imm(steadyKnown))
+	for _, part := range slices.Sorted(maps.Keys(r.compute)) {
+		a.Bind(r.compute[part])
+		r.scalars.write(a, part, fail)
+		a.Emit(amd64.MOV, amd64.Mem(regContext, steadyOffset).Size(8), amd64.Imm(steadyKnown))
+		a.Emit(amd64.JMP, amd64.Mem(regContext, backOffset))
+	}
 	a.Bind(back)
 	a.Emit(amd64.JMP, amd64.Mem(regContext, backOffset))
 	a.Bind(fail)
@@ -358,47 +311,6 @@ func (r *region) settleEntry() amd64.Label {
 	return entry
 }
 
-// find stores where in memory an access begins, and the value that all lanes load. It
-// continues at slow unless all that the warp accesses is in the window.
-func (x *steadyAccess) find(a *amd64.Assembler, slow amd64.Label) {
-	switch {
-	case x.from.constant:
-		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Imm(int64(x.from.n)))
-	default:
-		a.Emit(amd64.MOV, x.from.reg(offset), x.from.at)
-	}
-	if x.Off != 0 {
-		a.Emit(amd64.ADD, amd64.Q(offset), amd64.Imm(int64(x.Off)))
-	}
-	if x.Space > ir.Global {
-		a.Emit(amd64.MOV, amd64.D(offset), amd64.D(offset))
-	}
-	x.inside(a, uint64(x.bytes()), slow, slow)
-	a.Emit(amd64.MOV, amd64.Mem(regContext, pointOffset(x.number)), amd64.Q(offset))
-	if x.step > 0 {
-		x.prefetch(a, offset, x.bytes())
-	}
-	if x.step == 0 {
-		x.element(a, 0)
-		a.Emit(amd64.MOV, amd64.Mem(regContext, valueOffset(x.number)), amd64.Q(amd64.RAX))
-	}
-}
-
-// apartFrom continues at slow if a store overlaps another access, unless each lane
-// accesses its own part.
-func apartFrom(a *amd64.Assembler, s, o *steadyAccess, slow amd64.Label) {
-	ok := a.Label()
-	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, pointOffset(o.number)))
-	a.Emit(amd64.SUB, amd64.Q(amd64.RAX), amd64.Mem(regContext, pointOffset(s.number)))
-	if s.step == o.step {
-		a.JumpIf(amd64.CondE, ok)
-	}
-	a.Emit(amd64.ADD, amd64.Q(amd64.RAX), amd64.Imm(o.bytes()-1))
-	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Imm(o.bytes()+s.bytes()-1))
-	a.JumpIf(amd64.CondB, slow)
-	a.Bind(ok)
-}
-
 // steadyReader provides vectors of steady registers.
 type steadyReader struct {
 	of      *Steady
@@ -429,18 +341,29 @@ func (r *region) steadyTiles(x *steadyBlock, b *body) {
 	if b.stores {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
 	}
-	for i := range min(len(x.accesses), len(pointers)) {
-		a.Emit(amd64.MOV, amd64.Q(pointers[i]), amd64.Mem(regContext, pointOffset(i)))
+	for _, lead := range x.leads {
+		if lead.pointer != amd64.NoReg {
+			a.Emit(amd64.MOV, amd64.Q(lead.pointer), amd64.Mem(regContext, pointOffset(lead.number)))
+		}
 	}
-	r.tiles(b)
+	r.tiles(b, func() {
+		for _, lead := range x.leads {
+			if lead.pointer != amd64.NoReg {
+				a.Emit(amd64.ADD, amd64.Q(lead.pointer), amd64.Imm(lead.step*ir.Tile))
+			}
+		}
+	})
 }
 
-// tiles writes a body for each tile of a warp.
-func (r *region) tiles(b *body) {
+// tiles writes a body for each tile of a warp, and after it the code that after writes.
+func (r *region) tiles(b *body, after ...func()) {
 	a, turn := &r.a, r.a.Label()
 	a.Emit(amd64.XOR, amd64.D(warpLanes), amd64.D(warpLanes))
 	a.Bind(turn)
 	b.write(a)
+	for _, f := range after {
+		f()
+	}
 	a.Emit(amd64.ADD, amd64.Q(warpLanes), amd64.Imm(ir.Tile))
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
 	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))
@@ -459,7 +382,7 @@ func (b *builder) steadyValue(r ir.Ref) (v value, ok bool) {
 	}
 	c := b.steady.scalars
 	if c != nil && x.vector(r) {
-		if s, made := c.made[r]; made {
+		if s, made := c.known(r); made {
 			if v, ok = b.ofScalar(r, x, s); ok {
 				b.current[r] = v
 				return v, true
@@ -515,69 +438,6 @@ func (b *builder) ofScalar(r ir.Ref, x *steady, s scalar) (v value, ok bool) {
 		a.Emit(amd64.VPBROADCASTD, y, amd64.X(r.def[0]))
 		a.Emit(amd64.VPADDD, y, y, amd64.At(a.Const(steps)))
 	})}, true
-}
-
-// nextAccess returns the next access of the block.
-func (s *steadyReader) nextAccess() *steadyAccess {
-	s.next++
-	return &s.block.accesses[s.next-1]
-}
-
-// row returns a register with the address in memory of the tile's elements.
-func (x *steadyAccess) row(a *amd64.Assembler, scratch amd64.Reg) amd64.Reg {
-	p := amd64.RAX
-	if x.number < len(pointers) {
-		p = pointers[x.number]
-	} else {
-		a.Emit(amd64.MOV, amd64.Q(p), amd64.Mem(regContext, pointOffset(x.number)))
-	}
-	scale := x.step
-	if scale > 8 {
-		a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(p, 0).Index(warpLanes, 8))
-		for scale -= 8; scale > 8; scale -= 8 {
-			a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(scratch, 0).Index(warpLanes, 8))
-		}
-		p = scratch
-	}
-	a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(p, 0).Index(warpLanes, uint8(scale)))
-	return scratch
-}
-
-// steadyLoad adds a load of a block.
-func (b *builder) steadyLoad(n int) []id {
-	x := b.steady.nextAccess()
-	temps := regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}
-	switch {
-	case x.step == 0:
-		return b.add(regalloc.Inst{}, n, func(a *amd64.Assembler, r regs) {
-			in := amd64.VPBROADCASTD
-			if x.Size == 8 {
-				in = amd64.VPBROADCASTQ
-			}
-			a.Emit(in, amd64.Y(r.def[0]), amd64.Mem(regContext, valueOffset(x.number)))
-			if x.Size == 8 {
-				a.Emit(amd64.VMOVDQA, amd64.Y(r.def[1]), amd64.Y(r.def[0]))
-			}
-		})
-	case x.N == 1:
-		return b.add(regalloc.Inst{}, n, func(a *amd64.Assembler, r regs) {
-			x.at = x.row(a, offset)
-			x.wide(a, r, 0)
-		})
-	}
-	return b.add(temps, n, func(a *amd64.Assembler, r regs) {
-		x.at = x.row(a, offset)
-		x.gathered(a, r, 0)
-	})
-}
-
-// steadyStore adds a store of a block.
-func (b *builder) steadyStore(data []id) {
-	x := b.steady.nextAccess()
-	b.add(regalloc.Inst{Uses: data, Temps: []regalloc.Class{0, 0, 0}}, 0, func(a *amd64.Assembler, r regs) {
-		x.row(a, offset)
-		x.wideStore(a, r, r.use)
-	})
 }
 
 // readsDeferred reports whether the instructions of a block read deferred registers.

@@ -33,20 +33,36 @@ const (
 	unknown = holds | fails
 )
 
-// scalars generates the code.
+// scalars generates the code. A call of a region stays in one part of it, the blocks
+// between barriers (region.parts), and computes what the blocks of that part need.
 type scalars struct {
-	steady  *Steady
-	layout  layout
-	made    map[ir.Ref]scalar
-	last    map[ir.Ref]scalar // the last lane's values of rising registers
-	checked map[wrap]bool
-	slots   int
-	emits   []func(a *amd64.Assembler)
-	fixed   []func(a *amd64.Assembler) // code of values that are the same in all warps
-	alike   bool                       // the value that is being made is the same in all warps
-	fail    amd64.Label
-	kept    int // the slot whose value is in RAX, or -1
+	steady *Steady
+	layout layout
+	made   map[ir.Ref]scalar
+	last   map[ir.Ref]scalar // the last lane's values of rising registers
+	slots  int
+	nodes  []scalarNode
+	node   map[ir.Ref]int // of made
+	wraps  map[wrap]int
+	in     int                        // the node that is being made, or none
+	part   int                        // the part of the region whose blocks are compiled
+	roots  map[int][]int              // nodes that the blocks of a part need
+	orders map[int][]int              // of order
+	fixed  []func(a *amd64.Assembler) // code of values that are the same in all warps
+	alike  bool                       // the value that is being made is the same in all warps
+	fail   amd64.Label
+	kept   int // the slot whose value is in RAX, or -1
 }
+
+// scalarNode is the code of a value, or of a check, and the nodes whose code must precede
+// it.
+type scalarNode struct {
+	needs []int
+	emits []func(a *amd64.Assembler)
+}
+
+// none is the number of no node.
+const none = -1
 
 // wrap is a check that a register does not wrap around in the warp.
 type wrap struct {
@@ -55,7 +71,7 @@ type wrap struct {
 }
 
 func newScalars(s *Steady, l layout) *scalars {
-	return &scalars{steady: s, layout: l, made: map[ir.Ref]scalar{}, last: map[ir.Ref]scalar{}, checked: map[wrap]bool{}}
+	return &scalars{steady: s, layout: l, made: map[ir.Ref]scalar{}, last: map[ir.Ref]scalar{}, node: map[ir.Ref]int{}, wraps: map[wrap]int{}, in: none, roots: map[int][]int{}, orders: map[int][]int{}}
 }
 
 // emit adds code.
@@ -63,8 +79,57 @@ func (c *scalars) emit(f func(a *amd64.Assembler)) {
 	if c.alike {
 		c.fixed = append(c.fixed, f)
 	} else {
-		c.emits = append(c.emits, f)
+		c.nodes[c.in].emits = append(c.nodes[c.in].emits, f)
 	}
+}
+
+// begin makes a new node the one that is being made, and returns its number and a
+// function that ends this.
+func (c *scalars) begin() (n int, end func()) {
+	n, before := len(c.nodes), c.in
+	c.nodes, c.in = append(c.nodes, scalarNode{}), n
+	return n, func() { c.in = before }
+}
+
+// uses records that the node that is being made, or else a block of the part, needs a
+// node.
+func (c *scalars) uses(n int) {
+	if c.in == none {
+		c.roots[c.part] = append(c.roots[c.part], n)
+	} else {
+		c.nodes[c.in].needs = append(c.nodes[c.in].needs, n)
+	}
+}
+
+// order returns the nodes that the blocks of a part need, each after those that it
+// needs. All needs must have been recorded.
+func (c *scalars) order(part int) (list []int) {
+	if list, ok := c.orders[part]; ok {
+		return list
+	}
+	defer func() { c.orders[part] = list }()
+	seen := make([]bool, len(c.nodes))
+	var visit func(n int)
+	visit = func(n int) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, m := range c.nodes[n].needs {
+			visit(m)
+		}
+		list = append(list, n)
+	}
+	for _, n := range c.roots[part] {
+		visit(n)
+	}
+	return list
+}
+
+// known returns the location of a value that the part of the region computes.
+func (c *scalars) known(r ir.Ref) (s scalar, ok bool) {
+	n, ok := c.node[r]
+	return c.made[r], ok && slices.Contains(c.order(c.part), n)
 }
 
 // slot allocates a location for a value.
@@ -76,12 +141,16 @@ func (c *scalars) slot(class ir.Class) scalar {
 
 // need returns the location where the value of a steady register will be.
 func (c *scalars) need(r ir.Ref) scalar {
-	if s, ok := c.made[r]; ok {
-		return s
+	n, ok := c.node[r]
+	if !ok {
+		var end func()
+		n, end = c.begin()
+		c.made[r] = c.make(r, c.steady.of(r))
+		c.node[r] = n
+		end()
 	}
-	s := c.make(r, c.steady.of(r))
-	c.made[r] = s
-	return s
+	c.uses(n)
+	return c.made[r]
 }
 
 func (c *scalars) make(r ir.Ref, x *steady) scalar {
@@ -272,10 +341,15 @@ func (c *scalars) low(o *ir.Arith, d scalar) {
 // straight checks that a register does not wrap around from the first lane to the last.
 func (c *scalars) straight(r ir.Ref, signed bool) {
 	x := c.steady.of(r)
-	if x.form != affine || x.step == 0 || x.small || c.checked[wrap{r, signed}] {
+	if x.form != affine || x.step == 0 || x.small {
 		return
 	}
-	c.checked[wrap{r, signed}] = true
+	if n, ok := c.wraps[wrap{r, signed}]; ok {
+		c.uses(n)
+		return
+	}
+	n, end := c.begin()
+	c.wraps[wrap{r, signed}] = n
 	s, more := c.need(r), x.step*(ir.WarpSize-1)
 	c.emit(func(a *amd64.Assembler) {
 		c.load(a, amd64.RAX, s)
@@ -290,6 +364,8 @@ func (c *scalars) straight(r ir.Ref, signed bool) {
 			a.JumpIf(amd64.CondB, c.fail)
 		}
 	})
+	end()
+	c.uses(n)
 }
 
 // end loads the value of a register in the last lane.
@@ -300,7 +376,15 @@ func (c *scalars) end(a *amd64.Assembler, to amd64.Reg, r ir.Ref) {
 		return
 	}
 	c.load(a, to, c.made[r])
-	if x.step != 0 {
+	c.fromFirst(a, to, r)
+}
+
+// fromFirst replaces the value of a register in the first lane by that in the last.
+func (c *scalars) fromFirst(a *amd64.Assembler, to amd64.Reg, r ir.Ref) {
+	switch x := c.steady.of(r); {
+	case x.form == rising:
+		c.load(a, to, c.last[r])
+	case x.step != 0:
 		a.Emit(amd64.ADD, amd64.D(to), amd64.Imm(x.step*(ir.WarpSize-1)))
 	}
 }
@@ -355,7 +439,7 @@ func (c *scalars) compare(o *ir.Arith, d scalar) {
 	c.straight(o.S[1], signed)
 	differs := parts[1] == "eq" || parts[1] == "ne"
 	cond := conditions[parts[1]][sign]
-	const atLast, less, lessAtLast = lane, offset, lanesLeft
+	const atFirst, less, lessAtLast = lane, offset, lanesLeft
 	if c.steady.of(o.S[0]).step == 0 && c.steady.of(o.S[1]).step == 0 && c.steady.of(o.S[0]).form == affine && c.steady.of(o.S[1]).form == affine {
 		c.emit(func(a *amd64.Assembler) {
 			c.load(a, room, y)
@@ -369,21 +453,21 @@ func (c *scalars) compare(o *ir.Arith, d scalar) {
 		return
 	}
 	c.emit(func(a *amd64.Assembler) {
-		c.end(a, amd64.RAX, o.S[0])
-		c.end(a, room, o.S[1])
-		a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.D(room))
-		a.Emit(amd64.SET[cond], amd64.B(atLast))
-		if differs {
-			a.Emit(amd64.SET[conditions["lt"][sign]], amd64.B(lessAtLast))
-		}
 		c.load(a, amd64.RAX, x)
 		c.load(a, room, y)
 		a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.D(room))
-		a.Emit(amd64.SET[cond], amd64.B(amd64.RAX))
+		a.Emit(amd64.SET[cond], amd64.B(atFirst))
 		if differs {
 			a.Emit(amd64.SET[conditions["lt"][sign]], amd64.B(less))
 		}
-		c.same(a, atLast)
+		c.fromFirst(a, amd64.RAX, o.S[0])
+		c.fromFirst(a, room, o.S[1])
+		a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.D(room))
+		a.Emit(amd64.SET[cond], amd64.B(amd64.RAX))
+		if differs {
+			a.Emit(amd64.SET[conditions["lt"][sign]], amd64.B(lessAtLast))
+		}
+		c.same(a, atFirst)
 		if differs {
 			known := a.Label()
 			a.Emit(amd64.XOR, amd64.D(lessAtLast), amd64.D(less))
@@ -447,9 +531,9 @@ func (c *scalars) bits(a *amd64.Assembler, r amd64.Reg, s scalar, not bool) {
 	}
 }
 
-// write writes the code. It continues at fail where a value wraps around. Values that
+// write writes the code of a part. It continues at fail where a value wraps around. Values that
 // are the same in all warps are computed by the first warp of a call for the others.
-func (c *scalars) write(a *amd64.Assembler, fail amd64.Label) {
+func (c *scalars) write(a *amd64.Assembler, part int, fail amd64.Label) {
 	c.fail, c.kept = fail, -1
 	if len(c.fixed) > 0 {
 		known := a.Label()
@@ -462,8 +546,10 @@ func (c *scalars) write(a *amd64.Assembler, fail amd64.Label) {
 		a.Bind(known)
 		c.kept = -1
 	}
-	for _, f := range c.emits {
-		f(a)
+	for _, n := range c.order(part) {
+		for _, f := range c.nodes[n].emits {
+			f(a)
+		}
 	}
 }
 

@@ -56,9 +56,16 @@ func (x *access) parkData(a *amd64.Assembler, data []amd64.Reg) {
 	}
 }
 
-// storeElement stores an element.
+// storeElement stores an element from the context, where it was stored as part of a
+// vector. Of an element of 4 bytes it loads no more than these: a load of 8 bytes may
+// end behind the vector, or be in both of its halves, and then it waits until the vector
+// is in the cache.
 func (x *access) storeElement(a *amd64.Assembler, to, from amd64.Arg) {
-	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), from)
+	if x.Size == 8 {
+		a.Emit(amd64.MOV, amd64.Q(amd64.RAX), from)
+	} else {
+		a.Emit(amd64.MOV, amd64.D(amd64.RAX), from)
+	}
 	switch x.Size {
 	case 1:
 		a.Emit(amd64.MOV, to, amd64.B(amd64.RAX))

@@ -170,7 +170,7 @@ func (l *cycle) advance(a *amd64.Assembler) {
 			a.Emit(amd64.ADD, amd64.Q(p), amd64.Mem(regContext, at+walkStep))
 			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(p))
 			if g.expect == consecutive {
-				g.prefetch(a, p, 1)
+				g.prefetch(a, p, 0, 1)
 			}
 		} else {
 			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, groupOffset(g.number)+groupData))

@@ -41,6 +41,19 @@ const MachineStateLevel = 10
 // another instance.
 const CPUPolicyLevel = 10
 
+// MachineClassLevel is the level from which flavors and instances have huge pages, a GPU
+// model, firmware, a TPM and an operating system: an older node would start an instance
+// without them.
+const MachineClassLevel = 10
+
+// DeviceClassLevel is the level from which Ceph's pools and disks have device classes,
+// and disks a database on another disk: an older node would add a disk without them.
+const DeviceClassLevel = 10
+
+// CAReplacementLevel is the level from which the cluster's CA can be replaced: older nodes
+// would not renew their certificates, and would sign others with the old CA.
+const CAReplacementLevel = 10
+
 // AttributesLevel is the level from which usage records have attributes: older rows
 // have none, and older programs cannot read rows that do.
 const AttributesLevel = 9

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+)
+
+// newFields are the fields of specs that programs below a feature level would ignore or
+// drop, although what runs depends on them. The last column is what a user calls it.
+var newFields = []struct {
+	kinds []api.Kind
+	path  string // below spec
+	level int
+	what  string
+}{
+	{[]api.Kind{api.KindFlavor, api.KindInstance}, "cpuPolicy", state.CPUPolicyLevel, "dedicated CPUs"},
+	{[]api.Kind{api.KindFlavor, api.KindInstance}, "hugePages", state.MachineClassLevel, "huge pages"},
+	{[]api.Kind{api.KindInstance}, "vgpu.model", state.MachineClassLevel, "the choice of a GPU model"},
+	{[]api.Kind{api.KindInstance}, "firmware", state.MachineClassLevel, "a choice of firmware"},
+	{[]api.Kind{api.KindInstance}, "tpm", state.MachineClassLevel, "TPMs"},
+	{[]api.Kind{api.KindInstance}, "os", state.MachineClassLevel, "instances for Windows"},
+	{[]api.Kind{api.KindCephCluster, api.KindDisk}, "deviceClass", state.DeviceClassLevel, "device classes of Ceph"},
+	{[]api.Kind{api.KindCephCluster}, "pools", state.DeviceClassLevel, "additional pools of Ceph"},
+	{[]api.Kind{api.KindDisk}, "dbDisk", state.DeviceClassLevel, "databases of Ceph on other disks"},
+}
+
+// checkNewFields refuses specs with a field that not all members of the cluster support.
+func (s *Store) checkNewFields(b api.Batch) error {
+	level, _, err := s.Settled()
+	if err != nil || level >= state.Level {
+		return err
+	}
+	for _, c := range b.Commands {
+		if c.Op != api.OpPutSpec {
+			continue
+		}
+		var spec map[string]any
+		for _, f := range newFields {
+			if level >= f.level || !slices.Contains(f.kinds, c.Kind) {
+				continue
+			}
+			if spec == nil && json.Unmarshal(c.Data, &spec) != nil {
+				break // another check reports what is not an object
+			}
+			if isSet(spec, f.path) {
+				return api.Errorf(api.CodeState, "not all nodes support %s", f.what).At("spec." + f.path).WithHint("upgrade all nodes of the cluster first")
+			}
+		}
+	}
+	return nil
+}
+
+// isSet reports whether the field at the path, whose elements are separated by dots, is
+// present and not empty.
+func isSet(object map[string]any, path string) bool {
+	first, rest, nested := strings.Cut(path, ".")
+	value := object[first]
+	if nested {
+		below, _ := value.(map[string]any)
+		return isSet(below, rest)
+	}
+	switch v := value.(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case bool:
+		return v
+	case []any:
+		return len(v) > 0
+	}
+	return true
+}
