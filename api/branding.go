@@ -12,7 +12,8 @@ import (
 	"strconv"
 )
 
-// BrandingID is the ID of the only branding object.
+// BrandingID is the ID of the branding of the cluster; BrandingIDOf returns that of an
+// organization.
 const BrandingID = "brand-000000000000"
 
 // BrandingSpec is branding in the form that the store keeps.
@@ -40,6 +41,11 @@ func (b StoredBranding) Shown() Branding {
 		out.Logo = hex.EncodeToString(sum[:8])
 	}
 	return out
+}
+
+// Asked returns the branding in the form that the store keeps, with a logo.
+func (b Branding) Asked(logo []byte) BrandingSpec {
+	return BrandingSpec{ProductName: b.ProductName, AccentColor: b.AccentColor, SupportEmail: b.SupportEmail, SupportURL: b.SupportURL, Logo: logo}
 }
 
 // Limits of branding.
@@ -75,6 +81,15 @@ func ValidateBranding(b Branding) error {
 		}
 	}
 	return nil
+}
+
+// ValidateOrganizationBranding checks the branding of a reseller: its name stands where the
+// cluster's would, so that everything else needs one.
+func ValidateOrganizationBranding(b Branding) error {
+	if b.ProductName == "" && b.AccentColor+b.SupportEmail+b.SupportURL != "" {
+		return invalid("productName", "is required").WithHint("without a name the branding is that of the next organization above")
+	}
+	return ValidateBranding(b)
 }
 
 // ValidateAccent checks that white text is readable on a color.

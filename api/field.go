@@ -45,6 +45,7 @@ var fieldsOf = map[Kind][]string{
 	KindCreditNote:   {"spec.invoice", "spec.issuedAt", "spec.number", "spec.totalMicros"},
 	KindBudget:       {"spec.amountMicros", "spec.project", "status.spentMicros"},
 	KindSupportGrant: {"spec.expiresAt"},
+	KindPortalDomain: {"spec.approved", "spec.expiresAt"},
 	KindMailMessage:  {"spec.to", "spec.type", "status.doneAt", "status.state"},
 	KindPriceBook:    {"spec.currency", "spec.effectiveFrom"},
 }

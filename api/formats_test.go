@@ -19,6 +19,7 @@ func inNetwork(s string, spec NetworkSpec) error {
 // description.
 var formatValidators = map[string]func(s string) error{
 	"name":    ValidateName,
+	"host":    ValidatePortalDomainName,
 	"mailbox": func(s string) error { return ValidateLogin(Login(s)) },
 	"cidr4":   func(s string) error { return inNetwork(s, NetworkSpec{Cidr4: s}) },
 	"cidr6":   func(s string) error { return inNetwork(s, NetworkSpec{Cidr6: s}) },

@@ -38,6 +38,7 @@ const (
 	KindJoinToken        Kind = "JoinToken"
 	KindWebhook          Kind = "Webhook"
 	KindSupportGrant     Kind = "SupportGrant"
+	KindPortalDomain     Kind = "PortalDomain"
 
 	KindNetwork         Kind = "Network"
 	KindSecurityGroup   Kind = "SecurityGroup"
@@ -81,7 +82,8 @@ const (
 	KindAuditCheck Kind = "AuditCheck"
 	// KindLoginLink is internal: a token that signs a user in once.
 	KindLoginLink Kind = "LoginLink"
-	// KindBranding is internal: its only object is shown by the API as Branding.
+	// KindBranding is internal: its objects, one of the cluster and one of each reseller
+	// that has its own, are shown by the API as Branding.
 	KindBranding Kind = "Branding"
 	// KindMailSettings is internal: its objects are shown by the API as MailSettings.
 	KindMailSettings Kind = "MailSettings"
@@ -235,6 +237,8 @@ var kinds = []KindInfo{
 		Quota: "webhooks", Most: MaxWebhooks, Keeps: inOrganization},
 	{Kind: KindSupportGrant, Type: reflect.TypeFor[SupportGrant](), Path: "support-grants", IDPrefix: "sgr", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByAdmins, KeyScope: "organizations", KeyReads: true,
 		Quota: "supportGrants", Most: 100},
+	{Kind: KindPortalDomain, Type: reflect.TypeFor[PortalDomain](), Path: "portal-domains", IDPrefix: "pdom", Scope: OfOrganization, Verbs: CanAll, Readers: ReadByAdmins, KeyScope: "organizations",
+		Quota: "portalDomains", Most: 16},
 	{Kind: KindService, Type: reflect.TypeFor[Service](), Path: "services", IDPrefix: "svc", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanPut | CanDelete, Readers: ReadBySellers, KeyScope: "services",
 		Quota: "services", Most: 50_000, Keeps: inOrganization, references: ofService},
 	{Kind: KindPriceBook, Type: reflect.TypeFor[PriceBook](), Path: "price-books", IDPrefix: "pb", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAll, KeyScope: "billing",

@@ -2998,7 +2998,7 @@ type OrganizationSpec struct {
 	// PriceBookHistory Price books that the organization has paid by, the oldest first; set by the server when the book changes. Usage is rated by the book that was in effect at its time.
 	PriceBookHistory []PriceBookAssignment `json:"priceBookHistory,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// RequireTotp Users who sign in with a password need one-time codes or a passkey; until a user without either has set one up, all other requests are refused.
@@ -3249,6 +3249,41 @@ type PaymentSpec struct {
 	Type PaymentType `json:"type,omitempty,omitzero"`
 }
 
+// PortalDomain A host name under which the portal of a reseller is reached; it is the object's name.
+type PortalDomain struct {
+	Kind Kind             `json:"kind"`
+	Meta Meta             `json:"meta"`
+	Spec PortalDomainSpec `json:"spec"`
+}
+
+// PortalDomainList defines model for PortalDomainList.
+type PortalDomainList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string         `json:"continue,omitempty,omitzero"`
+	Items    []PortalDomain `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// PortalDomainSpec defines model for PortalDomainSpec.
+type PortalDomainSpec struct {
+	// Approved Whether the name is in effect. Only operators change it.
+	Approved bool `json:"approved,omitempty,omitzero"`
+
+	// Certificate Certificate for connections to this name, with the intermediate ones after it (PEM). Without one the cluster's own certificate is presented.
+	Certificate string `json:"certificate,omitempty,omitzero"`
+
+	// ExpiresAt When the certificate expires. Set by the server.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Key Private key of the certificate (PEM). Encrypted. Never sent to clients. If omitted, the stored one is kept while the certificate is the same.
+	Key string `json:"key,omitempty,omitzero"`
+}
+
 // Price defines model for Price.
 type Price struct {
 	// From Full hour from which the price is in effect, until the next price of the meter. If not set: always.
@@ -3416,7 +3451,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
@@ -5358,6 +5393,78 @@ type CreateOrganizationParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// ListPortalDomainsParams defines parameters for ListPortalDomains.
+type ListPortalDomainsParams struct {
+	// Limit Defaults to 1000.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue The `continue` value of the previous page.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Returns only the object with this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Return the number of objects on all pages in `total`.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreatePortalDomainParams defines parameters for CreatePortalDomain.
+type CreatePortalDomainParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// DeletePortalDomainParams defines parameters for DeletePortalDomain.
+type DeletePortalDomainParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// GetPortalDomainParams defines parameters for GetPortalDomain.
+type GetPortalDomainParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// PatchPortalDomainApplicationMergePatchPlusJSONBody defines parameters for PatchPortalDomain.
+type PatchPortalDomainApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchPortalDomainParams defines parameters for PatchPortalDomain.
+type PatchPortalDomainParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdatePortalDomainParams defines parameters for UpdatePortalDomain.
+type UpdatePortalDomainParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // GetPriceBookParams defines parameters for GetPriceBook.
 type GetPriceBookParams struct {
 	// Organization ID or name.
@@ -5802,6 +5909,9 @@ type TestMailJSONRequestBody = MailTest
 // CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
 type CreateOrganizationJSONRequestBody = Organization
 
+// UpdateOrganizationBrandingJSONRequestBody defines body for UpdateOrganizationBranding for application/json ContentType.
+type UpdateOrganizationBrandingJSONRequestBody = Branding
+
 // BeginPasskeyJSONRequestBody defines body for BeginPasskey for application/json ContentType.
 type BeginPasskeyJSONRequestBody = PasskeyBegin
 
@@ -5828,6 +5938,15 @@ type UpdatePaymentSettingsJSONRequestBody = PaymentSettings
 
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment
+
+// CreatePortalDomainJSONRequestBody defines body for CreatePortalDomain for application/json ContentType.
+type CreatePortalDomainJSONRequestBody = PortalDomain
+
+// PatchPortalDomainApplicationMergePatchPlusJSONRequestBody defines body for PatchPortalDomain for application/merge-patch+json ContentType.
+type PatchPortalDomainApplicationMergePatchPlusJSONRequestBody PatchPortalDomainApplicationMergePatchPlusJSONBody
+
+// UpdatePortalDomainJSONRequestBody defines body for UpdatePortalDomain for application/json ContentType.
+type UpdatePortalDomainJSONRequestBody = PortalDomain
 
 // UpdateSecuritySettingsJSONRequestBody defines body for UpdateSecuritySettings for application/json ContentType.
 type UpdateSecuritySettingsJSONRequestBody = SecuritySettings

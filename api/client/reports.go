@@ -16,6 +16,17 @@ func (a *API) Branding(ctx context.Context) (api.Branding, error) {
 	return get[api.Branding](ctx, a, nil, "branding")
 }
 
+// OrganizationBranding returns the branding that a reseller has set.
+func (a *API) OrganizationBranding(ctx context.Context, organization string) (api.Branding, error) {
+	return get[api.Branding](ctx, a, nil, "organizations", organization, "branding")
+}
+
+// UpdateOrganizationBranding replaces the branding of a reseller except the logo, unless it
+// was changed since its revision.
+func (a *API) UpdateOrganizationBranding(ctx context.Context, organization string, b api.Branding) (api.Branding, error) {
+	return put[api.Branding](ctx, a, b, "organizations", organization, "branding")
+}
+
 // UpdateBranding replaces the branding except the logo, unless it was changed since its
 // revision.
 func (a *API) UpdateBranding(ctx context.Context, b api.Branding) (api.Branding, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// branding returns the stored branding; revision 0 means that it was never changed.
-func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
-	o, err := h.opts.Store.Get(ctx, api.KindBranding, api.BrandingID)
+// branding returns a stored branding; revision 0 means that it was never changed.
+func (h *handlers) branding(ctx context.Context, id string) (api.StoredBranding, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindBranding, id)
 	if api.CodeOf(err) == api.CodeNotFound {
 		return api.StoredBranding{Kind: api.KindBranding}, nil
 	}
@@ -21,11 +21,14 @@ func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
 	return api.Decode[api.StoredBranding](o)
 }
 
-// rebrand writes the branding, unless it was changed since revision.
-func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.BrandingSpec) (api.Branding, error) {
-	o, err := h.putSettings(ctx, "branding",
-		api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
-	)
+// rebrand writes the branding of an organization, or of the cluster if it is empty, unless
+// it was changed since revision.
+func (h *handlers) rebrand(ctx context.Context, organization string, revision int64, spec api.BrandingSpec) (api.Branding, error) {
+	c := api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)}
+	if organization != "" {
+		c.ID, c.Organization = api.BrandingIDOf(organization), organization
+	}
+	o, err := h.putSettings(ctx, "branding", c)
 	if err != nil {
 		return api.Branding{}, err
 	}
@@ -33,9 +36,19 @@ func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.Brandin
 	return b.Shown(), err
 }
 
+// portalBranding returns the branding of the portal that the request was sent to.
+func (h *handlers) portalBranding(ctx context.Context) (api.StoredBranding, error) {
+	p, err := h.auth.Portal(ctx)
+	if err != nil {
+		return api.StoredBranding{}, err
+	}
+	b, err := api.BrandingFor(ctx, h.opts.Store, p.Organization)
+	return b.StoredBranding, err
+}
+
 // GetBranding needs no authentication, since the sign-in page shows the branding.
 func (h *handlers) GetBranding(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
-	b, err := h.branding(ctx)
+	b, err := h.portalBranding(ctx)
 	shown := b.Shown()
 	return &shown, err
 }
@@ -45,22 +58,26 @@ func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding])
 	if err := api.ValidateBranding(*r.Body); err != nil {
 		return nil, err
 	}
-	old, err := h.branding(ctx)
+	old, err := h.branding(ctx, api.BrandingID)
 	if err != nil {
 		return nil, err
 	}
-	b, err := h.rebrand(ctx, r.Body.Revision, api.BrandingSpec{ProductName: r.Body.ProductName, AccentColor: r.Body.AccentColor,
-		SupportEmail: r.Body.SupportEmail, SupportURL: r.Body.SupportURL, Logo: old.Spec.Logo})
+	b, err := h.rebrand(ctx, "", r.Body.Revision, r.Body.Asked(old.Spec.Logo))
 	return &b, err
 }
 
 // GetLogo needs no authentication either.
 func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error) {
-	b, err := h.branding(ctx)
-	switch {
-	case err != nil:
+	b, err := h.portalBranding(ctx)
+	if err != nil {
 		return nil, err
-	case len(b.Spec.Logo) == 0:
+	}
+	return logoOf(b)
+}
+
+// logoOf returns the logo of a branding.
+func logoOf(b api.StoredBranding) (*logo, error) {
+	if len(b.Spec.Logo) == 0 {
 		return nil, api.Errorf(api.CodeNotFound, "no logo is set")
 	}
 	return (*logo)(&b.Spec.Logo), nil
@@ -85,16 +102,21 @@ func (l logo) write(w http.ResponseWriter) error {
 
 // PutLogo replaces the logo.
 func (h *handlers) PutLogo(ctx context.Context, r in[none, stream]) (*api.Branding, error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, api.MaxLogoBytes+1)) // CleanLogo refuses larger ones
-	if err != nil {
-		return nil, err
-	}
-	clean, err := api.CleanLogo(raw)
+	clean, err := readLogo(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	b, err := h.newLogo(ctx, clean)
 	return &b, err
+}
+
+// readLogo reads an uploaded logo.
+func readLogo(from io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(from, api.MaxLogoBytes+1)) // CleanLogo refuses larger ones
+	if err != nil {
+		return nil, err
+	}
+	return api.CleanLogo(raw)
 }
 
 // DeleteLogo restores the portal's default logo.
@@ -104,10 +126,10 @@ func (h *handlers) DeleteLogo(ctx context.Context, _ in[none, none]) (*api.Brand
 }
 
 func (h *handlers) newLogo(ctx context.Context, png []byte) (api.Branding, error) {
-	old, err := h.branding(ctx)
+	old, err := h.branding(ctx, api.BrandingID)
 	if err != nil {
 		return api.Branding{}, err
 	}
 	old.Spec.Logo = png
-	return h.rebrand(ctx, old.Meta.Revision, old.Spec)
+	return h.rebrand(ctx, "", old.Meta.Revision, old.Spec)
 }

@@ -58,7 +58,7 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
-		Labels: m.Labels, Finalizers: kind.Info().Finalizers, Claims: claimsOf(ctx, kind, "", m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Labels: m.Labels, Finalizers: kind.Info().Finalizers, Claims: claimsOf(ctx, kind, "", m.Name, spec), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}, with...)}
 	if b.ID, err = batchID(ctx, kind, idempotency); err != nil {
 		return none, err
@@ -161,7 +161,7 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	}
 	c := api.Command{
 		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels,
-		Claims: claimsOf(ctx, o.Kind, o.Meta.Name, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Claims: claimsOf(ctx, o.Kind, o.Meta.Name, m.Name, spec), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}
 	for _, f := range with {
 		f(&c)

@@ -235,9 +235,13 @@ func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*a
 		if used == nil || resold != nil && resold.From.Before(used.From) {
 			used = resold
 		}
-		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
+		brand, err := h.unbranded(ctx, org.Meta.ID)
+		if err != nil {
+			return err
+		}
+		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 			Op: api.OpDelete, Kind: api.KindOrganization, ID: org.Meta.ID, Expect: org.Meta.Revision, Used: used,
-		}}})
+		}}, brand...)})
 		if err == nil {
 			o, err = decode[api.Organization](out[0])
 		}

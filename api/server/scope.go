@@ -147,16 +147,22 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 
 // validateName checks the name of an object of the kind: a user's is an e-mail address.
 func validateName(kind api.Kind, name string) error {
-	if kind == api.KindUser {
+	switch kind {
+	case api.KindUser:
 		return api.ValidateLogin(name)
+	case api.KindPortalDomain:
+		return api.ValidatePortalDomainName(name)
 	}
 	return api.ValidateName(name)
 }
 
-// claimsOf returns the cluster-wide claims of an object that is renamed; nil leaves
+// claimsOf returns the cluster-wide claims of an object that is written; nil leaves
 // them unchanged. An operator's statement is sufficient to claim an e-mail address for
 // a user; anybody else's is not, since they cannot know the owner.
-func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
+func claimsOf(ctx context.Context, kind api.Kind, was, name string, spec any) []string {
+	if d, ok := spec.(api.PortalDomainSpec); ok {
+		return d.Claims(name)
+	}
 	switch {
 	case kind != api.KindUser || was == name:
 		return nil

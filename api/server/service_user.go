@@ -46,7 +46,7 @@ func (h *handlers) granted(ctx context.Context, seller, installation string, s a
 		id := newID(api.KindUser)
 		spec := api.UserSpec{DisplayName: s.DisplayName, Grants: []api.Grant{g}, Credentials: &api.UserCredentials{}}
 		return api.UserID(id), []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: id, Name: s.Email, Organization: seller,
-			Labels: map[string]string{soldBy: installation}, Claims: claimsOf(ctx, api.KindUser, "", s.Email), Data: api.Encode(spec)}}, nil
+			Labels: map[string]string{soldBy: installation}, Claims: claimsOf(ctx, api.KindUser, "", s.Email, spec), Data: api.Encode(spec)}}, nil
 	}
 	others := func(g api.Grant) bool { return g.Role == api.RoleOperator || g.Role == api.RoleReseller }
 	if u.Meta.Organization != seller || u.Meta.Labels[soldBy] != installation || slices.ContainsFunc(u.Spec.Grants, others) {
@@ -103,7 +103,7 @@ func (h *handlers) regranted(ctx context.Context, old api.Service, want api.Serv
 			}
 			if there.Meta.ID == "" && len(u.Spec.Grants) == 1 && u.Meta.Labels[soldBy] == installation {
 				cmd := putUser(u)
-				cmd.Name, cmd.Claims = want.Email, claimsOf(ctx, api.KindUser, u.Meta.Name, want.Email)
+				cmd.Name, cmd.Claims = want.Email, claimsOf(ctx, api.KindUser, u.Meta.Name, want.Email, nil)
 				return []api.Command{cmd}, old.Spec.User, nil
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -10,29 +11,44 @@ import (
 
 func (a *App) brandingCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "branding", Short: "Product name, colour and support contact"}
-	cmd.AddCommand(&cobra.Command{
-		Use: "show", Short: "Show the current branding", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.api.Branding(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.printBranding(b)
-		},
-	}, a.brandingSet())
+	cmd.AddCommand(a.brandingShow(), a.brandingSet())
 	return cmd
+}
+
+const brandingReseller = "the branding of this organization, which has customers; default: that of the cluster"
+
+func (a *App) brandingShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show", Short: "Show the current branding", Args: cobra.NoArgs}
+	reseller := cmd.Flags().String("reseller", "", brandingReseller)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b, err := a.branding(cmd.Context(), *reseller)
+		if err != nil {
+			return err
+		}
+		return a.printBranding(b)
+	}
+	return cmd
+}
+
+// branding returns the branding of an organization, or of the cluster if it is empty.
+func (a *App) branding(ctx context.Context, organization string) (api.Branding, error) {
+	if organization == "" {
+		return a.api.Branding(ctx)
+	}
+	return a.api.OrganizationBranding(ctx, organization)
 }
 
 func (a *App) brandingSet() *cobra.Command {
 	cmd := &cobra.Command{Use: "set", Short: "Change branding; an empty value removes a setting", Args: cobra.NoArgs,
-		Long: "The logo is set in the portal, or by PUT /v1/branding/logo. For operators."}
+		Long: "The logo is set in the portal, or by PUT /v1/branding/logo. For operators; resellers set their own with --reseller."}
 	f := cmd.Flags()
 	name := f.String("product", "", "product name; default: Basalt")
 	color := f.String("color", "", "accent colour, e.g. '#0b5cad'")
 	email := f.String("support-email", "", "support e-mail")
 	url := f.String("support-url", "", "support URL")
+	reseller := f.String("reseller", "", brandingReseller)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b, err := a.api.Branding(cmd.Context())
+		b, err := a.branding(cmd.Context(), *reseller)
 		if err != nil {
 			return err
 		}
@@ -44,7 +60,12 @@ func (a *App) brandingSet() *cobra.Command {
 				set()
 			}
 		}
-		if b, err = a.api.UpdateBranding(cmd.Context(), b); err != nil {
+		if *reseller == "" {
+			b, err = a.api.UpdateBranding(cmd.Context(), b)
+		} else {
+			b, err = a.api.UpdateOrganizationBranding(cmd.Context(), *reseller, b)
+		}
+		if err != nil {
 			return err
 		}
 		return a.printBranding(b)

@@ -1,6 +1,7 @@
 package invoice
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,11 +15,27 @@ import (
 // Draft is the content of an invoice to be issued.
 type Draft struct {
 	Organization api.Organization
+	Seller       api.Organization   // its reseller; without an ID it is the cluster's operator
 	Book         api.PriceBook      // the price book at the end of the period
 	Prices       pricebook.Schedule // the prices that the period was rated by
 	Preview      api.InvoicePreview // of the period
 	Late         []api.InvoiceLine  // of earlier periods
 	At           time.Time
+}
+
+// seller returns the party that the invoice names as the seller: that of the price book, or
+// the reseller if the price book is not its own or names nobody. The customer has a contract
+// with the reseller, whoever has set the prices.
+func (d Draft) seller() api.Party {
+	stated, s := d.Prices.Last().Prices.Seller, d.Seller
+	if s.Meta.ID == "" || d.Book.Meta.Organization == s.Meta.ID && stated.Name != "" {
+		return stated
+	}
+	out := api.Party{Name: cmp.Or(s.Spec.DisplayName, s.Meta.Name)}
+	if b := s.Spec.Billing; b != nil {
+		out.Address, out.TaxID = b.Address, b.TaxID
+	}
+	return out
 }
 
 // IDOf returns the ID of a period's invoice, which is the same however often it is
@@ -46,6 +63,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Prices.Last().Prices,
 		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, TaxID: terms.TaxID},
 	}
+	spec.Prices.Seller = d.seller()
 	if len(d.Prices) > 1 {
 		spec.Editions = d.Prices
 	}

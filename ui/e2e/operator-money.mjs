@@ -412,6 +412,16 @@ step('the reseller: a price book of its own, and its first customer', async () =
   await heading(own, 'first');
   await mine.getByText('retail').first().waitFor();
   await inspectIn(own, 'reseller-customer', 'phone');
+  await nav(own, 'Branding');
+  await heading(own, 'Branding');
+  await mine.getByLabel('Product name').fill('Nova Cloud');
+  await button(own, 'Save').click();
+  await mine.getByText('Branding saved.').waitFor();
+  await button(own, 'Request host name').click();
+  await form.locator('#domain-name').fill('portal.nova.example');
+  await form.getByRole('button', { name: 'Request host name' }).click();
+  await mine.getByRole('gridcell', { name: 'portal.nova.example', exact: true }).waitFor();
+  await inspect(own, 'reseller-branding-light');
   await own.context().close();
   const { spec } = await call('GET', '/v1/organizations/first?organization=nova');
   const { meta } = await call('GET', '/v1/price-books/retail');

@@ -172,7 +172,7 @@ export const routes: RouteTo[] = [
   },
   {
     path: '/branding',
-    when: operator,
+    when: seller,
     Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))),
   },
 

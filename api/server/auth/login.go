@@ -287,6 +287,9 @@ func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref strin
 // begin writes the session, the used credentials, and the time and address of the
 // login.
 func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
+	if err := a.admitted(ctx, g); err != nil {
+		return api.Session{}, err
+	}
 	begin, s := a.newSession(u, g, c.Epoch, address)
 	begin.Claims = claims
 	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))

@@ -73,6 +73,9 @@ func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (
 	if err != nil || u.Spec.Disabled || Credentials(u).Epoch != link.Spec.Epoch || !slices.Contains(u.Spec.Grants, link.Spec.Grant) {
 		return nil, refused
 	}
+	if err := a.admitted(ctx, link.Spec.Grant); err != nil {
+		return nil, err
+	}
 	begin, s := a.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
 	old, err := a.SessionsOf(ctx, link.Spec.User)
 	if err != nil {

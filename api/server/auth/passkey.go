@@ -57,13 +57,18 @@ func errManyPasskeys() error {
 	return api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
 }
 
-// site returns the portal's site, derived from the URL of its links.
+// site returns the site of the portal that the request was sent to, derived from the URL of
+// its links. Passkeys belong to one name: those made in one portal do not work in another.
 func (a *Authenticator) site(ctx context.Context) (passkey.Site, error) {
 	m, err := a.MailSettings(ctx)
 	if err != nil {
 		return passkey.Site{}, err
 	}
-	s, err := passkey.SiteOf(m.Spec.PortalURL)
+	p, err := a.Portal(ctx)
+	if err != nil {
+		return passkey.Site{}, err
+	}
+	s, err := passkey.SiteOf(api.NearestBranding{Domain: p.Domain}.Portal(m.Spec.PortalURL))
 	if err == nil && a.opts.Secrets == nil {
 		err = errors.New("this server cannot seal challenges")
 	}

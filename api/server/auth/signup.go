@@ -38,7 +38,8 @@ func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSet
 	return api.Decode[api.StoredSignUpSettings](o)
 }
 
-// SignUpOpen returns the settings, or an error if sign-up is disabled.
+// SignUpOpen returns the settings, or an error if sign-up is disabled. It is disabled in the
+// portals of resellers.
 func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec, error) {
 	s, err := a.SignUpSettings(ctx)
 	if err != nil {
@@ -48,7 +49,12 @@ func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec,
 	if err != nil {
 		return s.Spec, err
 	}
-	if !s.Spec.Enabled || !m.Spec.Enabled || a.opts.Secrets == nil {
+	p, err := a.Portal(ctx)
+	if err != nil {
+		return s.Spec, err
+	}
+	// A new organization is a customer of the operator's, and could not sign in there.
+	if !s.Spec.Enabled || !m.Spec.Enabled || a.opts.Secrets == nil || p.Organization != "" {
 		return s.Spec, api.Errorf(api.CodeState, "nobody can sign up here").WithHint("ask your provider of this service for an account")
 	}
 	return s.Spec, nil

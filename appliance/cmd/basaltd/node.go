@@ -70,8 +70,9 @@ type node struct {
 	urls         outbound.Policy // policy for URLs that tenants choose
 	sealed       *secrets.KeyStore
 	guests       *guestDialer
-	ssh          *sshService      // nil: no SSH gateway
-	apps         *appService      // nil: no app gateway
+	ssh          *sshService // nil: no SSH gateway
+	apps         *appService // nil: no app gateway
+	portals      *portalCerts
 	anchors      []auditor.Anchor // of the audit log
 	agent        *agent.Agent
 	api          *server.Server
@@ -155,6 +156,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	sealed := secrets.NewKeyStore(n.store)
 	n.sealed = sealed
+	n.portals = newPortalCerts(sealed.Open, n.log)
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
@@ -276,7 +278,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		return err
 	}
 	n.closers = append(n.closers, n.store.Close)
-	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds, sshKinds)...)
+	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds, sshKinds, portalKinds)...)
 	if n.cluster != nil {
 		n.cluster.openStore(ctx, n.store)
 		if err := n.cluster.removeOthers(ctx); err != nil {
@@ -318,8 +320,11 @@ func (n *node) Run(ctx context.Context) error {
 		"API": func(ctx context.Context) error {
 			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(auth.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
 		},
-		"socket":  n.serveLocal,
-		"cache":   n.cache.Run,
+		"socket": n.serveLocal,
+		"cache":  n.cache.Run,
+		"portal certificates": func(ctx context.Context) error {
+			return n.cache.Follow(ctx, portalKinds, n.portals.follow)
+		},
 		"planner": n.plan,
 		"agent":   n.agent.Run,
 		"KVM":     n.watchAccelerator,
@@ -508,7 +513,7 @@ func (n *node) listen(c config) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case c.tlsCert == "" && n.cluster != nil:
-		return tls.NewListener(l, n.cluster.keeper.APIConfig()), nil
+		return tls.NewListener(l, n.portals.beside(n.cluster.keeper.APIConfig())), nil
 	case c.tlsCert == "":
 		return l, nil
 	}
@@ -518,7 +523,7 @@ func (n *node) listen(c config) (net.Listener, error) {
 	}
 	conf := pki.ForBrowsers("http/1.1")
 	conf.Certificates = []tls.Certificate{cert}
-	return tls.NewListener(l, conf), nil
+	return tls.NewListener(l, n.portals.beside(conf)), nil
 }
 
 // listenLocal opens a unix socket for all users of the machine: requests need a key, as they do

@@ -88,6 +88,22 @@ func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditN
 	return invoice.Credited(note, id, org, series, revision), nil
 }
 
+// seller returns the reseller of an organization; without an ID if it has none, or if it
+// does not exist any more.
+func (b Books) seller(ctx context.Context, org api.Organization) (api.Organization, error) {
+	if org.Spec.Parent == "" {
+		return api.Organization{}, nil
+	}
+	o, err := b.Store.Get(ctx, api.KindOrganization, string(org.Spec.Parent))
+	if api.CodeOf(err) == api.CodeNotFound {
+		return api.Organization{}, nil
+	}
+	if err != nil {
+		return api.Organization{}, err
+	}
+	return api.Decode[api.Organization](o)
+}
+
 // series returns the numbering series of a seller; its revision is 0 if it does not
 // exist yet.
 func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {

@@ -205,6 +205,9 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 			return next, err
 		}
 		d := invoice.Draft{Organization: org, At: now}
+		if d.Seller, err = j.Books.seller(ctx, org); err != nil {
+			return next, err
+		}
 		if d.Book, err = j.Books.priceBook(ctx, id); err != nil {
 			return next, err
 		}

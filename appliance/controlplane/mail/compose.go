@@ -57,7 +57,8 @@ var (
 )
 
 // compose composes a message; token is part of its link.
-func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, token string) composed {
+func compose(m api.MailMessage, s api.MailSettingsSpec, of api.NearestBranding, token string) composed {
+	brand, portal := of.Shown(), of.Portal(s.PortalURL)
 	language := cmp.Or(m.Spec.Language, s.Language, api.MailEnglish)
 	w, known := wordings[m.Spec.Type][language]
 	if !known {
@@ -68,7 +69,7 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, toke
 	for name, v := range m.Spec.Data {
 		values[name] = clipped(v)
 	}
-	values["product"], values["to"], values["portal"] = product, m.Spec.To, s.PortalURL
+	values["product"], values["to"], values["portal"] = product, m.Spec.To, portal
 	if m.Spec.ExpiresAt != nil {
 		values["expires"] = m.Spec.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC"
 	}
@@ -78,8 +79,8 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, toke
 			p.Paragraphs = append(p.Paragraphs, text)
 		}
 	}
-	if w.action != "" && s.PortalURL != "" {
-		p.Action, p.Link = w.action, link(s.PortalURL, w.path, token)
+	if w.action != "" && portal != "" {
+		p.Action, p.Link = w.action, link(portal, w.path, token)
 	}
 	p.Foot = foot(language, brand, values)
 	c := composed{id: m.Meta.ID + "@" + domainOf(s.Sender), from: mail.Address{Name: product, Address: s.Sender}, to: mail.Address{Address: m.Spec.To},

@@ -150,7 +150,7 @@ func FuzzCompose(f *testing.F) {
 	f.Add(strings.Repeat("ü", 300), strings.Repeat("x", 2000), "\n\n--boundary--\n")
 	f.Fuzz(func(t *testing.T, product, value, token string) {
 		s := api.MailSettings{Sender: "cloud@example.com", PortalURL: "https://cloud.example.com"}.Asked()
-		brand := api.Branding{ProductName: product, SupportURL: "https://example.com/" + value}
+		brand := api.NearestBranding{StoredBranding: api.StoredBranding{Spec: api.BrandingSpec{ProductName: product, SupportURL: "https://example.com/" + value}}}
 		data := map[string]string{}
 		for _, name := range []string{"number", "organization", "budget", "reason", "alerts", "total", "state"} {
 			data[name] = value

@@ -106,7 +106,6 @@ func (m *Mailer) Run(ctx context.Context) error {
 type state struct {
 	settings api.StoredMailSettings
 	status   api.MailStatus
-	brand    api.Branding
 }
 
 // step does what is due now. next is when more is due; zero means when something
@@ -147,8 +146,7 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	return now, m.deliver(ctx, s, b.due[:min(len(b.due), perConnection)])
 }
 
-// read reads the settings, the status and the branding; those that do not exist are
-// empty.
+// read reads the settings and the status; those that do not exist are empty.
 func (m *Mailer) read(ctx context.Context) (s state, err error) {
 	stored := func(kind api.Kind, id string, into func(api.Object) error) {
 		o, e := m.o.Store.Get(ctx, kind, id)
@@ -168,11 +166,6 @@ func (m *Mailer) read(ctx context.Context) (s state, err error) {
 	stored(api.KindMailSettings, api.MailStatusID, func(o api.Object) error {
 		x, e := api.Decode[api.StoredMailSettings](o)
 		s.status = x.Status
-		return e
-	})
-	stored(api.KindBranding, api.BrandingID, func(o api.Object) error {
-		b, e := api.Decode[api.StoredBranding](o)
-		s.brand = b.Shown()
 		return e
 	})
 	return s, err
@@ -243,13 +236,29 @@ func (m *Mailer) one(ctx context.Context, server *session, s state, x *api.MailM
 			return verdict{err: errSealed, final: true}
 		}
 	}
-	c := compose(*x, s.settings.Spec, s.brand, token)
+	brand, err := m.brandOf(ctx, x.Spec)
+	if err != nil {
+		return verdict{err: reason("read branding", err), notAttempted: true}
+	}
+	c := compose(*x, s.settings.Spec, brand, token)
 	x.Status.MessageID = c.id
 	msg, err := c.message()
 	if err != nil {
 		return verdict{err: reason("compose", err), final: true}
 	}
 	return server.deliver(msg)
+}
+
+// sold are the types of messages that come from whoever sells to the organization. All
+// others come from the portal that its users use.
+var sold = map[api.MailType]bool{api.MailTypeInvoice: true, api.MailTypeBilling: true, api.MailTypeBudget: true}
+
+// brandOf returns the branding of a message.
+func (m *Mailer) brandOf(ctx context.Context, s api.MailMessageSpec) (api.NearestBranding, error) {
+	if sold[s.Type] {
+		return api.SellerBranding(ctx, m.o.Store, s.Organization)
+	}
+	return api.BrandingFor(ctx, m.o.Store, s.Organization)
 }
 
 // pace waits until the rate limit allows one more message.

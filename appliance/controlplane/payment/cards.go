@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -30,7 +29,11 @@ func (svc *Service) BeginCard(ctx context.Context, c api.Card) (api.Card, error)
 	}
 	now := svc.o.Now().UTC()
 	ends := c.Meta.CreatedAt.Add(api.CardPageLife).UTC()
-	page, err := p.OpenCard(ctx, CardOrder{Card: api.CardID(c.Meta.ID), Back: strings.TrimSuffix(s.PortalURL, "/") + "/#/invoices", ExpiresAt: ends})
+	portal, err := svc.portal(ctx, s, c.Meta.Organization)
+	if err != nil {
+		return c, err
+	}
+	page, err := p.OpenCard(ctx, CardOrder{Card: api.CardID(c.Meta.ID), Back: portal + "/#/invoices", ExpiresAt: ends})
 	var refused *Refused
 	switch {
 	case errors.As(err, &refused):

@@ -498,3 +498,21 @@ func TestDisabled(t *testing.T) {
 	w.sendEvent(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
 	w.paidOnce(c)
 }
+
+// TestPaymentReturnsToTheResellersPortal checks that the payment page of an organization
+// with a branded portal leads back there.
+func TestPaymentReturnsToTheResellersPortal(t *testing.T) {
+	w := start(t)
+	if _, err := w.op.UpdateOrganizationBranding(t.Context(), "acme", api.Branding{ProductName: "Acme"}); err != nil {
+		t.Fatal(err)
+	}
+	d := api.PortalDomain{Meta: api.Meta{Name: "portal.acme.example", Organization: "acme"}, Spec: api.PortalDomainSpec{Approved: true}}
+	if _, err := client.Of[api.PortalDomain](w.op).Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	c := w.began()
+	x := w.stripe.Session(t, c.Meta.ID)
+	if want := "https://portal.acme.example/#/checkouts/" + c.Meta.ID; x.Back != want {
+		t.Errorf("the payment page leads back to %s, want %s", x.Back, want)
+	}
+}

@@ -48,6 +48,13 @@ func New(o Options) *Service {
 	return &Service{o}
 }
 
+// portal returns the URL, without a slash at its end, of the portal that an organization's
+// users use.
+func (svc *Service) portal(ctx context.Context, s api.PaymentSettingsSpec, organization string) (string, error) {
+	b, err := api.BrandingFor(ctx, svc.o.Store, organization)
+	return strings.TrimSuffix(b.Portal(s.PortalURL), "/"), err
+}
+
 // unavailableError means that a provider could not be reached, or did not respond as expected.
 type unavailableError struct{ why error }
 
@@ -112,8 +119,12 @@ func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, er
 			}
 		}
 	}
+	portal, err := svc.portal(ctx, s, c.Meta.Organization)
+	if err != nil {
+		return c, err
+	}
 	page, err := p.Open(ctx, Order{Checkout: api.CheckoutID(c.Meta.ID), Currency: c.Spec.Currency, AmountMicros: c.Spec.AmountMicros, What: what,
-		Back: strings.TrimSuffix(s.PortalURL, "/") + "/#/checkouts/" + c.Meta.ID, ExpiresAt: ends})
+		Back: portal + "/#/checkouts/" + c.Meta.ID, ExpiresAt: ends})
 	if err != nil {
 		svc.o.Log.Warn("open checkout failed", "checkout", c.Meta.ID, "error", err)
 		var refused *Refused

@@ -1,34 +1,43 @@
 // The portal's name and appearance, which anyone may read.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, base, ok, type Schemas } from './client';
+import { brandingOf } from './resource';
 
 export type Branding = Schemas['Branding'];
 
-const key = ['branding'];
+/** pathOf returns the path of a reseller's branding below /v1, or of that which this portal shows. */
+const pathOf = (reseller: string | undefined) => (reseller ? `/organizations/${reseller}/branding` : '/branding');
 
-export const useBranding = () =>
-  useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => ok(api.GET('/v1/branding', { signal })),
+/** useBranding returns a reseller's own branding, or that which this portal shows. */
+export const useBranding = (reseller?: string) => {
+  const of = brandingOf(reseller);
+  return useQuery({
+    queryKey: of.key(''),
+    queryFn: ({ signal }) => ok(api.GET(of.path() as '/v1/branding', { signal })),
     staleTime: 300_000,
     retry: false,
   });
+};
 
 /** logoOf returns the URL of the branding's logo, or of the portal's own if there is none. */
-export const logoOf = (b: Branding | undefined) => (b?.logo ? `${base}/v1/branding/logo?${b.logo}` : '/favicon.svg');
+export const logoOf = (b: Branding | undefined, reseller?: string) =>
+  b?.logo ? `${base}/v1${pathOf(reseller)}/logo?${b.logo}` : '/favicon.svg';
 
 export const productOf = (b: Branding | undefined) => b?.productName || 'Basalt';
 
-function useChange<V>(send: (v: V) => Promise<Branding>) {
+function useChange<V>(reseller: string | undefined, send: (v: V) => Promise<Branding>) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: send, onSuccess: (b) => void client.setQueryData(key, b) });
+  return useMutation({
+    mutationFn: send,
+    onSuccess: (b) => void client.setQueryData(brandingOf(reseller).key(''), b),
+  });
 }
 
 /** usePutLogo sends the file itself as the body, which the client must not encode as JSON. */
-export const usePutLogo = () =>
-  useChange((file: File) =>
+export const usePutLogo = (reseller?: string) =>
+  useChange(reseller, (file: File) =>
     ok(
-      api.PUT('/v1/branding/logo', {
+      api.PUT(`/v1${pathOf(reseller)}/logo` as '/v1/branding/logo', {
         body: file as unknown as string,
         bodySerializer: (b) => b as BodyInit,
         headers: { 'Content-Type': 'image/png' },
@@ -36,4 +45,5 @@ export const usePutLogo = () =>
     ),
   );
 
-export const useDeleteLogo = () => useChange(() => ok(api.DELETE('/v1/branding/logo')));
+export const useDeleteLogo = (reseller?: string) =>
+  useChange(reseller, () => ok(api.DELETE(`/v1${pathOf(reseller)}/logo` as '/v1/branding/logo')));

@@ -51,6 +51,7 @@ export const collections = {
   nodes: collection<Schemas['Node']>('Node', '/v1/nodes'),
   organizations: collection<Schemas['Organization']>('Organization', '/v1/organizations'),
   payments: collection<Schemas['Payment']>('Payment', '/v1/payments'),
+  portalDomains: collection<Schemas['PortalDomain']>('PortalDomain', '/v1/portal-domains'),
   projects: collection<Schemas['Project']>('Project', '/v1/projects'),
   routers: collection<Schemas['Router']>('Router', '/v1/routers'),
   securityGroups: collection<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups'),

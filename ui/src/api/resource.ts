@@ -79,6 +79,7 @@ export const loadBalancers = resource<Schemas['LoadBalancer']>('LoadBalancer', '
 export const migrations = resource<Schemas['Migration']>('Migration', '/v1/migrations');
 export const nodes = resource<Schemas['Node']>('Node', '/v1/nodes');
 export const organizations = resource<Schemas['Organization']>('Organization', '/v1/organizations');
+export const portalDomains = resource<Schemas['PortalDomain']>('PortalDomain', '/v1/portal-domains');
 export const priceBooks = resource<Schemas['PriceBook']>('PriceBook', '/v1/price-books');
 export const projects = resource<Schemas['Project']>('Project', '/v1/projects');
 export const securityGroups = resource<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups');
@@ -100,6 +101,12 @@ function single<T extends { revision?: number }>(key: string, path: string): Res
     post: put,
   };
 }
+
+/** brandingOf returns the branding of a reseller, or that which this portal shows. */
+export const brandingOf = (reseller?: string) =>
+  reseller
+    ? single<Schemas['Branding']>(`branding of ${reseller}`, `/v1/organizations/${reseller}/branding`)
+    : branding;
 
 export const branding = single<Schemas['Branding']>('branding', '/v1/branding');
 export const mail = single<Schemas['MailSettings']>('mail', '/v1/mail');

@@ -3,7 +3,7 @@ import { Alert, Button, TextInput } from '@patternfly/react-core';
 import { useRef } from 'react';
 import { logoOf, useBranding, useDeleteLogo, usePutLogo, type Branding } from '../api/branding';
 import { atField } from '../api/fields';
-import { branding as brandings } from '../api/resource';
+import { brandingOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { contrast, isColor, readable } from '../lib/accent';
 import { Conflict } from '../parts/conflict';
@@ -14,11 +14,11 @@ import { Form, useWrong } from '../parts/form';
 import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
-export function LogoForm() {
+export function LogoForm({ reseller }: { reseller?: string }) {
   const { t } = useText();
-  const { data } = useBranding();
-  const put = usePutLogo();
-  const remove = useDeleteLogo();
+  const { data } = useBranding(reseller);
+  const put = usePutLogo(reseller);
+  const remove = useDeleteLogo(reseller);
   const input = useRef<HTMLInputElement>(null);
   return (
     <div className="basalt-stack">
@@ -40,7 +40,7 @@ export function LogoForm() {
       <ErrorAlert error={(atField(put.error, 'logo') ? null : put.error) ?? remove.error} />
       <div className="basalt-actions">
         {data?.logo ? (
-          <img className="basalt-logo" src={logoOf(data)} alt={t('brand.logoNow')} />
+          <img className="basalt-logo" src={logoOf(data, reseller)} alt={t('brand.logoNow')} />
         ) : (
           <span className="basalt-note">{t('brand.logoNone')}</span>
         )}
@@ -96,9 +96,9 @@ function Accent({ value, onChange }: { value: string; onChange: (v: string) => v
   );
 }
 
-export function BrandingForm({ branding }: { branding: Branding }) {
+export function BrandingForm({ branding, reseller }: { branding: Branding; reseller?: string }) {
   const { t, language } = useText();
-  const edit = useEdit<Branding, Fields>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
+  const edit = useEdit<Branding, Fields>({ of: brandingOf(reseller), object: branding, fields: formOf, body: bodyOf });
   const { form } = edit;
   const { set } = edit;
   const color = form.accentColor.trim().toLowerCase();
@@ -122,7 +122,7 @@ export function BrandingForm({ branding }: { branding: Branding }) {
       <TextField
         id="brand-name"
         label={t('brand.name')}
-        help={t('brand.nameHelp')}
+        help={t(reseller ? 'brand.nameHelpReseller' : 'brand.nameHelp')}
         path="productName"
         value={form.productName}
         onChange={set('productName')}

@@ -40,6 +40,10 @@ function ports(s: string): boolean {
 export const formats = {
   name: word(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
   mailbox: word(/^[a-z0-9!#$%&'*+/=?^_{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i),
+  host: (s) =>
+    s.length <= 100 &&
+    /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(s) &&
+    !/\.(localhost|invalid|onion|alt|arpa)$/.test(s),
   cidr4,
   cidr6,
   cidr: (s) => cidr4(s) || cidr6(s),

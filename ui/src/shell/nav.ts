@@ -56,6 +56,7 @@ const customers: Group = {
     { href: '/sign-up-settings', text: 'sus.title', when: operator },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
     { href: '/revenue', text: 'nav.revenue', when: seller },
+    { href: '/branding', text: 'nav.branding', when: (s) => seller(s) && !operator(s) }, // operators: cluster
   ],
 };
 

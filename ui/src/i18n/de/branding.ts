@@ -22,4 +22,41 @@ export const branding: Record<keyof typeof en, string> = {
   'brand.logoNow': 'Aktuelles Logo',
   'brand.saved': 'Erscheinungsbild gespeichert.',
   'brand.support': 'Support',
+  'brand.helpReseller':
+    'Name und Aussehen Ihres Portals und der E-Mails an Ihre Benutzer und Kunden. Ohne Produktname gelten die Ihres Anbieters.',
+  'brand.nameHelpReseller':
+    'Auch der Name des Absenders von E-Mails. Ohne ihn haben Sie kein eigenes Erscheinungsbild.',
+  'dom.title': 'Hostnamen',
+  'dom.help':
+    'Namen, unter denen Ihr Portal erreichbar ist. Ein Name gilt, sobald Ihr Anbieter ihn freigegeben hat und er im DNS auf dessen Server zeigt.',
+  'dom.helpOperator':
+    'Namen, unter denen die Portale von Resellern erreichbar sind. Geben Sie einen Namen nur frei, wenn er dem Reseller gehört.',
+  'dom.empty': 'Noch keine Hostnamen',
+  'dom.emptyHelp': 'Das Portal ist unter dem Namen des Clusters erreichbar.',
+  'dom.request': 'Hostnamen beantragen',
+  'dom.requestHelp': 'Der Name gilt erst, wenn ein Betreiber ihn freigibt.',
+  'dom.name': 'Hostname',
+  'dom.nameHelp': 'Z. B. portal.example.com; mit anderen Buchstaben in Punycode (xn--…).',
+  'dom.organization': 'Organisation',
+  'dom.organizationChoose': 'Organisation wählen',
+  'dom.approved': 'Freigegeben',
+  'dom.requested': 'Beantragt',
+  'dom.approve': 'Freigeben',
+  'dom.approveHelp':
+    'Das Portal ist unter diesem Namen mit dem Erscheinungsbild des Resellers erreichbar, und Links in E-Mails verwenden ihn.',
+  'dom.withdraw': 'Freigabe zurücknehmen',
+  'dom.withdrawHelp': 'Unter dem Namen erscheint ab jetzt das Erscheinungsbild des Clusters.',
+  'dom.deleteHelp':
+    'Der Name und sein Zertifikat werden gelöscht. Links in gesendeten E-Mails funktionieren dann möglicherweise nicht mehr.',
+  'dom.cert': 'Zertifikat',
+  'dom.certNone': 'Keines',
+  'dom.certUntil': 'Bis {day}',
+  'dom.certExpired': 'Abgelaufen am {day}',
+  'dom.certSet': 'Ändern',
+  'dom.certSetOf': 'Zertifikat von {name} ändern',
+  'dom.certTitle': 'Zertifikat von {name}',
+  'dom.certHelp': 'Ersetzen Sie es, bevor es abläuft; es wird nicht automatisch erneuert.',
+  'dom.certPem': 'PEM; Zwischenzertifikate dahinter.',
+  'dom.key': 'Privater Schlüssel',
+  'dom.keyHelp': 'PEM, unverschlüsselt. Er wird verschlüsselt gespeichert und nie angezeigt.',
 };

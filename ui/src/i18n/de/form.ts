@@ -21,6 +21,8 @@ export const form: Record<keyof typeof en, string> = {
   'form.format.name':
     'Geben Sie bis zu 63 Kleinbuchstaben, Ziffern und Bindestriche ein, ohne Bindestrich am Anfang oder Ende, zum Beispiel web-1.',
   'form.format.mailbox': 'Geben Sie eine E-Mail-Adresse ein, zum Beispiel ann@example.com.',
+  'form.format.host':
+    'Geben Sie einen Hostnamen in Kleinbuchstaben ein, zum Beispiel portal.example.com; mit anderen Buchstaben in Punycode (xn--…).',
   'form.format.cidr4':
     'Geben Sie die erste Adresse eines IPv4-Bereichs und seine Länge ein, zum Beispiel 10.20.0.0/24.',
   'form.format.cidr6':

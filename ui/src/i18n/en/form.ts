@@ -19,6 +19,8 @@ export const form = {
   'form.format.name':
     'Enter up to 63 lowercase letters, digits and hyphens, with no hyphen at the beginning or end, as in web-1.',
   'form.format.mailbox': 'Enter an e-mail address, as in ann@example.com.',
+  'form.format.host':
+    'Enter a host name in lower case, as in portal.example.com; in Punycode (xn--…) if it contains other letters.',
   'form.format.cidr4': 'Enter the first address of an IPv4 range and its length, as in 10.20.0.0/24.',
   'form.format.cidr6': 'Enter the first address of an IPv6 range and its length, as in fd12:3456:789a::/64.',
   'form.format.cidr': 'Enter the first address of a range and its length, as in 192.0.2.0/24 or 2001:db8::/32.',
