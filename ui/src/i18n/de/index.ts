@@ -20,6 +20,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { support } from './support';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -54,6 +55,7 @@ export const de: Words = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...support,
   ...signup,
   ...setup,
   ...volumes,

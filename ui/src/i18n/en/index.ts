@@ -21,6 +21,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { support } from './support';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -55,6 +56,7 @@ export const en = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...support,
   ...signup,
   ...setup,
   ...volumes,
