@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { instanceOf, letsIn, missing } from './draft';
+import { usualMachine } from './machine';
 
 const draft = {
   name: ' demo ',
@@ -18,6 +19,9 @@ const draft = {
   keys: '\n ssh-ed25519 AAAA a \n\n',
   userData: '',
   password: '',
+  machine: usualMachine,
+  whenFull: 'queue' as const,
+  until: '',
 };
 
 test('a tier that is not the standard one is said', () => {
@@ -88,4 +92,25 @@ test('who can log in', () => {
   expect(
     letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]'),
   ).toBe(false);
+});
+
+test('the machine is a part of the instance', () => {
+  const machine = { ...usualMachine, cpuPolicy: 'dedicated', hugePages: '1Gi' } as const;
+  expect(instanceOf({ ...draft, machine }).spec).toMatchObject({ cpuPolicy: 'dedicated', hugePages: '1Gi' });
+  expect(instanceOf({ ...draft, machine, vgpu: true }).spec).not.toHaveProperty('hugePages');
+});
+
+test('a deadline is sent in UTC, and only while one is wanted', () => {
+  const until = '2030-01-02T03:04'; // local time
+  const want = new Date(2030, 0, 2, 3, 4).toISOString().replace('.000Z', 'Z');
+  expect(instanceOf({ ...draft, whenFull: 'until', until }).spec.queueUntil).toBe(want);
+  for (const d of [
+    { ...draft, until },
+    { ...draft, whenFull: 'until' as const, until: '' },
+  ]) {
+    expect(instanceOf(d).spec).not.toHaveProperty('queueUntil');
+    expect(instanceOf(d).spec).not.toHaveProperty('whenFull');
+  }
+  expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).toMatchObject({ whenFull: 'Refuse' });
+  expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).not.toHaveProperty('queueUntil');
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
 import type { Draft } from './draft';
+import { usualMachine } from './machine';
 import { abilityOf, choose, imageOf, sourceOf } from './source';
 
 const draft: Draft = {
@@ -20,6 +21,9 @@ const draft: Draft = {
   keys: '',
   userData: '',
   password: '',
+  machine: usualMachine,
+  whenFull: 'queue',
+  until: '',
 };
 const app = (name: string, vramBytes = 0): Schemas['App'] => ({
   kind: 'App',

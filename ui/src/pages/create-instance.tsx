@@ -27,6 +27,7 @@ import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
 import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
+import { policyIn, usualMachine } from '../lib/machine';
 import { fitting, isOf, take, vramOf } from '../lib/offer';
 import { abilityOf, choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
@@ -41,7 +42,9 @@ import { useProject } from '../parts/project';
 import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
+import { MachineFields } from './create/machine';
 import { Price } from './create/price';
+import { WhenFullFields } from './create/when-full';
 
 /** About describes an app, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
@@ -98,11 +101,19 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     keys: '',
     userData: '',
     password: '',
+    machine: usualMachine,
+    whenFull: 'queue',
+    until: '',
   });
   const set =
     <K extends keyof Draft>(name: K) =>
     (_: unknown, value: Draft[K]) =>
       setDraft((d) => ({ ...d, [name]: value }));
+  const sized = (name: string) => {
+    const spec = flavors.data?.items.find((f) => f.meta.name === name)?.spec;
+    const machine = (m: Draft['machine']) => ({ ...m, cpuPolicy: policyIn(m.cpuPolicy, spec) });
+    setDraft((d) => ({ ...d, flavor: name, machine: machine(d.machine) }));
+  };
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
   const apps = useApps();
@@ -191,6 +202,13 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     'spec.vgpu.sharePercent',
     'spec.networks',
     'spec.userData',
+    'spec.cpuPolicy',
+    'spec.cpu',
+    'spec.hugePages',
+    'spec.os',
+    'spec.firmware',
+    'spec.secureBoot',
+    'spec.tpm',
   ];
   const hidden = inAdvanced.some((path) => atField(create.error ?? tried.error, path) !== undefined);
   const shut = pressed && !open;
@@ -278,13 +296,17 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 />
               </Field>
               <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" required>
-                <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired>
+                <FormSelect id="new-flavor" value={draft.flavor} onChange={(_, v) => sized(v)} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   {flavors.data?.items.map((f) => (
                     <FormSelectOption
                       key={f.meta.id}
                       value={f.meta.name}
-                      label={`${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}, ${formatBytes(f.spec.memoryBytes, language)}`}
+                      label={[
+                        `${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}`,
+                        formatBytes(f.spec.memoryBytes, language),
+                        ...(f.spec.cpuPolicy === 'dedicated' ? [t('mach.policy.dedicated')] : []),
+                      ].join(', ')}
                     />
                   ))}
                 </FormSelect>
@@ -356,8 +378,15 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                       spellCheck={false}
                     />
                   </Field>
+                  <MachineFields
+                    machine={draft.machine}
+                    set={(machine) => setDraft((d) => ({ ...d, machine }))}
+                    flavor={flavor?.spec}
+                    vgpu={draft.vgpu}
+                  />
                 </div>
               </ExpandableSection>
+              <WhenFullFields draft={draft} set={setDraft} />
               {full && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
                   {t('new.noRoomHelp')}

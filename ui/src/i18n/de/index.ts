@@ -21,6 +21,7 @@ import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
 import { support } from './support';
+import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -56,6 +57,7 @@ export const de: Words = {
   ...pay,
   ...vouchers,
   ...support,
+  ...virtualMachines,
   ...signup,
   ...setup,
   ...volumes,

@@ -22,6 +22,7 @@ import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
 import { support } from './support';
+import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -57,6 +58,7 @@ export const en = {
   ...pay,
   ...vouchers,
   ...support,
+  ...virtualMachines,
   ...signup,
   ...setup,
   ...volumes,
