@@ -29,6 +29,10 @@ test('a tier that is not the standard one is said', () => {
   expect(instanceOf({ ...draft, vgpu: true }).spec.vgpu).not.toHaveProperty('tier');
 });
 
+test('a share of 0 is best effort, which the API calls no share', () => {
+  expect(instanceOf({ ...draft, vgpu: true, share: '0' }).spec.vgpu).toEqual({ vramBytes: 1_610_612_736 });
+});
+
 test('only what was filled in is sent', () => {
   expect(instanceOf({ ...draft, keys: '' })).toEqual({
     kind: 'Instance',

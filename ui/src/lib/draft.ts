@@ -72,7 +72,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
       ...(d.vgpu && {
         vgpu: {
           vramBytes: Math.round(Number(d.vramGib) * gib),
-          sharePercent: Number(d.share),
+          ...(Number(d.share) > 0 && { sharePercent: Number(d.share) }), // best effort without
           ...(d.tier && { tier: d.tier }),
           ...(d.pool && { pool: d.pool }),
           ...(d.model && { model: d.model }),
