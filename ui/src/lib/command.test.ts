@@ -47,6 +47,7 @@ test('the command of a special machine that does not wait', () => {
   const spec = {
     flavor: 'small',
     image: 'debian',
+    storagePool: 'fast',
     os: 'windows',
     cpu: 'host',
     cpuPolicy: 'dedicated',
@@ -62,6 +63,7 @@ test('the command of a special machine that does not wait', () => {
       '--project web',
       '--image debian',
       '--flavor small',
+      '--storage-pool fast',
       '--os windows',
       '--cpu host',
       '--cpu-policy dedicated',

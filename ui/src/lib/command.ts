@@ -4,8 +4,9 @@ import { applied, asCurl, lines, quote, sizeFlag } from './shell';
 
 type Instance = Schemas['Instance'];
 
-/** machineFlags returns the flags of the virtual machine and of the queue. */
+/** machineFlags returns the flags of the virtual machine, its storage and the queue. */
 const machineFlags = (s: Instance['spec']): string[] => [
+  ...(s.storagePool ? [`--storage-pool ${quote(s.storagePool)}`] : []),
   ...(s.os ? [`--os ${s.os}`] : []),
   ...(s.cpu ? [`--cpu ${s.cpu}`] : []),
   ...(s.cpuPolicy ? [`--cpu-policy ${s.cpuPolicy}`] : []),

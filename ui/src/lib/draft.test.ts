@@ -20,6 +20,7 @@ const draft = {
   userData: '',
   password: '',
   machine: usualMachine,
+  storagePool: '',
   whenFull: 'queue' as const,
   until: '',
 };
@@ -96,6 +97,11 @@ test('who can log in', () => {
   expect(
     letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]'),
   ).toBe(false);
+});
+
+test('the root volume may have a pool of its own', () => {
+  expect(instanceOf({ ...draft, storagePool: 'fast' }).spec.storagePool).toBe('fast');
+  expect(instanceOf(draft).spec).not.toHaveProperty('storagePool');
 });
 
 test('the machine is a part of the instance', () => {

@@ -29,6 +29,8 @@ export interface Draft {
   /** For the console; empty for none. */
   password: string;
   machine: Machine;
+  /** Storage pool of the root volume; empty for the first that is available. */
+  storagePool: string;
   /** What happens when no node has room: it waits, it waits until a time, or it is not created. */
   whenFull: 'queue' | 'until' | 'refuse';
   /** In the format of a datetime-local input, in local time. */
@@ -78,6 +80,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
           ...(d.model && { model: d.model }),
         },
       }),
+      ...(d.storagePool && { storagePool: d.storagePool }),
       ...machineSpec(d.machine, d.vgpu),
       ...queueSpec(d),
       ...(networks.length > 0 && { networks }),

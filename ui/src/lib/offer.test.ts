@@ -54,6 +54,7 @@ const draft: Draft = {
   userData: '',
   password: '',
   machine: usualMachine,
+  storagePool: '',
   whenFull: 'queue',
   until: '',
 };

@@ -22,6 +22,7 @@ const draft: Draft = {
   userData: '',
   password: '',
   machine: usualMachine,
+  storagePool: '',
   whenFull: 'queue',
   until: '',
 };

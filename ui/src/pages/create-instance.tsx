@@ -39,6 +39,7 @@ import { Form } from '../parts/form';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
+import { StoragePoolField } from '../parts/storage-pool-field';
 import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
@@ -102,6 +103,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     userData: '',
     password: '',
     machine: usualMachine,
+    storagePool: '',
     whenFull: 'queue',
     until: '',
   });
@@ -202,6 +204,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     'spec.vgpu.sharePercent',
     'spec.networks',
     'spec.userData',
+    'spec.storagePool',
     'spec.cpuPolicy',
     'spec.cpu',
     'spec.hugePages',
@@ -378,6 +381,13 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                       spellCheck={false}
                     />
                   </Field>
+                  <StoragePoolField
+                    id="new-storage-pool"
+                    label={t('new.storagePool')}
+                    path="spec.storagePool"
+                    value={draft.storagePool}
+                    onChange={(v) => set('storagePool')(null, v)}
+                  />
                   <MachineFields
                     machine={draft.machine}
                     set={(machine) => setDraft((d) => ({ ...d, machine }))}

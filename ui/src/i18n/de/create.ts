@@ -67,6 +67,7 @@ export const create: Record<keyof typeof en, string> = {
   'new.full.refuse': 'Nicht erstellen',
   'new.until': 'Warten bis',
   'new.untilHelp': 'In Ihrer Ortszeit. Wenn sie dann noch wartet, wird sie gelöscht.',
+  'new.storagePool': 'Speicherpool der Systemfestplatte',
   'new.noLogin': 'Niemand kann sich an dieser Instanz anmelden',
   'new.noLoginHelp':
     'Sie hat weder einen SSH-Schlüssel noch ein Konsolenpasswort, und ihre User-Data setzen keines. SSH-Schlüssel werden nur beim ersten Start übernommen.',

@@ -60,6 +60,7 @@ export const create = {
   'new.full.refuse': 'Do not create it',
   'new.until': 'Wait until',
   'new.untilHelp': 'In your local time. If it still waits then, it is deleted.',
+  'new.storagePool': 'Storage pool of the root disk',
   'new.noLogin': 'Nobody can sign in to this instance',
   'new.noLoginHelp':
     'It has no SSH key and no console password, and its user data sets none. SSH keys are only installed on first boot.',
