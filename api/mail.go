@@ -49,6 +49,7 @@ const (
 	MailTypeInvoice       MailType = "invoice"
 	MailTypeBilling       MailType = "billing"
 	MailTypeBudget        MailType = "budget"
+	MailTypeQueue         MailType = "queue"
 	MailTypeAlerts        MailType = "alerts"
 )
 

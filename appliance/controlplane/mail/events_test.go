@@ -106,6 +106,53 @@ func TestEventsAreToldOnce(t *testing.T) {
 	}
 }
 
+// queued raises an event about an instance that was in the queue.
+func (h *fixture) queued(what, instance, project string, waited time.Duration) {
+	h.Helper()
+	until := h.clock()
+	e := api.QueueEvent{EventObject: api.EventObject{Name: instance, Project: project}, QueuedAt: until.Add(-waited), QueueUntil: &until}
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"revision": h.store.Revision()}),
+		Raise: &api.Raise{Type: what, Organization: "org-1", Project: project, Data: api.Encode(e)}})
+}
+
+// The members of a project, or the admins where it has none, are told once that an
+// instance that was in the queue starts or was deleted at its deadline, also when
+// another node sends mail in between.
+func TestQueueIsTold(t *testing.T) {
+	h := newFixture(t)
+	h.organization()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "render", Organization: "org-1", Expect: api.AnyRevision, Data: api.Encode(api.ProjectSpec{})})
+	p := newPost(t, nil)
+	h.configure(p.at, nil)
+	h.queued(api.EventInstancePlaced, "train", "prj-1", 2*time.Hour)
+	h.queued(api.EventInstancePlaced, "short", "prj-1", 10*time.Second) // nobody has waited for it
+	h.queued(api.EventQueueExpired, "late", "prj-1", time.Hour)
+	stop := h.run(h.store, nil)
+	h.until("both are sent", func() bool { return len(p.taken()) >= 2 })
+	stop()
+	h.run(h.store, nil)
+	h.queued(api.EventQueueExpired, "other", "prj-2", 10*time.Second)
+	h.until("another is sent after a change of the leader", func() bool { return len(p.taken()) >= 3 })
+	var got []string
+	for _, d := range p.taken() {
+		m := parse(t, d.raw)
+		got = append(got, d.to+": "+m.Header.Get("Subject")+": "+strings.SplitN(m.parts[0], "\r\n", 2)[0])
+	}
+	want := []string{
+		"member@example.com: Instance train starts: Instance train in project render of acme has been in the queue since 2026-03-01 10:00 UTC. A node has room for it now, and it starts.",
+		"member@example.com: Instance late was not started in time: Instance late in project render of acme was in the queue until its deadline, 2026-03-01 12:00 UTC. No node had room for it, so it was deleted.",
+		"admin@example.com: Instance other was not started in time: Instance other of acme was in the queue until its deadline, ",
+	}
+	if len(got) != len(want) {
+		t.Fatalf("messages =\n%s\nwant %d", strings.Join(got, "\n"), len(want))
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("message %d = %s, want %s", i, got[i], want[i])
+		}
+	}
+}
+
 func TestAmount(t *testing.T) {
 	for micros, want := range map[int64]string{0: "0.00", 4_999: "0.00", 5_000: "0.01", 12_345_000: "12.35", -5_000: "-0.01", 1_000_000_000_000: "1000000.00"} {
 		if got := amount(micros); got != want {

@@ -105,6 +105,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			`{{if eq .state "delete_due"}}Die Zahlung von {{.organization}} ist nicht eingetroffen. Instanzen, Volumes, Backups und Adressen werden gelöscht.{{end}}`,
 		}},
 	},
+	api.MailTypeQueue: {
+		api.MailEnglish: {subject: `{{if eq .state "placed"}}Instance {{.instance}} starts{{else}}Instance {{.instance}} was not started in time{{end}}`, action: "Open the instances", path: "/instances", paragraphs: []string{
+			`{{if eq .state "placed"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} has been in the queue since {{.since}}. A node has room for it now, and it starts.{{end}}`,
+			`{{if eq .state "queue_expired"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} was in the queue until its deadline, {{.until}}. No node had room for it, so it was deleted.{{end}}`,
+			`{{if eq .state "queue_expired"}}Its data volumes and floating IPs still exist. To wait longer, create it again.{{end}}`,
+		}},
+		api.MailGerman: {subject: `{{if eq .state "placed"}}Instanz {{.instance}} startet{{else}}Instanz {{.instance}} ist nicht rechtzeitig gestartet{{end}}`, action: "Instanzen öffnen", path: "/instances", paragraphs: []string{
+			`{{if eq .state "placed"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war seit {{.since}} in der Warteschlange. Jetzt hat ein Knoten Platz für sie, und sie startet.{{end}}`,
+			`{{if eq .state "queue_expired"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war bis zu ihrer Frist, {{.until}}, in der Warteschlange. Kein Knoten hatte Platz für sie, deshalb wurde sie gelöscht.{{end}}`,
+			`{{if eq .state "queue_expired"}}Ihre Datenvolumes und Floating IPs bestehen weiter. Um länger zu warten, erstellen Sie sie noch einmal.{{end}}`,
+		}},
+	},
 	api.MailTypeAlerts: {
 		api.MailEnglish: {subject: "{{.product}}: {{.first}}{{if .more}} (and {{.more}} more){{end}}", action: "Open the alerts", path: "/alerts", paragraphs: []string{
 			"These alerts are new:",

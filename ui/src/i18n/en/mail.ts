@@ -40,6 +40,7 @@ export const mail = {
   'mail.type.invoice': 'Invoice',
   'mail.type.billing': 'Payment',
   'mail.type.budget': 'Budget',
+  'mail.type.queue': 'Queue',
   'mail.type.alerts': 'Alerts',
   'mail.state.Waiting': 'Waiting',
   'mail.state.Sent': 'Sent',
