@@ -296,6 +296,9 @@ type AppSpec struct {
 	Description string `json:"description,omitempty,omitzero"`
 	DisplayName string `json:"displayName"`
 
+	// Icon Pictogram of the app in the catalogue. Empty: cube.
+	Icon AppIcon `json:"icon,omitempty,omitzero"`
+
 	// Image Name of a public image, which may be imported later.
 	Image string `json:"image"`
 

@@ -158,13 +158,13 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   );
   const offer = listed ?? (draft.vgpu ? special.data?.items[0] : undefined);
   const chosen = (d: Draft, source: string): Draft => {
-    const next = choose(d, source, catalogue);
+    const next = choose(d, source, catalogue, flavors.data?.items);
     const fits = next.vgpu && !next.model ? fitting(offers, vramOf(next)) : undefined;
     return fits ? take(next, fits) : next;
   };
   // The app from which the user came.
   const [given, setGiven] = useState(fromApp);
-  if (given && apps.data && (all.isFetched || all.isError)) {
+  if (given && apps.data && flavors.isFetched && (all.isFetched || all.isError)) {
     setGiven('');
     setDraft((d) => chosen(d, `app:${decodeURIComponent(given)}`));
   }

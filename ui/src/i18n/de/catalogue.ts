@@ -16,6 +16,7 @@ export const catalogue: Record<keyof typeof en, string> = {
   'cat.displayName': 'Titel',
   'cat.category': 'Kategorie',
   'cat.categoryHelp': 'Ein Wort, nach dem der Katalog Apps gruppiert, z. B. system, workbench, inference.',
+  'cat.icon': 'Symbol',
   'cat.notes': 'Hinweise zur Verwendung',
   'cat.notesHelp': 'Wird Benutzern angezeigt, wenn die Instanz läuft.',
   'cat.empty': 'Noch keine Apps',

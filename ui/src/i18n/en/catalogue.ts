@@ -14,6 +14,7 @@ export const catalogue = {
   'cat.displayName': 'Title',
   'cat.category': 'Category',
   'cat.categoryHelp': 'One word by which the catalogue groups apps, e.g. system, workbench, inference.',
+  'cat.icon': 'Icon',
   'cat.notes': 'Usage notes',
   'cat.notesHelp': 'Shown to users when the instance is running.',
   'cat.empty': 'No apps yet',
