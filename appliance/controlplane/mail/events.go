@@ -127,7 +127,7 @@ func (m *Mailer) people(ctx context.Context) (*people, error) {
 		for _, g := range u.Spec.Grants {
 			switch {
 			case g.Project != "" && g.Role == api.RoleMember:
-				add(p.members, string(g.Project), u.Meta.Name)
+				add(p.members, g.Project, u.Meta.Name)
 			case g.Project != "":
 			case g.Role == api.RoleAdmin:
 				add(p.admins, g.Organization, u.Meta.Name)
