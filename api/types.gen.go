@@ -588,6 +588,14 @@ type CPUModel struct {
 	Vendor string `json:"vendor,omitempty,omitzero"`
 }
 
+// Capacity defines model for Capacity.
+type Capacity struct {
+	AsOf time.Time `json:"asOf"`
+
+	// Gpus Ordered by pool and model.
+	Gpus []GPUCapacity `json:"gpus"`
+}
+
 // Card A payment card that is stored at the payment provider.
 type Card struct {
 	Kind   Kind       `json:"kind"`
@@ -1272,6 +1280,35 @@ type GPU struct {
 	Meta   Meta      `json:"meta"`
 	Spec   GPUSpec   `json:"spec"`
 	Status GPUStatus `json:"status,omitempty,omitzero"`
+}
+
+// GPUCapacity The GPUs of one model in one pool.
+type GPUCapacity struct {
+	// AllocatedPercent How much is allocated now: the higher of GPU time and VRAM, in %.
+	AllocatedPercent float64 `json:"allocatedPercent"`
+
+	// Count Number of GPUs.
+	Count int64 `json:"count"`
+
+	// EarliestDays The lower end of the 80 % confidence interval of fullInDays.
+	EarliestDays int64 `json:"earliestDays,omitempty,omitzero"`
+
+	// FullInDays Expected number of days until all of it is allocated.
+	FullInDays int64 `json:"fullInDays,omitempty,omitzero"`
+
+	// History Number of days with usage records among the last 28 days, without the current day.
+	History int64 `json:"history"`
+
+	// LatestDays The upper end of this interval.
+	LatestDays int64  `json:"latestDays,omitempty,omitzero"`
+	Model      string `json:"model"`
+	Pool       string `json:"pool"`
+
+	// Trend unknown: fewer than 7 days of records; steady: no significant growth, or not full within a year; growing: fullInDays is set; full: nothing is left.
+	Trend CapacityTrend `json:"trend"`
+
+	// VramBytes VRAM that can be allocated, with the pool's overcommitment.
+	VramBytes int64 `json:"vramBytes"`
 }
 
 // GPUList defines model for GPUList.
@@ -3380,6 +3417,55 @@ type PriceEdition struct {
 	Prices    PriceBookSpec `json:"prices"`
 }
 
+// PriceQuote defines model for PriceQuote.
+type PriceQuote struct {
+	// Changed By the prices of the request.
+	Changed  *QuotedMonth `json:"changed,omitempty"`
+	Currency string       `json:"currency"`
+
+	// Current By the newest version of the price book.
+	Current     QuotedMonth `json:"current"`
+	MemoryBytes int64       `json:"memoryBytes"`
+	RootBytes   int64       `json:"rootBytes"`
+	Vcpus       int64       `json:"vcpus"`
+}
+
+// PriceQuoteRequest A machine, and how it is used in a month. Without a flavor it has no vCPUs and no memory, without vramBytes no GPU.
+type PriceQuoteRequest struct {
+	// Flavor Name or ID of the flavor.
+	Flavor string `json:"flavor,omitempty,omitzero"`
+
+	// GpuPercent How much of the GPU's time it uses while it runs, in %.
+	GpuPercent int64 `json:"gpuPercent,omitempty,omitzero"`
+
+	// Hours How many hours of the month the machine runs.
+	Hours int64 `json:"hours"`
+
+	// Model Model of the GPU.
+	Model string `json:"model,omitempty,omitzero"`
+
+	// Pool GPU pool. Defaults to default.
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Prices Changed prices, in the currency of the book. Their effectiveFrom is ignored.
+	Prices *PriceBookSpec `json:"prices,omitempty"`
+
+	// RootBytes Size of the root volume. Defaults to the flavor's.
+	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
+
+	// SharePercent Reserved GPU time in %.
+	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
+
+	// StorageClass Storage pool of the root volume.
+	StorageClass string `json:"storageClass,omitempty,omitzero"`
+
+	// Tier Defaults to standard.
+	Tier GPUTier `json:"tier,omitempty,omitzero"`
+
+	// VramBytes VRAM of the virtual GPU; all of it is used while the machine runs.
+	VramBytes int64 `json:"vramBytes,omitempty,omitzero"`
+}
+
 // PriceSelector What a price applies to; omitted fields match anything. Of the prices of a meter that are in effect and match, the one with more fields takes precedence; of those with equally many, the one that has the first of model, pool, storageClass, flavor, tier that the others do not have.
 type PriceSelector struct {
 	// Flavor ID of the instance's flavor.
@@ -3468,6 +3554,19 @@ type Quota struct {
 
 	// Uses Current use by quota.
 	Uses Amounts `json:"uses"`
+}
+
+// QuotedMeter defines model for QuotedMeter.
+type QuotedMeter struct {
+	AmountMicros int64 `json:"amountMicros"`
+	Meter        Meter `json:"meter"`
+}
+
+// QuotedMonth defines model for QuotedMonth.
+type QuotedMonth struct {
+	// Meters The parts of the total, in the order of invoice lines.
+	Meters      []QuotedMeter `json:"meters"`
+	TotalMicros int64         `json:"totalMicros"`
 }
 
 // RecoveryCodes defines model for RecoveryCodes.
@@ -5950,6 +6049,9 @@ type PatchPortalDomainApplicationMergePatchPlusJSONRequestBody PatchPortalDomain
 
 // UpdatePortalDomainJSONRequestBody defines body for UpdatePortalDomain for application/json ContentType.
 type UpdatePortalDomainJSONRequestBody = PortalDomain
+
+// QuotePriceBookJSONRequestBody defines body for QuotePriceBook for application/json ContentType.
+type QuotePriceBookJSONRequestBody = PriceQuoteRequest
 
 // UpdateSecuritySettingsJSONRequestBody defines body for UpdateSecuritySettings for application/json ContentType.
 type UpdateSecuritySettingsJSONRequestBody = SecuritySettings

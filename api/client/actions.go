@@ -197,6 +197,11 @@ func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, f
 	return get[api.Simulation](ctx, a, p, "price-books", ref, "simulation")
 }
 
+// QuotePriceBook returns what a machine costs in a month by a price book.
+func (a *API) QuotePriceBook(ctx context.Context, ref string, q api.PriceQuoteRequest) (api.PriceQuote, error) {
+	return post[api.PriceQuote](ctx, a, q, "price-books", ref, "quote")
+}
+
 // InvoicePDF writes an invoice as PDF to w.
 func (a *API) InvoicePDF(ctx context.Context, ref, organization string, w io.Writer) error {
 	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"invoices", ref, "pdf"}, params: api.GetInvoicePDFParams{Organization: organization}})

@@ -55,6 +55,7 @@ func (h *handlers) resources(r *router) {
 // own way.
 func (h *handlers) special(r *router) {
 	serve(r, "ListAlerts", h.ListAlerts)
+	serve(r, "GetCapacity", h.GetCapacity)
 	serve(r, "ListOffers", h.ListOffers)
 	serve(r, "CreateAPIKey", h.CreateAPIKey)
 	serve(r, "RotateAPIKey", h.RotateAPIKey)
@@ -145,6 +146,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "UpdatePaymentSettings", h.UpdatePaymentSettings)
 	serve(r, "ListPriceBookVersions", h.ListPriceBookVersions)
 	serve(r, "SimulatePriceBook", h.SimulatePriceBook)
+	serve(r, "QuotePriceBook", h.QuotePriceBook)
 	serve(r, "GetProjectQuota", h.GetProjectQuota)
 	serve(r, "GetRevenue", h.GetRevenue)
 	serve(r, "ListServiceUsage", h.ListServiceUsage)
