@@ -39,7 +39,8 @@ export const dashboard: Record<keyof typeof en, string> = {
   'room.none': 'Keine GPUs.',
   'room.forecast': '{model}: bei dieser Zunahme in etwa {days} Tagen voll ({from} bis {to}).',
   'room.full': '{model}: vollständig zugeteilt.',
-  'room.forecastHelp': 'Aus der höchsten Nutzung jedes der letzten 28 Tage; der Bereich hat eine Wahrscheinlichkeit von 80 %.',
+  'room.forecastHelp':
+    'Aus der höchsten Nutzung jedes der letzten 28 Tage; der Bereich hat eine Wahrscheinlichkeit von 80 %.',
 
   'first.title': 'Erste Schritte',
   'first.key': 'SSH-Schlüssel hinzufügen',
