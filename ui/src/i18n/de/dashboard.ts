@@ -28,6 +28,7 @@ export const dashboard: Record<keyof typeof en, string> = {
   'map.vram': 'Belegtes VRAM',
   'map.temperature': 'Temperatur',
   'map.gpu': '{name}, {model}, {vram}: {what} {value}, vGPUs: {vgpus}',
+  'map.vgpus': '{n} vGPUs',
   'map.failed': 'braucht Aufmerksamkeit',
   'map.noGpus': 'Keine GPUs',
 

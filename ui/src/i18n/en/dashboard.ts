@@ -26,6 +26,7 @@ export const dashboard = {
   'map.vram': 'VRAM used',
   'map.temperature': 'Temperature',
   'map.gpu': '{name}, {model}, {vram}: {what} {value}, vGPUs: {vgpus}',
+  'map.vgpus': '{n} vGPUs',
   'map.failed': 'needs attention',
   'map.noGpus': 'No GPUs',
 
