@@ -22,6 +22,7 @@ interface Kind {
 }
 
 const mib = 2 ** 20;
+const mostDisk = 65_536; // GiB: the largest volume
 const within = (text: string, most: number) => Math.min(most, Math.max(0, Math.round(Number(text)) || 0));
 
 /** classesOf returns the storage classes that a book has prices for. */
@@ -35,6 +36,26 @@ export const firstClass = (book: Schemas['PriceBookSpec']): string =>
     ? ''
     : (classesOf(book)[0] ?? '');
 
+/** quotable returns the parts of edited prices that a quote depends on, or undefined if the server would refuse them:
+ * while they are typed, errors belong to no one. */
+export function quotable(b: Schemas['PriceBookSpec']): Schemas['PriceBookSpec'] | undefined {
+  const full = (at?: string) => !at || Date.parse(at) % 3_600_000 === 0;
+  const rising = (upTo: number[]) => upTo.every((n, i) => n > (upTo[i - 1] ?? 0));
+  const discounts = b.discounts ?? [];
+  const ok =
+    b.prices.every((p) => full(p.from) && rising((p.tiers ?? []).map((t) => t.upTo))) &&
+    new Set(b.prices.map((p) => JSON.stringify([p.meter, p.where ?? {}, p.from ?? '']))).size === b.prices.length &&
+    discounts.every(
+      (d) =>
+        d.basisPoints >= 1 &&
+        d.basisPoints <= 10_000 &&
+        full(d.from) &&
+        full(d.until) &&
+        (!d.until || !d.from || d.from < d.until),
+    );
+  return ok ? { currency: b.currency, prices: b.prices, discounts } : undefined;
+}
+
 /** quoteOf returns the request for a machine; its VRAM is the share of the GPU's. */
 export function quoteOf(
   m: SampleMachine,
@@ -44,7 +65,7 @@ export function quoteOf(
   const kind = kinds.find((k) => k.id === m.gpu);
   const share = within(m.share, 100);
   const vramBytes = kind ? Math.floor((kind.vramBytes * share) / 100 / mib) * mib : 0;
-  const rootBytes = Math.max(0, Math.round(Number(m.diskGib) * gib)) || 0;
+  const rootBytes = Math.round((Math.min(mostDisk, Math.max(0, Number(m.diskGib))) * gib) / mib) * mib || 0;
   return {
     hours: within(m.hours, 720),
     ...(m.flavor && { flavor: m.flavor }),

@@ -8,7 +8,7 @@ import { useFlavors } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 import { kindsOf } from '../../lib/offer';
-import { classesOf, firstClass, quoteOf, type SampleMachine } from '../../lib/sample-machine';
+import { classesOf, firstClass, quotable, quoteOf, type SampleMachine } from '../../lib/sample-machine';
 import { ErrorAlert } from '../../parts/error';
 import { SelectField, TextField } from '../../parts/text-field';
 import { meterName } from './rows';
@@ -29,7 +29,7 @@ export function Sample({ book, draft }: { book: Book; draft?: Book['spec'] }) {
     ...changed,
   };
   const set = (name: keyof SampleMachine) => (v: string) => change((m) => ({ ...m, [name]: v }));
-  const request = useSettled(JSON.stringify(quoteOf(machine, kinds, draft)), 400);
+  const request = useSettled(JSON.stringify(quoteOf(machine, kinds, draft && quotable(draft))), 400);
   const quote = useQuote(book, request);
   const number = (id: string, name: keyof SampleMachine, label: string) => (
     <TextField id={id} type="number" label={label} value={machine[name]} onChange={set(name)} />
