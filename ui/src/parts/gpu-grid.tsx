@@ -23,7 +23,7 @@ export function GpuGrid({ cards, selected, select }: Props) {
       </div>
       <ul className="basalt-gpus" aria-label={t('gpu.title')}>
         {cards.map((c) => {
-          const { level, shown, failed, label } = heat(c);
+          const { level, shown, failed } = heat(c);
           const id = c.gpu.meta.id ?? '';
           return (
             <li key={id}>
@@ -31,11 +31,14 @@ export function GpuGrid({ cards, selected, select }: Props) {
                 type="button"
                 className={`basalt-heat basalt-heat-${stepOf(level)}`}
                 aria-pressed={id === selected}
-                aria-label={label}
                 onClick={() => select(id)}
               >
-                <span>{c.gpu.meta.name}</span>
-                <strong>{failed ? `! ${shown}` : shown}</strong>
+                <span>{c.gpu.meta.name}</span>{' '}
+                <strong>
+                  <span className="pf-v6-u-screen-reader">{t(`map.${by}`)} </span>
+                  {failed ? `! ${shown}` : shown}
+                  {failed && <span className="pf-v6-u-screen-reader"> {t('map.failed')}</span>}
+                </strong>{' '}
                 <span>{t('map.vgpus', { n: c.vgpus })}</span>
               </button>
             </li>
