@@ -35,9 +35,8 @@ export function GpuGrid({ cards, selected, select }: Props) {
               >
                 <span>{c.gpu.meta.name}</span>{' '}
                 <strong>
-                  <span className="pf-v6-u-screen-reader">{t(`map.${by}`)} </span>
-                  {failed ? `! ${shown}` : shown}
-                  {failed && <span className="pf-v6-u-screen-reader"> {t('map.failed')}</span>}
+                  {t(`map.${by}`)} {shown}
+                  {failed && `, ${t('map.failed')}`}
                 </strong>{' '}
                 <span>{t('map.vgpus', { n: c.vgpus })}</span>
               </button>
