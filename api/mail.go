@@ -50,6 +50,7 @@ const (
 	MailTypeBilling       MailType = "billing"
 	MailTypeBudget        MailType = "budget"
 	MailTypeQueue         MailType = "queue"
+	MailTypeTopUp         MailType = "top-up"
 	MailTypeAlerts        MailType = "alerts"
 )
 

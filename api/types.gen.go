@@ -807,7 +807,7 @@ type CertificateAuthority struct {
 	WaitingFor []string `json:"waitingFor,omitempty,omitzero"`
 }
 
-// Checkout A payment by card on a page of the payment provider.
+// Checkout A payment by card: on a page of the payment provider, or a charge of a card on file.
 type Checkout struct {
 	Kind   Kind           `json:"kind"`
 	Meta   Meta           `json:"meta"`
@@ -833,15 +833,27 @@ type CheckoutSpec struct {
 	// AmountMicros In whole hundredths of the currency. Defaults to the remaining amount of the invoice.
 	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
 
+	// Card ID of the card on file to charge. Without a card, a page of the provider asks for one.
+	Card CardID `json:"card,omitempty,omitzero"`
+
 	// Currency Defaults to the currency of the organization's prices.
 	Currency string `json:"currency,omitempty,omitzero"`
 
 	// Invoice ID or number of the invoice to pay. Without an invoice, the amount is paid in advance.
 	Invoice InvoiceID `json:"invoice,omitempty,omitzero"`
+
+	// TopUp Whether the automatic top-up charges the card. Set by the server.
+	TopUp bool `json:"topUp,omitempty,omitzero"`
 }
 
 // CheckoutStatus defines model for CheckoutStatus.
 type CheckoutStatus struct {
+	// AuthenticationRequired Whether the bank wants the customer to confirm the payment, for example with 3-D Secure: nothing was charged, and the amount can be paid on a page of the provider.
+	AuthenticationRequired bool `json:"authenticationRequired,omitempty,omitzero"`
+
+	// Customer The provider's ID of the customer that is charged, for a card on file.
+	Customer string `json:"customer,omitempty,omitzero"`
+
 	// DoneAt When the checkout was paid, failed or expired.
 	DoneAt *time.Time `json:"doneAt,omitempty"`
 
@@ -854,7 +866,10 @@ type CheckoutStatus struct {
 	// Payment ID of the resulting payment.
 	Payment PaymentID `json:"payment,omitempty,omitzero"`
 
-	// Session The provider's ID of the session.
+	// PaymentMethod The provider's ID of the card that is charged, for a card on file.
+	PaymentMethod string `json:"paymentMethod,omitempty,omitzero"`
+
+	// Session The provider's ID of the session, or of the charge of a card on file.
 	Session string `json:"session,omitempty,omitzero"`
 
 	// State Defaults to Opening.
@@ -4283,6 +4298,63 @@ type TermsAcceptance struct {
 	Version string `json:"version"`
 }
 
+// TopUp Automatic top-up of an organization that pays in advance, by a card on file.
+type TopUp struct {
+	// AmountMicros Amount of one charge, in whole hundredths of the currency.
+	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
+
+	// BelowMicros A card is charged when the remaining balance is less than this.
+	BelowMicros int64 `json:"belowMicros,omitempty,omitzero"`
+
+	// Card ID of the card to charge. If not set, the organization's default card at that time is charged.
+	Card CardID `json:"card,omitempty,omitzero"`
+
+	// Currency Currency of the amounts, which is that of the organization's prices. Set by the server.
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Enabled Whether a card is charged automatically.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// MonthlyLimitMicros Maximum sum of the charges of a calendar month in the organization's time zone; at least amountMicros.
+	MonthlyLimitMicros int64 `json:"monthlyLimitMicros,omitempty,omitzero"`
+
+	// Organization Set by the server.
+	Organization OrganizationID `json:"organization,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// Status State of the top-up. Set by the server.
+	Status TopUpStatus `json:"status,omitempty,omitzero"`
+}
+
+// TopUpStatus defines model for TopUpStatus.
+type TopUpStatus struct {
+	// ChargedMicros Sum of the charges of the month, including one that is in progress.
+	ChargedMicros int64 `json:"chargedMicros,omitempty,omitzero"`
+
+	// Checkout Charge that is in progress.
+	Checkout CheckoutID `json:"checkout,omitempty,omitzero"`
+
+	// Failures Number of consecutive charges that failed.
+	Failures int64 `json:"failures,omitempty,omitzero"`
+
+	// LastCheckout Last charge that has ended.
+	LastCheckout CheckoutID `json:"lastCheckout,omitempty,omitzero"`
+
+	// LastError Why the last charge failed, or none is made.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Month Month of chargedMicros, for example 2026-03.
+	Month string `json:"month,omitempty,omitzero"`
+
+	// NextAt When a charge that failed is repeated.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// State Retrying: the last charge failed and is repeated at nextAt. Limited: the limit of the month is reached. Stopped: nothing is charged until the settings are saved again.
+	State TopUpState `json:"state,omitempty,omitzero"`
+}
+
 // Upgrade defines model for Upgrade.
 type Upgrade struct {
 	Kind   Kind          `json:"kind"`
@@ -5750,6 +5822,18 @@ type GetSupportGrantParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// GetTopUpParams defines parameters for GetTopUp.
+type GetTopUpParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// UpdateTopUpParams defines parameters for UpdateTopUp.
+type UpdateTopUpParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
 	// Organization ID or name.
@@ -6079,6 +6163,9 @@ type CreateSSHKeyJSONRequestBody = SSHKey
 
 // CreateSupportGrantJSONRequestBody defines body for CreateSupportGrant for application/json ContentType.
 type CreateSupportGrantJSONRequestBody = SupportGrant
+
+// UpdateTopUpJSONRequestBody defines body for UpdateTopUp for application/json ContentType.
+type UpdateTopUpJSONRequestBody = TopUp
 
 // ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
 type ConfirmTOTPJSONRequestBody = TOTPCode

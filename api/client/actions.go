@@ -151,6 +151,17 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// TopUp returns an organization's automatic top-up; empty means the caller's.
+func (a *API) TopUp(ctx context.Context, organization string) (api.TopUp, error) {
+	return get[api.TopUp](ctx, a, api.GetTopUpParams{Organization: organization}, "top-up")
+}
+
+// UpdateTopUp replaces an organization's automatic top-up, unless it was changed since its
+// revision; empty means the caller's.
+func (a *API) UpdateTopUp(ctx context.Context, organization string, t api.TopUp) (api.TopUp, error) {
+	return call[api.TopUp](ctx, a, request{method: http.MethodPut, path: []string{"top-up"}, params: api.UpdateTopUpParams{Organization: organization}, body: t})
+}
+
 // RedeemVoucher gives an organization the credit of a voucher; empty means the
 // caller's.
 func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {

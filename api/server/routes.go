@@ -141,6 +141,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "CreateCard", h.CreateCard)
 	serve(r, "DeleteCard", h.DeleteCard)
 	serve(r, "SetDefaultCard", h.SetDefaultCard)
+	serve(r, "GetTopUp", h.GetTopUp)
+	serve(r, "UpdateTopUp", h.UpdateTopUp)
 	serve(r, "ReceivePaymentEvent", h.ReceivePaymentEvent)
 	serve(r, "GetPaymentSettings", h.GetPaymentSettings)
 	serve(r, "UpdatePaymentSettings", h.UpdatePaymentSettings)

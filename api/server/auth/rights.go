@@ -31,7 +31,8 @@ var Rights = withKinds(map[string]Roles{
 
 	"ListWebhookDeliveries": admins,
 	"SetDefaultCard":        admins | billing,
-	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
+	"GetTopUp":              admins | billing, "UpdateTopUp": admins | billing,
+	"RotateWebhook": admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
 	"ResetUser": admins, "InviteUser": admins,
 

@@ -20,7 +20,7 @@ const (
 
 // mailTypes maps the types of events that cause messages to the types of those messages.
 var mailTypes = map[string]api.MailType{
-	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget,
+	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget, api.EventTopUpFailed: api.MailTypeTopUp,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
 	api.EventInstancePlaced: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
@@ -179,6 +179,18 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		}
 		reached := slices.MaxFunc(about.Status.Alerts, func(a, b api.BudgetAlert) int { return cmp.Compare(a.Percent, b.Percent) })
 		data["budget"], data["month"], data["percent"] = about.Name, about.Status.Month, strconv.FormatInt(reached.Percent, 10)
+	case api.MailTypeTopUp:
+		var about api.TopUpFailure
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
+		}
+		data["amount"], data["error"], data["next"] = amount(about.AmountMicros)+" "+about.Currency, about.Error, minute(about.NextAt)
+		if data["path"] = "/invoices"; about.Checkout != "" {
+			data["path"] = "/checkouts/" + string(about.Checkout)
+		}
+		if about.AuthenticationRequired {
+			data["authentication"] = "yes"
+		}
 	case api.MailTypeBilling:
 		var about api.BillingStatus
 		if json.Unmarshal(e.Data, &about) != nil {

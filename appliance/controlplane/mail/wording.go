@@ -8,7 +8,7 @@ type wording struct {
 	subject    string
 	paragraphs []string
 	action     string // text of the link; empty: no link
-	path       string // path in the portal
+	path       string // path in the portal; a template too
 }
 
 // wordings has the texts of all types, in all languages.
@@ -85,6 +85,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 		}},
 		api.MailGerman: {subject: "Budget {{.budget}}: {{.percent}} % verbraucht", action: "Verbrauch öffnen", path: "/usage", paragraphs: []string{
 			"{{.organization}} hat {{.percent}} % des Budgets {{.budget}} für {{.month}} verbraucht.",
+		}},
+	},
+	api.MailTypeTopUp: {
+		api.MailEnglish: {subject: "{{if .authentication}}Please confirm a payment{{else}}Automatic top-up failed{{end}}: {{.organization}}", action: "Pay now", path: "{{.path}}", paragraphs: []string{
+			"The automatic top-up of {{.organization}} by {{.amount}} has failed. Nothing was charged. The reason: {{.error}}",
+			"{{if .authentication}}Your bank wants you to confirm the payment. Pay the amount online: the page leads you through it.{{end}}",
+			"{{if .next}}It is tried again at {{.next}}. Please check the card until then, or pay another way.{{else}}It is not tried again until you save the settings of the automatic top-up. Please check the card before.{{end}}",
+		}},
+		api.MailGerman: {subject: "{{if .authentication}}Bitte bestätigen Sie eine Zahlung{{else}}Automatische Aufladung fehlgeschlagen{{end}}: {{.organization}}", action: "Jetzt bezahlen", path: "{{.path}}", paragraphs: []string{
+			"Die automatische Aufladung von {{.organization}} um {{.amount}} ist fehlgeschlagen. Es wurde nichts abgebucht. Der Grund: {{.error}}",
+			"{{if .authentication}}Ihre Bank möchte, dass Sie die Zahlung bestätigen. Bezahlen Sie den Betrag online: Die Seite führt Sie hindurch.{{end}}",
+			"{{if .next}}Der nächste Versuch ist am {{.next}}. Bitte prüfen Sie bis dahin die Karte, oder zahlen Sie auf anderem Weg.{{else}}Es wird nicht wieder versucht, bis Sie die Einstellungen der automatischen Aufladung speichern. Bitte prüfen Sie vorher die Karte.{{end}}",
 		}},
 	},
 	api.MailTypeBilling: {
