@@ -4815,6 +4815,9 @@ type Wallet struct {
 	Organization OrganizationID `json:"organization"`
 	State        BillingState   `json:"state"`
 
+	// TopUp Whether the organization can top up automatically.
+	TopUp bool `json:"topUp,omitempty,omitzero"`
+
 	// UnbilledMicros Cost of the usage since the last invoice, including everything that an invoice would contain.
 	UnbilledMicros int64 `json:"unbilledMicros"`
 

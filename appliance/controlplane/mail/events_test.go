@@ -54,22 +54,34 @@ func TestEventsAreTold(t *testing.T) {
 		Data: api.Encode(api.InvoiceSpec{Number: "B-1", DueAt: due, Currency: "EUR", TotalMicros: 12_345_000})})
 	h.raise("budget.alert", map[string]any{"name": "web", "status": api.BudgetStatus{Month: "2026-03", Alerts: []api.BudgetAlert{{Percent: 50}, {Percent: 80}}}})
 	h.raise("billing.delete_warning", api.BillingStatus{State: api.BillingSuspended, DeleteAt: &due})
+	h.raise(api.EventTopUpFailed, api.TopUpFailure{Checkout: "chk-1", Currency: "EUR", AmountMicros: 50_000_000, Error: "Your card was declined.", AuthenticationRequired: true, NextAt: &due})
 	h.raise("billing.suspended", "not what it should be")
 	h.raise("thing.happened", 1)
 	h.run(h.store, nil)
-	h.until("all are sent", func() bool { return len(p.taken()) >= 6 })
+	h.until("all are sent", func() bool { return len(p.taken()) >= 8 })
 	var got []string
 	for _, d := range p.taken() {
 		m := parse(t, d.raw)
 		got = append(got, d.to+": "+m.Header.Get("Subject")+": "+strings.SplitN(m.parts[0], "\r\n", 2)[0])
+	}
+	for _, d := range p.taken() {
+		if m := parse(t, d.raw); strings.HasPrefix(m.Header.Get("Subject"), "Please confirm") {
+			for _, text := range []string{"Your bank wants you to confirm", "tried again at 2026-03-15 00:00 UTC", "/#/checkouts/chk-1"} {
+				if !strings.Contains(m.parts[0], text) {
+					t.Errorf("message about a top-up = %q, want %q in it", m.parts[0], text)
+				}
+			}
+		}
 	}
 	slices.Sort(got)
 	var want []string
 	for _, to := range []string{"admin", "billing"} {
 		want = append(want, to+"@example.com: Budget web: 80 % used: acme has used 80 % of the budget web of 2026-03.",
 			to+"@example.com: Invoice B-1: Invoice B-1 of acme was issued: 12.35 EUR, due on 2026-03-15.",
-			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.")
+			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.",
+			to+"@example.com: Please confirm a payment: acme: The automatic top-up of acme by 50.00 EUR has failed. Nothing was charged. The reason: Your card was declined.")
 	}
+	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("messages =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -41,6 +41,7 @@ export const mail = {
   'mail.type.billing': 'Payment',
   'mail.type.budget': 'Budget',
   'mail.type.queue': 'Queue',
+  'mail.type.top-up': 'Automatic top-up',
   'mail.type.alerts': 'Alerts',
   'mail.state.Waiting': 'Waiting',
   'mail.state.Sent': 'Sent',
