@@ -40,7 +40,7 @@ func (a *App) checkoutCreateCommand() *cobra.Command {
 			"With --card a payment card on file is charged at once, and no page is opened.",
 		Example: "  basalt checkout create 50 --organization acme\n  basalt checkout create --invoice INV-000042\n  basalt checkout create 50 --card default"}
 	invoice := cmd.Flags().String("invoice", "", "number or ID of the invoice to pay")
-	card := cmd.Flags().String("card", "", "ID of the payment card on file to charge; default: the organization's default card")
+	card := cmd.Flags().String("card", "", "ID of the payment card on file to charge, or default")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := api.Checkout{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.CheckoutSpec{Invoice: api.InvoiceID(*invoice)}}
 		if len(args) == 0 && *invoice == "" {

@@ -30,7 +30,7 @@ func (a *App) topUpSet() *cobra.Command {
 		Example: "  basalt top-up set --enable --below 10 --amount 50 --monthly-limit 200 --organization acme"}
 	f := cmd.Flags()
 	below, amount, limit := f.String("below", "", "the remaining balance below which a payment card is charged"), f.String("amount", "", "the amount of one charge"), f.String("monthly-limit", "", "the most that is charged in a calendar month")
-	card := f.String("card", "", "ID of the payment card to charge; default: the organization's default card at that time")
+	card := f.String("card", "", "ID of the payment card to charge, or default for the organization's default payment card at that time")
 	enable, disable := f.Bool("enable", false, "charge a payment card automatically"), f.Bool("disable", false, "charge nothing automatically")
 	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
