@@ -176,12 +176,12 @@ func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.
 	}
 	open := 0
 	for _, c := range all {
-		if !c.Done() {
+		if c.Limited(b.At) {
 			open++
 		}
 	}
 	if open >= api.MaxOpenCheckouts {
-		return "", api.Errorf(api.CodeRateLimited, "organization %s has %d payments that nobody has finished", org.Meta.Name, open).WithHint("finish one of them, or wait an hour until they expire")
+		return "", api.Errorf(api.CodeRateLimited, "organization %s has %d payments that nobody has finished, or whose card was declined", org.Meta.Name, open).WithHint("finish one of them, or wait an hour")
 	}
 	out, err := h.opts.Store.Apply(ctx, b)
 	if err != nil {

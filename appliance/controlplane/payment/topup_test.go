@@ -261,6 +261,15 @@ func TestPayWithCardOnFile(t *testing.T) {
 	if c, err = w.begin(spec); err != nil || c.Status.State != api.CheckoutFailed || c.Status.LastError != "Your card was declined." {
 		t.Errorf("declined: %+v, %v; want Failed with the reason", c.Status, err)
 	}
+	for range api.MaxOpenCheckouts - 1 {
+		if _, err := w.begin(spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.begin(spec); api.CodeOf(err) != api.CodeRateLimited {
+		t.Errorf("pay with a card that was declined ten times: %v, want code %s", err, api.CodeRateLimited)
+	}
+	w.pass(api.CheckoutLife)
 	open := w.addCard(api.CardSpec{})
 	spec.Card = api.CardID(open.Meta.ID)
 	if _, err := w.begin(spec); api.CodeOf(err) != api.CodeState {
