@@ -13,6 +13,21 @@ const (
 	maxAppTitle = 100
 )
 
+// AppIcon is the pictogram of an app in the catalogue; empty means cube.
+type AppIcon string
+
+// Icons.
+const (
+	AppIconServer   AppIcon = "server"
+	AppIconNotebook AppIcon = "notebook"
+	AppIconFlask    AppIcon = "flask"
+	AppIconChat     AppIcon = "chat"
+	AppIconPicture  AppIcon = "picture"
+	AppIconChart    AppIcon = "chart"
+	AppIconDatabase AppIcon = "database"
+	AppIconCube     AppIcon = "cube"
+)
+
 // ValidateApp checks a spec.
 func ValidateApp(s AppSpec) error {
 	var bad faults
@@ -32,6 +47,7 @@ func ValidateApp(s AppSpec) error {
 		}
 	}
 	s.Abilities.validate(&bad)
+	bad.note(oneOf("spec.icon", s.Icon, "", AppIconServer, AppIconNotebook, AppIconFlask, AppIconChat, AppIconPicture, AppIconChart, AppIconDatabase, AppIconCube))
 	for _, t := range []struct {
 		field, text string
 		most        int

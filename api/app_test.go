@@ -20,6 +20,8 @@ func TestAppSpecs(t *testing.T) {
 		"an image's id":      {func(s *AppSpec) { s.Image = "img-0123456789ab" }, "spec.image"},
 		"a file's URL":       {func(s *AppSpec) { s.ImageURL = "file:///etc/passwd" }, "spec.imageURL"},
 		"a long word":        {func(s *AppSpec) { s.Category = strings.Repeat("x", 33) }, "spec.category"},
+		"an icon":            {func(s *AppSpec) { s.Icon = AppIconNotebook }, ""},
+		"an unknown icon":    {func(s *AppSpec) { s.Icon = "rocket" }, "spec.icon"},
 		"an escape":          {func(s *AppSpec) { s.Notes = "\x1b[2J" }, "spec.notes"},
 		"no UTF-8":           {func(s *AppSpec) { s.Description = "\xff" }, "spec.description"},
 		"much user data":     {func(s *AppSpec) { s.UserData = strings.Repeat("x", 65537) }, "spec.userData"},

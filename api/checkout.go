@@ -15,8 +15,9 @@ const (
 	CheckoutExpired    CheckoutState = "Expired"
 )
 
-// MaxOpenCheckouts limits the open checkouts of an organization, since stolen payment
-// cards are tested in bulk.
+// MaxOpenCheckouts limits the checkouts of an organization that are open, or that failed
+// to charge a card on file within CheckoutLife, since stolen payment cards are tested in
+// bulk.
 const MaxOpenCheckouts = 10
 
 // CheckoutLife is how long a checkout can be paid after it was created.
@@ -25,6 +26,12 @@ const CheckoutLife = time.Hour
 // Done reports whether the checkout is in a final state.
 func (c Checkout) Done() bool {
 	return c.Status.State == CheckoutPaid || c.Status.State == CheckoutFailed || c.Status.State == CheckoutExpired
+}
+
+// Limited reports whether the checkout counts for MaxOpenCheckouts.
+func (c Checkout) Limited(now time.Time) bool {
+	declined := c.Spec.Card != "" && !c.Spec.TopUp && c.Status.State == CheckoutFailed
+	return !c.Done() || declined && now.Sub(c.Meta.CreatedAt) < CheckoutLife
 }
 
 // ValidateCheckout checks a spec whose amount is known. The limits come from the

@@ -90,6 +90,9 @@ const (
 	// KindPaymentSettings is internal: its only object is shown by the API as
 	// PaymentSettings.
 	KindPaymentSettings Kind = "PaymentSettings"
+	// KindTopUp is internal: its objects are shown by the API as TopUp, one for each
+	// organization.
+	KindTopUp Kind = "TopUp"
 	// KindVoucherCode is internal: its ID is the hash of a voucher's code, by which the
 	// voucher is found.
 	KindVoucherCode Kind = "VoucherCode"
@@ -287,6 +290,7 @@ var kinds = []KindInfo{
 	{Kind: KindBranding, IDPrefix: "brand"},
 	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
+	{Kind: KindTopUp, IDPrefix: "topup"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
 	{Kind: KindSecuritySettings, IDPrefix: "secsettings"},

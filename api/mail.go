@@ -49,6 +49,8 @@ const (
 	MailTypeInvoice       MailType = "invoice"
 	MailTypeBilling       MailType = "billing"
 	MailTypeBudget        MailType = "budget"
+	MailTypeQueue         MailType = "queue"
+	MailTypeTopUp         MailType = "top-up"
 	MailTypeAlerts        MailType = "alerts"
 )
 

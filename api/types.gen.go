@@ -296,6 +296,9 @@ type AppSpec struct {
 	Description string `json:"description,omitempty,omitzero"`
 	DisplayName string `json:"displayName"`
 
+	// Icon Pictogram of the app in the catalogue. Empty: cube.
+	Icon AppIcon `json:"icon,omitempty,omitzero"`
+
 	// Image Name of a public image, which may be imported later.
 	Image string `json:"image"`
 
@@ -585,6 +588,14 @@ type CPUModel struct {
 	Vendor string `json:"vendor,omitempty,omitzero"`
 }
 
+// Capacity defines model for Capacity.
+type Capacity struct {
+	AsOf time.Time `json:"asOf"`
+
+	// Gpus Ordered by pool and model.
+	Gpus []GPUCapacity `json:"gpus"`
+}
+
 // Card A payment card that is stored at the payment provider.
 type Card struct {
 	Kind   Kind       `json:"kind"`
@@ -796,7 +807,7 @@ type CertificateAuthority struct {
 	WaitingFor []string `json:"waitingFor,omitempty,omitzero"`
 }
 
-// Checkout A payment by card on a page of the payment provider.
+// Checkout A payment by card: on a page of the payment provider, or a charge of a card on file.
 type Checkout struct {
 	Kind   Kind           `json:"kind"`
 	Meta   Meta           `json:"meta"`
@@ -822,15 +833,27 @@ type CheckoutSpec struct {
 	// AmountMicros In whole hundredths of the currency. Defaults to the remaining amount of the invoice.
 	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
 
+	// Card ID of the card on file to charge. Without a card, a page of the provider asks for one.
+	Card CardID `json:"card,omitempty,omitzero"`
+
 	// Currency Defaults to the currency of the organization's prices.
 	Currency string `json:"currency,omitempty,omitzero"`
 
 	// Invoice ID or number of the invoice to pay. Without an invoice, the amount is paid in advance.
 	Invoice InvoiceID `json:"invoice,omitempty,omitzero"`
+
+	// TopUp Whether the automatic top-up charges the card. Set by the server.
+	TopUp bool `json:"topUp,omitempty,omitzero"`
 }
 
 // CheckoutStatus defines model for CheckoutStatus.
 type CheckoutStatus struct {
+	// AuthenticationRequired Whether the bank wants the customer to confirm the payment, for example with 3-D Secure: nothing was charged, and the amount can be paid on a page of the provider.
+	AuthenticationRequired bool `json:"authenticationRequired,omitempty,omitzero"`
+
+	// Customer The provider's ID of the customer that is charged, for a card on file.
+	Customer string `json:"customer,omitempty,omitzero"`
+
 	// DoneAt When the checkout was paid, failed or expired.
 	DoneAt *time.Time `json:"doneAt,omitempty"`
 
@@ -843,7 +866,10 @@ type CheckoutStatus struct {
 	// Payment ID of the resulting payment.
 	Payment PaymentID `json:"payment,omitempty,omitzero"`
 
-	// Session The provider's ID of the session.
+	// PaymentMethod The provider's ID of the card that is charged, for a card on file.
+	PaymentMethod string `json:"paymentMethod,omitempty,omitzero"`
+
+	// Session The provider's ID of the session, or of the charge of a card on file.
 	Session string `json:"session,omitempty,omitzero"`
 
 	// State Defaults to Opening.
@@ -1269,6 +1295,35 @@ type GPU struct {
 	Meta   Meta      `json:"meta"`
 	Spec   GPUSpec   `json:"spec"`
 	Status GPUStatus `json:"status,omitempty,omitzero"`
+}
+
+// GPUCapacity The GPUs of one model in one pool.
+type GPUCapacity struct {
+	// AllocatedPercent How much is allocated now: the higher of GPU time and VRAM, in %.
+	AllocatedPercent float64 `json:"allocatedPercent"`
+
+	// Count Number of GPUs.
+	Count int64 `json:"count"`
+
+	// EarliestDays The lower end of the 80 % confidence interval of fullInDays.
+	EarliestDays int64 `json:"earliestDays,omitempty,omitzero"`
+
+	// FullInDays Expected number of days until all of it is allocated.
+	FullInDays int64 `json:"fullInDays,omitempty,omitzero"`
+
+	// History Number of days with usage records among the last 28 days, without the current day.
+	History int64 `json:"history"`
+
+	// LatestDays The upper end of this interval.
+	LatestDays int64  `json:"latestDays,omitempty,omitzero"`
+	Model      string `json:"model"`
+	Pool       string `json:"pool"`
+
+	// Trend unknown: fewer than 7 days of records; steady: no significant growth, or not full within a year; growing: fullInDays is set; full: nothing is left.
+	Trend CapacityTrend `json:"trend"`
+
+	// VramBytes VRAM that can be allocated, with the pool's overcommitment.
+	VramBytes int64 `json:"vramBytes"`
 }
 
 // GPUList defines model for GPUList.
@@ -3377,6 +3432,55 @@ type PriceEdition struct {
 	Prices    PriceBookSpec `json:"prices"`
 }
 
+// PriceQuote defines model for PriceQuote.
+type PriceQuote struct {
+	// Changed By the prices of the request.
+	Changed  *QuotedMonth `json:"changed,omitempty"`
+	Currency string       `json:"currency"`
+
+	// Current By the newest version of the price book.
+	Current     QuotedMonth `json:"current"`
+	MemoryBytes int64       `json:"memoryBytes"`
+	RootBytes   int64       `json:"rootBytes"`
+	Vcpus       int64       `json:"vcpus"`
+}
+
+// PriceQuoteRequest A machine, and how it is used in a month. Without a flavor it has no vCPUs and no memory, without vramBytes no GPU.
+type PriceQuoteRequest struct {
+	// Flavor Name or ID of the flavor.
+	Flavor string `json:"flavor,omitempty,omitzero"`
+
+	// GpuPercent How much of the GPU's time it uses while it runs, in %.
+	GpuPercent int64 `json:"gpuPercent,omitempty,omitzero"`
+
+	// Hours How many hours of the month the machine runs.
+	Hours int64 `json:"hours"`
+
+	// Model Model of the GPU.
+	Model string `json:"model,omitempty,omitzero"`
+
+	// Pool GPU pool. Defaults to default.
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Prices Changed prices, in the currency of the book. Their effectiveFrom is ignored.
+	Prices *PriceBookSpec `json:"prices,omitempty"`
+
+	// RootBytes Size of the root volume. Defaults to the flavor's.
+	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
+
+	// SharePercent Reserved GPU time in %.
+	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
+
+	// StorageClass Storage pool of the root volume.
+	StorageClass string `json:"storageClass,omitempty,omitzero"`
+
+	// Tier Defaults to standard.
+	Tier GPUTier `json:"tier,omitempty,omitzero"`
+
+	// VramBytes VRAM of the virtual GPU; all of it is used while the machine runs.
+	VramBytes int64 `json:"vramBytes,omitempty,omitzero"`
+}
+
 // PriceSelector What a price applies to; omitted fields match anything. Of the prices of a meter that are in effect and match, the one with more fields takes precedence; of those with equally many, the one that has the first of model, pool, storageClass, flavor, tier that the others do not have.
 type PriceSelector struct {
 	// Flavor ID of the instance's flavor.
@@ -3465,6 +3569,19 @@ type Quota struct {
 
 	// Uses Current use by quota.
 	Uses Amounts `json:"uses"`
+}
+
+// QuotedMeter defines model for QuotedMeter.
+type QuotedMeter struct {
+	AmountMicros int64 `json:"amountMicros"`
+	Meter        Meter `json:"meter"`
+}
+
+// QuotedMonth defines model for QuotedMonth.
+type QuotedMonth struct {
+	// Meters The parts of the total, in the order of invoice lines.
+	Meters      []QuotedMeter `json:"meters"`
+	TotalMicros int64         `json:"totalMicros"`
 }
 
 // RecoveryCodes defines model for RecoveryCodes.
@@ -4181,6 +4298,63 @@ type TermsAcceptance struct {
 	Version string `json:"version"`
 }
 
+// TopUp Automatic top-up of an organization that pays in advance, by a card on file.
+type TopUp struct {
+	// AmountMicros Amount of one charge, in whole hundredths of the currency.
+	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
+
+	// BelowMicros A card is charged when the remaining balance is less than this.
+	BelowMicros int64 `json:"belowMicros,omitempty,omitzero"`
+
+	// Card ID of the card to charge. If not set, the organization's default card at that time is charged.
+	Card CardID `json:"card,omitempty,omitzero"`
+
+	// Currency Currency of the amounts, which is that of the organization's prices. Set by the server.
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Enabled Whether a card is charged automatically.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// MonthlyLimitMicros Maximum sum of the charges of a calendar month in the organization's time zone; at least amountMicros.
+	MonthlyLimitMicros int64 `json:"monthlyLimitMicros,omitempty,omitzero"`
+
+	// Organization Set by the server.
+	Organization OrganizationID `json:"organization,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// Status State of the top-up. Set by the server.
+	Status TopUpStatus `json:"status,omitempty,omitzero"`
+}
+
+// TopUpStatus defines model for TopUpStatus.
+type TopUpStatus struct {
+	// ChargedMicros Sum of the charges of the month, including one that is in progress.
+	ChargedMicros int64 `json:"chargedMicros,omitempty,omitzero"`
+
+	// Checkout Charge that is in progress.
+	Checkout CheckoutID `json:"checkout,omitempty,omitzero"`
+
+	// Failures Number of consecutive charges that failed.
+	Failures int64 `json:"failures,omitempty,omitzero"`
+
+	// LastCheckout Last charge that has ended.
+	LastCheckout CheckoutID `json:"lastCheckout,omitempty,omitzero"`
+
+	// LastError Why the last charge failed, or none is made.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Month Month of chargedMicros, for example 2026-03.
+	Month string `json:"month,omitempty,omitzero"`
+
+	// NextAt When a charge that failed is repeated.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// State Retrying: the last charge failed and is repeated at nextAt. Limited: the limit of the month is reached. Stopped: nothing is charged until the settings are saved again.
+	State TopUpState `json:"state,omitempty,omitzero"`
+}
+
 // Upgrade defines model for Upgrade.
 type Upgrade struct {
 	Kind   Kind          `json:"kind"`
@@ -4640,6 +4814,9 @@ type Wallet struct {
 	Open         []OpenInvoice  `json:"open,omitempty,omitzero"`
 	Organization OrganizationID `json:"organization"`
 	State        BillingState   `json:"state"`
+
+	// TopUp Whether the organization can top up automatically.
+	TopUp bool `json:"topUp,omitempty,omitzero"`
 
 	// UnbilledMicros Cost of the usage since the last invoice, including everything that an invoice would contain.
 	UnbilledMicros int64 `json:"unbilledMicros"`
@@ -5648,6 +5825,18 @@ type GetSupportGrantParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// GetTopUpParams defines parameters for GetTopUp.
+type GetTopUpParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// UpdateTopUpParams defines parameters for UpdateTopUp.
+type UpdateTopUpParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
 	// Organization ID or name.
@@ -5948,6 +6137,9 @@ type PatchPortalDomainApplicationMergePatchPlusJSONRequestBody PatchPortalDomain
 // UpdatePortalDomainJSONRequestBody defines body for UpdatePortalDomain for application/json ContentType.
 type UpdatePortalDomainJSONRequestBody = PortalDomain
 
+// QuotePriceBookJSONRequestBody defines body for QuotePriceBook for application/json ContentType.
+type QuotePriceBookJSONRequestBody = PriceQuoteRequest
+
 // UpdateSecuritySettingsJSONRequestBody defines body for UpdateSecuritySettings for application/json ContentType.
 type UpdateSecuritySettingsJSONRequestBody = SecuritySettings
 
@@ -5974,6 +6166,9 @@ type CreateSSHKeyJSONRequestBody = SSHKey
 
 // CreateSupportGrantJSONRequestBody defines body for CreateSupportGrant for application/json ContentType.
 type CreateSupportGrantJSONRequestBody = SupportGrant
+
+// UpdateTopUpJSONRequestBody defines body for UpdateTopUp for application/json ContentType.
+type UpdateTopUpJSONRequestBody = TopUp
 
 // ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
 type ConfirmTOTPJSONRequestBody = TOTPCode

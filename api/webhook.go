@@ -85,6 +85,19 @@ type EventObject struct {
 	Revision     int64  `json:"revision"`
 }
 
+// Types of events about the queue of instances; their data is a QueueEvent.
+const (
+	EventInstancePlaced = "instance.placed"        // a node has room for an instance that waited
+	EventQueueExpired   = "instance.queue_expired" // an instance was deleted at its deadline
+)
+
+// QueueEvent is the data of an event about an instance that was in the queue.
+type QueueEvent struct {
+	EventObject
+	QueuedAt   time.Time  `json:"queuedAt"`
+	QueueUntil *time.Time `json:"queueUntil,omitempty"`
+}
+
 // EventsOf returns the events of one change: at most one for the change itself, and the
 // one that its command raised. Order and IDs are derived from the revision, so that
 // they are the same on every node and not reused after a restore.

@@ -151,6 +151,17 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// TopUp returns an organization's automatic top-up; empty means the caller's.
+func (a *API) TopUp(ctx context.Context, organization string) (api.TopUp, error) {
+	return get[api.TopUp](ctx, a, api.GetTopUpParams{Organization: organization}, "top-up")
+}
+
+// UpdateTopUp replaces an organization's automatic top-up, unless it was changed since its
+// revision; empty means the caller's.
+func (a *API) UpdateTopUp(ctx context.Context, organization string, t api.TopUp) (api.TopUp, error) {
+	return call[api.TopUp](ctx, a, request{method: http.MethodPut, path: []string{"top-up"}, params: api.UpdateTopUpParams{Organization: organization}, body: t})
+}
+
 // RedeemVoucher gives an organization the credit of a voucher; empty means the
 // caller's.
 func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {
@@ -195,6 +206,11 @@ func (a *API) UpdatePaymentSettings(ctx context.Context, s api.PaymentSettings) 
 func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {
 	p := api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
 	return get[api.Simulation](ctx, a, p, "price-books", ref, "simulation")
+}
+
+// QuotePriceBook returns what a machine costs in a month by a price book.
+func (a *API) QuotePriceBook(ctx context.Context, ref string, q api.PriceQuoteRequest) (api.PriceQuote, error) {
+	return post[api.PriceQuote](ctx, a, q, "price-books", ref, "quote")
 }
 
 // InvoicePDF writes an invoice as PDF to w.

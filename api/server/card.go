@@ -99,6 +99,15 @@ func (h *handlers) DeleteCard(ctx context.Context, r in[none, none]) (*api.Card,
 		return nil, api.Errorf(api.CodeState, "card %s: state is %s, want %s", c.Meta.ID, cmp.Or(c.Status.State, api.CardOpening), api.CardSaved).
 			WithHint("complete the page on which the card is entered, or wait until it expires")
 	}
+	pays, err := all[api.Checkout](ctx, h, api.ListQuery{Kind: api.KindCheckout, Organization: c.Meta.Organization})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pays {
+		if p.Spec.Card == api.CardID(c.Meta.ID) && !p.Done() {
+			return nil, api.Errorf(api.CodeState, "card %s is being charged (%s)", c.Meta.ID, p.Meta.ID).WithHint("try again when that payment has ended")
+		}
+	}
 	if want := expected(ctx); want == api.AnyRevision || want == c.Meta.Revision { // otherwise nothing is removed: the deletion is refused
 		if err := h.opts.Payments.DetachCard(ctx, c); err != nil {
 			return nil, err

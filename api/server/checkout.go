@@ -89,7 +89,8 @@ func (h *handlers) cards(ctx context.Context, org api.Organization) (*api.CardPa
 }
 
 // CreateCheckout begins a card payment. The object is stored before the provider is
-// contacted, so that a retry with the same key requests the same page.
+// contacted, so that a retry with the same key requests the same page, or charges the
+// card on file once.
 func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutParams, api.Checkout]) (*api.Checkout, error) {
 	if err := api.ValidateLabels(r.Body.Meta.Labels); err != nil {
 		return nil, err
@@ -98,6 +99,7 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	if err != nil {
 		return nil, at(err, "meta.organization")
 	}
+	r.Body.Spec.TopUp = false // only the leader tops up
 	spec, err := h.checkoutSpec(ctx, org, r.Body.Spec)
 	if err != nil {
 		return nil, err
@@ -108,6 +110,13 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	}
 	id := newID(api.KindCheckout)
 	b.Commands = []api.Command{{Op: api.OpPutSpec, Kind: api.KindCheckout, ID: id, Name: id, Organization: org.Meta.ID, Labels: r.Body.Meta.Labels, Data: api.Encode(spec)}}
+	if spec.Card != "" {
+		card, err := h.chargedCard(ctx, org, spec.Card, "spec.card")
+		if err != nil {
+			return nil, err
+		}
+		b.Commands = append(b.Commands, api.Command{Op: api.OpReport, Kind: api.KindCheckout, ID: id, Expect: api.AnyRevision, Data: api.Encode(card.Charged())})
+	}
 	id, err = h.putCheckout(ctx, org, b)
 	if err != nil {
 		return nil, err
@@ -167,12 +176,12 @@ func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.
 	}
 	open := 0
 	for _, c := range all {
-		if !c.Done() {
+		if c.Limited(b.At) {
 			open++
 		}
 	}
 	if open >= api.MaxOpenCheckouts {
-		return "", api.Errorf(api.CodeRateLimited, "organization %s has %d payments that nobody has finished", org.Meta.Name, open).WithHint("finish one of them, or wait an hour until they expire")
+		return "", api.Errorf(api.CodeRateLimited, "organization %s has %d payments that nobody has finished, or whose card was declined", org.Meta.Name, open).WithHint("finish one of them, or wait an hour")
 	}
 	out, err := h.opts.Store.Apply(ctx, b)
 	if err != nil {

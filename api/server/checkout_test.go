@@ -127,6 +127,71 @@ func TestCreateCheckout(t *testing.T) {
 	wanted(t, "for a reseller's customer", err, api.CodeState)
 }
 
+// TestTopUp checks who may read and change the automatic top-up of which organization,
+// and what is refused.
+func TestTopUp(t *testing.T) {
+	p := newPeople(t)
+	admin, member := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin), p.Key(t, api.Meta{Name: "m", Organization: p.acme}, api.RoleMember)
+	save := func(token string, s api.TopUp) (api.TopUp, *api.Error) {
+		t.Helper()
+		return ask[api.TopUp](p, token, "PUT", "/v1/top-up", s)
+	}
+	good := api.TopUp{Enabled: true, BelowMicros: 10_000_000, AmountMicros: 50_000_000, MonthlyLimitMicros: 200_000_000}
+	_, err := save(admin, good)
+	wanted(t, "while payments are disabled", err, api.CodeState)
+	cardsOn(p)
+	_, err = save(admin, good)
+	wanted(t, "of an organization that does not pay in advance", err, api.CodeState)
+	org, err := ask[api.Organization](p, p.Token, "GET", "/v1/organizations/"+p.acme, nil)
+	wanted(t, "read the organization", err, "")
+	org.Spec.Billing = &api.OrganizationBilling{Mode: api.BillingPrepaid}
+	_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/"+p.acme, org)
+	wanted(t, "let it pay in advance", err, "")
+	if w, err := ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil); err != nil || !w.TopUp {
+		t.Errorf("wallet of an organization that pays in advance = %+v, %v; want that it can top up", w, err)
+	}
+	_, err = save(admin, good)
+	wanted(t, "without a card", err, api.CodeState)
+	card, err := ask[api.Card](p, admin, "POST", "/v1/cards", api.Card{Kind: api.KindCard, Spec: api.CardSpec{Default: true}})
+	wanted(t, "save a card", err, "")
+	for field, change := range map[string]func(*api.TopUp){
+		"amountMicros": func(s *api.TopUp) { s.AmountMicros = 50_000_001 }, "monthlyLimitMicros": func(s *api.TopUp) { s.MonthlyLimitMicros = 49_990_000 },
+		"card": func(s *api.TopUp) { s.Card = "card-0000000000ff" },
+	} {
+		bad := good
+		change(&bad)
+		if _, err := save(admin, bad); err == nil || err.Field != field {
+			t.Errorf("invalid %s: error %v, want one there", field, err)
+		}
+	}
+	got, err := save(admin, good)
+	wanted(t, "save", err, "")
+	if got.Organization != api.OrganizationID(p.acme) || got.Revision == 0 || got.Currency != "EUR" || got.Status.State != api.TopUpReady {
+		t.Errorf("saved top-up = %+v, want it Ready in EUR for organization %s", got, p.acme)
+	}
+	_, err = save(admin, good)
+	wanted(t, "save an old revision", err, api.CodeConflict)
+	got.Card, got.Enabled = api.CardID(card.Meta.ID), false
+	got, err = save(admin, got)
+	wanted(t, "disable", err, "")
+	if again, err := ask[api.TopUp](p, admin, "GET", "/v1/top-up", nil); err != nil || again.Status.State != api.TopUpOff || again.Card != got.Card || again.Revision != got.Revision {
+		t.Errorf("read = %+v, %v; want Off with card %s at revision %d", again, err, card.Meta.ID, got.Revision)
+	}
+	_, err = ask[api.TopUp](p, member, "GET", "/v1/top-up", nil)
+	wanted(t, "read by a member", err, api.CodeForbidden)
+	_, err = save(member, good)
+	wanted(t, "save by a member", err, api.CodeForbidden)
+	other := p.Key(t, api.Meta{Name: "k2", Organization: "org-0123456789ab"}, api.RoleAdmin)
+	for method, body := range map[string]any{"GET": nil, "PUT": good} {
+		_, err = ask[api.TopUp](p, other, method, "/v1/top-up?organization="+p.acme, body)
+		wanted(t, method+" of another organization", err, api.CodeNotFound)
+	}
+	resold := p.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-00000000005d", Name: "sold", Organization: p.acme,
+		Data: api.Encode(api.OrganizationSpec{Parent: api.OrganizationID(p.acme), Billing: &api.OrganizationBilling{Mode: api.BillingPrepaid}})})[0]
+	_, err = ask[api.TopUp](p, p.Token, "PUT", "/v1/top-up?organization="+resold.Meta.ID, good)
+	wanted(t, "of a reseller's customer", err, api.CodeState)
+}
+
 // TestOpenCheckouts checks that concurrent requests open at most ten checkouts.
 func TestOpenCheckouts(t *testing.T) {
 	p := newPeople(t)

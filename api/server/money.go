@@ -156,6 +156,7 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 	if w.Cards, err = h.cards(ctx, o); err != nil {
 		return nil, err
 	}
+	w.TopUp = w.Cards != nil && o.Spec.Billing != nil && o.Spec.Billing.Mode == api.BillingPrepaid
 	w.Vouchers, err = h.hasVouchers(ctx, o)
 	return &w, err
 }

@@ -109,6 +109,8 @@ type Billing interface {
 	Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error)
 	// Simulate returns what organizations would have paid by a price book.
 	Simulate(ctx context.Context, q api.SimulationQuery) (api.Simulation, error)
+	// Quote returns what a machine costs in a month by a price book. The query is valid.
+	Quote(ctx context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error)
 	// Revenue returns the revenue from a seller's documents.
 	Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error)
 	// Uninvoiced returns an organization's usage up to now that no invoice charges.

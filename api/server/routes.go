@@ -55,6 +55,7 @@ func (h *handlers) resources(r *router) {
 // own way.
 func (h *handlers) special(r *router) {
 	serve(r, "ListAlerts", h.ListAlerts)
+	serve(r, "GetCapacity", h.GetCapacity)
 	serve(r, "ListOffers", h.ListOffers)
 	serve(r, "CreateAPIKey", h.CreateAPIKey)
 	serve(r, "RotateAPIKey", h.RotateAPIKey)
@@ -140,11 +141,14 @@ func (h *handlers) special(r *router) {
 	serve(r, "CreateCard", h.CreateCard)
 	serve(r, "DeleteCard", h.DeleteCard)
 	serve(r, "SetDefaultCard", h.SetDefaultCard)
+	serve(r, "GetTopUp", h.GetTopUp)
+	serve(r, "UpdateTopUp", h.UpdateTopUp)
 	serve(r, "ReceivePaymentEvent", h.ReceivePaymentEvent)
 	serve(r, "GetPaymentSettings", h.GetPaymentSettings)
 	serve(r, "UpdatePaymentSettings", h.UpdatePaymentSettings)
 	serve(r, "ListPriceBookVersions", h.ListPriceBookVersions)
 	serve(r, "SimulatePriceBook", h.SimulatePriceBook)
+	serve(r, "QuotePriceBook", h.QuotePriceBook)
 	serve(r, "GetProjectQuota", h.GetProjectQuota)
 	serve(r, "GetRevenue", h.GetRevenue)
 	serve(r, "ListServiceUsage", h.ListServiceUsage)

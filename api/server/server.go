@@ -28,6 +28,7 @@ type Options struct {
 	Tracer   Tracer
 	Room     Room // nil: dry runs do not check the free capacity
 	Offers   Offers
+	Capacity Capacity
 	Cluster  Membership // nil: a node without a cluster
 	Packages Packages   // of upgrades; nil: a node without a cluster
 	// Stale makes reads with the returned context use this node's state, whichever node

@@ -25,12 +25,14 @@ func (a *App) apps() *kind[api.App] {
 			title := f.String("title", "", "display name")
 			version := f.String("app-version", "", "version of the app")
 			category := f.String("category", "", "system, workbench, inference, or another word")
+			icon := f.String("icon", "", "pictogram: server, notebook, flask, chat, picture, chart, database or cube; default: cube")
 			image := f.String("image", "", "name of the public image it uses")
 			userData := f.String("user-data", "", "file with cloud-init user data")
 			return func(x *api.App) error {
 				s := &x.Spec
 				s.DisplayName, s.Version = cmp.Or(*title, s.DisplayName), cmp.Or(*version, s.Version, "1")
 				s.Category, s.Image = cmp.Or(*category, s.Category), cmp.Or(*image, s.Image)
+				s.Icon = cmp.Or(api.AppIcon(*icon), s.Icon)
 				if *userData != "" {
 					raw, err := os.ReadFile(*userData)
 					if err != nil {

@@ -46,7 +46,7 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 
 func (a *App) priceBooks() *kind[api.PriceBook] {
 	return &kind[api.PriceBook]{
-		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Price books: prices per meter", more: []*cobra.Command{a.simulateCommand(), a.versionsCommand()},
+		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Price books: prices per meter", more: []*cobra.Command{a.simulateCommand(), a.quoteCommand(), a.versionsCommand()},
 		columns: []string{"CURRENCY", "PRICES"},
 		detail: func(o api.PriceBook) (d detail) {
 			for _, p := range o.Spec.Prices {

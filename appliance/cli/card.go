@@ -40,7 +40,7 @@ func (a *App) cards() *kind[api.Card] {
 
 func (a *App) cardAddCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "add", Short: "Begin to save a payment card", Args: cobra.NoArgs,
-		Long:    "Prints the address of a page of the payment provider, on which a payment card can be entered for an hour. Nothing is charged, also not later: invoices must still be paid.",
+		Long:    "Prints the address of a page of the payment provider, on which a payment card can be entered for an hour. Nothing is charged: the payment card is there for `checkout create --card` and for the automatic top-up (`top-up set`).",
 		Example: "  basalt card add --organization acme"}
 	standard := cmd.Flags().Bool("default", false, "make it the default payment card when it is saved; the first one always is")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

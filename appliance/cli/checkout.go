@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -35,9 +36,11 @@ func (a *App) checkouts() *kind[api.Checkout] {
 func (a *App) checkoutCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "create [AMOUNT]", Short: "Begin an online payment, in advance or of an invoice", Args: cobra.MaximumNArgs(1),
 		Long: "Prints the address of a page of the payment provider, on which it can be paid for an hour.\n" +
-			"With --invoice and without AMOUNT, what is left of the invoice is paid.",
-		Example: "  basalt checkout create 50 --organization acme\n  basalt checkout create --invoice INV-000042"}
+			"With --invoice and without AMOUNT, what is left of the invoice is paid.\n" +
+			"With --card a payment card on file is charged at once, and no page is opened.",
+		Example: "  basalt checkout create 50 --organization acme\n  basalt checkout create --invoice INV-000042\n  basalt checkout create 50 --card default"}
 	invoice := cmd.Flags().String("invoice", "", "number or ID of the invoice to pay")
+	card := cmd.Flags().String("card", "", "ID of the payment card on file to charge, or default")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := api.Checkout{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.CheckoutSpec{Invoice: api.InvoiceID(*invoice)}}
 		if len(args) == 0 && *invoice == "" {
@@ -49,10 +52,13 @@ func (a *App) checkoutCreateCommand() *cobra.Command {
 				return err
 			}
 		}
+		if c.Spec.Card, err = a.cardOf(cmd.Context(), *card); err != nil {
+			return err
+		}
 		if c, err = client.Of[api.Checkout](a.api).Create(cmd.Context(), c); err != nil {
 			return err
 		}
-		if a.flags.output != "table" {
+		if a.flags.output != "table" || c.Spec.Card != "" {
 			return a.checkouts().printOne(cmd.Context(), c)
 		}
 		fmt.Fprintln(a.Out, c.Status.URL)
@@ -60,6 +66,22 @@ func (a *App) checkoutCreateCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// cardOf returns the ID of a card: of the organization's default card for "default".
+func (a *App) cardOf(ctx context.Context, ref string) (api.CardID, error) {
+	if ref != "default" {
+		return api.CardID(ref), nil
+	}
+	for c, err := range client.Of[api.Card](a.api).All(ctx, client.Query{Organization: a.config.Organization}) {
+		if err != nil {
+			return "", err
+		}
+		if c.Status.Default {
+			return api.CardID(c.Meta.ID), nil
+		}
+	}
+	return "", usagef("there is no default payment card: see basalt card list")
 }
 
 func (a *App) paymentSettingsCommand() *cobra.Command {

@@ -31,8 +31,7 @@ func (a *App) images() *kind[api.Image] {
 			return func(i *api.Image) error {
 				s := &i.Spec
 				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
-				s.Abilities = abilities.Or(s.Abilities)
-				s.DefaultUser = cmp.Or(*user, s.DefaultUser)
+				describeImage(f, s, *abilities, *user)
 				if f.Changed("public") {
 					s.Public = *public
 				}
@@ -124,6 +123,19 @@ func abilityFlags(f *pflag.FlagSet) *api.ImageAbilities {
 	f.StringVar((*string)(&a.Vgpu), "vgpu", "", "whether its kernel can use a vGPU: supported, new-kernel (the guest tools replace it) or unsupported")
 	f.StringVar((*string)(&a.GuestAgent), "guest-agent", "", "whether it has a guest agent: present or absent")
 	return a
+}
+
+// describeImage sets what the flags say is known of an image; an empty value clears it.
+func describeImage(f *pflag.FlagSet, s *api.ImageSpec, abilities api.ImageAbilities, user string) {
+	if f.Changed("vgpu") {
+		s.Abilities.Vgpu = abilities.Vgpu
+	}
+	if f.Changed("guest-agent") {
+		s.Abilities.GuestAgent = abilities.GuestAgent
+	}
+	if f.Changed("default-user") {
+		s.DefaultUser = user
+	}
 }
 
 func formatOfName(name string) string {

@@ -41,6 +41,7 @@ var rules = []rule{
 	{"appliance/controlplane/watchcache", []string{"api", "appliance/controlplane/objects"}, "it watches objects and does not interpret them"},
 	{"appliance/controlplane/placement", []string{"api", "appliance/controlplane/objects"}, "what fits is a function of objects, for the planner and for offers"},
 	{"appliance/controlplane/offers", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/plan", "appliance/controlplane/placement", "appliance/controlplane/watchcache", "billing/invoice", "billing/pricebook"}, "what fits comes from the planner, and what it costs from rating"},
+	{"appliance/controlplane/forecast", []string{"api"}, "it reads usage and objects; main passes the store"},
 	{"appliance/controlplane/plan", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/placement", "gpu/sched", "billing"}, "planners are pure functions of objects"},
 	{"appliance/controlplane/planner", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/plan", "appliance/controlplane/watchcache"}, "a thin shell around the planners"},
 	{"appliance/controlplane/invoicing", []string{"api", "billing"}, "it applies the decisions of billing; main passes the store"},

@@ -58,7 +58,7 @@ func (m Machine) HourOf(hour time.Time, gpuPercent int64) []api.Use {
 	return all
 }
 
-// Quoted is the costs of an hour.
+// Quoted is the costs of an hour or of a month.
 type Quoted struct {
 	Currency    string
 	TotalMicros int64
@@ -88,6 +88,40 @@ func (q Quoter) Quote(m Machine, gpuPercent int64) (Quoted, error) {
 			return Quoted{}, err
 		}
 	}
+	return quoted(r)
+}
+
+// QuotedHours is the length of the month that QuoteMonth rates: 30 days.
+const QuotedHours = 30 * 24
+
+// QuoteMonth returns the costs of a machine in a month of QuotedHours that begins with a
+// full hour: it runs for the first hours of it and uses its GPU for a percentage of that
+// time; its volume exists all the time. They are the lines for its usage that an invoice
+// of only this month has, without commitments, minimum and taxes. hours is limited to
+// QuotedHours. Errors are *api.Error: CodeState if a meter has no price.
+func QuoteMonth(prices pricebook.Schedule, begin time.Time, m Machine, hours, gpuPercent int64) (Quoted, error) {
+	end := begin.Add(QuotedHours * time.Hour)
+	book, err := tariffOf(listed(prices), begin, end)
+	if err != nil {
+		return Quoted{}, err
+	}
+	stopped := Machine{RootBytes: m.RootBytes, StorageClass: m.StorageClass}
+	r := ratingBy("quote", book, begin, end)
+	for i := range int64(QuotedHours) {
+		if i == hours {
+			m = stopped
+		}
+		for _, u := range m.HourOf(begin.Add(time.Duration(i)*time.Hour), gpuPercent) {
+			if err := r.Add(u); err != nil {
+				return Quoted{}, err
+			}
+		}
+	}
+	return quoted(r)
+}
+
+// quoted returns the sums of a rating.
+func quoted(r *Rating) (Quoted, error) {
 	p, err := r.Invoice()
 	if err != nil {
 		return Quoted{}, err

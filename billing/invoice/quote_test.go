@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -176,6 +177,61 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMonthIsTheInvoice checks that the quoted costs of a month are those of an invoice
+// of what the node meters in it, for random machines and price books, with prices and
+// tiers that change during the month.
+func TestMonthIsTheInvoice(t *testing.T) {
+	begin := time.Date(2026, 10, 14, 9, 0, 0, 0, time.UTC)
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(76, seed))
+		prices, m := pricebook.Always(randomBook(r, begin)), randomMachine(r)
+		hours, percent := r.Int64N(QuotedHours+1), r.Int64N(101)
+		q, err := QuoteMonth(prices, begin, m, hours, percent)
+		if err != nil {
+			t.Fatalf("seed %d: quote: %v", seed, err)
+		}
+		rating, err := NewRating("org", prices, begin, begin.Add(QuotedHours*time.Hour))
+		if err != nil {
+			t.Fatalf("seed %d: new rating: %v", seed, err)
+		}
+		for i := range int64(QuotedHours) {
+			at := begin.Add(time.Duration(i) * time.Hour)
+			for _, u := range meteredHour(t, m, at, percent) {
+				if u.Resource == "ins-1" && i >= hours {
+					continue
+				}
+				if err := rating.Add(u); err != nil {
+					t.Fatalf("seed %d: add use: %v", seed, err)
+				}
+			}
+		}
+		inv, err := rating.Invoice()
+		if err != nil {
+			t.Fatalf("seed %d: invoice: %v", seed, err)
+		}
+		sum, by := int64(0), map[api.Meter]int64{}
+		for _, l := range inv.Lines {
+			if l.Kind == api.LineUsage {
+				sum += l.AmountMicros
+				by[l.Meter] += l.AmountMicros
+			}
+		}
+		if q.TotalMicros != sum || !maps.Equal(q.Micros, by) {
+			t.Fatalf("seed %d: %d hours of %+v quoted at %d (%v), want the invoice's %d (%v)", seed, hours, m, q.TotalMicros, q.Micros, sum, by)
+		}
+	}
+}
+
+// TestMonthOfAStoppedMachine checks that a stopped machine costs its volume.
+func TestMonthOfAStoppedMachine(t *testing.T) {
+	begin := time.Date(2026, 10, 14, 9, 0, 0, 0, time.UTC)
+	m := Machine{VCPUs: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30, StorageClass: "local"}
+	got, err := QuoteMonth(pricebook.Always(pricebook.Default()), begin, m, 0, 0)
+	if want := int64(20 * 50_000); err != nil || got.TotalMicros != want || got.Micros[api.MeterVolume] != want {
+		t.Errorf("month of a stopped machine with 20 GiB = %+v, %v, want %d micros of %s", got, err, want, api.MeterVolume)
 	}
 }
 

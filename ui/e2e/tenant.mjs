@@ -461,6 +461,22 @@ step('projects', async () => {
   await row('lab-2').waitFor({ state: 'detached' });
 });
 
+step('support access is allowed for some hours, and revoked', async () => {
+  await nav(page, 'Support access');
+  await heading(page, 'Support access');
+  await button(page, 'Allow support access').click();
+  await page.locator('#grant-name').fill('ticket-4711');
+  await page.locator('#grant-lasts').selectOption('24');
+  await page.locator('#grant-reason').fill('no GPU');
+  await inspect(page, 'support-grant-create-light');
+  await inDialog('Allow support access');
+  await row('ticket-4711').getByText('Valid').waitFor();
+  await inspect(page, 'support-grants-light');
+  await choose('ticket-4711', 'Revoke');
+  await inDialog('Revoke');
+  await row('ticket-4711').waitFor({ state: 'detached' });
+});
+
 step('an app’s card leads to the form, with several networks and groups', async () => {
   await nav(page, 'Apps');
   await inspect(page, 'apps-light');

@@ -211,6 +211,11 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/access-review').then((m) => ({ default: m.AccessReview }))),
   },
   {
+    path: '/support-grants',
+    when: admin,
+    Page: lazy(() => import('./pages/support-grants').then((m) => ({ default: m.SupportGrants }))),
+  },
+  {
     path: '/webhooks/:id?',
     when: admin,
     Page: lazy(() => import('./pages/webhooks').then((m) => ({ default: m.Webhooks }))),

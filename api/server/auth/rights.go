@@ -17,7 +17,7 @@ var Rights = withKinds(map[string]Roles{
 
 	"GetNodeLeaks": operators, "GetNodeSamples": operators,
 
-	"GetCluster": operators, "ReplaceCA": operators, "CancelCAReplacement": operators, "BackupCluster": operators, "ListAlerts": operators,
+	"GetCluster": operators, "ReplaceCA": operators, "CancelCAReplacement": operators, "BackupCluster": operators, "ListAlerts": operators, "GetCapacity": operators,
 
 	"TraceNetwork": viewers,
 
@@ -31,7 +31,8 @@ var Rights = withKinds(map[string]Roles{
 
 	"ListWebhookDeliveries": admins,
 	"SetDefaultCard":        admins | billing,
-	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
+	"GetTopUp":              admins | billing, "UpdateTopUp": admins | billing,
+	"RotateWebhook": admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
 	"ResetUser": admins, "InviteUser": admins,
 
@@ -53,7 +54,7 @@ var Rights = withKinds(map[string]Roles{
 	// Billing: sellers record payments and issue credit notes.
 	"ExplainInvoiceLine": admins | billing,
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
-	"SimulatePriceBook": Sellers, "ListPriceBookVersions": Sellers, "GetRevenue": Sellers,
+	"SimulatePriceBook": Sellers, "QuotePriceBook": Sellers, "ListPriceBookVersions": Sellers, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
 

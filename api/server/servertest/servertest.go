@@ -44,7 +44,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := memstore.New()
 	node, packages, room := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}, &Room{}
-	o := server.Options{Store: store, Runtime: node, Shells: FakeShells{}, Apps: Apps{}, Billing: Bill{}, Payments: &FakePayments{Store: store}, Offers: FakeOffers{}, Packages: packages, Room: room, Version: "test", KeyRate: 1e6,
+	o := server.Options{Store: store, Runtime: node, Shells: FakeShells{}, Apps: Apps{}, Billing: Bill{}, Payments: &FakePayments{Store: store}, Offers: FakeOffers{}, Capacity: Forecast{}, Packages: packages, Room: room, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)
@@ -313,6 +313,19 @@ func (Bill) Ledger(_ context.Context, org api.OrganizationID) (api.Ledger, error
 func (Bill) Simulate(_ context.Context, q api.SimulationQuery) (api.Simulation, error) {
 	item := api.SimulatedInvoice{Organization: q.Organization, Name: "acme", TotalMicros: 30_000, OwnMicros: 20_000, OwnCurrency: "EUR"}
 	return api.Simulation{Currency: q.Book.Spec.Currency, Items: []api.SimulatedInvoice{item}, TotalMicros: 30_000}, nil
+}
+
+// Quote implements server.Billing: 1 EUR for each hour, by changed prices 2 EUR.
+func (Bill) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error) {
+	month := func(each int64) api.QuotedMonth {
+		return api.QuotedMonth{TotalMicros: each * q.Request.Hours, Meters: []api.QuotedMeter{{Meter: api.MeterVCPU, AmountMicros: each * q.Request.Hours}}}
+	}
+	out := api.PriceQuote{Currency: q.Book.Spec.Currency, Vcpus: q.Flavor.Spec.Vcpus, MemoryBytes: q.Flavor.Spec.MemoryBytes, RootBytes: q.Request.RootBytes, Current: month(1_000_000)}
+	if q.Request.Prices != nil {
+		changed := month(2_000_000)
+		out.Changed = &changed
+	}
+	return out, nil
 }
 
 // Revenue implements server.Billing.

@@ -25,6 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/forecast"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
@@ -207,7 +208,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
-	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Capacity: forecast.New(n.store, time.Now), Version: version, Log: log,
 		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Unavailable: n.unavailable(), URLs: n.urls}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh

@@ -18,8 +18,8 @@ func TestApps(t *testing.T) {
 	var names []string
 	for _, a := range apps {
 		names = append(names, a.Meta.Name)
-		if a.Kind != api.KindApp || a.Spec.Description == "" || a.Spec.Category == "" || a.Spec.Notes == "" || a.Spec.ImageURL == "" {
-			t.Errorf("%s: kind %q with %+v, want an app with category, description, notes and imageURL", a.Meta.Name, a.Kind, a.Spec)
+		if a.Kind != api.KindApp || a.Spec.Description == "" || a.Spec.Category == "" || a.Spec.Icon == "" || a.Spec.Notes == "" || a.Spec.ImageURL == "" {
+			t.Errorf("%s: kind %q with %+v, want an app with category, icon, description, notes and imageURL", a.Meta.Name, a.Kind, a.Spec)
 		}
 		if err := api.ValidateApp(a.Spec); err != nil {
 			t.Errorf("%s: ValidateApp: %v", a.Meta.Name, err)

@@ -71,7 +71,7 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, of api.NearestBranding, 
 	}
 	values["product"], values["to"], values["portal"] = product, m.Spec.To, portal
 	if m.Spec.ExpiresAt != nil {
-		values["expires"] = m.Spec.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC"
+		values["expires"] = minute(m.Spec.ExpiresAt)
 	}
 	p := page{Language: language, Product: product, Color: cmp.Or(brand.AccentColor, "#0b5cad"), Subject: oneLine(filled(w.subject, values))}
 	for _, text := range w.paragraphs {
@@ -80,7 +80,7 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, of api.NearestBranding, 
 		}
 	}
 	if w.action != "" && portal != "" {
-		p.Action, p.Link = w.action, link(portal, w.path, token)
+		p.Action, p.Link = w.action, link(portal, filled(w.path, values), token)
 	}
 	p.Foot = foot(language, brand, values)
 	c := composed{id: m.Meta.ID + "@" + domainOf(s.Sender), from: mail.Address{Name: product, Address: s.Sender}, to: mail.Address{Address: m.Spec.To},

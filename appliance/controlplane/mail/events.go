@@ -20,10 +20,15 @@ const (
 
 // mailTypes maps the types of events that cause messages to the types of those messages.
 var mailTypes = map[string]api.MailType{
-	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget,
+	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget, api.EventTopUpFailed: api.MailTypeTopUp,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
+	api.EventInstancePlaced: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
 }
+
+// leastWait is how long an instance must have waited in the queue for a message that it
+// starts.
+const leastWait = time.Minute
 
 // queueEvents queues messages about the events since the cursor, in the batch that
 // moves the cursor. made reports whether there are new messages.
@@ -55,7 +60,7 @@ func (m *Mailer) queueEvents(ctx context.Context, s *state) (made bool, err erro
 // messages returns the commands that queue messages about events.
 func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api.Command, error) {
 	var cmds []api.Command
-	var payers map[string][]string
+	var all *people
 	for _, e := range events {
 		typ, ok := mailTypes[e.Type]
 		if !ok || e.Organization == "" || e.Webhook != "" {
@@ -68,24 +73,49 @@ func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api
 		if !ok {
 			continue
 		}
-		if payers == nil {
-			if payers, err = m.payers(ctx); err != nil {
+		if all == nil {
+			if all, err = m.people(ctx); err != nil {
 				return nil, err
 			}
 		}
 		end := m.o.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
-		for n, to := range payers[e.Organization] {
+		for n, to := range all.about(typ, e) {
 			cmds = append(cmds, api.QueueMail(api.MailIDOf(e.ID, n), api.MailMessageSpec{Type: typ, To: to, Organization: e.Organization, Event: e.ID, Data: data, ExpiresAt: &end}))
 		}
 	}
 	return cmds, nil
 }
 
-// payers returns, by organization, the addresses of the users who handle its bills. An
-// address that its user has not confirmed gets only what the user has requested: an
-// admin could have created a user with anybody's address.
-func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
-	out := map[string][]string{}
+// people are the addresses of users that receive messages about events. An address that
+// its user has not confirmed gets only what the user has requested: an admin could have
+// created a user with anybody's address.
+type people struct {
+	payers  map[string][]string // by organization: who handle its bills
+	admins  map[string][]string // by organization
+	members map[string][]string // by project: who create its instances
+}
+
+// about returns the recipients of a message of a type about an event. The owners of an
+// instance are the members of its project or, if it has none, the admins of its
+// organization.
+func (p *people) about(typ api.MailType, e api.WebhookEvent) []string {
+	to := p.payers[e.Organization]
+	if typ == api.MailTypeQueue {
+		if to = p.members[e.Project]; e.Project == "" || len(to) == 0 {
+			to = p.admins[e.Organization]
+		}
+	}
+	return to[:min(len(to), maxRecipients)]
+}
+
+// people reads the users.
+func (m *Mailer) people(ctx context.Context) (*people, error) {
+	p := &people{map[string][]string{}, map[string][]string{}, map[string][]string{}}
+	add := func(to map[string][]string, key, name string) {
+		if !slices.Contains(to[key], name) {
+			to[key] = append(to[key], name)
+		}
+	}
 	err := api.Each(ctx, m.o.Store, api.ListQuery{Kind: api.KindUser}, func(o api.Object) error {
 		if len(o.Claims) == 0 || o.Meta.DeletedAt != nil {
 			return nil
@@ -95,18 +125,25 @@ func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
 			return err
 		}
 		for _, g := range u.Spec.Grants {
-			pays := g.Role == api.RoleAdmin || g.Role == api.RoleBilling || g.Role == api.RoleReseller
-			if pays && g.Project == "" && !slices.Contains(out[g.Organization], u.Meta.Name) {
-				out[g.Organization] = append(out[g.Organization], u.Meta.Name)
+			switch {
+			case g.Project != "" && g.Role == api.RoleMember:
+				add(p.members, g.Project, u.Meta.Name)
+			case g.Project != "":
+			case g.Role == api.RoleAdmin:
+				add(p.admins, g.Organization, u.Meta.Name)
+				add(p.payers, g.Organization, u.Meta.Name)
+			case g.Role == api.RoleBilling || g.Role == api.RoleReseller:
+				add(p.payers, g.Organization, u.Meta.Name)
 			}
 		}
 		return nil
 	})
-	for org, to := range out {
-		slices.Sort(to)
-		out[org] = to[:min(len(to), maxRecipients)]
+	for _, all := range []map[string][]string{p.payers, p.admins, p.members} {
+		for _, to := range all {
+			slices.Sort(to)
+		}
 	}
-	return out, err
+	return p, err
 }
 
 // dataOf returns the data of a message about an event; ok is false if there is nothing
@@ -142,12 +179,36 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		}
 		reached := slices.MaxFunc(about.Status.Alerts, func(a, b api.BudgetAlert) int { return cmp.Compare(a.Percent, b.Percent) })
 		data["budget"], data["month"], data["percent"] = about.Name, about.Status.Month, strconv.FormatInt(reached.Percent, 10)
+	case api.MailTypeTopUp:
+		var about api.TopUpFailure
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
+		}
+		data["amount"], data["error"], data["next"] = amount(about.AmountMicros)+" "+about.Currency, about.Error, minute(about.NextAt)
+		if data["path"] = "/invoices"; about.Checkout != "" {
+			data["path"] = "/checkouts/" + string(about.Checkout)
+		}
+		if about.AuthenticationRequired {
+			data["authentication"] = "yes"
+		}
 	case api.MailTypeBilling:
 		var about api.BillingStatus
 		if json.Unmarshal(e.Data, &about) != nil {
 			return nil, false, nil
 		}
 		data["state"], data["deleteAt"] = strings.TrimPrefix(e.Type, "billing."), day(about.DeleteAt)
+	case api.MailTypeQueue:
+		var about api.QueueEvent
+		if json.Unmarshal(e.Data, &about) != nil || e.Type == api.EventInstancePlaced && e.Timestamp.Sub(about.QueuedAt) < leastWait {
+			return nil, false, nil
+		}
+		data["instance"], data["state"] = about.Name, strings.TrimPrefix(e.Type, "instance.")
+		data["since"], data["until"] = minute(&about.QueuedAt), minute(about.QueueUntil)
+		if o, err := m.o.Store.Get(ctx, api.KindProject, about.Project); err == nil {
+			data["project"] = o.Meta.Name
+		} else if ignoreNotFound(err) != nil {
+			return nil, false, err
+		}
 	}
 	return data, true, nil
 }
@@ -173,6 +234,13 @@ func amount(micros int64) string {
 		cents++
 	}
 	return sign + strconv.FormatInt(cents/100, 10) + "." + strconv.FormatInt(cents%100+100, 10)[1:]
+}
+
+func minute(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04") + " UTC"
 }
 
 func day(t *time.Time) string {

@@ -54,22 +54,34 @@ func TestEventsAreMailed(t *testing.T) {
 		Data: api.Encode(api.InvoiceSpec{Number: "B-1", DueAt: due, Currency: "EUR", TotalMicros: 12_345_000})})
 	h.raise("budget.alert", map[string]any{"name": "web", "status": api.BudgetStatus{Month: "2026-03", Alerts: []api.BudgetAlert{{Percent: 50}, {Percent: 80}}}})
 	h.raise("billing.delete_warning", api.BillingStatus{State: api.BillingSuspended, DeleteAt: &due})
+	h.raise(api.EventTopUpFailed, api.TopUpFailure{Checkout: "chk-1", Currency: "EUR", AmountMicros: 50_000_000, Error: "Your card was declined.", AuthenticationRequired: true, NextAt: &due})
 	h.raise("billing.suspended", "not what it should be")
 	h.raise("thing.happened", 1)
 	h.run(h.store, nil)
-	h.until("all are sent", func() bool { return len(p.taken()) >= 6 })
+	h.until("all are sent", func() bool { return len(p.taken()) >= 8 })
 	var got []string
 	for _, d := range p.taken() {
 		m := parse(t, d.raw)
 		got = append(got, d.to+": "+m.Header.Get("Subject")+": "+strings.SplitN(m.parts[0], "\r\n", 2)[0])
+	}
+	for _, d := range p.taken() {
+		if m := parse(t, d.raw); strings.HasPrefix(m.Header.Get("Subject"), "Please confirm") {
+			for _, text := range []string{"Your bank wants you to confirm", "tried again at 2026-03-15 00:00 UTC", "/#/checkouts/chk-1"} {
+				if !strings.Contains(m.parts[0], text) {
+					t.Errorf("message about a top-up = %q, want %q in it", m.parts[0], text)
+				}
+			}
+		}
 	}
 	slices.Sort(got)
 	var want []string
 	for _, to := range []string{"admin", "billing"} {
 		want = append(want, to+"@example.com: Budget web: 80 % used: acme has used 80 % of the budget web of 2026-03.",
 			to+"@example.com: Invoice B-1: Invoice B-1 of acme was issued: 12.35 EUR, due on 2026-03-15.",
-			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.")
+			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.",
+			to+"@example.com: Please confirm a payment: acme: The automatic top-up of acme by 50.00 EUR has failed. Nothing was charged. The reason: Your card was declined.")
 	}
+	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("messages =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -103,6 +115,53 @@ func TestEventsAreMailedOnce(t *testing.T) {
 	})
 	if len(ids) != 2*events {
 		t.Errorf("messages = %d, want %d", len(ids), 2*events)
+	}
+}
+
+// queued raises an event about an instance that was in the queue.
+func (h *fixture) queued(what, instance, project string, waited time.Duration) {
+	h.Helper()
+	until := h.clock()
+	e := api.QueueEvent{EventObject: api.EventObject{Name: instance, Project: project}, QueuedAt: until.Add(-waited), QueueUntil: &until}
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"revision": h.store.Revision()}),
+		Event: &api.CommandEvent{Type: what, Organization: "org-1", Project: project, Data: api.Encode(e)}})
+}
+
+// The members of a project, or the admins where it has none, are told once that an
+// instance that was in the queue starts or was deleted at its deadline, also when
+// another node sends mail in between.
+func TestQueueIsTold(t *testing.T) {
+	h := newFixture(t)
+	h.organization()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "render", Organization: "org-1", Expect: api.AnyRevision, Data: api.Encode(api.ProjectSpec{})})
+	p := newPost(t, nil)
+	h.configure(p.at, nil)
+	h.queued(api.EventInstancePlaced, "train", "prj-1", 2*time.Hour)
+	h.queued(api.EventInstancePlaced, "short", "prj-1", 10*time.Second) // nobody has waited for it
+	h.queued(api.EventQueueExpired, "late", "prj-1", time.Hour)
+	stop := h.run(h.store, nil)
+	h.until("both are sent", func() bool { return len(p.taken()) >= 2 })
+	stop()
+	h.run(h.store, nil)
+	h.queued(api.EventQueueExpired, "other", "prj-2", 10*time.Second)
+	h.until("another is sent after a change of the leader", func() bool { return len(p.taken()) >= 3 })
+	var got []string
+	for _, d := range p.taken() {
+		m := parse(t, d.raw)
+		got = append(got, d.to+": "+m.Header.Get("Subject")+": "+strings.SplitN(m.parts[0], "\r\n", 2)[0])
+	}
+	want := []string{
+		"member@example.com: Instance train starts: Instance train in project render of acme has been in the queue since 2026-03-01 10:00 UTC. A node has room for it now, and it starts.",
+		"member@example.com: Instance late was not started in time: Instance late in project render of acme was in the queue until its deadline, 2026-03-01 12:00 UTC. No node had room for it, so it was deleted.",
+		"admin@example.com: Instance other was not started in time: Instance other of acme was in the queue until its deadline, ",
+	}
+	if len(got) != len(want) {
+		t.Fatalf("messages =\n%s\nwant %d", strings.Join(got, "\n"), len(want))
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("message %d = %s, want %s", i, got[i], want[i])
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ type wording struct {
 	subject    string
 	paragraphs []string
 	action     string // text of the link; empty: no link
-	path       string // path in the portal
+	path       string // path in the portal; a template too
 }
 
 // wordings has the texts of all types, in all languages.
@@ -87,6 +87,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			"{{.organization}} hat {{.percent}} % des Budgets {{.budget}} für {{.month}} verbraucht.",
 		}},
 	},
+	api.MailTypeTopUp: {
+		api.MailEnglish: {subject: "{{if .authentication}}Please confirm a payment{{else}}Automatic top-up failed{{end}}: {{.organization}}", action: "Pay now", path: "{{.path}}", paragraphs: []string{
+			"The automatic top-up of {{.organization}} by {{.amount}} has failed. Nothing was charged. The reason: {{.error}}",
+			"{{if .authentication}}Your bank wants you to confirm the payment. Pay the amount online: the page leads you through it.{{end}}",
+			"{{if .next}}It is tried again at {{.next}}. Please check the card until then, or pay another way.{{else}}It is not tried again until you save the settings of the automatic top-up. Please check the card before.{{end}}",
+		}},
+		api.MailGerman: {subject: "{{if .authentication}}Bitte bestätigen Sie eine Zahlung{{else}}Automatische Aufladung fehlgeschlagen{{end}}: {{.organization}}", action: "Jetzt bezahlen", path: "{{.path}}", paragraphs: []string{
+			"Die automatische Aufladung von {{.organization}} um {{.amount}} ist fehlgeschlagen. Es wurde nichts abgebucht. Der Grund: {{.error}}",
+			"{{if .authentication}}Ihre Bank möchte, dass Sie die Zahlung bestätigen. Bezahlen Sie den Betrag online: Die Seite führt Sie hindurch.{{end}}",
+			"{{if .next}}Der nächste Versuch ist am {{.next}}. Bitte prüfen Sie bis dahin die Karte, oder zahlen Sie auf anderem Weg.{{else}}Es wird nicht wieder versucht, bis Sie die Einstellungen der automatischen Aufladung speichern. Bitte prüfen Sie vorher die Karte.{{end}}",
+		}},
+	},
 	api.MailTypeBilling: {
 		api.MailEnglish: {subject: "{{if eq .state \"ok\"}}Thank you for your payment{{else if eq .state \"delete_warning\" \"delete_due\"}}Your data will be deleted{{else}}Payment reminder{{end}}: {{.organization}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			`{{if eq .state "ok"}}{{.organization}} has no open amounts any more. Nothing is restricted.{{end}}`,
@@ -103,6 +115,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			`{{if eq .state "suspended"}}{{.organization}} ist mit einer Zahlung im Rückstand. Die Instanzen wurden gestoppt; ihre Daten bleiben erhalten.{{end}}`,
 			`{{if eq .state "delete_warning"}}{{.organization}} ist mit einer Zahlung im Rückstand. Wenn sie nicht eintrifft, werden Instanzen, Volumes, Backups und Adressen{{if .deleteAt}} am {{.deleteAt}}{{end}} endgültig gelöscht.{{end}}`,
 			`{{if eq .state "delete_due"}}Die Zahlung von {{.organization}} ist nicht eingetroffen. Instanzen, Volumes, Backups und Adressen werden gelöscht.{{end}}`,
+		}},
+	},
+	api.MailTypeQueue: {
+		api.MailEnglish: {subject: `{{if eq .state "placed"}}Instance {{.instance}} starts{{else}}Instance {{.instance}} was not started in time{{end}}`, action: "Open the instances", path: "/instances", paragraphs: []string{
+			`{{if eq .state "placed"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} has been in the queue since {{.since}}. A node has room for it now, and it starts.{{end}}`,
+			`{{if eq .state "queue_expired"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} was in the queue until its deadline, {{.until}}. No node had room for it, so it was deleted.{{end}}`,
+			`{{if eq .state "queue_expired"}}Its data volumes and floating IPs still exist. To wait longer, create it again.{{end}}`,
+		}},
+		api.MailGerman: {subject: `{{if eq .state "placed"}}Instanz {{.instance}} startet{{else}}Instanz {{.instance}} ist nicht rechtzeitig gestartet{{end}}`, action: "Instanzen öffnen", path: "/instances", paragraphs: []string{
+			`{{if eq .state "placed"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war seit {{.since}} in der Warteschlange. Jetzt hat ein Knoten Platz für sie, und sie startet.{{end}}`,
+			`{{if eq .state "queue_expired"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war bis zu ihrer Frist, {{.until}}, in der Warteschlange. Kein Knoten hatte Platz für sie, deshalb wurde sie gelöscht.{{end}}`,
+			`{{if eq .state "queue_expired"}}Ihre Datenvolumes und Floating IPs bestehen weiter. Um länger zu warten, erstellen Sie sie noch einmal.{{end}}`,
 		}},
 	},
 	api.MailTypeAlerts: {

@@ -19,10 +19,11 @@ const (
 var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
 // Collector follows checkouts and cards to their end while this node leads, independently of
-// events.
+// events, and tops up.
 type Collector struct {
 	service   *Service
-	checkedAt map[string]time.Time // when the provider was last asked about each checkout and card
+	checkedAt map[string]time.Time    // when the provider was last asked about each checkout and card
+	balances  map[string]balanceCheck // by top-up
 	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
@@ -73,10 +74,12 @@ func (c *Collector) Step(ctx context.Context) error {
 		}
 	}
 	c.checkedAt = there
-	if len(due) == 0 {
-		return nil
+	if len(due) > 0 {
+		if err := c.queryProvider(ctx, due, now); err != nil {
+			return err
+		}
 	}
-	return c.queryProvider(ctx, due, now)
+	return c.topUps(ctx, cards, now) // last: what was paid meanwhile counts
 }
 
 // tidy writes the first of the commands; the others follow in the next step.

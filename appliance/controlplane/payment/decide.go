@@ -14,6 +14,12 @@ const (
 	// unknownFor is how long the provider is asked about a page that it does not know,
 	// for example because the key of another account was configured.
 	unknownFor = 48 * time.Hour
+	// chargeFor is how long a charge whose outcome is unknown is sent again: the provider
+	// remembers for 24 hours that it is the same one.
+	chargeFor = 20 * time.Hour
+	// lostAfter is when such a charge has failed if the provider does not list it: no
+	// request that was sent before chargeFor is on its way any more.
+	lostAfter = 22 * time.Hour
 	// keepDone is how long a checkout is kept after its end.
 	keepDone = 30 * 24 * time.Hour
 )
@@ -41,7 +47,10 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 	if o.Checkout != api.CheckoutID(c.Meta.ID) {
 		return st, nil, fmt.Errorf("page %s of checkout %s is of checkout %q", st.Session, c.Meta.ID, o.Checkout)
 	}
-	st.State, st.LastError = o.State, o.Reason
+	st.State, st.LastError, st.AuthenticationRequired = o.State, o.Reason, o.AuthenticationRequired
+	if c.Spec.Card != "" {
+		st.Session = o.Charge
+	}
 	if o.State != api.CheckoutOpen {
 		st.URL = ""
 	}
@@ -50,7 +59,7 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 		st.DoneAt = &now
 	case api.CheckoutPaid:
 		st.DoneAt, st.LastError = &now, ""
-		if o.Currency != c.Spec.Currency || o.AmountMicros <= 0 || o.Reference == "" {
+		if o.Currency != c.Spec.Currency || o.AmountMicros <= 0 || o.Reference == "" || c.Spec.Card != "" && o.AmountMicros != c.Spec.AmountMicros {
 			return st, nil, fmt.Errorf("checkout %s was paid with %d millionths of %q as %q, want %s", c.Meta.ID, o.AmountMicros, o.Currency, o.Reference, c.Spec.Currency)
 		}
 		return st, &api.PaymentSpec{Type: api.PaymentIn, Currency: o.Currency, AmountMicros: o.AmountMicros, Reference: o.Reference, ReceivedAt: now, Note: "card, " + c.Meta.ID}, nil
@@ -67,6 +76,11 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 func abandoned(c api.Checkout, err error, now time.Time) (api.CheckoutStatus, bool) {
 	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
 	switch {
+	case c.Spec.Card != "" && st.Session == "":
+		if !errors.Is(err, ErrUnknown) || age < lostAfter {
+			return st, false
+		}
+		st.LastError = "the payment provider did not charge the card in time"
 	case st.Session == "" && age > openIn:
 		st.LastError = "the payment provider did not create a page in time"
 	case errors.Is(err, ErrUnknown) && age > unknownFor:

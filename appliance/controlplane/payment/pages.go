@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// page is a page of the provider whose outcome is not known yet.
+// page is a page of the provider, or a charge of a card on file, whose outcome is not
+// known yet.
 type page struct {
 	id      string // of the checkout or the card
 	created time.Time
@@ -20,7 +21,7 @@ type page struct {
 func (c *Collector) checkoutPages(all []api.Checkout) []page {
 	var out []page
 	for _, x := range all {
-		if x.Done() || x.Status.Session == "" {
+		if x.Done() || x.Status.Session == "" && x.Spec.Card == "" {
 			continue
 		}
 		out = append(out, page{id: x.Meta.ID, created: x.Meta.CreatedAt,

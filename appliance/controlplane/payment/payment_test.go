@@ -34,6 +34,7 @@ type fixture struct {
 
 	mu    sync.Mutex
 	later time.Duration // by how much the clock is ahead
+	spent int64         // what was used, in millionths
 }
 
 func (w *fixture) now() time.Time {
@@ -63,7 +64,8 @@ func start(t *testing.T) *fixture {
 	if w.op, err = client.New(client.Options{Server: w.URL, Token: w.Token}); err != nil {
 		t.Fatal(err)
 	}
-	if w.org, err = client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}}); err != nil {
+	if w.org, err = client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"},
+		Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingPrepaid}}}); err != nil {
 		t.Fatal(err)
 	}
 	s := api.PaymentSettings{Enabled: true, SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret, PortalURL: "https://cloud.example.com/"}
@@ -73,11 +75,24 @@ func start(t *testing.T) *fixture {
 	return w
 }
 
+// wallet returns the balance: what was paid, less what was used.
+func (w *fixture) wallet(ctx context.Context, org api.OrganizationID, _ time.Time) (api.Wallet, error) {
+	all, err := api.All[api.Payment](ctx, w.Store, api.ListQuery{Kind: api.KindPayment, Organization: string(org)})
+	out := api.Wallet{Organization: org, Currency: "EUR"}
+	for _, p := range all {
+		out.BalanceMicros += p.Spec.AmountMicros
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out.UnbilledMicros = w.spent
+	return out, err
+}
+
 // newService returns the service of another node.
 func (w *fixture) newService(s payment.Store) *payment.Service {
 	c := stripe.NewClient(loopback)
 	w.t.Cleanup(c.CloseIdleConnections)
-	return payment.New(payment.Options{Store: s, Now: w.now, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
+	return payment.New(payment.Options{Store: s, Now: w.now, Wallet: w.wallet, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
 		return stripe.New(s, c, w.stripe.URL), nil
 	}})
 }

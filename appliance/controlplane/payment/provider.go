@@ -17,6 +17,14 @@ type Provider interface {
 	Open(ctx context.Context, o Order) (Page, error)
 	// Look returns the outcome of a page, or ErrUnknown.
 	Look(ctx context.Context, session string) (Outcome, error)
+	// Charge charges a card on file, without its holder. For the same charge, within a
+	// day, it charges once and returns the same outcome.
+	Charge(ctx context.Context, o Charge) (Outcome, error)
+	// LookCharge returns the outcome of a charge by the provider's ID, or ErrUnknown.
+	LookCharge(ctx context.Context, charge string) (Outcome, error)
+	// FindCharge returns the outcome of a charge whose ID at the provider is not known, or
+	// ErrUnknown if there is none.
+	FindCharge(ctx context.Context, o Charge) (Outcome, error)
 	// OpenCard creates the page on which a card is entered. For the same order, within a
 	// day, it returns the same page.
 	OpenCard(ctx context.Context, o CardOrder) (Page, error)
@@ -38,6 +46,16 @@ type Order struct {
 	What         string // description for the payer
 	Back         string // where the payer is sent afterwards
 	ExpiresAt    time.Time
+}
+
+// Charge is a charge of a card on file.
+type Charge struct {
+	Checkout                api.CheckoutID
+	Currency                string
+	AmountMicros            int64
+	What                    string // description for the payer
+	Customer, PaymentMethod string // the provider's IDs
+	CreatedAt               time.Time
 }
 
 // CardOrder is a card to be entered.
@@ -64,11 +82,14 @@ type Page struct {
 	URL     string
 }
 
-// Outcome is the state of a page.
+// Outcome is the state of a page, or of a charge of a card on file.
 type Outcome struct {
 	Checkout api.CheckoutID
 	State    api.CheckoutState
 	Reason   string // why the last attempt was refused
+	// AuthenticationRequired means that the bank wants the payer to confirm the payment.
+	AuthenticationRequired bool
+	Charge                 string // the provider's ID of the charge of a card on file
 	// The payment, if there was one.
 	Currency     string
 	AmountMicros int64

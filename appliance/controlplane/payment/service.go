@@ -26,8 +26,11 @@ type Options struct {
 	Open func(ctx context.Context, sealed string) (string, error)
 	// Provider returns the provider for settings whose secrets are decrypted.
 	Provider func(s api.PaymentSettingsSpec) (Provider, error)
-	Log      *slog.Logger
-	Now      func() time.Time // nil means time.Now
+	// Wallet returns an organization's balance; nil means that no card is charged
+	// automatically.
+	Wallet func(ctx context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error)
+	Log    *slog.Logger
+	Now    func() time.Time // nil means time.Now
 }
 
 // Service opens checkouts and pages for cards, and settles them. It has no state between calls: every node may
@@ -98,8 +101,8 @@ func (svc *Service) provider(ctx context.Context) (Provider, api.PaymentSettings
 	return p, s, err
 }
 
-// Begin requests the page of a checkout that is in the store; a repeated call returns
-// the same page.
+// Begin requests the page of a checkout that is in the store, or charges its card; a
+// repeated call returns the same page, and charges nothing more.
 func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
 	if c.Status.Session != "" || c.Done() {
 		return c, nil
@@ -108,17 +111,12 @@ func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, er
 	if err != nil {
 		return c, err
 	}
+	if c.Spec.Card != "" {
+		return svc.beginCharge(ctx, p, c)
+	}
 	now := svc.o.Now().UTC()
 	ends := c.Meta.CreatedAt.Add(api.CheckoutLife).UTC()
-	what := "Credit in advance"
-	if c.Spec.Invoice != "" {
-		what = "Invoice"
-		if o, err := svc.o.Store.Get(ctx, api.KindInvoice, string(c.Spec.Invoice)); err == nil {
-			if inv, err := api.Decode[api.Invoice](o); err == nil {
-				what = "Invoice " + inv.Spec.Number
-			}
-		}
-	}
+	what := svc.purpose(ctx, c)
 	portal, err := svc.portal(ctx, s, c.Meta.Organization)
 	if err != nil {
 		return c, err
@@ -143,6 +141,19 @@ func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, er
 		return c, err
 	}
 	return api.Decode[api.Checkout](out[0])
+}
+
+// purpose returns what a checkout is for, as the payer reads it.
+func (svc *Service) purpose(ctx context.Context, c api.Checkout) string {
+	if c.Spec.Invoice == "" {
+		return "Credit in advance"
+	}
+	if o, err := svc.o.Store.Get(ctx, api.KindInvoice, string(c.Spec.Invoice)); err == nil {
+		if inv, err := api.Decode[api.Invoice](o); err == nil {
+			return "Invoice " + inv.Spec.Number
+		}
+	}
+	return "Invoice"
 }
 
 // Event handles an event of the provider; an event about something else is ignored.
@@ -184,10 +195,10 @@ func (svc *Service) settle(ctx context.Context, p Provider, id api.CheckoutID) e
 			return err
 		}
 		c, err := api.Decode[api.Checkout](o)
-		if err != nil || c.Done() || c.Status.Session == "" {
+		if err != nil || c.Done() || c.Status.Session == "" && c.Spec.Card == "" {
 			return err
 		}
-		outcome, err := p.Look(ctx, c.Status.Session)
+		outcome, err := svc.outcome(ctx, p, c)
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return &unavailableError{err}
 		}

@@ -41,5 +41,18 @@ func cancel(s *State, in api.Instance) (cmds []api.Command) {
 			put(api.KindLoadBalancer, l.Meta, l.Spec)
 		}
 	}
-	return append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: in.Meta.ID, Expect: in.Meta.Revision})
+	return append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: in.Meta.ID, Expect: in.Meta.Revision,
+		Event: queueEvent(api.EventQueueExpired, in, in.Assignment.QueuedAt)})
+}
+
+// queueEvent returns the event about the end of an instance's wait; since is nil if it
+// never was in the queue.
+func queueEvent(what string, in api.Instance, since *time.Time) *api.CommandEvent {
+	m := in.Meta
+	e := api.QueueEvent{QueuedAt: m.CreatedAt, QueueUntil: in.Spec.QueueUntil,
+		EventObject: api.EventObject{Kind: api.KindInstance, ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Revision: m.Revision}}
+	if since != nil {
+		e.QueuedAt = *since
+	}
+	return &api.CommandEvent{Type: what, Data: api.Encode(e)}
 }

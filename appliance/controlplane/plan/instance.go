@@ -96,7 +96,11 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if next.Equal(a) {
 		return nil
 	}
-	return assignPorts(in, next)
+	cmds := assignPorts(in, next)
+	if next.PlacedAt != nil && a.PlacedAt == nil {
+		cmds[0].Event = queueEvent(api.EventInstancePlaced, in, next.QueuedAt)
+	}
+	return cmds
 }
 
 // resized reports whether the spec requests other resources than are assigned.

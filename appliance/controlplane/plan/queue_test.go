@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -349,5 +350,54 @@ func TestQueueDeadline(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"false data false", "false fip false", "false lb false", "true a false"}, ofDeadline(until)); diff != "" {
 		t.Errorf("commands at the deadline differ (-want +got):\n%s", diff)
+	}
+}
+
+// raised returns the events of commands.
+func raised(t *testing.T, cmds []api.Command) (out []string) {
+	t.Helper()
+	for _, c := range cmds {
+		if c.Event == nil {
+			continue
+		}
+		var e api.QueueEvent
+		if err := json.Unmarshal(c.Event.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("%s %s since %s", c.Event.Type, e.ID, e.QueuedAt.Format(time.TimeOnly)))
+	}
+	return out
+}
+
+// The end of an instance's wait raises one event; an instance that did not wait raises
+// none.
+func TestQueueEvents(t *testing.T) {
+	s := cluster().node("n1", 64*gib).gpu("g1", "n1", 8*gib).instance("a", "flv-1", 8*gib, 0)
+	step := func(at time.Time) []string {
+		cmds := next(t, s, at)
+		for _, c := range cmds {
+			commit(t, s, c)
+		}
+		return raised(t, cmds)
+	}
+	if got := step(now); len(got) != 0 {
+		t.Errorf("events of an instance that fits at once: %q, want none", got)
+	}
+	until := now.Add(4 * time.Second)
+	s.instance("waits", "flv-1", 8*gib, 0).created("waits", 1)
+	s.instance("late", "flv-1", 8*gib, 0).created("late", 2).spec("late", func(i *api.InstanceSpec) { i.QueueUntil = &until })
+	since := now.Add(time.Second)
+	if got := step(since); len(got) != 0 {
+		t.Errorf("events while they wait: %q, want none", got)
+	}
+	s.end("a")
+	if got, want := step(now.Add(2*time.Second)), []string{"instance.placed waits since " + since.Format(time.TimeOnly)}; !slices.Equal(got, want) {
+		t.Errorf("events once there is room: %q, want %q", got, want)
+	}
+	if got := step(now.Add(3 * time.Second)); len(got) != 0 {
+		t.Errorf("events afterwards: %q, want none", got)
+	}
+	if got, want := raised(t, next(t, s, until)), []string{"instance.queue_expired late since " + since.Format(time.TimeOnly)}; !slices.Equal(got, want) {
+		t.Errorf("events at the deadline: %q, want %q", got, want)
 	}
 }

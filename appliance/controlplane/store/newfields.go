@@ -26,6 +26,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindCephCluster, api.KindDisk}, "deviceClass", state.DeviceClassLevel, "device classes of Ceph"},
 	{[]api.Kind{api.KindCephCluster}, "pools", state.DeviceClassLevel, "additional pools of Ceph"},
 	{[]api.Kind{api.KindDisk}, "dbDisk", state.DeviceClassLevel, "databases of Ceph on other disks"},
+	{[]api.Kind{api.KindCheckout}, "card", state.CardChargeLevel, "charges of cards on file"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

@@ -23,9 +23,10 @@ export const useJoinTokens = () =>
     queryKey: ['JoinToken', 'list'],
     queryFn: ({ signal }) => ok(api.GET('/v1/join-tokens', { params: { query: { limit: most } }, signal })),
   });
-export const useDisks = () =>
+export const useDisks = (on = true) =>
   useQuery({
     queryKey: ['Disk', 'list'],
+    enabled: on,
     queryFn: ({ signal }) => ok(api.GET('/v1/disks', { params: { query: { limit: most } }, signal })),
   });
 export const useCeph = () =>

@@ -56,6 +56,7 @@ export const collections = {
   routers: collection<Schemas['Router']>('Router', '/v1/routers'),
   securityGroups: collection<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups'),
   snapshots: collection<Schemas['Snapshot']>('Snapshot', '/v1/snapshots'),
+  supportGrants: collection<Schemas['SupportGrant']>('SupportGrant', '/v1/support-grants'),
   users: collection<Schemas['User']>('User', '/v1/users'),
   vouchers: collection<Schemas['Voucher']>('Voucher', '/v1/vouchers'),
   volumes: collection<Schemas['Volume']>('Volume', '/v1/volumes'),

@@ -40,6 +40,15 @@ export const useSlices = () =>
     retry: false,
   });
 
+/** useCapacity returns how much of the GPUs is allocated, and when they are expected to be full. */
+export const useCapacity = () =>
+  useQuery({
+    queryKey: ['capacity'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/capacity', { signal })),
+    staleTime: 600_000,
+    retry: false,
+  });
+
 /** useInstanceCost returns what an instance costs per hour, and has cost this month. */
 export const useInstanceCost = (instance: string) =>
   useQuery({

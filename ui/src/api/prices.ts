@@ -1,5 +1,5 @@
 // Queries and changes of the pages about prices.
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { Period } from './queries';
 import { may, type Session } from './session';
@@ -35,6 +35,23 @@ export const useSimulation = (book: Book, period: Period, on: boolean) =>
           signal,
         }),
       ),
+  });
+
+/** useQuote returns what a machine costs in a month; the request is given as JSON text. */
+export const useQuote = (book: Book, request: string) =>
+  useQuery({
+    queryKey: ['quote', book.meta.id, book.meta.generation, request],
+    queryFn: ({ signal }) =>
+      ok(
+        api.POST('/v1/price-books/{id}/quote', {
+          params: { path: { id: book.meta.id ?? '' } },
+          body: JSON.parse(request) as Schemas['PriceQuoteRequest'],
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+    retry: false,
   });
 
 /** useVersions returns the versions of a price book, newest first; one page at most. */

@@ -55,9 +55,10 @@ export const useFlavors = () =>
 /** mostInstances is how many instances are read where all are needed. */
 export const mostInstances = 1000;
 
-export const useNodes = (q: PageOf) =>
+export const useNodes = (q: PageOf, on = true) =>
   useQuery({
     queryKey: ['Node', 'list', none(q)],
+    enabled: on,
     queryFn: ({ signal }) => ok(api.GET('/v1/nodes', { params: { query: none(q) }, signal })),
     placeholderData: keepPreviousData,
   });

@@ -24,6 +24,13 @@ export const useSnapshots = (q: PageOf) =>
     placeholderData: keepPreviousData,
   });
 
+export const useBackups = (q: PageOf) =>
+  useQuery({
+    queryKey: ['Backup', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/backups', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
 const put = (id: string, spec: (now: Volume['spec']) => Volume['spec']) =>
   change(volumes, id, (now) => ({ kind: now.kind, meta: now.meta, spec: spec(now.spec) }));
 

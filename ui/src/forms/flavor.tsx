@@ -4,13 +4,15 @@ import { flavors } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { asCommand, sizeFlag } from '../lib/shell';
+import type { Machine } from '../lib/machine';
 import { bytesOf, isSize, sizeOf, type Size } from '../lib/size';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { FormDialog } from '../parts/form-dialog';
+import { HugePagesField } from '../parts/machine-fields';
 import { Same } from '../parts/same';
 import { SizeField } from '../parts/size-field';
-import { TextField } from '../parts/text-field';
+import { SelectField, TextField } from '../parts/text-field';
 
 type Flavor = Schemas['Flavor'];
 
@@ -19,6 +21,8 @@ interface Form {
   vcpus: string;
   memory: Size;
   root: Size;
+  cpuPolicy: NonNullable<Flavor['spec']['cpuPolicy']>;
+  hugePages: Machine['hugePages'];
 }
 
 const labels: Record<keyof Form, Key> = {
@@ -26,23 +30,39 @@ const labels: Record<keyof Form, Key> = {
   vcpus: 'flv.vcpus',
   memory: 'one.memory',
   root: 'one.rootDisk',
+  cpuPolicy: 'mach.policy',
+  hugePages: 'mach.pages',
+};
+const policies: Record<Form['cpuPolicy'], Key> = {
+  shared: 'mach.policy.shared',
+  dedicated: 'mach.policy.dedicated',
+  optional: 'flv.policy.optional',
 };
 const begun: Flavor['spec'] = { vcpus: 2, memoryBytes: 4 * 2 ** 30, rootBytes: 20 * 2 ** 30 };
 
 function formOf(flavor: Flavor | undefined): Form {
-  const { vcpus, memoryBytes, rootBytes } = flavor?.spec ?? begun;
+  const { vcpus, memoryBytes, rootBytes, cpuPolicy, hugePages } = flavor?.spec ?? begun;
   return {
     name: flavor?.meta.name ?? '',
     vcpus: String(vcpus),
     memory: sizeOf(memoryBytes),
     root: sizeOf(rootBytes ?? 0),
+    cpuPolicy: cpuPolicy || 'shared',
+    hugePages: hugePages ?? '',
   };
 }
 
 const bodyOf = (flavor: Flavor | undefined, f: Form): Flavor => ({
   kind: 'Flavor',
   meta: { name: f.name.trim(), ...(flavor && { revision: flavor.meta.revision, labels: flavor.meta.labels }) },
-  spec: { vcpus: Number(f.vcpus), memoryBytes: bytesOf(f.memory), rootBytes: bytesOf(f.root) },
+  spec: {
+    ...flavor?.spec, // what the form does not show stays
+    vcpus: Number(f.vcpus),
+    memoryBytes: bytesOf(f.memory),
+    rootBytes: bytesOf(f.root),
+    cpuPolicy: f.cpuPolicy === 'shared' && !flavor?.spec.cpuPolicy ? undefined : f.cpuPolicy,
+    hugePages: f.hugePages || undefined,
+  },
 });
 
 export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () => void }) {
@@ -104,11 +124,29 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
         size={form.root}
         set={edit.set('root')}
       />
+      <SelectField
+        id="flavor-cpu-policy"
+        label={t('mach.policy')}
+        help={t('mach.policyHelp')}
+        path="spec.cpuPolicy"
+        value={form.cpuPolicy}
+        onChange={(v) => edit.set('cpuPolicy')(v as Form['cpuPolicy'])}
+        options={Object.entries(policies).map(([v, key]) => [v, t(key)])}
+      />
+      <HugePagesField
+        id="flavor-huge-pages"
+        value={form.hugePages}
+        onChange={(v) => edit.set('hugePages')(v as Form['hugePages'])}
+        otherwise={t('flv.ordinary')}
+      />
       <Same
         cli={asCommand(['flavor', flavor ? 'set' : 'create', meta.name || 'NAME'], {
           vcpus: form.vcpus,
           memory: sizeFlag(spec.memoryBytes),
           'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined,
+          'cpu-policy': spec.cpuPolicy,
+          'huge-pages': spec.hugePages,
+          'huge-pages=': Boolean(flavor?.spec.hugePages) && !spec.hugePages,
         })}
         curl={edit.curl}
       />

@@ -1,5 +1,14 @@
 // Imports an image: a local file, with progress and a cancel button, or a URL that a node downloads.
-import { Checkbox, FileUpload, FormSelect, FormSelectOption, Progress, Radio, TextInput } from '@patternfly/react-core';
+import {
+  Checkbox,
+  ExpandableSection,
+  FileUpload,
+  FormSelect,
+  FormSelectOption,
+  Progress,
+  Radio,
+  TextInput,
+} from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
@@ -12,6 +21,7 @@ import { describedBy, Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 import { useProject } from '../parts/project';
+import { abilitiesOf, AbilityFields, abilityFlags, abilitySpec } from './image-abilities';
 
 type Image = Schemas['Image'];
 type Format = Image['spec']['format'];
@@ -58,6 +68,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
     project: everybody ? '' : project || (operator ? '' : (projects[0]?.meta.id ?? '')),
     fromUrl: url !== '',
     public: false,
+    ...abilitiesOf(undefined),
   });
   const [file, setFile] = useState<File | null>(null);
   const [sent, setSent] = useState(0);
@@ -71,6 +82,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
       ...(form.fromUrl && { url: form.url.trim() }),
       ...(form.sha256 && { sha256: form.sha256.trim().toLowerCase() }),
       ...((form.public || !form.project) && { public: true }),
+      ...abilitySpec(form),
     },
   };
   const save = useMutation({
@@ -194,6 +206,11 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
       <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} path="spec.sha256">
         <TextInput id="image-sum" value={form.sha256} onChange={set('sha256')} autoComplete="off" spellCheck={false} />
       </Field>
+      <ExpandableSection toggleText={t('img.about')}>
+        <div className="basalt-stack">
+          <AbilityFields form={form} set={(field, v) => set(field)(null, v)} />
+        </div>
+      </ExpandableSection>
       {(operator || projects.length > 1) && (
         <Field id="image-project" label={t('common.project')} path="meta.project">
           <FormSelect id="image-project" value={form.project} onChange={set('project')}>
@@ -222,6 +239,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
           ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }),
           project: form.project,
           public: form.public || !form.project,
+          ...abilityFlags(body.spec),
         })}
         curl={
           asCurl('POST', `/v1/images`, body) +

@@ -44,7 +44,7 @@ test('roles are sent in the order of the API, with the revision', async () => {
   expect(asked[0]).toEqual({
     method: 'PUT',
     path: 'security-settings',
-    body: { revision: 7, requireSecondFactor: ['operator', 'viewer'] },
+    body: { revision: 7, requireSecondFactor: ['operator', 'viewer'], requireSupportConsent: false },
   });
 });
 
@@ -53,4 +53,14 @@ test('nobody would be asked: no warning', async () => {
   expect(screen.getByLabelText('Administrator')).toBeChecked();
   await new Promise((done) => setTimeout(done, 50));
   expect(screen.queryByText(/must set one up/)).toBeNull();
+});
+
+test('consent for support is required, and the roles stay', async () => {
+  const asked = show(['viewer']);
+  const consent = screen.getByLabelText('Require consent for support');
+  expect(consent).not.toBeChecked();
+  await userEvent.click(consent);
+  await userEvent.click(screen.getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]?.body).toEqual({ revision: 7, requireSecondFactor: ['viewer'], requireSupportConsent: true });
 });

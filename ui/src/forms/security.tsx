@@ -1,4 +1,4 @@
-// Which roles need a second factor, and who would be asked for one.
+// Which roles need a second factor, and who would be asked for one; whether support needs consent.
 import { Alert, Button, Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useWithoutFactor, type SecuritySettings } from '../api/access';
@@ -6,6 +6,7 @@ import { securitySettings } from '../api/resource';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { asCommand } from '../lib/shell';
+import { CheckField } from '../parts/check-field';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { Form, useField } from '../parts/form';
@@ -14,14 +15,18 @@ import { Same } from '../parts/same';
 /** In the order of the API. */
 const roles = ['operator', 'reseller', 'admin', 'member', 'viewer', 'billing'] as const satisfies Role[];
 
-type Fields = Record<Role, boolean>;
+type Fields = Record<Role | 'consent', boolean>;
 
 const formOf = (s: SecuritySettings | undefined) =>
-  Object.fromEntries(roles.map((r) => [r, s?.requireSecondFactor?.includes(r) ?? false])) as Fields;
+  ({
+    ...Object.fromEntries(roles.map((r) => [r, s?.requireSecondFactor?.includes(r) ?? false])),
+    consent: s?.requireSupportConsent ?? false,
+  }) as Fields;
 
 const bodyOf = (s: SecuritySettings | undefined, f: Fields): SecuritySettings => ({
   ...s, // what the form does not show stays
   requireSecondFactor: roles.filter((r) => f[r]),
+  requireSupportConsent: f.consent,
 });
 
 /** Asked warns of the users who would have to set up a second factor; without any it renders nothing. */
@@ -74,16 +79,26 @@ export function SecurityForm({ settings }: { settings: SecuritySettings }) {
   return (
     <Form schema="SecuritySettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('sec.saved')} />}
-      <Conflict edit={edit} label={(r) => t(`role.${r}`)} />
+      <Conflict edit={edit} label={(f) => t(f === 'consent' ? 'sgr.require' : `role.${f}`)} />
       <Roles form={edit.form} set={edit.set} />
       <Asked roles={chosen} />
+      <CheckField
+        id="sec-consent"
+        label={t('sgr.require')}
+        help={t('sgr.requireHelp')}
+        path="requireSupportConsent"
+        checked={edit.form.consent}
+        onChange={edit.set('consent')}
+      />
       <div>
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t('cust.save')}
         </Button>
       </div>
       <Same
-        cli={asCommand(['security-settings', 'set', '--require-second-factor', chosen.join(',')])}
+        cli={asCommand(['security-settings', 'set', '--require-second-factor', chosen.join(',')], {
+          [`require-support-consent=${edit.form.consent}`]: true,
+        })}
         curl={edit.curl}
       />
     </Form>

@@ -45,6 +45,10 @@ export function useParam(name: string): [string, (value: string) => void] {
   return [value, set];
 }
 
+/** setParams sets several values in the address's query. */
+export const setParams = (values: Readonly<Record<string, string>>, replace = false) =>
+  write(withParams(location.hash, values), replace);
+
 /** useParams returns several values in the address's query. Setting them adds a history entry, unless it replaces
  * the last. */
 export function useParams<N extends string>(
@@ -52,12 +56,10 @@ export function useParams<N extends string>(
 ): [Record<N, string>, (values: Partial<Record<N, string>>, replace?: boolean) => void] {
   const query = useSyncExternalStore(subscribe, () => queryOf(location.hash).toString());
   const values = new URLSearchParams(query);
-  const set = useCallback(
-    (v: Partial<Record<N, string>>, replace = false) =>
-      write(withParams(location.hash, v as Record<string, string>), replace),
-    [],
-  );
-  return [Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>, set];
+  return [
+    Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>,
+    setParams as (values: Partial<Record<N, string>>, replace?: boolean) => void,
+  ];
 }
 
 /** passwordLink returns the address at which a new user sets a password. */

@@ -43,6 +43,45 @@ test('the command of an app', () => {
   );
 });
 
+test('the command of a special machine that does not wait', () => {
+  const spec = {
+    flavor: 'small',
+    image: 'debian',
+    storagePool: 'fast',
+    os: 'windows',
+    cpu: 'host',
+    cpuPolicy: 'dedicated',
+    hugePages: '1Gi',
+    firmware: 'uefi',
+    secureBoot: true,
+    tpm: true,
+    whenFull: 'Refuse',
+  } as const;
+  expect(command({ ...instance, spec })).toBe(
+    [
+      'basalt instance create demo',
+      '--project web',
+      '--image debian',
+      '--flavor small',
+      '--storage-pool fast',
+      '--os windows',
+      '--cpu host',
+      '--cpu-policy dedicated',
+      '--huge-pages 1Gi',
+      '--firmware uefi',
+      '--secure-boot',
+      '--tpm',
+      '--no-queue',
+    ].join(' \\\n  '),
+  );
+});
+
+test('a deadline needs a document, as the command knows a duration only', () => {
+  const text = command({ ...instance, spec: { ...instance.spec, queueUntil: '2030-01-02T03:04:00Z' } });
+  expect(text).toContain('"queueUntil": "2030-01-02T03:04:00Z"');
+  expect(text.startsWith('basalt apply -f -')).toBe(true);
+});
+
 test('keys and user data need a document', () => {
   const text = command({ ...instance, spec: { ...instance.spec, userData: "#cloud-config\nruncmd: ['it''s']" } });
   expect(text.startsWith("basalt apply -f - <<'BASALT'\n")).toBe(true);

@@ -4,11 +4,24 @@ import { applied, asCurl, lines, quote, sizeFlag } from './shell';
 
 type Instance = Schemas['Instance'];
 
-/** command returns the command that creates the instance. With keys or user data, which create reads from files, it
- * applies a document. */
+/** machineFlags returns the flags of the virtual machine, its storage and the queue. */
+const machineFlags = (s: Instance['spec']): string[] => [
+  ...(s.storagePool ? [`--storage-pool ${quote(s.storagePool)}`] : []),
+  ...(s.os ? [`--os ${s.os}`] : []),
+  ...(s.cpu ? [`--cpu ${s.cpu}`] : []),
+  ...(s.cpuPolicy ? [`--cpu-policy ${s.cpuPolicy}`] : []),
+  ...(s.hugePages ? [`--huge-pages ${s.hugePages}`] : []),
+  ...(s.firmware ? [`--firmware ${s.firmware}`] : []),
+  ...(s.secureBoot ? ['--secure-boot'] : []),
+  ...(s.tpm ? ['--tpm'] : []),
+  ...(s.whenFull === 'Refuse' ? ['--no-queue'] : []),
+];
+
+/** command returns the command that creates the instance. With keys or user data, which create reads from files, or
+ * a deadline, which it knows as a duration only, it applies a document. */
 export function command(i: Instance): string {
   const { meta, spec } = i;
-  if (spec.sshKeys?.length || spec.userData) return applied(i);
+  if (spec.sshKeys?.length || spec.userData || spec.queueUntil) return applied(i);
   const words = [`basalt instance create ${quote(meta.name || 'NAME')}`];
   if (meta.project) words.push(`--project ${quote(meta.project)}`);
   words.push(
@@ -22,6 +35,7 @@ export function command(i: Instance): string {
     if (spec.vgpu.pool) words.push(`--gpu-pool ${quote(spec.vgpu.pool)}`);
     if (spec.vgpu.model) words.push(`--gpu-model ${quote(spec.vgpu.model)}`);
   }
+  words.push(...machineFlags(spec));
   for (const n of spec.networks ?? []) words.push(`--network ${quote(n.network)}`);
   // The form gives all ports the same groups, as the command does.
   const groups = spec.networks?.[0]?.securityGroups;

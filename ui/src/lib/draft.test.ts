@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { instanceOf, letsIn, missing } from './draft';
+import { usualMachine } from './machine';
 
 const draft = {
   name: ' demo ',
@@ -18,11 +19,19 @@ const draft = {
   keys: '\n ssh-ed25519 AAAA a \n\n',
   userData: '',
   password: '',
+  machine: usualMachine,
+  storagePool: '',
+  whenFull: 'queue' as const,
+  until: '',
 };
 
 test('a tier that is not the standard one is said', () => {
   expect(instanceOf({ ...draft, vgpu: true, tier: 'premium' }).spec.vgpu?.tier).toBe('premium');
   expect(instanceOf({ ...draft, vgpu: true }).spec.vgpu).not.toHaveProperty('tier');
+});
+
+test('a share of 0 is best effort, which the API calls no share', () => {
+  expect(instanceOf({ ...draft, vgpu: true, share: '0' }).spec.vgpu).toEqual({ vramBytes: 1_610_612_736 });
 });
 
 test('only what was filled in is sent', () => {
@@ -88,4 +97,30 @@ test('who can log in', () => {
   expect(
     letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]'),
   ).toBe(false);
+});
+
+test('the root volume may have a pool of its own', () => {
+  expect(instanceOf({ ...draft, storagePool: 'fast' }).spec.storagePool).toBe('fast');
+  expect(instanceOf(draft).spec).not.toHaveProperty('storagePool');
+});
+
+test('the machine is a part of the instance', () => {
+  const machine = { ...usualMachine, cpuPolicy: 'dedicated', hugePages: '1Gi' } as const;
+  expect(instanceOf({ ...draft, machine }).spec).toMatchObject({ cpuPolicy: 'dedicated', hugePages: '1Gi' });
+  expect(instanceOf({ ...draft, machine, vgpu: true }).spec).not.toHaveProperty('hugePages');
+});
+
+test('a deadline is sent in UTC, and only while one is wanted', () => {
+  const until = '2030-01-02T03:04'; // local time
+  const want = new Date(2030, 0, 2, 3, 4).toISOString().replace('.000Z', 'Z');
+  expect(instanceOf({ ...draft, whenFull: 'until', until }).spec.queueUntil).toBe(want);
+  for (const d of [
+    { ...draft, until },
+    { ...draft, whenFull: 'until' as const, until: '' },
+  ]) {
+    expect(instanceOf(d).spec).not.toHaveProperty('queueUntil');
+    expect(instanceOf(d).spec).not.toHaveProperty('whenFull');
+  }
+  expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).toMatchObject({ whenFull: 'Refuse' });
+  expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).not.toHaveProperty('queueUntil');
 });

@@ -1,5 +1,6 @@
 // The content of the form that creates an instance.
 import type { Instance } from '../api/client';
+import { machineSpec, type Machine } from './machine';
 import { withPassword } from './password';
 import type { Tier } from './tier';
 
@@ -27,6 +28,26 @@ export interface Draft {
   userData: string;
   /** For the console; empty for none. */
   password: string;
+  machine: Machine;
+  /** Storage pool of the root volume; empty for the first that is available. */
+  storagePool: string;
+  /** What happens when no node has room: it waits, it waits until a time, or it is not created. */
+  whenFull: 'queue' | 'until' | 'refuse';
+  /** In the format of a datetime-local input, in local time. */
+  until: string;
+}
+
+/** utcOf returns the time of a datetime-local input in UTC, or undefined if it is not a time. */
+function utcOf(local: string): string | undefined {
+  const at = new Date(local);
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString().replace('.000Z', 'Z');
+}
+
+/** queueSpec returns the fields of an instance's spec about the queue. */
+function queueSpec({ whenFull, until }: Draft): Partial<Instance['spec']> {
+  if (whenFull === 'refuse') return { whenFull: 'Refuse' };
+  const queueUntil = whenFull === 'until' ? utcOf(until) : undefined;
+  return queueUntil ? { queueUntil } : {};
 }
 
 /**
@@ -53,12 +74,15 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
       ...(d.vgpu && {
         vgpu: {
           vramBytes: Math.round(Number(d.vramGib) * gib),
-          sharePercent: Number(d.share),
+          ...(Number(d.share) > 0 && { sharePercent: Number(d.share) }), // best effort without
           ...(d.tier && { tier: d.tier }),
           ...(d.pool && { pool: d.pool }),
           ...(d.model && { model: d.model }),
         },
       }),
+      ...(d.storagePool && { storagePool: d.storagePool }),
+      ...machineSpec(d.machine, d.vgpu),
+      ...queueSpec(d),
       ...(networks.length > 0 && { networks }),
       ...(sshKeys.length > 0 && { sshKeys }),
       ...(userData && { userData }),

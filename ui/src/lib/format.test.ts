@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { en } from '../i18n/en';
 import { de } from '../i18n/de';
 import { translation } from '../i18n';
-import { formatBytes, formatMicros, formatQuantity, formatTime } from './format';
+import { exactMicros, exactQuantity, formatBytes, formatMicros, formatQuantity, formatTime } from './format';
 
 test('sizes', () => {
   expect(formatBytes(0, 'en')).toBe('0 B');
@@ -42,4 +42,26 @@ test('a GiB month is 720 hours, as the price book counts it', () => {
 
 test('times are UTC', () => {
   expect(formatTime('2026-03-01T23:30:00Z', 'en')).toBe('Mar 1, 2026, 11:30 PM UTC');
+});
+
+test('exact quantities have all base units, and about is said where JSON loses digits', () => {
+  const english = translation('en', en);
+  expect(exactQuantity('gpu-nanoseconds', 4_444_444_441_234, english)).toBe(
+    '1.23456790034 GPU h (4,444,444,441,234 ns)',
+  );
+  expect(exactQuantity('gpu-share-seconds', 181, english)).toBe('0.000502777777778 GPU h (181 % GPU s)');
+  expect(exactQuantity('vcpu-seconds', 5400, english)).toBe('1.5 vCPU h (5,400 vCPU s)');
+  expect(exactQuantity('egress-bytes', 1_234_567, english)).toBe('1,234,567 B');
+  expect(exactQuantity('gpu-launches', 12_345, english)).toBe('12,345');
+  expect(exactQuantity('memory-byte-seconds', 2 ** 62, english)).toBe(
+    '1,193,046.47111 GiB h (≈ 4,611,686,018,427,387,904 B s)',
+  );
+  expect(exactQuantity('volume-byte-seconds', 2 ** 30 * 3600, english, 2 ** 30 * 3600)).toBe(
+    '1 GiB h (3,865,470,566,400 B s)',
+  );
+});
+
+test('exact amounts have all millionths', () => {
+  expect(exactMicros(1_234_567, 'EUR', 'en')).toBe('€1.234567');
+  expect(exactMicros(1_500_000, 'EUR', 'de')).toBe('1,50\u00a0€');
 });

@@ -93,6 +93,41 @@ export function formatQuantity(
   return text ? t(text, { n: num(n / Number(unit.per)) }) : num(n);
 }
 
+/** exactMicros formats an amount of money with all its digits. */
+export const exactMicros = (micros: number | bigint, currency: string, language: string): string =>
+  new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
+    Number(micros) / 1e6,
+  );
+
+/** exactQuantity formats a quantity in base units, which are integers, and with more digits in the unit that
+ * formatQuantity uses. */
+export function exactQuantity(
+  meter: string,
+  n: number,
+  { t, language }: Pick<Translation, 't' | 'language'>,
+  per?: number,
+): string {
+  const precise = (v: number) => new Intl.NumberFormat(language, { maximumSignificantDigits: 12 }).format(v);
+  const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 }).format(BigInt(Math.round(n)));
+  const base = bases.find(([end]) => meter.endsWith(end))?.[1];
+  // JSON's numbers are exact up to here only.
+  const about = Math.abs(n) > Number.MAX_SAFE_INTEGER ? '≈ ' : '';
+  const exact = `${about}${whole}${base ? ` ${base}` : ''}`;
+  const unit = (per && unitOf(meter, per)) || units[meter]?.[0];
+  const text = unit && quantities[unit.id];
+  return text ? t('unit.exact', { exact, value: t(text, { n: precise(n / Number(unit.per)) }) }) : exact;
+}
+
+/** The base units of meters, by the ends of their names; the first match counts. */
+const bases = [
+  ['gpu-share-seconds', '% GPU s'],
+  ['byte-seconds', 'B s'],
+  ['nanoseconds', 'ns'],
+  ['vcpu-seconds', 'vCPU s'],
+  ['seconds', 's'],
+  ['bytes', 'B'],
+] as const;
+
 /** Units without a text are counted. */
 const quantities: Record<string, Key> = {
   hour: 'unit.hours',

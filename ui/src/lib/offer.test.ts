@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Draft } from './draft';
+import { usualMachine } from './machine';
 import { fitting, isOf, kindOf, kindsOf, partsOf, take, type Offer } from './offer';
 
 const gib = 2 ** 30;
@@ -52,6 +53,10 @@ const draft: Draft = {
   keys: '',
   userData: '',
   password: '',
+  machine: usualMachine,
+  storagePool: '',
+  whenFull: 'queue',
+  until: '',
 };
 
 test('offers of a tier are grouped by model and pool', () => {

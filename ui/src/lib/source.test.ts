@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
 import type { Draft } from './draft';
-import { abilityOf, choose, imageOf, sourceOf } from './source';
+import { usualMachine } from './machine';
+import { abilityOf, choose, fittingFlavor, imageOf, sourceOf } from './source';
 
 const draft: Draft = {
   name: '',
@@ -20,6 +21,10 @@ const draft: Draft = {
   keys: '',
   userData: '',
   password: '',
+  machine: usualMachine,
+  storagePool: '',
+  whenFull: 'queue',
+  until: '',
 };
 const app = (name: string, vramBytes = 0): Schemas['App'] => ({
   kind: 'App',
@@ -62,4 +67,27 @@ test('what is known of an image that cannot use a virtual GPU', () => {
   expect(abilityOf(undefined, image('new-kernel'))).toBe('new-kernel');
   expect(abilityOf(unable, image())).toBe('unsupported');
   expect(abilityOf(unable, image('supported'))).toBeUndefined();
+});
+
+test('an app gets the smallest flavor that has what it needs', () => {
+  const gib = 2 ** 30;
+  const flavor = (name: string, vcpus: number, memory: number, root: number): Schemas['Flavor'] => ({
+    kind: 'Flavor',
+    meta: { name },
+    spec: { vcpus, memoryBytes: memory * gib, rootBytes: root * gib },
+  });
+  const flavors = [
+    flavor('huge', 16, 64, 100),
+    flavor('fits', 4, 16, 40),
+    flavor('thin', 4, 8, 40),
+    flavor('tiny', 1, 1, 40),
+    flavor('short', 4, 16, 10),
+  ];
+  const vllm = app('vllm');
+  vllm.spec.needs = { vcpus: 4, memoryBytes: 16 * gib, rootBytes: 40 * gib };
+  expect(fittingFlavor(vllm, flavors)?.meta.name).toBe('fits');
+  expect(choose({ ...draft, flavor: 'tiny' }, 'app:vllm', [vllm], flavors).flavor).toBe('fits');
+  // None fits: the choice is the user's.
+  expect(choose({ ...draft, flavor: 'tiny' }, 'app:vllm', [vllm], flavors.slice(2)).flavor).toBe('tiny');
+  expect(choose({ ...draft, flavor: 'tiny' }, 'image:debian', [vllm], flavors).flavor).toBe('tiny');
 });

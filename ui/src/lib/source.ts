@@ -1,9 +1,11 @@
 // The source of an instance: an app or an image, as one choice.
 import type { Schemas } from '../api/client';
 import { gib, type Draft } from './draft';
+import { policyIn } from './machine';
 
 type App = Schemas['App'];
 type Image = Schemas['Image'];
+type Flavor = Schemas['Flavor'];
 
 /** sourceOf returns the value of the form's field for a draft. */
 export const sourceOf = (d: Draft): string => (d.app ? `app:${d.app}` : d.image ? `image:${d.image}` : '');
@@ -18,15 +20,30 @@ export const abilityOf = (app: App | undefined, image: Image | undefined): 'new-
   return can === 'new-kernel' || can === 'unsupported' ? can : undefined;
 };
 
-/** choose sets a draft's source; an app that needs VRAM gets a virtual GPU with as much. */
-export function choose(d: Draft, source: string, apps: App[]): Draft {
+/** fittingFlavor returns the smallest flavor that has what an app needs, if there is one. A root disk of the image's
+ * size may be too small. */
+export function fittingFlavor(app: App, flavors: Flavor[]): Flavor | undefined {
+  const { vcpus = 0, memoryBytes = 0, rootBytes = 0 } = app.spec.needs ?? {};
+  return flavors
+    .filter((f) => f.spec.vcpus >= vcpus && f.spec.memoryBytes >= memoryBytes && (f.spec.rootBytes ?? 0) >= rootBytes)
+    .toSorted((a, b) => a.spec.vcpus - b.spec.vcpus || a.spec.memoryBytes - b.spec.memoryBytes)[0];
+}
+
+/** choose sets a draft's source. An app gets a flavor that fits, and if it needs VRAM a virtual GPU with as much. */
+export function choose(d: Draft, source: string, apps: App[], flavors: Flavor[] = []): Draft {
   const [kind, name = ''] = source.split(/:(.*)/s);
   if (kind !== 'app') return { ...d, app: '', image: name };
-  const vram = (apps.find((a) => a.meta.name === name)?.spec.needs?.vramBytes ?? 0) / gib;
+  const app = apps.find((a) => a.meta.name === name);
+  const vram = (app?.spec.needs?.vramBytes ?? 0) / gib;
+  const flavor = app && fittingFlavor(app, flavors);
   return {
     ...d,
     app: name,
     image: '',
+    ...(flavor && {
+      flavor: flavor.meta.name,
+      machine: { ...d.machine, cpuPolicy: policyIn(d.machine.cpuPolicy, flavor.spec) },
+    }),
     ...(vram > 0 && { vgpu: true, vramGib: String(Math.max(vram, Number(d.vramGib) || 0)) }),
   };
 }

@@ -1,7 +1,7 @@
 // The result of a payment by card: the page to which the payment provider returns.
-import { Alert, Card, CardBody } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody } from '@patternfly/react-core';
 import { Link } from 'wouter';
-import { ended, useCheckout } from '../api/payments';
+import { ended, useBeginCheckout, useCheckout, type Checkout } from '../api/payments';
 import { useText, type Key } from '../i18n';
 import { formatMicros, formatTime } from '../lib/format';
 import { ErrorAlert } from '../parts/error';
@@ -18,6 +18,25 @@ const states = {
   Failed: ['bad', 'pay.state.Failed'],
   Expired: ['off', 'pay.state.Expired'],
 } as const satisfies Record<string, [Tone, Key]>;
+
+/** PayInteractively pays the amount of a charge that failed on a page of the payment provider. */
+function PayInteractively({ checkout: c }: { checkout: Checkout }) {
+  const { t, language } = useText();
+  const begin = useBeginCheckout(c.meta.organization, (url) => location.assign(url));
+  const { amountMicros, invoice } = c.spec;
+  return (
+    <div>
+      <Button
+        isLoading={begin.isPending}
+        isDisabled={begin.isPending || begin.isSuccess}
+        onClick={() => begin.mutate({ amountMicros, invoice })}
+      >
+        {t('pay.interactive', { amount: formatMicros(amountMicros ?? 0, c.spec.currency ?? 'EUR', language) })}
+      </Button>
+      <ErrorAlert error={begin.error} />
+    </div>
+  );
+}
 
 export function CheckoutPage({ id }: { id: string }) {
   const { t, language } = useText();
@@ -36,6 +55,9 @@ export function CheckoutPage({ id }: { id: string }) {
             <div role="status">
               <ToneLabel tone={tone} text={t(text)} />
             </div>
+            {c.status?.authenticationRequired && (
+              <Alert component="p" variant="info" isInline title={t('pay.authentication')} />
+            )}
             {c.status?.lastError && (
               <Alert component="p" variant="warning" isInline title={t('pay.refused')}>
                 {c.status.lastError}
@@ -59,6 +81,7 @@ export function CheckoutPage({ id }: { id: string }) {
                 />
               </CardBody>
             </Card>
+            {c.spec.card && state === 'Failed' && <PayInteractively checkout={c} />}
             {state === 'Open' && url?.startsWith('https://') && <a href={url}>{t('pay.again')}</a>}
           </>
         )}

@@ -11,6 +11,7 @@ import { useParam } from '../lib/address';
 import { month, monthName, type Month } from '../lib/period';
 import { CostChart, nameOf, shownParts } from '../parts/cost-chart';
 import { ErrorAlert } from '../parts/error';
+import { Money } from '../parts/exact';
 import { Empty, ObjectList, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useProject } from '../parts/project';
@@ -24,19 +25,20 @@ function Totals({ costs, period }: { costs: Costs; period: Month }) {
   const { t, language } = useText();
   const [now] = useState(() => new Date());
   const money = (micros: number) => formatMicros(micros, costs.currency, language);
+  const exact = (micros: number) => <Money micros={micros} currency={costs.currency} />;
   const rest = costs.commitmentMicros;
   const expected = forecast(costs.usageMicros, rest, period, now);
   return (
     <Card>
       <CardTitle component="h2">{t('cost.total')}</CardTitle>
       <CardBody className="basalt-stack">
-        <p className="basalt-big">{money(costs.totalMicros)}</p>
+        <p className="basalt-big">{exact(costs.totalMicros)}</p>
         <Rows
           rows={[
-            [t('cost.usage'), money(costs.usageMicros)],
-            [t('cost.commitments'), costs.commitmentMicros > 0 && money(costs.commitmentMicros)],
-            [t('cost.minimum'), costs.minimumMicros > 0 && money(costs.minimumMicros)],
-            [t('cost.taxes'), costs.taxMicros > 0 && money(costs.taxMicros)],
+            [t('cost.usage'), exact(costs.usageMicros)],
+            [t('cost.commitments'), costs.commitmentMicros > 0 && exact(costs.commitmentMicros)],
+            [t('cost.minimum'), costs.minimumMicros > 0 && exact(costs.minimumMicros)],
+            [t('cost.taxes'), costs.taxMicros > 0 && exact(costs.taxMicros)],
             [t('cost.forecast'), expected !== undefined && t('cost.forecastOf', { amount: money(expected) })],
           ]}
         />
@@ -62,7 +64,7 @@ function CostTable({ costs, by }: { costs: Costs; by: CostBy }) {
       id: 'amount',
       title: t('cost.amount'),
       value: (r) => r.micros / 1e6,
-      cell: (r) => <span className="basalt-number">{formatMicros(r.micros, costs.currency, language)}</span>,
+      cell: (r) => <Money micros={r.micros} currency={costs.currency} />,
     },
     {
       id: 'part',

@@ -1,12 +1,13 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Router } from 'wouter';
 import { memoryLocation } from 'wouter/memory-location';
 import { answering } from '../api/fake';
+import type { Schemas } from '../api/client';
 import { newQueryClient, type Session } from '../api/session';
 import { ProjectProvider } from '../parts/project';
 import { CreateInstance } from './create-instance';
@@ -69,7 +70,11 @@ const shop = {
   projects: { items: [{ kind: 'Project', meta: { id: 'prj-1', name: 'web' }, spec: {} }] },
   flavors: {
     items: [
-      { kind: 'Flavor', meta: { id: 'flv-2', name: 'large' }, spec: { vcpus: 8, memoryBytes: 32 * gib } },
+      {
+        kind: 'Flavor',
+        meta: { id: 'flv-2', name: 'large' },
+        spec: { vcpus: 8, memoryBytes: 32 * gib, cpuPolicy: 'optional' },
+      },
       { kind: 'Flavor', meta: { id: 'flv-1', name: 'small' }, spec: { vcpus: 1, memoryBytes: gib } },
     ],
   },
@@ -177,4 +182,84 @@ test('the place that it would have in the queue is shown, with the basis of the 
   expect(
     await screen.findByText(/position 3 of 3\..*Similar instances waited 20 minutes \(median of 7\)/s),
   ).toBeVisible();
+});
+
+/** sentAs fills in the form's required fields and creates the instance, and returns what was sent last. */
+async function sentAs(fill: () => Promise<void>): Promise<Schemas['InstanceSpec']> {
+  const bodies: Schemas['Instance'][] = [];
+  form((query, body) => {
+    if (!query) bodies.push(body as Schemas['Instance']); // it is no dry run
+    return undefined;
+  });
+  await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await fill();
+  await userEvent.click(screen.getByRole('button', { name: /^Create/ })); // warns that nobody can sign in
+  await userEvent.click(screen.getByRole('button', { name: 'Create without access' }));
+  await waitFor(() => expect(bodies).not.toHaveLength(0));
+  return bodies.at(-1)!.spec;
+}
+
+test('the machine is chosen under Advanced: CPUs if the flavor permits it, huge pages, firmware', async () => {
+  const spec = await sentAs(async () => {
+    await userEvent.click(screen.getByRole('button', { name: 'Advanced' }));
+    expect(within(screen.getByLabelText('CPUs')).getAllByRole('option')).toHaveLength(1);
+    expect(screen.getByText(/The flavor has shared CPUs/)).toBeVisible();
+    await userEvent.selectOptions(screen.getByLabelText(/^Flavor/), 'large');
+    await userEvent.selectOptions(screen.getByLabelText('CPUs'), 'Dedicated CPUs');
+    await userEvent.selectOptions(screen.getByLabelText('Huge pages'), '1 GiB');
+    expect(screen.queryByLabelText('Secure Boot')).toBeNull();
+    await userEvent.selectOptions(screen.getByLabelText('Firmware'), 'UEFI');
+    await userEvent.click(screen.getByLabelText('Secure Boot'));
+    await userEvent.click(screen.getByLabelText('TPM 2.0'));
+  });
+  expect(spec).toMatchObject({
+    flavor: 'large',
+    cpuPolicy: 'dedicated',
+    hugePages: '1Gi',
+    firmware: 'uefi',
+    secureBoot: true,
+    tpm: true,
+  });
+});
+
+test('a smaller flavor that does not permit dedicated CPUs ends their choice', async () => {
+  const spec = await sentAs(async () => {
+    await userEvent.click(screen.getByRole('button', { name: 'Advanced' }));
+    await userEvent.selectOptions(screen.getByLabelText(/^Flavor/), 'large');
+    await userEvent.selectOptions(screen.getByLabelText('CPUs'), 'Dedicated CPUs');
+    await userEvent.selectOptions(screen.getByLabelText(/^Flavor/), 'small');
+  });
+  expect(spec).not.toHaveProperty('cpuPolicy');
+});
+
+test('huge pages are not offered with a virtual GPU', async () => {
+  form(() => problem('meta.name', 'no'));
+  await userEvent.click(await screen.findByRole('button', { name: 'Advanced' }));
+  expect(screen.getByLabelText('Huge pages')).toBeVisible();
+  await userEvent.click(await screen.findByRole('radio', { name: 'NVIDIA L4' }));
+  expect(screen.queryByLabelText('Huge pages')).toBeNull();
+});
+
+test('a deadline for the queue is a local time, which is sent in UTC', async () => {
+  const spec = await sentAs(async () => {
+    expect(screen.queryByLabelText(/^Wait until/)).toBeNull();
+    await userEvent.selectOptions(screen.getByLabelText('If no node has room'), 'Wait in the queue until a time');
+    fireEvent.change(screen.getByLabelText(/^Wait until/), { target: { value: '2030-01-02T03:04' } });
+  });
+  expect(spec.queueUntil).toBe(new Date(2030, 0, 2, 3, 4).toISOString().replace('.000Z', 'Z'));
+});
+
+test('a deadline that is wanted has to be given', async () => {
+  const asked = form(() => undefined);
+  await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await userEvent.selectOptions(screen.getByLabelText('If no node has room'), 'Wait in the queue until a time');
+  await userEvent.click(screen.getByRole('button', { name: /^Create/ }));
+  expect(screen.getByLabelText(/^Wait until/)).toBeInvalid();
+  expect(asked.filter((a) => a === 'instances')).toEqual([]);
 });

@@ -27,6 +27,7 @@ import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
 import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
+import { policyIn, usualMachine } from '../lib/machine';
 import { fitting, isOf, take, vramOf } from '../lib/offer';
 import { abilityOf, choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
@@ -38,10 +39,13 @@ import { Form } from '../parts/form';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
+import { StoragePoolField } from '../parts/storage-pool-field';
 import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
+import { MachineFields } from './create/machine';
 import { Price } from './create/price';
+import { WhenFullFields } from './create/when-full';
 
 /** About describes an app, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
@@ -98,11 +102,20 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     keys: '',
     userData: '',
     password: '',
+    machine: usualMachine,
+    storagePool: '',
+    whenFull: 'queue',
+    until: '',
   });
   const set =
     <K extends keyof Draft>(name: K) =>
     (_: unknown, value: Draft[K]) =>
       setDraft((d) => ({ ...d, [name]: value }));
+  const sized = (name: string) => {
+    const spec = flavors.data?.items.find((f) => f.meta.name === name)?.spec;
+    const machine = (m: Draft['machine']) => ({ ...m, cpuPolicy: policyIn(m.cpuPolicy, spec) });
+    setDraft((d) => ({ ...d, flavor: name, machine: machine(d.machine) }));
+  };
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
   const apps = useApps();
@@ -145,13 +158,13 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   );
   const offer = listed ?? (draft.vgpu ? special.data?.items[0] : undefined);
   const chosen = (d: Draft, source: string): Draft => {
-    const next = choose(d, source, catalogue);
+    const next = choose(d, source, catalogue, flavors.data?.items);
     const fits = next.vgpu && !next.model ? fitting(offers, vramOf(next)) : undefined;
     return fits ? take(next, fits) : next;
   };
   // The app from which the user came.
   const [given, setGiven] = useState(fromApp);
-  if (given && apps.data && (all.isFetched || all.isError)) {
+  if (given && apps.data && flavors.isFetched && (all.isFetched || all.isError)) {
     setGiven('');
     setDraft((d) => chosen(d, `app:${decodeURIComponent(given)}`));
   }
@@ -191,6 +204,14 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     'spec.vgpu.sharePercent',
     'spec.networks',
     'spec.userData',
+    'spec.storagePool',
+    'spec.cpuPolicy',
+    'spec.cpu',
+    'spec.hugePages',
+    'spec.os',
+    'spec.firmware',
+    'spec.secureBoot',
+    'spec.tpm',
   ];
   const hidden = inAdvanced.some((path) => atField(create.error ?? tried.error, path) !== undefined);
   const shut = pressed && !open;
@@ -278,13 +299,17 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 />
               </Field>
               <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" required>
-                <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired>
+                <FormSelect id="new-flavor" value={draft.flavor} onChange={(_, v) => sized(v)} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   {flavors.data?.items.map((f) => (
                     <FormSelectOption
                       key={f.meta.id}
                       value={f.meta.name}
-                      label={`${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}, ${formatBytes(f.spec.memoryBytes, language)}`}
+                      label={[
+                        `${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}`,
+                        formatBytes(f.spec.memoryBytes, language),
+                        ...(f.spec.cpuPolicy === 'dedicated' ? [t('mach.policy.dedicated')] : []),
+                      ].join(', ')}
                     />
                   ))}
                 </FormSelect>
@@ -356,8 +381,22 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                       spellCheck={false}
                     />
                   </Field>
+                  <StoragePoolField
+                    id="new-storage-pool"
+                    label={t('new.storagePool')}
+                    path="spec.storagePool"
+                    value={draft.storagePool}
+                    onChange={(v) => set('storagePool')(null, v)}
+                  />
+                  <MachineFields
+                    machine={draft.machine}
+                    set={(machine) => setDraft((d) => ({ ...d, machine }))}
+                    flavor={flavor?.spec}
+                    vgpu={draft.vgpu}
+                  />
                 </div>
               </ExpandableSection>
+              <WhenFullFields draft={draft} set={setDraft} />
               {full && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
                   {t('new.noRoomHelp')}

@@ -1,13 +1,16 @@
 // One node: its properties, its utilization, and its GPUs with their tenants.
 import { Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
-import { mostInstances, useGpus, useInstances } from '../api/queries';
+import { mostInstances, useGpus, useInstances, usePools } from '../api/queries';
 import { useNode } from '../api/samples';
 import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
+import { useParam } from '../lib/address';
 import { formatBytes, formatTime } from '../lib/format';
 import { localStorage, nodeState, problems, tenantsOf, type Node } from '../lib/node';
+import { pools } from '../lib/pool';
 import { Charts } from '../parts/charts';
 import { ErrorAlert } from '../parts/error';
+import { GpuGrid } from '../parts/gpu-grid';
 import { PageBody } from '../parts/page';
 import { Rows } from '../parts/rows';
 import { GpuCard } from './gpu-card';
@@ -75,11 +78,19 @@ function Details({ node }: { node: Node }) {
   );
 }
 
+/** mostCards is the number of GPUs up to which each has a card of its own. */
+const mostCards = 4;
+
 function Cards({ node }: { node: Node }) {
   const { t } = useText();
-  const gpus = useGpus();
-  const instances = useInstances({ limit: mostInstances });
+  const [objects, gpus, instances] = [usePools(), useGpus(), useInstances({ limit: mostInstances })];
+  const [chosen, choose] = useParam('gpu');
   const here = (gpus.data?.items ?? []).filter((g) => g.status?.node === node.meta.id);
+  const tenants = instances.data?.items ?? [];
+  const many = here.length > mostCards;
+  const shown = many
+    ? here.filter((g, i) => (here.some((x) => x.meta.id === chosen) ? g.meta.id === chosen : i === 0))
+    : here;
   return (
     <div className="basalt-stack">
       <Title headingLevel="h2" size="lg">
@@ -87,8 +98,15 @@ function Cards({ node }: { node: Node }) {
       </Title>
       <ErrorAlert error={gpus.error ?? instances.error} />
       {gpus.data && here.length === 0 && <p className="basalt-note">{t('machine.noCards')}</p>}
-      {here.map((g) => (
-        <GpuCard key={g.meta.id} gpu={g} node={node} tenants={tenantsOf(g, instances.data?.items ?? [])}>
+      {many && (
+        <GpuGrid
+          cards={pools(objects.data?.items ?? [], here, tenants).flatMap((p) => p.cards)}
+          selected={shown[0]?.meta.id ?? ''}
+          select={choose}
+        />
+      )}
+      {shown.map((g) => (
+        <GpuCard key={g.meta.id} gpu={g} node={node} tenants={tenantsOf(g, tenants)}>
           <Charts of="gpus" id={g.meta.id ?? ''} label={t('machine.measuredCard', { name: g.meta.name })} />
         </GpuCard>
       ))}

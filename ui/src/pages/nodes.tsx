@@ -8,13 +8,15 @@ import {
   ServerIcon,
 } from '@patternfly/react-icons';
 import { Link } from 'wouter';
-import { mostInstances, useGpus, useInstances } from '../api/queries';
+import { mostInstances, useGpus, useInstances, usePools } from '../api/queries';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { nodeState, problems, tenantsOf, type Node } from '../lib/node';
 import { ErrorAlert } from '../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { pools } from '../lib/pool';
+import { GpuMap } from './dashboard/gpu-map';
 import { GpuCard } from './gpu-card';
 import { Time } from '../parts/time';
 import { collections } from '../api/collection';
@@ -40,10 +42,12 @@ function StateLabel({ node }: { node: Node }) {
   );
 }
 
+/** mostCards is the number of GPUs up to which each has a card of its own: each reads its tenants every 5 s. */
+const mostCards = 8;
+
 function Cards({ nodes }: { nodes: Node[] }) {
   const { t } = useText();
-  const gpus = useGpus();
-  const instances = useInstances({ limit: mostInstances });
+  const [objects, gpus, instances] = [usePools(), useGpus(), useInstances({ limit: mostInstances })];
   const items = gpus.data?.items ?? [];
   return (
     <div className="basalt-stack">
@@ -53,16 +57,24 @@ function Cards({ nodes }: { nodes: Node[] }) {
       <ErrorAlert error={gpus.error ?? instances.error} />
       {instances.data?.continue && <p className="basalt-note">{t('gpu.more', { n: mostInstances })}</p>}
       {gpus.data && items.length === 0 && <Empty title={t('gpu.none')} help={t('gpu.noneHelp')} icon={MicrochipIcon} />}
-      <div className="basalt-columns">
-        {items.map((g) => (
-          <GpuCard
-            key={g.meta.id}
-            gpu={g}
-            node={nodes.find((n) => n.meta.id === g.status?.node)}
-            tenants={tenantsOf(g, instances.data?.items ?? [])}
-          />
-        ))}
-      </div>
+      {items.length > mostCards ? (
+        <GpuMap
+          nodes={nodes}
+          cards={pools(objects.data?.items ?? [], items, instances.data?.items ?? []).flatMap((p) => p.cards)}
+          error={objects.error}
+        />
+      ) : (
+        <div className="basalt-columns">
+          {items.map((g) => (
+            <GpuCard
+              key={g.meta.id}
+              gpu={g}
+              node={nodes.find((n) => n.meta.id === g.status?.node)}
+              tenants={tenantsOf(g, instances.data?.items ?? [])}
+            />
+          ))}
+        </div>
+      )}
     </div>
   );
 }

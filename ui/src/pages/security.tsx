@@ -1,4 +1,4 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core';
+import { Card, CardBody } from '@patternfly/react-core';
 import { useSecuritySettings } from '../api/access';
 import { SecurityForm } from '../forms/security';
 import { useText } from '../i18n';
@@ -17,7 +17,6 @@ export function SecurityPage() {
         <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
         {query.data && (
           <Card>
-            <CardTitle component="h2">{t('mem.twoFactor')}</CardTitle>
             <CardBody>
               <SecurityForm settings={query.data} />
             </CardBody>

@@ -5,16 +5,15 @@ import { base, type Schemas } from '../api/client';
 import { useUsage } from '../api/queries';
 import { seesMoney, type Session } from '../api/session';
 import { useText } from '../i18n';
-import { formatQuantity } from '../lib/format';
 import { month, monthName } from '../lib/period';
+import { Quantity } from '../parts/exact';
 import { Field } from '../parts/field';
 import { Empty, ObjectList, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useProject } from '../parts/project';
 
 export function Usage({ session }: { session: Session }) {
-  const text = useText();
-  const { t, has, language } = text;
+  const { t, has, language } = useText();
   const { organization, project } = useProject();
   const [months] = useState(() => Array.from({ length: 12 }, (_, i) => month(new Date(), i)));
   const [chosen, choose] = useState(0);
@@ -30,7 +29,7 @@ export function Usage({ session }: { session: Session }) {
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (u) => <span className="basalt-number">{formatQuantity(u.meter, u.quantity, text)}</span>,
+      cell: (u) => <Quantity meter={u.meter} n={u.quantity} />,
     },
   ];
   const file = `${base}/v1/usage/export?${new URLSearchParams({ organization: organization ?? '', ...period })}`;

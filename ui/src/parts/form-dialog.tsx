@@ -9,12 +9,13 @@ interface Props extends Checked {
   help?: string;
   action: string;
   wide?: boolean;
+  danger?: boolean;
   disabled?: boolean;
   onClose: () => void;
   children: ReactNode;
 }
 
-export function FormDialog({ title, help, action, wide, disabled, onClose, children, ...checked }: Props) {
+export function FormDialog({ title, help, action, wide, danger, disabled, onClose, children, ...checked }: Props) {
   const { t } = useText();
   const id = useId();
   return (
@@ -26,7 +27,13 @@ export function FormDialog({ title, help, action, wide, disabled, onClose, child
         </Form>
       </ModalBody>
       <ModalFooter>
-        <Button type="submit" form={id} isLoading={checked.busy} isDisabled={checked.busy || disabled}>
+        <Button
+          type="submit"
+          form={id}
+          variant={danger ? 'danger' : 'primary'}
+          isLoading={checked.busy}
+          isDisabled={checked.busy || disabled}
+        >
           {action}
         </Button>
         <Button variant="link" onClick={onClose}>

@@ -1,10 +1,10 @@
-// The state of a list: page, page size, order and filters. All but the page is in the address, so that it can be
-// linked and restored by going back.
+// The state of a list: page, page size, order and filters. All but the page size is in the address, so that it can
+// be linked and restored by going back.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { Collection, ObjectPage, PageQuery } from '../api/collection';
 import { none } from '../api/queries';
-import { useParam, useParams } from '../lib/address';
+import { setParams, useParam, useParams } from '../lib/address';
 import { asked, namesOf, narrowed, unprefixed, type Facet, type Narrowing } from '../lib/narrow';
 import { projectParam, useProject } from './project';
 
@@ -31,6 +31,48 @@ export function usePages(of = ''): Pages {
     previous: () => set({ of, tokens: tokens.slice(0, -1) }),
     reset: () => set({ of, tokens: [] }),
   };
+}
+
+/** useLinkedPages is usePages with the page in the address: its number, and its token with a mark of what it belongs
+ * to, since it is valid only for the same filters, order and page size. From a page that was opened by a link, previous
+ * leads to the first page, as the tokens of those in between are not known. */
+function useLinkedPages(of: string, prefix: string): Pages {
+  const [names] = useState(() => pageNames(prefix));
+  const [address, write] = useParams(names);
+  const [known, remember] = useState<Readonly<Record<string, string>>>({});
+  const mark = markOf(of);
+  const after = address[`${prefix}after`] ?? '';
+  const token = after.startsWith(`${mark}.`) ? after.slice(mark.length + 1) : '';
+  const page = token ? Math.max(2, Math.floor(Number(address[`${prefix}page`])) || 2) : 1;
+  const to = (n: number, next: string) =>
+    write({ [`${prefix}page`]: next && String(n), [`${prefix}after`]: next && `${mark}.${next}` });
+  return {
+    token,
+    page,
+    next: (next) => {
+      remember((all) => ({ ...all, [`${mark} ${page}`]: token, [`${mark} ${page + 1}`]: next }));
+      to(page + 1, next);
+    },
+    previous: () => to(page - 1, known[`${mark} ${page - 1}`] ?? ''),
+    reset: () => to(1, ''),
+  };
+}
+
+/** useSearch returns a function that sets the search text, which is stable across renders. */
+const useSearch = (prefix: string) =>
+  useCallback(
+    (text: string) => setParams({ [`${prefix}search`]: text, [`${prefix}page`]: '', [`${prefix}after`]: '' }, true),
+    [prefix],
+  );
+
+const firstPage = { page: '', after: '' };
+const pageNames = (prefix: string) => [`${prefix}page`, `${prefix}after`];
+
+/** markOf returns a short hash of a text (FNV-1a), which only needs to differ for the queries of one list. */
+function markOf(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(36);
 }
 
 export const sizes = [25, 100, 500];
@@ -79,11 +121,10 @@ const noFacets: readonly Facet[] = [];
 export function useListing<T>(of: Collection<T>, options: Options = {}): Listing<T> {
   const { fixed, facets = noFacets, sort = 'name', prefix = '', enabled = true } = options;
   const [raw, write] = useParams(namesOf(facets, prefix));
-  const [, search] = useParam(`${prefix}search`);
   const values = unprefixed(raw, prefix);
   const [size, resize] = usePageSize();
   const q: PageQuery = { ...fixed, ...asked(values, facets, sort) };
-  const pages = usePages(`${JSON.stringify(none(q))} ${size}`);
+  const pages = useLinkedPages(`${JSON.stringify(none(q))} ${size}`, prefix);
   const here = none({ ...q, limit: size, continue: pages.token });
   const query = useQuery({
     queryKey: [of.kind, 'list', here],
@@ -102,7 +143,8 @@ export function useListing<T>(of: Collection<T>, options: Options = {}): Listing
     refetchInterval: 20_000,
   });
   const change = (changed: Narrowing, replace = false) =>
-    write(Object.fromEntries(Object.entries(changed).map(([n, v]) => [prefix + n, v])), replace);
+    write(Object.fromEntries(Object.entries({ ...changed, ...firstPage }).map(([n, v]) => [prefix + n, v])), replace);
+  const search = useSearch(prefix);
   return {
     query,
     pages: { ...pages, size, resize },

@@ -102,3 +102,56 @@ test('many are deleted once it is sure, and what fails is named and tried again'
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   expect(run.mock.calls.map(([x]) => x.meta.name)).toEqual(['b', 'c', 'b']);
 });
+
+test('the page is in the address, and restored by a link and by going back', async () => {
+  const asked: PageQuery[] = [];
+  const of: Collection<Thing> = {
+    kind: 'Thing',
+    read: (q) => (
+      asked.push(q),
+      Promise.resolve({
+        items: things,
+        ...(q.limit === 1 ? { total: 60 } : { continue: { '': 'two', two: 'three' }[q.continue ?? ''] }),
+      })
+    ),
+  };
+  const open = () =>
+    render(
+      <QueryClientProvider client={new QueryClient()}>
+        <Paged of={of} />
+      </QueryClientProvider>,
+    );
+  const last = () => asked.filter((q) => q.limit !== 1).at(-1);
+  const next = async () => userEvent.click(await screen.findByRole('button', { name: 'Next page' }));
+  open();
+  await next();
+  await screen.findByText('Page 2');
+  await next();
+  await screen.findByText('Page 3');
+  const third = location.hash;
+  expect(third).toMatch(/page=3&after=[a-z0-9]+\.three$/);
+  await userEvent.click(screen.getByRole('button', { name: 'Previous page' }));
+  await screen.findByText('Page 2');
+  await waitFor(() => expect(last()?.continue).toBe('two'));
+
+  // Another order has other pages.
+  await userEvent.click(screen.getByRole('button', { name: 'Size' }));
+  await waitFor(() => expect(last()).not.toHaveProperty('continue'));
+  expect(location.hash).toBe('#/things?sort=spec.sizeBytes');
+
+  cleanup();
+  history.replaceState(null, '', third);
+  open();
+  await screen.findByText('Page 3');
+  expect(last()?.continue).toBe('three');
+  // The page before is not known to a link.
+  await userEvent.click(screen.getByRole('button', { name: 'Previous page' }));
+  await screen.findByText('Page 1');
+  expect(location.hash).toBe('#/things');
+
+  cleanup();
+  history.replaceState(null, '', third.replace('page=3', 'page=3&search=a'));
+  open();
+  await screen.findByText('Page 1');
+  expect(last()?.continue).toBeUndefined();
+});

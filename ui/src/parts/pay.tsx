@@ -2,12 +2,15 @@
 // card.
 import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
+import { useLocation } from 'wouter';
 import type { Schemas } from '../api/client';
+import { saved, useCards, type PaymentCard } from '../api/cards';
 import { useBeginCheckout } from '../api/payments';
 import { useText } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
 import { formatMicros } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
+import { Confirm } from './confirm';
 import { ErrorAlert } from './error';
 import { FormDialog } from './form-dialog';
 import { Same } from './same';
@@ -90,11 +93,50 @@ function Dialog({
   );
 }
 
+/** PayOnFile charges a card on file for an open invoice, and shows the result. */
+function PayOnFile({ wallet: w, open, card }: { wallet: Wallet; open: Schemas['OpenInvoice']; card: PaymentCard }) {
+  const { t, language } = useText();
+  const [, navigate] = useLocation();
+  const [asked, setAsked] = useState(false);
+  const pay = useBeginCheckout(w.organization, () => undefined);
+  const digits = card.status?.lastDigits ?? '';
+  return (
+    <>
+      <Button
+        variant="link"
+        isInline
+        aria-label={t('pay.onFileOf', { number: open.number, digits })}
+        onClick={() => (pay.reset(), setAsked(true))}
+      >
+        {t('pay.onFile', { digits })}
+      </Button>
+      {asked && (
+        <Confirm
+          title={t('pay.onFileOf', { number: open.number, digits })}
+          help={t('pay.onFileHelp', { amount: formatMicros(open.leftMicros, w.currency, language) })}
+          action={t('pay.invoice')}
+          busy={pay.isPending}
+          error={pay.error}
+          onConfirm={() =>
+            pay.mutate(
+              { invoice: open.invoice, card: card.meta.id },
+              { onSuccess: (c) => navigate(`/checkouts/${c.meta.id}`) },
+            )
+          }
+          onClose={() => setAsked(false)}
+        />
+      )}
+    </>
+  );
+}
+
 /** PayInvoice pays the remaining amount of an open invoice. */
 export function PayInvoice({ wallet: w, invoice, to = leave }: Props & { invoice: string }) {
   const { t } = useText();
   const begin = useBeginCheckout(w.organization, to);
   const open = w.open?.find((i) => i.invoice === invoice);
+  const cards = useCards(w.organization, Boolean(w.cards && open));
+  const card = saved(cards.data?.items).find((c) => c.status?.default);
   if (!w.cards || !open) return null;
   return (
     <>
@@ -107,7 +149,8 @@ export function PayInvoice({ wallet: w, invoice, to = leave }: Props & { invoice
         onClick={() => begin.mutate({ invoice })}
       >
         {t('pay.invoice')}
-      </Button>
+      </Button>{' '}
+      {card && <PayOnFile wallet={w} open={open} card={card} />}
       <ErrorAlert error={begin.error} />
     </>
   );

@@ -94,6 +94,7 @@ const rest: Group[] = [
       { href: '/members', text: 'nav.members', when: admin },
       { href: '/keys', text: 'nav.keys', when: admin },
       { href: '/webhooks', text: 'nav.webhooks', when: admin },
+      { href: '/support-grants', text: 'sgr.title', when: admin },
       { href: '/access-review', text: 'nav.access', when: admin },
       { href: '/audit', text: 'nav.audit', when: admin },
     ],

@@ -1,6 +1,6 @@
 // Package stripetest is a fake of Stripe's API according to its documentation
 // (docs.stripe.com/api): Checkout Sessions in the modes payment and setup, payment
-// methods, idempotency keys, and signed events. It can
+// methods, PaymentIntents, idempotency keys, and signed events. It can
 // decline cards, be slow, drop connections, and deliver events as often and in the
 // order that a test wants.
 package stripetest
@@ -63,13 +63,18 @@ type Stripe struct {
 	// Hung receives a value when a request hangs.
 	Hung chan struct{}
 
-	mu       sync.Mutex // guards the fields below
-	sessions map[string]*Session
-	keys     map[string]idempotentResult // by idempotency key
-	methods  map[string]*Method
-	created  int
-	requests int
-	fault    Fault
+	mu          sync.Mutex // guards the fields below
+	sessions    map[string]*Session
+	keys        map[string]idempotentResult // by idempotency key
+	methods     map[string]*Method
+	intents     map[string]*Intent
+	charges     map[string]chargeResult // by idempotency key
+	banks       map[string]Bank         // by payment method
+	now         func() time.Time
+	created     int
+	requests    int
+	fault       Fault
+	chargeFault Fault // of requests for a charge
 }
 
 type idempotentResult struct{ form, session string }
@@ -77,10 +82,14 @@ type idempotentResult struct{ form, session string }
 // Start runs the fake until the test ends.
 func Start(t testing.TB) *Stripe {
 	t.Helper()
-	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}, methods: map[string]*Method{}}
+	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}, methods: map[string]*Method{},
+		intents: map[string]*Intent{}, charges: map[string]chargeResult{}, banks: map[string]Bank{}, now: time.Now}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout/sessions", s.create)
 	mux.HandleFunc("GET /v1/checkout/sessions/{id}", s.retrieve)
+	mux.HandleFunc("POST /v1/payment_intents", s.createIntent)
+	mux.HandleFunc("GET /v1/payment_intents", s.listIntents)
+	mux.HandleFunc("GET /v1/payment_intents/{id}", s.retrieveIntent)
 	mux.HandleFunc("GET /v1/payment_methods/{id}", s.retrieveMethod)
 	mux.HandleFunc("POST /v1/payment_methods/{id}/detach", s.detach)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) }))
@@ -94,6 +103,9 @@ func (s *Stripe) serve(mux http.Handler, w http.ResponseWriter, r *http.Request)
 	s.mu.Lock()
 	s.requests++
 	fault := s.fault
+	if r.Method == http.MethodPost && r.URL.Path == "/v1/payment_intents" && fault == None {
+		fault = s.chargeFault
+	}
 	s.mu.Unlock()
 	if r.Header.Get("Authorization") != "Bearer "+Key {
 		fault = Unauthed

@@ -54,6 +54,10 @@ const DeviceClassLevel = 10
 // would not renew their certificates, and would sign others with the old CA.
 const CAReplacementLevel = 10
 
+// CardChargeLevel is the level from which checkouts charge a card on file: an older leader
+// would end one without a page, although the card may have been charged.
+const CardChargeLevel = 10
+
 // AttributesLevel is the level from which usage records have attributes: older rows
 // have none, and older programs cannot read rows that do.
 const AttributesLevel = 9

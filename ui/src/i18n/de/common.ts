@@ -32,6 +32,7 @@ export const common: Record<keyof typeof en, string> = {
   'common.never': 'Nie',
 
   'unit.hours': '{n} h',
+  'unit.exact': '{value} ({exact})',
   'unit.celsius': '{n} °C',
   'unit.gibHours': '{n} GiB h',
   'unit.gibMonths': '{n} GiB-Monate',

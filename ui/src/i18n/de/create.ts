@@ -61,6 +61,13 @@ export const create: Record<keyof typeof en, string> = {
   'new.noRoom': 'Für diese Instanz ist jetzt keine Kapazität frei',
   'new.noRoomHelp':
     'Sie können sie in die Warteschlange stellen: Sie kostet nichts, bis ein Knoten genug freie Kapazität hat und sie startet. Ein kleinerer Anteil oder Flavor passt vielleicht sofort.',
+  'new.full': 'Wenn kein Knoten Platz hat',
+  'new.full.queue': 'In der Warteschlange warten',
+  'new.full.until': 'Bis zu einer Zeit in der Warteschlange warten',
+  'new.full.refuse': 'Nicht erstellen',
+  'new.until': 'Warten bis',
+  'new.untilHelp': 'In Ihrer Ortszeit. Wenn sie dann noch wartet, wird sie gelöscht.',
+  'new.storagePool': 'Speicherpool der Systemfestplatte',
   'new.noLogin': 'Niemand kann sich an dieser Instanz anmelden',
   'new.noLoginHelp':
     'Sie hat weder einen SSH-Schlüssel noch ein Konsolenpasswort, und ihre User-Data setzen keines. SSH-Schlüssel werden nur beim ersten Start übernommen.',

@@ -28,6 +28,7 @@ export const dashboard: Record<keyof typeof en, string> = {
   'map.vram': 'Belegtes VRAM',
   'map.temperature': 'Temperatur',
   'map.gpu': '{name}, {model}, {vram}: {what} {value}, vGPUs: {vgpus}',
+  'map.vgpus': '{n} vGPUs',
   'map.failed': 'braucht Aufmerksamkeit',
   'map.noGpus': 'Keine GPUs',
 
@@ -37,6 +38,10 @@ export const dashboard: Record<keyof typeof en, string> = {
   'room.free':
     '{model}: {free} VRAM frei, {whole} von {gpus} GPUs unbenutzt; {scattered} des freien VRAMs liegt auf benutzten GPUs.',
   'room.none': 'Keine GPUs.',
+  'room.forecast': '{model}: bei dieser Zunahme in etwa {days} Tagen voll ({from} bis {to}).',
+  'room.full': '{model}: vollständig zugeteilt.',
+  'room.forecastHelp':
+    'Aus der höchsten Nutzung jedes der letzten 28 Tage; der Bereich hat eine Wahrscheinlichkeit von 80 %.',
 
   'first.title': 'Erste Schritte',
   'first.key': 'SSH-Schlüssel hinzufügen',

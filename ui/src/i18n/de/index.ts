@@ -20,6 +20,8 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { support } from './support';
+import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -54,6 +56,8 @@ export const de: Words = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...support,
+  ...virtualMachines,
   ...signup,
   ...setup,
   ...volumes,

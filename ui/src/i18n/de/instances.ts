@@ -71,9 +71,14 @@ export const instances: Record<keyof typeof en, string> = {
     'Der Gast wird zum Herunterfahren aufgefordert und nach einer Frist ausgeschaltet. Seine Festplatte bleibt erhalten und wird weiter berechnet.',
   'one.restartTitle': '{name} neu starten?',
   'one.restartHelp': 'Laufende Programme werden beendet.',
+  'one.reinstallFrom': 'Installieren aus',
+  'one.reinstallOwn': 'Image der Instanz ({image})',
+  'one.backups': 'Backups von Systemfestplatten',
+  'one.restoreHelp':
+    'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Backup wiederhergestellt, mit UEFI-Variablen und TPM. Name, Adressen und andere Volumes bleiben. Dies kann nicht rückgängig gemacht werden.',
   'one.reinstallTitle': '{name} neu installieren?',
   'one.reinstallHelp':
-    'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Image der Instanz neu erstellt. Name, Adressen und andere Volumes bleiben. Dies kann nicht rückgängig gemacht werden.',
+    'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Image neu erstellt. Name, Adressen und andere Volumes bleiben. Dies kann nicht rückgängig gemacht werden.',
   'one.changeHelp':
     'Ein neuer Name gilt sofort. Eine neue Größe gilt, wenn die Instanz das nächste Mal gestoppt und gestartet wird.',
   'one.deleteTitle': '{name} löschen?',

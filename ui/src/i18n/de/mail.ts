@@ -43,6 +43,8 @@ export const mail: Record<keyof typeof en, string> = {
   'mail.type.invoice': 'Rechnung',
   'mail.type.billing': 'Zahlung',
   'mail.type.budget': 'Budget',
+  'mail.type.queue': 'Warteschlange',
+  'mail.type.top-up': 'Automatische Aufladung',
   'mail.type.alerts': 'Warnungen',
   'mail.state.Waiting': 'Wartet',
   'mail.state.Sent': 'Gesendet',

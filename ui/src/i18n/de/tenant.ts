@@ -139,6 +139,10 @@ export const tenant: Record<keyof typeof en, string> = {
 
   'app.catalogue': 'Apps',
   'app.catalogueHelp': 'Startbereite Images mit vorinstallierter Software.',
+  'app.all': 'Alle',
+  'app.system': 'Systeme',
+  'app.workbench': 'Arbeitsumgebungen',
+  'app.inference': 'Inferenz',
   'app.create': 'Instanz erstellen',
   'app.waits': 'Nicht verfügbar: Image {image} wurde nicht importiert.',
   'app.import': 'Image importieren',

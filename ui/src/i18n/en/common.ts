@@ -30,6 +30,7 @@ export const common = {
   'common.never': 'Never',
 
   'unit.hours': '{n} h',
+  'unit.exact': '{value} ({exact})',
   'unit.celsius': '{n} °C',
   'unit.gibHours': '{n} GiB h',
   'unit.gibMonths': '{n} GiB months',

@@ -54,6 +54,13 @@ export const create = {
   'new.noRoom': 'There is no free capacity for this instance now',
   'new.noRoomHelp':
     'You can add it to the queue: it costs nothing until a node has enough free capacity and it starts. A smaller slice or flavor may fit now.',
+  'new.full': 'If no node has room',
+  'new.full.queue': 'Wait in the queue',
+  'new.full.until': 'Wait in the queue until a time',
+  'new.full.refuse': 'Do not create it',
+  'new.until': 'Wait until',
+  'new.untilHelp': 'In your local time. If it still waits then, it is deleted.',
+  'new.storagePool': 'Storage pool of the root disk',
   'new.noLogin': 'Nobody can sign in to this instance',
   'new.noLoginHelp':
     'It has no SSH key and no console password, and its user data sets none. SSH keys are only installed on first boot.',

@@ -26,6 +26,7 @@ export const dashboard = {
   'map.vram': 'VRAM used',
   'map.temperature': 'Temperature',
   'map.gpu': '{name}, {model}, {vram}: {what} {value}, vGPUs: {vgpus}',
+  'map.vgpus': '{n} vGPUs',
   'map.failed': 'needs attention',
   'map.noGpus': 'No GPUs',
 
@@ -35,6 +36,9 @@ export const dashboard = {
   'room.free':
     '{model}: {free} of VRAM free, {whole} of {gpus} GPUs unused; {scattered} of the free VRAM is on GPUs in use.',
   'room.none': 'No GPUs.',
+  'room.forecast': '{model}: full in about {days} days ({from} to {to}) at this rate.',
+  'room.full': '{model}: all of it is allocated.',
+  'room.forecastHelp': 'From the highest use of each of the last 28 days; the range has a probability of 80 %.',
 
   'first.title': 'Get started',
   'first.key': 'Add an SSH key',

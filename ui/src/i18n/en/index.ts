@@ -21,6 +21,8 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { support } from './support';
+import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
@@ -55,6 +57,8 @@ export const en = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...support,
+  ...virtualMachines,
   ...signup,
   ...setup,
   ...volumes,

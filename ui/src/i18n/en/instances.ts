@@ -68,9 +68,14 @@ export const instances = {
     'The guest is asked to shut down and is powered off after a grace period. Its disk is kept and remains billed.',
   'one.restartTitle': 'Restart {name}?',
   'one.restartHelp': 'Running programs are ended.',
+  'one.reinstallFrom': 'Install from',
+  'one.reinstallOwn': 'The instance’s image ({image})',
+  'one.backups': 'Backups of root disks',
+  'one.restoreHelp':
+    'The root disk is deleted with everything on it, and restored from the backup, with its UEFI variables and TPM. Name, addresses and other volumes stay. This cannot be undone.',
   'one.reinstallTitle': 'Reinstall {name}?',
   'one.reinstallHelp':
-    'The root disk is deleted with everything on it, and a new one is created from the instance’s image. Name, addresses and other volumes stay. This cannot be undone.',
+    'The root disk is deleted with everything on it, and a new one is created from the image. Name, addresses and other volumes stay. This cannot be undone.',
   'one.changeHelp':
     'A new name applies immediately. A new size applies the next time the instance is stopped and started.',
   'one.deleteTitle': 'Delete {name}?',

@@ -40,6 +40,8 @@ export const mail = {
   'mail.type.invoice': 'Invoice',
   'mail.type.billing': 'Payment',
   'mail.type.budget': 'Budget',
+  'mail.type.queue': 'Queue',
+  'mail.type.top-up': 'Automatic top-up',
   'mail.type.alerts': 'Alerts',
   'mail.state.Waiting': 'Waiting',
   'mail.state.Sent': 'Sent',

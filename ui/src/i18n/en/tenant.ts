@@ -135,6 +135,10 @@ export const tenant = {
 
   'app.catalogue': 'Apps',
   'app.catalogueHelp': 'Ready-to-run images with software preinstalled.',
+  'app.all': 'All',
+  'app.system': 'Systems',
+  'app.workbench': 'Workbenches',
+  'app.inference': 'Inference',
   'app.create': 'Create instance',
   'app.waits': 'Unavailable: image {image} has not been imported.',
   'app.import': 'Import image',

@@ -7,6 +7,7 @@ import { roomByModel } from '../../lib/heat';
 import { kindsOf } from '../../lib/offer';
 import type { CardFigures } from '../../lib/pool';
 import { ErrorAlert } from '../../parts/error';
+import { Forecast } from './forecast';
 
 const shares = [100, 50, 25, 10];
 
@@ -61,6 +62,7 @@ export function CapacityCard({ cards }: { cards: CardFigures[] }) {
             })}
           </p>
         ))}
+        <Forecast />
         {data && kinds.length === 0 && <p className="basalt-note">{t('room.none')}</p>}
       </CardBody>
     </Card>

@@ -1,22 +1,14 @@
 // All nodes with their GPUs, coloured by the chosen figure. Each cell also shows the number, so that colour is not
 // the only sign; arrow keys move between cells.
-import {
-  Card,
-  CardBody,
-  CardFooter,
-  CardHeader,
-  CardTitle,
-  ToggleGroup,
-  ToggleGroupItem,
-} from '@patternfly/react-core';
+import { Card, CardBody, CardFooter, CardHeader, CardTitle } from '@patternfly/react-core';
 import { useState, type KeyboardEvent } from 'react';
 import { Link } from 'wouter';
 import { useText } from '../../i18n';
-import { formatBytes, formatPercent } from '../../lib/format';
-import { heatOf, heats, heatSteps, stepOf, type Heat } from '../../lib/heat';
+import { stepOf, type Heat } from '../../lib/heat';
 import { nodeState, type Node } from '../../lib/node';
 import type { CardFigures } from '../../lib/pool';
 import { ErrorAlert } from '../../parts/error';
+import { HeatScale, HeatToggle, useHeat } from '../../parts/heat';
 
 /** move moves the focus among the links of a map. */
 function move(e: KeyboardEvent<HTMLElement>) {
@@ -30,31 +22,15 @@ function move(e: KeyboardEvent<HTMLElement>) {
 }
 
 function Cell({ card: c, by, first }: { card: CardFigures; by: Heat; first: boolean }) {
-  const { t, language } = useText();
-  const { level, value } = heatOf(c, by);
-  const shown =
-    value === undefined
-      ? '–'
-      : by === 'temperature'
-        ? t('unit.celsius', { n: Math.round(value) })
-        : formatPercent(Math.round(value), language);
-  const failed = (c.gpu.status?.conditions ?? []).some((x) => !x.status);
-  const label = t('map.gpu', {
-    name: c.gpu.meta.name,
-    model: c.gpu.status?.model ?? '',
-    vram: formatBytes(c.vramBytes, language),
-    what: t(`map.${by}`),
-    value: shown,
-    vgpus: c.vgpus,
-  });
+  const { level, shown, failed, label } = useHeat(by)(c);
   return (
     <Link
       href={`/nodes/${c.gpu.status?.node ?? ''}`}
       className={`basalt-heat basalt-heat-${stepOf(level)}`}
       data-gpu={c.gpu.meta.id}
       tabIndex={first ? 0 : -1}
-      aria-label={failed ? `${label}, ${t('map.failed')}` : label}
-      title={failed ? `${label}, ${t('map.failed')}` : label}
+      aria-label={label}
+      title={label}
     >
       {failed ? '!' : shown}
     </Link>
@@ -70,19 +46,7 @@ export function GpuMap({ nodes, cards, error }: { nodes: Node[]; cards: CardFigu
       <CardHeader
         actions={{
           hasNoOffset: true,
-          actions: (
-            <ToggleGroup isCompact aria-label={t('map.by')}>
-              {heats.map((h) => (
-                <ToggleGroupItem
-                  key={h}
-                  buttonId={`heat-${h}`}
-                  text={t(`map.${h}`)}
-                  isSelected={by === h}
-                  onChange={() => choose(h)}
-                />
-              ))}
-            </ToggleGroup>
-          ),
+          actions: <HeatToggle by={by} choose={choose} />,
         }}
       >
         <CardTitle component="h2">{t('map.title')}</CardTitle>
@@ -110,13 +74,7 @@ export function GpuMap({ nodes, cards, error }: { nodes: Node[]; cards: CardFigu
             );
           })}
         </ul>
-        <p className="basalt-note basalt-map-scale" aria-hidden="true">
-          {by === 'temperature' ? t('unit.celsius', { n: '≤ 30' }) : '0 %'}
-          {Array.from({ length: heatSteps + 1 }, (_, i) => (
-            <span key={i} className={`basalt-heat basalt-heat-${i}`} />
-          ))}
-          {by === 'temperature' ? t('unit.celsius', { n: '≥ 90' }) : '100 %'}
-        </p>
+        <HeatScale by={by} />
       </CardBody>
       <CardFooter className="basalt-actions">
         <Link href="/pools">{t('pool.title')}</Link> <Link href="/nodes">{t('node.title')}</Link>

@@ -3,11 +3,13 @@ import type { Schemas } from '../../api/client';
 import { apps } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { applied } from '../../lib/shell';
+import { AppIcon, appIcons } from '../../parts/app-icon';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
+import { SelectField } from '../../parts/text-field';
 
 type App = Schemas['App'];
 
@@ -23,7 +25,7 @@ const fields = [
   { field: 'notes', text: 'cat.notes', help: 'cat.notesHelp', lines: 2 },
 ] as const satisfies readonly { field: keyof App['spec']; text: Key; help?: Key; required?: boolean; lines?: number }[];
 
-type Form = Record<'name' | (typeof fields)[number]['field'], string>;
+type Form = Record<'name' | 'icon' | (typeof fields)[number]['field'], string>;
 
 const begun = { displayName: '', version: '1', image: '' };
 
@@ -32,6 +34,7 @@ function formOf(app: App | undefined): Form {
   return {
     ...(Object.fromEntries(fields.map(({ field }) => [field, spec[field] ?? ''])) as Form),
     name: app?.meta.name ?? '',
+    icon: spec.icon || 'cube',
   };
 }
 
@@ -41,10 +44,10 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
     of: apps,
     object: app,
     fields: formOf,
-    body: (a, { name, ...texts }) => ({
+    body: (a, { name, icon, ...texts }) => ({
       kind: 'App',
       meta: { name, ...(a && { revision: a.meta.revision, labels: a.meta.labels }) },
-      spec: { ...(a?.spec ?? begun), ...texts },
+      spec: { ...(a?.spec ?? begun), ...texts, icon: icon as App['spec']['icon'] },
     }),
     onSaved: onDone,
   });
@@ -62,7 +65,10 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
       onSubmit={edit.submit}
       onClose={onClose}
     >
-      <Conflict edit={edit} label={(x) => t(fields.find((f) => f.field === x)?.text ?? 'common.name')} />
+      <Conflict
+        edit={edit}
+        label={(x) => t(x === 'icon' ? 'cat.icon' : (fields.find((f) => f.field === x)?.text ?? 'common.name'))}
+      />
       <Field id="app-name" label={t('common.name')} path="meta.name" required>
         <TextInput
           id="app-name"
@@ -98,6 +104,15 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
           </Field>
         );
       })}
+      <SelectField
+        id="app-icon"
+        label={t('cat.icon')}
+        path="spec.icon"
+        value={form.icon}
+        onChange={edit.set('icon')}
+        options={appIcons.map((i) => [i, i])}
+      />
+      <AppIcon icon={form.icon as App['spec']['icon']} />
       <Same cli={applied(edit.body)} curl={edit.curl} />
     </FormDialog>
   );

@@ -6,6 +6,7 @@ import { api, ok, type Schemas } from '../../api/client';
 import { change, images } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { AddImage } from '../../forms/image';
+import { EditImage } from '../../forms/image-edit';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
@@ -40,6 +41,7 @@ export function ImageList({ session }: { session: Session }) {
   const client = useQueryClient();
   const { projects } = useProject();
   const [adding, setAdding] = useState(false);
+  const [editing, edit] = useState<Image | null>(null);
   const [going, remove] = useState<Image | null>(null);
   const list = useListing(collections.images);
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
@@ -114,6 +116,9 @@ export function ImageList({ session }: { session: Session }) {
                 {t(i.spec.public ? 'img.makePrivate' : 'img.makePublic')}
               </Button>
             )}
+            <Button variant="link" isInline aria-label={`${t('op.change')}: ${i.meta.name}`} onClick={() => edit(i)}>
+              {t('op.change')}
+            </Button>
             <Button
               variant="link"
               isInline
@@ -156,6 +161,7 @@ export function ImageList({ session }: { session: Session }) {
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
       {adding && <AddImage session={session} onClose={() => setAdding(false)} />}
+      {editing && <EditImage image={editing} onClose={() => edit(null)} />}
       {going && (
         <Confirm
           title={t('one.deleteTitle', { name: going.meta.name })}

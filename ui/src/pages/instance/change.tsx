@@ -1,15 +1,17 @@
-// Changes an instance's name and size.
+// Changes an instance's name, size and CPUs.
 import { Checkbox } from '@patternfly/react-core';
 import type { Instance, Schemas } from '../../api/client';
 import { useFlavors, usePools } from '../../api/queries';
 import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { gib } from '../../lib/draft';
+import { policyIn, type Machine } from '../../lib/machine';
 import { tiers, type Tier } from '../../lib/tier';
 import { asCommand, sizeFlag } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
+import { CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 
@@ -21,6 +23,8 @@ interface Form {
   vram: string;
   share: string;
   tier: Tier;
+  cpuPolicy: Machine['cpuPolicy'];
+  hugePages: Machine['hugePages'];
 }
 
 const labels: Record<keyof Form, Key> = {
@@ -31,6 +35,8 @@ const labels: Record<keyof Form, Key> = {
   vram: 'new.vram',
   share: 'new.share',
   tier: 'new.tier',
+  cpuPolicy: 'mach.policy',
+  hugePages: 'mach.pages',
 };
 
 function formOf(i: Instance | undefined): Form {
@@ -43,12 +49,17 @@ function formOf(i: Instance | undefined): Form {
     vram: String((v?.vramBytes ?? 4 * gib) / gib),
     share: String(v ? (v.sharePercent ?? 0) : 25),
     tier: v?.tier ?? 'standard',
+    cpuPolicy: i?.spec.cpuPolicy ?? '',
+    hugePages: i?.spec.hugePages ?? '',
   };
 }
 
-function vgpuOf(f: Form): Schemas['VGPUSpec'] {
+/** The model is kept, as the form does not show it, unless the pool changes. */
+function vgpuOf(f: Form, was: Schemas['VGPUSpec'] | undefined): Schemas['VGPUSpec'] {
+  const model = (was?.pool || 'default') === f.pool ? was?.model : undefined;
   return {
     pool: f.pool,
+    ...(model && { model }),
     vramBytes: Math.round(Number(f.vram) * gib),
     ...(Number(f.share) > 0 && { sharePercent: Number(f.share) }),
     ...(f.tier !== 'standard' && { tier: f.tier }),
@@ -59,7 +70,13 @@ function bodyOf(i: Instance | undefined, f: Form): Instance {
   return {
     kind: 'Instance',
     meta: { ...i?.meta, name: f.name.trim() },
-    spec: { ...i?.spec, flavor: f.flavor, vgpu: f.vgpu ? vgpuOf(f) : undefined },
+    spec: {
+      ...i?.spec,
+      flavor: f.flavor,
+      vgpu: f.vgpu ? vgpuOf(f, i?.spec.vgpu) : undefined,
+      cpuPolicy: f.cpuPolicy || undefined,
+      hugePages: (!f.vgpu && f.hugePages) || undefined,
+    },
   };
 }
 
@@ -79,6 +96,11 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
     body: { meta, spec },
   } = edit;
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
+  const flavorSpec = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.spec;
+  const resized = (id: string) => {
+    edit.set('flavor')(id);
+    edit.set('cpuPolicy')(policyIn(form.cpuPolicy, flavorSpec(id)));
+  };
   // The current flavor may have been deleted; the instance keeps it.
   const named = (all: { meta: { id?: string; name: string } }[] | undefined, has: string): [string, string][] => {
     const options = (all ?? []).map((o): [string, string] => [o.meta.id ?? '', o.meta.name]);
@@ -116,8 +138,14 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
         label={t('new.flavor')}
         path="spec.flavor"
         value={form.flavor}
-        onChange={edit.set('flavor')}
+        onChange={resized}
         options={named(flavors.data?.items, form.flavor)}
+      />
+      <CPUPolicyField
+        id="change-cpu-policy"
+        flavor={flavorSpec(form.flavor)}
+        value={form.cpuPolicy}
+        onChange={(v) => edit.set('cpuPolicy')(v as Form['cpuPolicy'])}
       />
       <Checkbox
         id="change-vgpu"
@@ -125,6 +153,13 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
         isChecked={form.vgpu}
         onChange={(_, on) => edit.set('vgpu')(on)}
       />
+      {!form.vgpu && (
+        <HugePagesField
+          id="change-huge-pages"
+          value={form.hugePages}
+          onChange={(v) => edit.set('hugePages')(v as Form['hugePages'])}
+        />
+      )}
       {form.vgpu && (
         <>
           {(pools.data?.items.length ?? 0) > 1 && (
@@ -176,6 +211,10 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           'gpu-share': spec.vgpu && form.share,
           'gpu-tier': spec.vgpu && form.tier,
           'gpu-pool': spec.vgpu && form.pool !== 'default' ? form.pool : undefined,
+          'cpu-policy': spec.cpuPolicy,
+          'cpu-policy=': Boolean(instance.spec.cpuPolicy) && !spec.cpuPolicy,
+          'huge-pages': spec.hugePages,
+          'huge-pages=': Boolean(instance.spec.hugePages) && !spec.hugePages,
         })}
         curl={edit.curl}
       />

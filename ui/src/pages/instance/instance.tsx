@@ -24,6 +24,7 @@ import { Monitoring } from './monitoring';
 import { InstanceNetwork } from './network';
 import { Next } from './next';
 import { Queue } from './queue';
+import { Reinstall } from './reinstall';
 import { Steps } from './steps';
 import { Storage } from './storage';
 
@@ -35,7 +36,7 @@ const views: { tab: string; text: Key }[] = [
   { tab: 'network', text: 'one.network' },
 ];
 
-type Action = 'start' | 'stop' | 'restart' | 'reinstall' | 'delete';
+type Action = 'start' | 'stop' | 'restart' | 'delete';
 
 const call = (action: Action, id: string): Promise<Instance> => {
   const params = { params: { path: { id } } };
@@ -46,8 +47,6 @@ const call = (action: Action, id: string): Promise<Instance> => {
       return ok(api.POST('/v1/instances/{id}/stop', params));
     case 'restart':
       return ok(api.POST('/v1/instances/{id}/restart', params));
-    case 'reinstall':
-      return ok(api.POST('/v1/instances/{id}/reinstall', { ...params, body: {} }));
     case 'delete':
       return ok(api.DELETE('/v1/instances/{id}', params));
   }
@@ -59,6 +58,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const query = useInstance(id);
   const [asked, ask] = useState<Action | null>(null);
   const [changing, change] = useState(false);
+  const [reinstalling, reinstall] = useState(false);
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
@@ -107,7 +107,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         </Button>
       )}
       {stopped && phase === 'Stopped' && (
-        <Button variant="secondary" onClick={() => open('reinstall')}>
+        <Button variant="secondary" onClick={() => reinstall(true)}>
           {t('one.reinstall')}
         </Button>
       )}
@@ -151,13 +151,14 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
       </div>
       {changing && <ChangeInstance instance={i} onClose={() => change(false)} />}
+      {reinstalling && <Reinstall instance={i} onClose={() => reinstall(false)} />}
       {asked && asked !== 'start' && (
         <Confirm
           title={t(`one.${asked}Title`, { name: i.meta.name })}
           help={t(`one.${asked}Help`)}
           action={t(`one.${asked}`)}
-          danger={asked === 'delete' || asked === 'reinstall'}
-          name={asked === 'delete' || asked === 'reinstall' ? i.meta.name : undefined}
+          danger={asked === 'delete'}
+          name={asked === 'delete' ? i.meta.name : undefined}
           busy={act.isPending}
           error={act.error}
           onConfirm={() => act.mutate(asked)}

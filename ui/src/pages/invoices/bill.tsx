@@ -10,9 +10,10 @@ import type { Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
-import { formatDay, formatMicros, formatPeriod, formatQuantity } from '../../lib/format';
+import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { month } from '../../lib/period';
 import { ErrorAlert } from '../../parts/error';
+import { Money, Quantity } from '../../parts/exact';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PayInvoice } from '../../parts/pay';
@@ -117,7 +118,7 @@ function Head({ bill: b }: { bill: Bill }) {
 
 function Lines({ id, bill }: { id: string; bill: Bill }) {
   const text = useText();
-  const { t, language } = text;
+  const { t } = text;
   const columns: Column<Line>[] = [
     {
       id: 'what',
@@ -135,18 +136,13 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (l) =>
-        l.quantity && l.meter ? (
-          <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text, l.per)}</span>
-        ) : (
-          '–'
-        ),
+      cell: (l) => (l.quantity && l.meter ? <Quantity meter={l.meter} n={l.quantity} per={l.per} /> : '–'),
     },
     { id: 'price', title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
     {
       id: 'amount',
       title: t('inv.amount'),
-      cell: (l) => <span className="basalt-number">{formatMicros(l.amountMicros, bill.currency, language)}</span>,
+      cell: (l) => <Money micros={l.amountMicros} currency={bill.currency} />,
     },
   ];
   const query = { data: { items: bill.lines }, error: null, isPending: false, refetch: () => undefined };

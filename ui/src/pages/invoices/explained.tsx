@@ -7,6 +7,7 @@ import type { Period } from '../../api/queries';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
 import { formatMicros, formatQuantity, formatSecond, formatTime } from '../../lib/format';
+import { Quantity } from '../../parts/exact';
 import { ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { Rows } from '../../parts/rows';
@@ -25,13 +26,14 @@ export function Explained({ id, bill, line, organization, period, above }: Props
   const { t, language } = text;
   const [hour, choose] = useState('');
   const query = useExplanation(id, organization, period, line.id);
-  const show = (n: number) => (line.meter ? formatQuantity(line.meter, n, text, line.per) : String(n));
+  const rounded = (n: number) => (line.meter ? formatQuantity(line.meter, n, text, line.per) : String(n));
+  const show = (n: number) => (line.meter ? <Quantity meter={line.meter} n={n} per={line.per} /> : String(n));
   const columns: Column<Schemas['InvoiceHour']>[] = [
     { id: 'hour', title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (h) => <span className="basalt-number">{show(h.quantity)}</span>,
+      cell: (h) => show(h.quantity),
     },
     {
       id: 'records',
@@ -73,7 +75,7 @@ export function Explained({ id, bill, line, organization, period, above }: Props
           empty={<p className="basalt-note">{t('inv.noHours')}</p>}
         />
         {query.data?.late?.map((l) => (
-          <p key={l.id}>{t('inv.lateHelp', { quantity: show(l.quantity ?? 0) })}</p>
+          <p key={l.id}>{t('inv.lateHelp', { quantity: rounded(l.quantity ?? 0) })}</p>
         ))}
       </div>
     </PageBody>
@@ -102,9 +104,7 @@ function Records({
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (r) => (
-        <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text, line.per)}</span>
-      ),
+      cell: (r) => <Quantity meter={r.spec.meter} n={r.spec.quantity} per={line.per} />,
     },
   ];
   const title = t('inv.recordsOf', { hour: formatTime(hour, language) });

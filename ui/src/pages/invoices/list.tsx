@@ -7,6 +7,7 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { PaymentMethods } from '../../parts/payment-cards';
 import { WalletCard } from '../organizations/overview';
 import { useProject } from '../../parts/project';
 import { collections } from '../../api/collection';
@@ -60,6 +61,7 @@ export function Invoices({ session }: { session: Session }) {
     <PageBody title={t('inv.title')} actions={<Link href={`/invoices/${now}`}>{t('inv.now')}</Link>}>
       <div className="basalt-stack">
         {payer && <WalletCard id={payer} />}
+        {payer && <PaymentMethods organization={payer} />}
         <ObjectList
           name="invoices"
           label={t('inv.title')}

@@ -12,6 +12,7 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { PaymentMethods } from '../../parts/payment-cards';
 import { Same } from '../../parts/same';
 import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
@@ -318,6 +319,7 @@ export function Money({
   return (
     <div className="basalt-stack">
       <WalletCard id={organization.meta.id} mode={organization.spec.billing?.mode} />
+      <PaymentMethods organization={organization.meta.id} />
       <WholesaleCard organization={organization} operator={operator} />
       <Payments organization={organization} owns={owns} />
       <Invoices organization={organization} owns={owns} />

@@ -33,8 +33,10 @@ import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
+import { Overview } from './overview';
+import { Sample } from './sample';
 import { Simulation } from './simulation';
-import { VersionList, Versions } from './versions';
+import { Versions } from './versions';
 
 function Part({
   title,
@@ -118,10 +120,13 @@ export function Editor({
   book,
   onSaved,
   onEdited,
+  beside,
 }: {
   book: Book;
   onSaved?: (b: Book) => void;
   onEdited?: (unsaved: boolean) => void;
+  /** What is shown beside it; draft is the edited prices, once they are valid. */
+  beside?: (draft: Book['spec'] | undefined) => ReactNode;
 }) {
   const { t, has } = useText();
   const client = useQueryClient();
@@ -151,7 +156,7 @@ export function Editor({
     (value: BookForm[K]) => (onEdited?.(true), edit.set(name)(value));
   const rows = { currency };
   const none = missing(form);
-  return (
+  const editor = (
     <Form
       className="basalt-stack"
       long
@@ -281,6 +286,14 @@ export function Editor({
       <Same cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })} curl={edit.curl} />
     </Form>
   );
+  if (!beside) return editor;
+  const draft = edited && Object.keys(problems).length === 0 ? specOf(currency, form).spec : undefined;
+  return (
+    <div className="basalt-beside">
+      {editor}
+      <div className="basalt-stack">{beside(draft)}</div>
+    </div>
+  );
 }
 
 export function BookPage({ id, session }: { id: string; session: Session }) {
@@ -306,21 +319,32 @@ export function BookPage({ id, session }: { id: string; session: Session }) {
         />
       </PageBody>
     );
+  const book = query.data;
   if (!ownsBook(session, query.data))
     return (
       <PageBody title={query.data.meta.name} above={above}>
-        <p className="basalt-note">{t('price.notOwn')}</p>
-        <VersionList query={{ ...query, data: { items: [query.data.spec] } }} />
+        <div className="basalt-stack">
+          <p className="basalt-note">{t('price.notOwn')}</p>
+          <Overview book={query.data.spec} />
+          <Sample book={query.data} />
+        </div>
       </PageBody>
     );
   return (
     <PageBody title={query.data.meta.name} above={above}>
-      <div className="basalt-beside">
-        <Editor book={query.data} onEdited={setUnsaved} />
-        <div className="basalt-stack">
-          <Simulation book={query.data} unsaved={unsaved} />
-          <Versions book={query.data} />
-        </div>
+      <div className="basalt-stack">
+        <Overview book={query.data.spec} />
+        <Editor
+          book={query.data}
+          onEdited={setUnsaved}
+          beside={(draft) => (
+            <>
+              <Sample book={book} draft={draft} />
+              <Simulation book={book} unsaved={unsaved} />
+              <Versions book={book} />
+            </>
+          )}
+        />
       </div>
     </PageBody>
   );

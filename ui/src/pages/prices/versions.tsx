@@ -28,7 +28,7 @@ export function Versions({ book }: { book: Book }) {
 }
 
 /** VersionList shows the prices of each version. */
-export function VersionList({
+function VersionList({
   query,
 }: {
   query: { data?: { items: Version[] }; error: unknown; isPending: boolean; refetch: () => unknown };

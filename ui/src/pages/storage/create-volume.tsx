@@ -20,9 +20,8 @@ import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
+import { StoragePoolField } from '../../parts/storage-pool-field';
 import { LimitFields } from './limits';
-
-const pools = ['ceph', 'ceph-hdd', 'ceph-ssd', 'ceph-nvme', 'shared', 'local'];
 
 interface Props {
   /** Project of the new volume; otherwise the form offers a choice. */
@@ -117,14 +116,13 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
         </Field>
       )}
       {!fromSnapshot && (
-        <Field id="vol-pool" label={t('vol.pool')} path="spec.pool">
-          <FormSelect id="vol-pool" value={draft.pool} onChange={(_, v) => set('pool')(v)}>
-            <FormSelectOption value="" label={t('vol.poolAny')} />
-            {pools.map((p) => (
-              <FormSelectOption key={p} value={p} label={p} />
-            ))}
-          </FormSelect>
-        </Field>
+        <StoragePoolField
+          id="vol-pool"
+          label={t('vol.pool')}
+          path="spec.pool"
+          value={draft.pool}
+          onChange={set('pool')}
+        />
       )}
       <CheckField
         id="vol-encrypted"

@@ -1,0 +1,48 @@
+package invoicing
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// Quote returns what a machine costs in a month by a price book, and by changed prices.
+func (b Books) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error) {
+	r, f := q.Request, q.Flavor
+	m := invoice.Machine{VCPUs: f.Spec.Vcpus, MemoryBytes: f.Spec.MemoryBytes, RootBytes: cmp.Or(r.RootBytes, f.Spec.RootBytes),
+		StorageClass: r.StorageClass, Flavor: f.Meta.ID}
+	if r.VramBytes > 0 {
+		m.VRAMBytes, m.SharePercent, m.Model, m.Pool, m.Tier = r.VramBytes, r.SharePercent, r.Model, cmp.Or(r.Pool, api.DefaultPool), r.Tier
+	}
+	out := api.PriceQuote{Currency: q.Book.Spec.Currency, Vcpus: m.VCPUs, MemoryBytes: m.MemoryBytes, RootBytes: m.RootBytes}
+	var err error
+	if out.Current, err = quotedMonth(q, q.Book.Spec, m); err != nil {
+		return out, err
+	}
+	if r.Prices != nil {
+		changed, err := quotedMonth(q, *r.Prices, m)
+		if err != nil {
+			return out, err
+		}
+		out.Changed = &changed
+	}
+	return out, nil
+}
+
+// quotedMonth returns the costs by prices in the order of invoice lines.
+func quotedMonth(q api.PriceQuoteQuery, prices api.PriceBookSpec, m invoice.Machine) (api.QuotedMonth, error) {
+	got, err := invoice.QuoteMonth(pricebook.Always(prices), q.Begin, m, q.Request.Hours, q.Request.GpuPercent)
+	if err != nil {
+		return api.QuotedMonth{}, err
+	}
+	out := api.QuotedMonth{TotalMicros: got.TotalMicros, Meters: []api.QuotedMeter{}}
+	for _, meter := range api.Meters() {
+		if micros, used := got.Micros[meter]; used {
+			out.Meters = append(out.Meters, api.QuotedMeter{Meter: meter, AmountMicros: micros})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,84 @@
+// The virtual machine of a new instance: its CPUs, huge pages, firmware and operating system.
+import { useText } from '../../i18n';
+import type { Machine } from '../../lib/machine';
+import { CheckField } from '../../parts/check-field';
+import { CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
+import { SelectField } from '../../parts/text-field';
+import type { Schemas } from '../../api/client';
+
+interface Props {
+  machine: Machine;
+  set: (m: Machine) => void;
+  flavor: Schemas['FlavorSpec'] | undefined;
+  vgpu: boolean;
+}
+
+export function MachineFields({ machine: m, set, flavor, vgpu }: Props) {
+  const { t } = useText();
+  const to =
+    <K extends keyof Machine>(name: K) =>
+    (value: string | boolean) =>
+      set({ ...m, [name]: value });
+  return (
+    <>
+      <CPUPolicyField id="new-cpu-policy" flavor={flavor} value={m.cpuPolicy} onChange={to('cpuPolicy')} />
+      <SelectField
+        id="new-cpu"
+        label={t('mach.cpu')}
+        help={t('mach.cpuHelp')}
+        path="spec.cpu"
+        value={m.cpu}
+        onChange={to('cpu')}
+        options={[
+          ['', t('mach.cpu.baseline')],
+          ['host', t('mach.cpu.host')],
+        ]}
+      />
+      {!vgpu && <HugePagesField id="new-huge-pages" value={m.hugePages} onChange={to('hugePages')} />}
+      <SelectField
+        id="new-os"
+        label={t('mach.os')}
+        help={t('mach.osHelp')}
+        path="spec.os"
+        value={m.os}
+        onChange={to('os')}
+        options={[
+          ['', 'Linux'],
+          ['windows', 'Windows'],
+        ]}
+      />
+      <SelectField
+        id="new-firmware"
+        label={t('mach.firmware')}
+        help={t('mach.fixed')}
+        path="spec.firmware"
+        value={m.firmware}
+        onChange={to('firmware')}
+        options={[
+          ['', 'BIOS'],
+          ['uefi', 'UEFI'],
+        ]}
+      />
+      {m.firmware === 'uefi' && (
+        <>
+          <CheckField
+            id="new-secure-boot"
+            label="Secure Boot"
+            help={t('mach.secureBootHelp')}
+            path="spec.secureBoot"
+            checked={m.secureBoot}
+            onChange={to('secureBoot')}
+          />
+          <CheckField
+            id="new-tpm"
+            label="TPM 2.0"
+            help={t('mach.tpmHelp')}
+            path="spec.tpm"
+            checked={m.tpm}
+            onChange={to('tpm')}
+          />
+        </>
+      )}
+    </>
+  );
+}

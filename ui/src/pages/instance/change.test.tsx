@@ -1,0 +1,70 @@
+// @vitest-environment jsdom
+import '@testing-library/jest-dom/vitest';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, expect, test } from 'vitest';
+import type { Instance } from '../../api/client';
+import { answering } from '../../api/fake';
+import { newQueryClient } from '../../api/session';
+import { ChangeInstance } from './change';
+
+afterEach(cleanup);
+
+const gib = 2 ** 30;
+const flavor = (name: string, cpuPolicy?: string) => ({
+  kind: 'Flavor',
+  meta: { id: `flv-${name}`, name },
+  spec: { vcpus: 2, memoryBytes: gib, ...(cpuPolicy && { cpuPolicy }) },
+});
+
+async function show(spec: Partial<Instance['spec']>) {
+  const instance: Instance = {
+    kind: 'Instance',
+    meta: { id: 'ins-1', name: 'web-1', project: 'prj-1', revision: 4 },
+    spec: { flavor: 'flv-choice', image: 'img-1', ...spec },
+  };
+  const asked = answering({
+    flavors: { items: [flavor('choice', 'optional'), flavor('small')] },
+    'instances/ins-1': instance,
+  });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <ChangeInstance instance={instance} onClose={() => undefined} />
+    </QueryClientProvider>,
+  );
+  await screen.findByRole('option', { name: 'small' });
+  return {
+    save: async () => {
+      await userEvent.click(screen.getByRole('button', { name: 'Save' }));
+      await waitFor(() => expect(asked).toHaveLength(1));
+      return asked[0]?.body;
+    },
+  };
+}
+
+test('CPUs and huge pages are changed', async () => {
+  const { save } = await show({});
+  await userEvent.selectOptions(screen.getByLabelText('CPUs'), 'Dedicated CPUs');
+  await userEvent.selectOptions(screen.getByLabelText('Huge pages'), '2 MiB');
+  expect(await save()).toEqual({ spec: { cpuPolicy: 'dedicated', hugePages: '2Mi' } });
+});
+
+test('a flavor that does not leave CPUs to instances ends their choice', async () => {
+  const { save } = await show({ cpuPolicy: 'dedicated' });
+  await userEvent.selectOptions(screen.getByLabelText('Flavor'), 'small');
+  expect(await save()).toEqual({ spec: { flavor: 'flv-small', cpuPolicy: null } });
+});
+
+test('another share keeps the model of the GPU, and what the form does not show', async () => {
+  const { save } = await show({
+    vgpu: { pool: 'default', model: 'NVIDIA L4', vramBytes: 4 * gib, sharePercent: 50 },
+    cpu: 'host',
+    firmware: 'uefi',
+    tpm: true,
+  });
+  const share = screen.getByLabelText(/^Guaranteed GPU time/);
+  await userEvent.clear(share);
+  await userEvent.type(share, '25');
+  expect(await save()).toEqual({ spec: { vgpu: { sharePercent: 25 } } });
+});
