@@ -59,7 +59,7 @@ export function PriceRows({ rows, set, currency }: Props<PriceRow>) {
       );
     return (
       <fieldset key={r.key} className="basalt-rowset">
-        <legend className="pf-v6-u-screen-reader">{name(r.meter)}</legend>
+        <legend className="pf-v6-screen-reader">{name(r.meter)}</legend>
         <div className="basalt-row">
           <SelectField
             id={`m-${r.key}`}
