@@ -402,7 +402,7 @@ step('the reseller: a price book of its own, and its first customer', async () =
   await nav(own, 'Prices');
   await mine.getByRole('link', { name: 'research' }).click(); // what it pays by itself
   await mine.getByText('This price book belongs to the operator.').waitFor();
-  await mine.getByText('GPU time: 2.4').waitFor();
+  await mine.getByText('€2.40 per GPU-hour').waitFor();
   await inspect(own, 'reseller-wholesale-prices-light');
   await nav(own, 'Organizations');
   await mine.getByRole('button', { name: 'Create organization' }).first().click();
