@@ -67,9 +67,9 @@ const (
 	manyInstances = 500
 )
 
-// alertBoard shares evaluations of the whole cluster between requests. Only one runs at
+// alertCache shares evaluations of the whole cluster between requests. Only one runs at
 // a time; requests that arrive meanwhile, or soon afterwards, get the same result.
-type alertBoard struct {
+type alertCache struct {
 	turn  chan struct{} // holds a token while an evaluation runs; guards last
 	begun atomic.Int64  // number of evaluations begun
 	last  evaluation
@@ -89,24 +89,24 @@ func (l evaluation) serves(now time.Time, begun int64) bool {
 	return l.nth > begun || l.nth > 0 && l.many && age >= 0 && age < alertsAge
 }
 
-func (b *alertBoard) evaluate(ctx context.Context, now func() time.Time, read func(context.Context) (alerts.State, error)) (evaluation, error) {
-	begun := b.begun.Load()
+func (c *alertCache) evaluate(ctx context.Context, now func() time.Time, read func(context.Context) (alerts.State, error)) (evaluation, error) {
+	begun := c.begun.Load()
 	select {
-	case b.turn <- struct{}{}:
-		defer func() { <-b.turn }()
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return evaluation{}, ctx.Err()
 	}
-	if b.last.serves(now(), begun) {
-		return b.last, nil
+	if c.last.serves(now(), begun) {
+		return c.last, nil
 	}
-	l := evaluation{at: now(), nth: b.begun.Add(1)}
+	l := evaluation{at: now(), nth: c.begun.Add(1)}
 	s, err := read(ctx)
 	if err != nil {
 		return l, err
 	}
 	l.found, l.many = alerts.Of(s, l.at), len(s.Instances) >= manyInstances
-	b.last = l
+	c.last = l
 	return l, nil
 }
 

@@ -74,7 +74,7 @@ type Server struct {
 	echo      *echo.Echo
 	auth      *auth.Authenticator
 	bridges   bridges
-	alerts    alertBoard
+	alerts    alertCache
 	vouchers  sync.Mutex // held while a voucher is redeemed
 	checkouts sync.Mutex // held while a checkout is begun, since the open ones of an organization are limited
 	// parents caches the reseller's ID for organization IDs; it never changes.
@@ -103,7 +103,7 @@ func New(opts Options) (*Server, error) {
 	if opts.Secrets != nil {
 		opts.Secrets = unsealed{opts.Secrets}
 	}
-	s := &Server{opts: opts, echo: echo.New(), alerts: alertBoard{turn: make(chan struct{}, 1)}}
+	s := &Server{opts: opts, echo: echo.New(), alerts: alertCache{turn: make(chan struct{}, 1)}}
 	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, Stale: opts.Stale, URLs: opts.URLs,
 		Log: opts.Log, Now: opts.Now, Passwords: opts.Passwords, KeyRate: opts.KeyRate, ParentIn: s.parentIn, PaysIn: s.paysIn})
 	s.echo.HideBanner, s.echo.HidePort = true, true

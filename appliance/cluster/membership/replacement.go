@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -107,9 +108,17 @@ func (a authority) waiting(ctx context.Context, s Store, ask func(context.Contex
 		return nil, err
 	}
 	nodes, err := listNodes(ctx, s)
-	for _, n := range nodes {
-		t, err := ask(ctx, api.NodeID(n.Meta.ID))
-		if err != nil || !slices.Contains(t.CAs, print) || a.Renewing && t.Issuer != print {
+	done := make([]bool, len(nodes))
+	var asked sync.WaitGroup
+	for i, n := range nodes {
+		asked.Go(func() {
+			t, err := ask(ctx, api.NodeID(n.Meta.ID))
+			done[i] = err == nil && slices.Contains(t.CAs, print) && (!a.Renewing || t.Issuer == print)
+		})
+	}
+	asked.Wait()
+	for i, n := range nodes {
+		if !done[i] {
 			late = append(late, n)
 		}
 	}

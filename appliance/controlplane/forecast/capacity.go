@@ -19,8 +19,8 @@ type Store interface {
 // maxAge is how old a result may be.
 const maxAge = 10 * time.Minute
 
-// Board implements server.Capacity. It reads for one caller at a time.
-type Board struct {
+// Service implements server.Capacity. It reads for one caller at a time.
+type Service struct {
 	store Store
 	now   func() time.Time
 
@@ -29,21 +29,21 @@ type Board struct {
 	last    api.Capacity
 }
 
-// New returns a board over a store; now is usually time.Now.
-func New(s Store, now func() time.Time) *Board { return &Board{store: s, now: now} }
+// New returns a Service that reads a store; now is usually time.Now.
+func New(store Store, now func() time.Time) *Service { return &Service{store: store, now: now} }
 
 // Capacity returns the GPUs of each model and pool. The result is read-only.
-func (b *Board) Capacity(ctx context.Context) (api.Capacity, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (s *Service) Capacity(ctx context.Context) (api.Capacity, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return api.Capacity{}, err
 	}
-	now := b.now().UTC()
-	if age := now.Sub(b.last.AsOf); age >= 0 && age < maxAge {
-		return b.last, nil
+	now := s.now().UTC()
+	if age := now.Sub(s.last.AsOf); age >= 0 && age < maxAge {
+		return s.last, nil
 	}
-	organizations, err := api.All[api.Organization](ctx, b.store, api.ListQuery{Kind: api.KindOrganization})
+	organizations, err := api.All[api.Organization](ctx, s.store, api.ListQuery{Kind: api.KindOrganization})
 	if err != nil {
 		return api.Capacity{}, err
 	}
@@ -51,21 +51,21 @@ func (b *Board) Capacity(ctx context.Context) (api.Capacity, error) {
 	for i, o := range organizations {
 		ids[i] = o.Meta.ID
 	}
-	if err := b.history.update(ctx, b.store, ids, now); err != nil {
+	if err := s.history.update(ctx, s.store, ids, now); err != nil {
 		return api.Capacity{}, err
 	}
-	rooms, err := roomsOf(ctx, b.store)
+	rooms, err := roomsOf(ctx, s.store)
 	if err != nil {
 		return api.Capacity{}, err
 	}
 	out := api.Capacity{AsOf: now, Gpus: []api.GPUCapacity{}}
 	for g, r := range rooms {
-		out.Gpus = append(out.Gpus, b.history.capacity(g, r))
+		out.Gpus = append(out.Gpus, s.history.capacity(g, r))
 	}
 	slices.SortFunc(out.Gpus, func(a, b api.GPUCapacity) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Model, b.Model))
 	})
-	b.last = out
+	s.last = out
 	return out, nil
 }
 

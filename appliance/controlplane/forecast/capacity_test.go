@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// fixture is a store with one pool of two GPUs, and a board over it.
+// fixture is a store with one pool of two GPUs, and a Service over it.
 type fixture struct {
-	t     *testing.T
-	store *counting
-	board *Board
-	now   time.Time
-	used  int // records
+	t       *testing.T
+	store   *counting
+	service *Service
+	now     time.Time
+	used    int // records
 }
 
 // counting counts the reads of usage.
@@ -32,7 +32,7 @@ func (c *counting) Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
 
 func open(t *testing.T) *fixture {
 	f := &fixture{t: t, store: &counting{Store: memstore.New()}, now: time.Date(2026, 10, 14, 9, 30, 0, 0, time.UTC)}
-	f.board = New(f.store, func() time.Time { return f.now })
+	f.service = New(f.store, func() time.Time { return f.now })
 	f.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Data: api.Encode(api.OrganizationSpec{})},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-2", Name: "idle", Data: api.Encode(api.OrganizationSpec{})},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: api.Encode(api.ProjectSpec{})})
@@ -70,7 +70,7 @@ func (f *fixture) allocate(id, gpu string, share, vram int64) {
 
 func (f *fixture) capacity() api.GPUCapacity {
 	f.t.Helper()
-	c, err := f.board.Capacity(f.t.Context())
+	c, err := f.service.Capacity(f.t.Context())
 	if err != nil || len(c.Gpus) != 1 {
 		f.t.Fatalf("capacity = %+v, %v, want one model", c, err)
 	}

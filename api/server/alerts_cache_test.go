@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/alerts"
 )
 
-func newBoard() *alertBoard { return &alertBoard{turn: make(chan struct{}, 1)} }
+func newAlertCache() *alertCache { return &alertCache{turn: make(chan struct{}, 1)} }
 
 func states(n int, looks *atomic.Int64) func(context.Context) (alerts.State, error) {
 	return func(context.Context) (alerts.State, error) {
@@ -27,7 +27,7 @@ func states(n int, looks *atomic.Int64) func(context.Context) (alerts.State, err
 func TestAlertsAreSharedForATime(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for n, want := range map[int][]int64{manyInstances: {1, 1, 1, 2, 3, 3}, manyInstances - 1: {1, 2, 3, 4, 5, 6}} {
-		b, looks, asOf := newBoard(), atomic.Int64{}, time.Time{}
+		b, looks, asOf := newAlertCache(), atomic.Int64{}, time.Time{}
 		for i, after := range []time.Duration{0, time.Second, alertsAge - 1, alertsAge, -time.Hour, -time.Hour} {
 			at := start.Add(after)
 			l, err := b.evaluate(t.Context(), func() time.Time { return at }, states(n, &looks))
@@ -49,7 +49,7 @@ func TestAlertsAreSharedForATime(t *testing.T) {
 // evaluation wait for the next one, which serves all of them, and that evaluations
 // never run concurrently.
 func TestAlertsAreLookedForOneAtATime(t *testing.T) {
-	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
+	b, now := newAlertCache(), func() time.Time { return time.Unix(0, 0) }
 	var looks, at atomic.Int64
 	first, all := make(chan struct{}), make(chan struct{})
 	read := func(ctx context.Context) (alerts.State, error) {
@@ -91,7 +91,7 @@ func TestAlertsAreLookedForOneAtATime(t *testing.T) {
 // TestAlertsThatCannotBeRead checks that a failed evaluation is not shared, and that a
 // request whose context ends stops waiting.
 func TestAlertsThatCannotBeRead(t *testing.T) {
-	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
+	b, now := newAlertCache(), func() time.Time { return time.Unix(0, 0) }
 	down := errors.New("the store is away")
 	if _, err := b.evaluate(t.Context(), now, func(context.Context) (alerts.State, error) { return alerts.State{}, down }); !errors.Is(err, down) {
 		t.Error(err)
