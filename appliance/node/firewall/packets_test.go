@@ -247,17 +247,16 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestTunnelPackets checks that packets of tunnels are accepted from nodes on the link
-// with role tunnel only, and that they are not tracked.
-func TestTunnelPackets(t *testing.T) {
-	p := newPlace(t)
+// receive returns what arrives at a socket that open opens on the node.
+func (p *place) receive(open func() (net.PacketConn, error)) <-chan string {
+	p.t.Helper()
 	received := make(chan string, 16)
 	if err := p.in(p.node, func() error {
-		s, err := net.ListenPacket("udp", ":6081")
+		s, err := open()
 		if err != nil {
 			return err
 		}
-		t.Cleanup(func() { _ = s.Close() })
+		p.t.Cleanup(func() { _ = s.Close() })
 		go func() {
 			for b := make([]byte, 64); ; {
 				n, _, err := s.ReadFrom(b)
@@ -269,8 +268,16 @@ func TestTunnelPackets(t *testing.T) {
 		}()
 		return nil
 	}); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
+	return received
+}
+
+// TestTunnelPackets checks that packets of tunnels are accepted from nodes on the link
+// with role tunnel only, and that they are not tracked.
+func TestTunnelPackets(t *testing.T) {
+	p := newPlace(t)
+	received := p.receive(func() (net.PacketConn, error) { return net.ListenPacket("udp", ":6081") })
 	if err := p.host.Install(t.Context(), p.rules(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -307,36 +314,21 @@ var vrrpGroup = netip.AddrFrom4([4]byte{224, 0, 0, 18})
 // accepted from the declared senders, also at a multicast address.
 func TestProtocolPackets(t *testing.T) {
 	p := newPlace(t)
-	received := make(chan string, 16)
-	if err := p.in(p.node, func() error {
+	received := p.receive(func() (net.PacketConn, error) {
 		s, err := net.ListenIP("ip4:112", &net.IPAddr{IP: net.IPv4zero})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		t.Cleanup(func() { _ = s.Close() })
 		raw, err := s.SyscallConn()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var joined error
-		if err := raw.Control(func(fd uintptr) {
+		err = raw.Control(func(fd uintptr) {
 			joined = unix.SetsockoptIPMreq(int(fd), unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreq{Multiaddr: vrrpGroup.As4(), Interface: [4]byte{10, 9, 1, 1}})
-		}); errors.Join(err, joined) != nil {
-			return errors.Join(err, joined)
-		}
-		go func() {
-			for b := make([]byte, 64); ; {
-				n, _, err := s.ReadFrom(b)
-				if err != nil {
-					return
-				}
-				received <- string(b[:n])
-			}
-		}()
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+		})
+		return s, errors.Join(err, joined)
+	})
 	if err := p.host.Install(t.Context(), p.rules(), false); err != nil {
 		t.Fatal(err)
 	}
