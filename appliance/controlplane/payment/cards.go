@@ -137,7 +137,7 @@ func (svc *Service) settleCard(ctx context.Context, p Provider, id api.CardID) e
 		if err != nil || !c.Pending() || c.Status.Session == "" {
 			return err
 		}
-		outcome, err := p.LookCard(ctx, c.Status.Session)
+		outcome, err := p.CardPageOutcome(ctx, c.Status.Session)
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return &unavailableError{err}
 		}

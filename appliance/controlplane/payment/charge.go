@@ -27,9 +27,9 @@ func (svc *Service) beginCharge(ctx context.Context, p Provider, c api.Checkout)
 func (svc *Service) outcome(ctx context.Context, p Provider, c api.Checkout) (Outcome, error) {
 	switch {
 	case c.Spec.Card == "":
-		return p.Look(ctx, c.Status.Session)
+		return p.PageOutcome(ctx, c.Status.Session)
 	case c.Status.Session != "":
-		return p.LookCharge(ctx, c.Status.Session)
+		return p.ChargeOutcome(ctx, c.Status.Session)
 	}
 	charge := svc.chargeOf(ctx, c)
 	o, err := p.FindCharge(ctx, charge)

@@ -15,27 +15,27 @@ type Provider interface {
 	// Open creates the page of a checkout. For the same order, within a day, it returns
 	// the same page.
 	Open(ctx context.Context, o Order) (Page, error)
-	// Look returns the outcome of a page, or ErrUnknown.
-	Look(ctx context.Context, session string) (Outcome, error)
+	// PageOutcome returns the outcome of a page, or ErrUnknown.
+	PageOutcome(ctx context.Context, session string) (Outcome, error)
 	// Charge charges a card on file, without its holder. For the same charge, within a
 	// day, it charges once and returns the same outcome.
 	Charge(ctx context.Context, o Charge) (Outcome, error)
-	// LookCharge returns the outcome of a charge by the provider's ID, or ErrUnknown.
-	LookCharge(ctx context.Context, charge string) (Outcome, error)
+	// ChargeOutcome returns the outcome of a charge by the provider's ID, or ErrUnknown.
+	ChargeOutcome(ctx context.Context, charge string) (Outcome, error)
 	// FindCharge returns the outcome of a charge whose ID at the provider is not known, or
 	// ErrUnknown if there is none.
 	FindCharge(ctx context.Context, o Charge) (Outcome, error)
 	// OpenCard creates the page on which a card is entered. For the same order, within a
 	// day, it returns the same page.
 	OpenCard(ctx context.Context, o CardOrder) (Page, error)
-	// LookCard returns the outcome of a card's page, or ErrUnknown.
-	LookCard(ctx context.Context, session string) (CardOutcome, error)
+	// CardPageOutcome returns the outcome of a card's page, or ErrUnknown.
+	CardPageOutcome(ctx context.Context, session string) (CardOutcome, error)
 	// Detach removes a stored card, so that it cannot be charged any more; it succeeds
 	// if the card was removed before.
 	Detach(ctx context.Context, paymentMethod string) error
-	// Notice returns the ID of the checkout or the card that an event is about, empty
+	// EventSubject returns the ID of the checkout or the card that an event is about, empty
 	// for other events; ErrSignature if the event is not the provider's.
-	Notice(header http.Header, body []byte) (string, error)
+	EventSubject(header http.Header, body []byte) (string, error)
 }
 
 // Order is what must be paid.

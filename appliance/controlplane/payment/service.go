@@ -162,7 +162,7 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 	if err != nil {
 		return err
 	}
-	id, err := p.Notice(header, body)
+	id, err := p.EventSubject(header, body)
 	switch {
 	case errors.Is(err, ErrSignature):
 		return api.Errorf(api.CodeInvalid, "the event is not signed by the payment provider").WithHint("compare the signing secret of the endpoint with the one in the payment settings, and the clocks")

@@ -39,8 +39,8 @@ func (p *Provider) open(ctx context.Context, params *stripego.CheckoutSessionCre
 	return payment.Page{Session: s.ID, URL: s.URL}, nil
 }
 
-// LookCard implements payment.Provider.
-func (p *Provider) LookCard(ctx context.Context, session string) (payment.CardOutcome, error) {
+// CardPageOutcome implements payment.Provider.
+func (p *Provider) CardPageOutcome(ctx context.Context, session string) (payment.CardOutcome, error) {
 	params := &stripego.CheckoutSessionRetrieveParams{}
 	params.AddExpand("setup_intent.payment_method")
 	s, err := p.client.V1CheckoutSessions.Retrieve(ctx, session, params)

@@ -58,8 +58,8 @@ func (p *Provider) Charge(ctx context.Context, o payment.Charge) (payment.Outcom
 	return payment.Outcome{}, convertError(err)
 }
 
-// LookCharge implements payment.Provider.
-func (p *Provider) LookCharge(ctx context.Context, charge string) (payment.Outcome, error) {
+// ChargeOutcome implements payment.Provider.
+func (p *Provider) ChargeOutcome(ctx context.Context, charge string) (payment.Outcome, error) {
 	pi, err := p.client.V1PaymentIntents.Retrieve(ctx, charge, nil)
 	if err != nil {
 		return payment.Outcome{}, convertError(err)

@@ -77,8 +77,8 @@ func (p *Provider) Open(ctx context.Context, o payment.Order) (payment.Page, err
 	return p.open(ctx, params)
 }
 
-// Look implements payment.Provider.
-func (p *Provider) Look(ctx context.Context, session string) (payment.Outcome, error) {
+// PageOutcome implements payment.Provider.
+func (p *Provider) PageOutcome(ctx context.Context, session string) (payment.Outcome, error) {
 	params := &stripego.CheckoutSessionRetrieveParams{}
 	params.AddExpand("payment_intent")
 	s, err := p.client.V1CheckoutSessions.Retrieve(ctx, session, params)
@@ -116,8 +116,8 @@ func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
 	return o, nil
 }
 
-// Notice implements payment.Provider.
-func (p *Provider) Notice(header http.Header, body []byte) (string, error) {
+// EventSubject implements payment.Provider.
+func (p *Provider) EventSubject(header http.Header, body []byte) (string, error) {
 	if p.secret == "" {
 		return "", payment.ErrSignature
 	}

@@ -49,11 +49,11 @@ func FuzzNotice(f *testing.F) {
 	f.Add([]byte("{"), "v1=,t")
 	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
-		if id, err := p.Notice(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
+		if id, err := p.EventSubject(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
 			t.Errorf("notice with the old signature %q = %q, %v; want %v", signature, id, err, payment.ErrSignature)
 		}
 		signed := http.Header{"Stripe-Signature": {stripetest.Sign(stripetest.Secret, time.Now(), body)}}
-		id, err := p.Notice(signed, body)
+		id, err := p.EventSubject(signed, body)
 		if errors.Is(err, payment.ErrSignature) {
 			t.Errorf("notice with a valid signature: %v", err)
 		}
