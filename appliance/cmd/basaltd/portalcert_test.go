@@ -34,9 +34,9 @@ func portal(t *testing.T, id, name string, serial int64) api.PortalDomain {
 func presented(t *testing.T, conf *tls.Config, name string) int64 {
 	t.Helper()
 	here, there := net.Pipe()
-	defer here.Close()
+	defer here.Close() // without an alert of TLS, which nobody would read
+	defer there.Close()
 	server := tls.Server(there, conf)
-	defer server.Close()
 	done := make(chan error, 1)
 	go func() { done <- server.HandshakeContext(t.Context()) }()
 	client := tls.Client(here, &tls.Config{ServerName: name, InsecureSkipVerify: true})
