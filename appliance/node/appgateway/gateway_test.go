@@ -439,3 +439,30 @@ func TestVisitsEnd(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// TestEndedVisit checks that a request after the end of a right begins a new visit, and does
+// not belong to the one that has ended.
+func TestEndedVisit(t *testing.T) {
+	v := newVisits(t.Context(), usual)
+	admit := func(whole context.Context) (Access, context.Context, context.CancelFunc, error) {
+		ctx, end := context.WithCancel(whole)
+		return Access{}, ctx, end, nil
+	}
+	for range 1000 {
+		x, leave, err := v.enter(visitKey{instance: demo}, admit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		x.end()
+		next, leave, err := v.enter(visitKey{instance: demo}, admit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == x {
+			t.Fatal("the visit after the end of the right is the ended one, want a new one")
+		}
+		leave()
+		next.end()
+	}
+}

@@ -48,6 +48,16 @@ type visit struct {
 	idle *time.Timer // ends the visit; nil until it first has no request; guarded by visits.mu
 }
 
+// ended reports whether the right to a visit has ended; it is not known while the visit begins.
+func (x *visit) ended() bool {
+	select {
+	case <-x.ready:
+		return x.err == nil && x.ctx.Err() != nil
+	default:
+		return false
+	}
+}
+
 // visits are the visits of this node.
 type visits struct {
 	ctx    context.Context // of the gateway
@@ -90,6 +100,10 @@ func (v *visits) join(key visitKey) (x *visit, first bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	x = v.all[key]
+	if x != nil && x.ended() {
+		v.remove(key, x)
+		x = nil
+	}
 	switch {
 	case x != nil && x.open >= v.limits.ofVisit:
 		return nil, false, api.Errorf(api.CodeQuota, "%d requests to this instance are open, which is the limit", x.open)
