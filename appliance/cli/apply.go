@@ -251,74 +251,44 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) er
 	if err := decodeStrict(spec, &want); err != nil {
 		return api.Errorf(api.CodeInvalid, "%s", err)
 	}
-	objects, label, would := k.objects(), fmt.Sprintf("%s %s", k.noun, d.Meta.Name), ""
+	*api.MetaOf(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
+	objects := k.objects()
 	if dry {
-		objects, w, would = objects.DryRun(), waiting{}, "would be "
+		objects, w = objects.DryRun(), waiting{}
 	}
-	old, err := k.objects().Get(ctx, d.Meta.Name, q)
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		*api.MetaOf(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
-		made, err := objects.Create(ctx, want)
-		if err != nil {
-			return err
-		}
-		if dry {
-			fmt.Fprintf(k.app.Out, "%s would be created\n", label)
-		} else {
-			fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&made).ID)
-		}
-		if k.made != nil && (!dry || !k.secret) {
-			k.made(made)
-		}
-		_, err = k.await(ctx, made, w)
-		return err
-	}
+	applied, err := objects.Apply(ctx, want)
 	if err != nil {
 		return err
 	}
-	next, err := k.replace(ctx, objects, old, want, d.Meta.Labels, q)
-	if err != nil {
-		return err
-	}
-	if api.MetaOf(&next).Generation == api.MetaOf(&old).Generation && sameLabels(api.MetaOf(&next).Labels, api.MetaOf(&old).Labels) {
-		fmt.Fprintf(k.app.Out, "%s unchanged\n", label)
-	} else {
-		fmt.Fprintf(k.app.Out, "%s %schanged\n", label, would)
-		for _, line := range differences(old, next) {
-			fmt.Fprintf(k.app.Out, "  %s\n", printable(line))
-		}
-	}
-	_, err = k.await(ctx, next, w)
+	k.printApplied(d.Meta.Name, applied, dry)
+	_, err = k.await(ctx, applied.Object, w)
 	return err
 }
 
-// replace updates old to want's spec. It retries when the object changed in the meantime, for
-// example by its agent's reports.
-func (k *kind[T]) replace(ctx context.Context, objects client.Collection[T], old, want T, labels map[string]string, q client.Query) (T, error) {
-	const tries = 8
-	for i := 1; ; i++ {
-		*api.MetaOf(&want) = *api.MetaOf(&old)
-		api.MetaOf(&want).Labels = labels
-		next, err := objects.Update(ctx, api.MetaOf(&old).ID, want)
-		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
-			return next, err
-		}
-		if old, err = k.objects().Get(ctx, api.MetaOf(&old).ID, q); err != nil {
-			return old, err
-		}
+// printApplied prints what apply did, or with dry what it would have done.
+func (k *kind[T]) printApplied(name string, a client.Applied[T], dry bool) {
+	label, would := k.noun+" "+name, ""
+	if dry {
+		would = "would be "
 	}
-}
-
-func sameLabels(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || v != w {
-			return false
+	switch a.Result {
+	case client.ApplyCreated:
+		if dry {
+			fmt.Fprintf(k.app.Out, "%s would be created\n", label)
+		} else {
+			fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&a.Object).ID)
+		}
+		if k.made != nil && (!dry || !k.secret) {
+			k.made(a.Object)
+		}
+	case client.ApplyUnchanged:
+		fmt.Fprintf(k.app.Out, "%s unchanged\n", label)
+	case client.ApplyUpdated:
+		fmt.Fprintf(k.app.Out, "%s %schanged\n", label, would)
+		for _, line := range differences(a.Before, a.Object) {
+			fmt.Fprintf(k.app.Out, "  %s\n", printable(line))
 		}
 	}
-	return true
 }
 
 // differences lists the changes of specs and labels, one line each.

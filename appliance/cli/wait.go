@@ -83,23 +83,20 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 			return err
 		}
 	}
-	for e, err := range k.app.api.Watch(ctx, since, api.KindOf[T]()) {
+	for change, err := range k.objects().Watch(ctx, since) {
 		if err != nil {
 			return timedOut(ctx, err)
 		}
-		if e.Type != api.EventSync && e.Object.Meta.ID != id {
-			continue
-		}
-		gone := e.Type == api.EventRemove
-		if e.Type == api.EventSync {
+		now, gone := change.Object, change.Type == api.EventRemove
+		if change.Type == api.EventSync {
 			if now, err = k.objects().Get(ctx, id, k.query()); err != nil {
 				if api.CodeOf(err) != api.CodeNotFound {
 					return timedOut(ctx, err)
 				}
 				gone = true
 			}
-		} else if now, err = api.Decode[T](e.Object); err != nil {
-			return err
+		} else if api.MetaOf(&now).ID != id {
+			continue
 		}
 		if done, err := f(now, gone); done || err != nil {
 			return err

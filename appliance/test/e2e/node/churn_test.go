@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -82,7 +81,7 @@ func (w *world) watchInstances(t *testing.T) *observed {
 	s := &observed{ran: map[string]bool{}, gone: map[string]bool{}, more: make(chan struct{})}
 	var listening sync.WaitGroup
 	listening.Go(func() {
-		for e, err := range w.operator.Watch(ctx, 0, api.KindInstance) {
+		for e, err := range client.Of[api.Instance](w.operator).Watch(ctx, 0) {
 			if err != nil {
 				if ctx.Err() == nil {
 					t.Errorf("watch instances: %v", err)
@@ -99,12 +98,10 @@ func (w *world) watchInstances(t *testing.T) *observed {
 	return s
 }
 
-func (s *observed) add(e api.Event) {
-	var status api.InstanceStatus
-	_ = json.Unmarshal(e.Object.Status, &status) // the event that ends a snapshot has no status
+func (s *observed) add(e client.Change[api.Instance]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if status.Phase == api.InstanceRunning {
+	if e.Object.Status.Phase == api.InstanceRunning {
 		s.ran[e.Object.Meta.ID] = true
 	}
 	if e.Type == api.EventRemove {
