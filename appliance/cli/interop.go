@@ -13,7 +13,7 @@ import (
 const interopAbout = `Programs linked with NVIDIA's own runtime library ask the driver to prove that it
 is NVIDIA's, and stop if it does not answer. With interop enabled, Basalt's guest
 library answers. Interop is disabled until an operator enables it for GPU pools;
-the operator must check that the vendor's licence allows it. Every change is
+the operator must check that the vendor's license allows it. Every change is
 recorded in the audit log. All other programs work without it
 (docs/vendor-interop.md).`
 

@@ -1,5 +1,5 @@
 // Builds the portal into dist, or into the dist of the folder in its argument (installer/dev/cache.sh): types from
-// the API's description, Vite's bundle, the licences of the bundled packages, and every file compressed, with gzip
+// the API's description, Vite's bundle, the licenses of the bundled packages, and every file compressed, with gzip
 // and for most browsers with Brotli. basaltd embeds only the compressed files, and decompresses them for the rare
 // client that accepts neither.
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// The licences of the packages in the bundle: all transitive dependencies of the portal, and those of PatternFly's
+// The licenses of the packages in the bundle: all transitive dependencies of the portal, and those of PatternFly's
 // fonts.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export function licenses() {
     if (!existsSync(dir)) continue;
     const { name, version, license } = json(join(dir, 'package.json'));
     if (name.startsWith('@types/')) continue;
-    if (!license) throw new Error(`${name}: no licence`);
+    if (!license) throw new Error(`${name}: no license`);
     const file = readdirSync(dir).find((f) => /^(licen[sc]e|copying)/i.test(f));
     out.push(`${'='.repeat(72)}\n${name} ${version}: ${license}\n`, file ? readFileSync(join(dir, file), 'utf8') : '');
   }

@@ -80,7 +80,7 @@ func parse(args []string) (o options, err error) {
 		o.swap, err = gpud.ParseSize(v)
 		return err
 	})
-	f.BoolVar(&o.interop, "interop", false, "let programs run that are linked with NVIDIA's runtime library, by answering its check of the driver (docs/vendor-interop.md; check that your licence allows it)")
+	f.BoolVar(&o.interop, "interop", false, "let programs run that are linked with NVIDIA's runtime library, by answering its check of the driver (docs/vendor-interop.md; check that your license allows it)")
 	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "do not use NVIDIA GPUs")
 	f.StringVar(&o.group, "worker-group", "", "`group` of the workers, which may open the socket besides this user (default when run by root: basalt-worker if it exists)")
 	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as when started by root (with --standalone; default: basalt-worker if it exists)")

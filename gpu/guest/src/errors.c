@@ -19,7 +19,7 @@ static const struct {
 	R(46, CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device is busy or unavailable"),
 	R(100, CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
 	R(101, CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
-	R(102, CUDA_ERROR_DEVICE_NOT_LICENSED, "device lacks a licence"),
+	R(102, CUDA_ERROR_DEVICE_NOT_LICENSED, "device lacks a license"),
 	R(200, CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
 	R(201, CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
 	R(202, CUDA_ERROR_CONTEXT_ALREADY_CURRENT, "context already current"),

@@ -48,7 +48,7 @@ const struct error_row error_rows[] = {
 	{98, "cudaErrorInvalidDeviceFunction", "invalid device function"},
 	{100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
 	{101, "cudaErrorInvalidDevice", "invalid device ordinal"},
-	{102, "cudaErrorDeviceNotLicensed", "device lacks a licence"},
+	{102, "cudaErrorDeviceNotLicensed", "device lacks a license"},
 	{103, "cudaErrorSoftwareValidityNotEstablished", "integrity checks failed"},
 	{127, "cudaErrorStartupFailure", "startup failure in cuda runtime"},
 	{200, "cudaErrorInvalidKernelImage", "device kernel image is invalid"},

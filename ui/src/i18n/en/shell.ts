@@ -19,7 +19,7 @@ export const shell = {
   'app.project': 'Project',
   'app.allProjects': 'All projects',
   'app.docs': 'API documentation',
-  'app.licenses': 'Licences',
+  'app.licenses': 'Licenses',
 
   'nav.compute': 'Compute',
   'nav.cluster': 'Cluster',
