@@ -208,7 +208,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
-	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Capacity: forecast.New(n.store, time.Now), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Billing{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Capacity: forecast.New(n.store, time.Now), Version: version, Log: log,
 		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Unavailable: n.unavailable(), URLs: n.urls}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
@@ -239,7 +239,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 // offers returns the service that computes what fits and its cost from this node's copy of the
 // objects.
 func (n *node) offers() *offers.Service {
-	svc := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Books{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
+	svc := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Billing{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
 	n.closers = append(n.closers, func() error { svc.Close(); return nil })
 	return svc
 }
@@ -439,7 +439,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { offboarding.Run(ctx, n.cache, ending{n.store, in}, n.log) })
 		wg.Go(func() {
-			(&invoicing.Job{Books: invoicing.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
+			(&invoicing.Job{Billing: invoicing.Billing{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() {
 			invoicing.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx)

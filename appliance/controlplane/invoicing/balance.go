@@ -74,7 +74,7 @@ func (j *Job) checkBalance(ctx context.Context, id string, now time.Time) (next 
 // balance returns the balance of an organization. Use without an invoice counts only
 // for organizations that pay in advance: the others owe what is invoiced.
 func (j *Job) balance(ctx context.Context, org api.Organization, now time.Time) (dunning.Balance, error) {
-	return j.Books.balanceBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
+	return j.Billing.balanceBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
 			return 0, nil
 		}
@@ -122,7 +122,7 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 	state = api.BillingOK
 	capped := map[string]string{} // project → reason
 	var objects []api.Object
-	if err = api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindBudget, Organization: org.Meta.ID}, func(o api.Object) error {
+	if err = api.Each(ctx, j.Billing.Store, api.ListQuery{Kind: api.KindBudget, Organization: org.Meta.ID}, func(o api.Object) error {
 		objects = append(objects, o)
 		return nil
 	}); err != nil {
@@ -156,7 +156,7 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 			}
 		}
 	}
-	err = api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindProject, Organization: org.Meta.ID}, func(o api.Object) error {
+	err = api.Each(ctx, j.Billing.Store, api.ListQuery{Kind: api.KindProject, Organization: org.Meta.ID}, func(o api.Object) error {
 		p, err := api.Decode[api.Project](o)
 		if err != nil || o.Meta.DeletedAt != nil {
 			return err

@@ -89,7 +89,7 @@ func TestWalletsLife(t *testing.T) {
 	check(march.Add(29*time.Hour), api.BillingOK)
 	// The invoice at the end of the month is deducted from the wallet, once.
 	check(march.AddDate(0, 1, 1), api.BillingOK)
-	wallet, err := j.Books.Wallet(t.Context(), "org-1", march.AddDate(0, 1, 1))
+	wallet, err := j.Billing.Wallet(t.Context(), "org-1", march.AddDate(0, 1, 1))
 	if err != nil || wallet.BalanceMicros != 7_000_000-2_100_000 || wallet.UnbilledMicros != 0 {
 		t.Errorf("wallet = %+v, %v; want a balance of 4,900,000 and nothing unbilled", wallet, err)
 	}
@@ -177,7 +177,7 @@ func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 		w.used(now, api.MeterVCPU, 6*3600)
 		j.Step(t.Context(), now.Add(time.Minute))
 	}
-	wallet, err := j.Books.Wallet(t.Context(), "org-1", now.Add(time.Minute))
+	wallet, err := j.Billing.Wallet(t.Context(), "org-1", now.Add(time.Minute))
 	if left := wallet.BalanceMicros - wallet.UnbilledMicros; err != nil || left > 0 || left <= -each {
 		t.Errorf("left when suspended = %d, %v; want less than the %d of an interval below 0", left, err, each)
 	}

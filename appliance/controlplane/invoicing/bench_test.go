@@ -83,7 +83,7 @@ func benchmarkStep(b *testing.B, n int) {
 		}
 	}
 	put(true)
-	j := &Job{Books: Books{s}, Store: s, Changes: s, Log: slog.New(slog.DiscardHandler)}
+	j := &Job{Billing: Billing{s}, Store: s, Changes: s, Log: slog.New(slog.DiscardHandler)}
 	measure := func(name string, times int, f func()) {
 		runtime.GC()
 		before, began := cpu(b), time.Now()

@@ -13,7 +13,7 @@ import (
 // current prices, and what its use of the current month has come to by those that were
 // in effect, before what an invoice adds for the whole organization: commitments,
 // minimum and taxes.
-func (b Books) InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error) {
+func (b Billing) InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error) {
 	org, now := api.OrganizationID(in.Meta.Organization), now.UTC()
 	c := api.InstanceCost{From: time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC), Until: now.Truncate(time.Hour).Add(time.Hour)}
 	prices, err := b.prices(ctx, org, c.From, c.Until)
@@ -48,7 +48,7 @@ func (b Books) InstanceCost(ctx context.Context, in api.Instance, now time.Time)
 
 // machine returns what an instance uses while it runs, as its node's agent meters it.
 // Objects that it refers to and that do not exist any more count as nothing.
-func (b Books) machine(ctx context.Context, in api.Instance) (invoice.Machine, error) {
+func (b Billing) machine(ctx context.Context, in api.Instance) (invoice.Machine, error) {
 	m := invoice.Machine{Flavor: string(in.Spec.Flavor)}
 	flavor, err := find[api.Flavor](ctx, b.Store, api.KindFlavor, string(in.Spec.Flavor))
 	if err != nil {

@@ -25,7 +25,7 @@ func TestInstanceCost(t *testing.T) {
 	now := march.AddDate(0, 0, 10).Add(20 * time.Minute)
 	cost := func() api.InstanceCost {
 		t.Helper()
-		c, err := Books{w.Store}.InstanceCost(t.Context(), in, now)
+		c, err := Billing{w.Store}.InstanceCost(t.Context(), in, now)
 		if err != nil {
 			t.Fatal(err)
 		}

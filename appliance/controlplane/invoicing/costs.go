@@ -9,7 +9,7 @@ import (
 
 // Costs returns one page of what an organization's usage of a period costs, by the
 // prices of InvoicePreview.
-func (b Books) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error) {
+func (b Billing) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error) {
 	if err := q.Check(); err != nil {
 		return api.CostPage{}, err
 	}
@@ -32,7 +32,7 @@ func (b Books) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error)
 }
 
 // nameProjects sets the names of projects that still exist.
-func (b Books) nameProjects(ctx context.Context, costs []api.Cost) error {
+func (b Billing) nameProjects(ctx context.Context, costs []api.Cost) error {
 	names := map[string]string{}
 	for i, c := range costs {
 		name, known := names[c.Key]

@@ -21,7 +21,7 @@ func TestCosts(t *testing.T) {
 	}
 	cent := int64(10_000)
 	q := api.CostQuery{Organization: "org-1", From: march, To: march.AddDate(0, 1, 0), By: api.CostByProject, Step: api.CostDay, Limit: 100}
-	got, err := Books{w.Store}.Costs(t.Context(), q)
+	got, err := Billing{w.Store}.Costs(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // documents returns the documents of an organization, invoices by their periods.
-func (b Books) documents(ctx context.Context, org api.OrganizationID) (d ledger.Documents, err error) {
+func (b Billing) documents(ctx context.Context, org api.OrganizationID) (d ledger.Documents, err error) {
 	of := func(kind api.Kind) api.ListQuery { return api.ListQuery{Kind: kind, Organization: string(org)} }
 	if d.Payments, err = api.All[api.Payment](ctx, b.Store, of(api.KindPayment)); err != nil {
 		return d, err
@@ -29,7 +29,7 @@ func (b Books) documents(ctx context.Context, org api.OrganizationID) (d ledger.
 }
 
 // Ledger returns an organization's transactions and the resulting accounts.
-func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error) {
+func (b Billing) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error) {
 	out := api.Ledger{Organization: org, Accounts: []api.LedgerAccount{}, Transactions: []api.LedgerTransaction{}}
 	d, err := b.documents(ctx, org)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, 
 }
 
 // Currency returns the currency that an organization pays in.
-func (b Books) Currency(ctx context.Context, org api.OrganizationID) (string, error) {
+func (b Billing) Currency(ctx context.Context, org api.OrganizationID) (string, error) {
 	book, err := b.priceBook(ctx, org)
 	return book.Spec.Currency, err
 }
@@ -70,7 +70,7 @@ func (b Books) Currency(ctx context.Context, org api.OrganizationID) (string, er
 // DraftCreditNote returns the commands that create a credit note. They are valid as
 // long as no other document of the seller is written; otherwise applying them fails
 // with CodeConflict.
-func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error) {
+func (b Billing) DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error) {
 	series, revision, err := b.series(ctx, inv.Spec.Seller) // read before what its revision guards
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditN
 
 // seller returns the reseller of an organization; without an ID if it has none, or if it
 // does not exist any more.
-func (b Books) seller(ctx context.Context, org api.Organization) (api.Organization, error) {
+func (b Billing) seller(ctx context.Context, org api.Organization) (api.Organization, error) {
 	if org.Spec.Parent == "" {
 		return api.Organization{}, nil
 	}
@@ -106,7 +106,7 @@ func (b Books) seller(ctx context.Context, org api.Organization) (api.Organizati
 
 // series returns the numbering series of a seller; its revision is 0 if it does not
 // exist yet.
-func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
+func (b Billing) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
 	o, err := b.Store.Get(ctx, api.KindSeries, invoice.SeriesID(seller))
 	if api.CodeOf(err) == api.CodeNotFound {
 		return api.SeriesSpec{}, 0, nil
@@ -121,7 +121,7 @@ func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.Serie
 // ExplainIssued returns what a line of an issued invoice consists of: by the prices in
 // the invoice, of the use that is known now. Use that became known later is in the late
 // lines of other invoices, which are returned too.
-func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error) {
+func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error) {
 	var e api.InvoiceExplanation
 	i := slices.IndexFunc(inv.Spec.Lines, func(l api.InvoiceLine) bool { return l.ID == line })
 	if i < 0 {
@@ -168,7 +168,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 }
 
 // explain returns the hours of a line.
-func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
+func (b Billing) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
 	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err
@@ -184,12 +184,12 @@ func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices priceb
 }
 
 // InvoicePDF returns an invoice as PDF.
-func (b Books) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
+func (b Billing) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
 	return pdf.Invoice(inv)
 }
 
 // CreditNotePDF returns a credit note as PDF.
-func (b Books) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
+func (b Billing) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
 	o, err := b.Store.Get(ctx, api.KindInvoice, string(note.Spec.Invoice))
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 // Export writes use as CSV, or its costs: for periods that were invoiced the invoice,
 // as it was issued, and for the hours between them the rating of each month.
-func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
+func (b Billing) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
 		return report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse))
 	}
@@ -42,7 +42,7 @@ func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time
 
 // exporting is the state of one export of costs.
 type exporting struct {
-	books    Books
+	billing  Billing
 	org      api.Organization
 	zone     *time.Location
 	invoices []api.Invoice // in the order of their periods
@@ -52,8 +52,8 @@ type exporting struct {
 	out      []report.FOCUSDocument
 }
 
-func (b Books) exporting(ctx context.Context, id api.OrganizationID) (*exporting, error) {
-	e := &exporting{books: b, byID: map[api.InvoiceID]api.InvoiceSpec{}, projects: map[api.ProjectID]string{}}
+func (b Billing) exporting(ctx context.Context, id api.OrganizationID) (*exporting, error) {
+	e := &exporting{billing: b, byID: map[api.InvoiceID]api.InvoiceSpec{}, projects: map[api.ProjectID]string{}}
 	var err error
 	if e.org, err = find[api.Organization](ctx, b.Store, api.KindOrganization, string(id)); err != nil {
 		return nil, err
@@ -89,11 +89,11 @@ func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 		if end.After(to) {
 			end = to
 		}
-		prices, err := e.books.prices(ctx, api.OrganizationID(e.org.Meta.ID), from, end)
+		prices, err := e.billing.prices(ctx, api.OrganizationID(e.org.Meta.ID), from, end)
 		if err != nil {
 			return err
 		}
-		p, err := e.books.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, from, end)
+		p, err := e.billing.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, from, end)
 		if err != nil {
 			return err
 		}

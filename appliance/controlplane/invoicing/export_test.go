@@ -14,7 +14,7 @@ import (
 func (w *fixture) focusRows(from, to time.Time) (rows []map[string]string) {
 	w.t.Helper()
 	var out strings.Builder
-	if err := (Books{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
+	if err := (Billing{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
 		w.t.Fatal(err)
 	}
 	all, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -47,7 +47,7 @@ func TestExportOfDocuments(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("invoices = %d, want 2", len(all))
 	}
-	cmds, err := Books{w.Store}.DraftCreditNote(t.Context(), api.NewID(api.KindCreditNote, []byte{1, 2, 3, 4, 5, 6}),
+	cmds, err := Billing{w.Store}.DraftCreditNote(t.Context(), api.NewID(api.KindCreditNote, []byte{1, 2, 3, 4, 5, 6}),
 		api.CreditNoteSpec{Invoice: api.InvoiceID(all[0].Meta.ID), IssuedAt: april.AddDate(0, 0, 4), Reason: "an outage"}, all[0])
 	if err != nil {
 		t.Fatal(err)

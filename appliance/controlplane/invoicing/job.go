@@ -40,7 +40,7 @@ type Changes interface {
 // organization when something of it has changed, when the passing of time alone may
 // have consequences, and every hour (agenda).
 type Job struct {
-	Books   Books
+	Billing Billing
 	Store   Writer
 	Changes Changes // of the same store
 	Log     *slog.Logger
@@ -113,7 +113,7 @@ func (j *Job) readChanges(ctx context.Context) error {
 	}
 	var known []string
 	if t.All {
-		if err := api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
+		if err := api.Each(ctx, j.Billing.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
 			known = append(known, o.Meta.ID)
 			return nil
 		}); err != nil {
@@ -158,7 +158,7 @@ func (j *Job) process(ctx context.Context, id string, now time.Time) error {
 }
 
 func (j *Job) organization(ctx context.Context, id string) (org api.Organization, o api.Object, err error) {
-	if o, err = j.Books.Store.Get(ctx, api.KindOrganization, id); err != nil {
+	if o, err = j.Billing.Store.Get(ctx, api.KindOrganization, id); err != nil {
 		return org, o, err
 	}
 	org, err = api.Decode[api.Organization](o)
@@ -185,7 +185,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 	if err != nil {
 		return next, err
 	}
-	all, err := api.All[api.Invoice](ctx, j.Books.Store, api.ListQuery{Kind: api.KindInvoice, Organization: org.Meta.ID})
+	all, err := api.All[api.Invoice](ctx, j.Billing.Store, api.ListQuery{Kind: api.KindInvoice, Organization: org.Meta.ID})
 	if err != nil {
 		return next, err
 	}
@@ -200,24 +200,24 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if j.wasEmpty(name, now) {
 			continue
 		}
-		series, revision, err := j.Books.series(ctx, org.Spec.Parent)
+		series, revision, err := j.Billing.series(ctx, org.Spec.Parent)
 		if err != nil {
 			return next, err
 		}
 		d := invoice.Draft{Organization: org, At: now}
-		if d.Seller, err = j.Books.seller(ctx, org); err != nil {
+		if d.Seller, err = j.Billing.seller(ctx, org); err != nil {
 			return next, err
 		}
-		if d.Book, err = j.Books.priceBook(ctx, id); err != nil {
+		if d.Book, err = j.Billing.priceBook(ctx, id); err != nil {
 			return next, err
 		}
-		if d.Prices, err = j.Books.held(ctx, id, p.From, p.To); err != nil {
+		if d.Prices, err = j.Billing.held(ctx, id, p.From, p.To); err != nil {
 			return next, err
 		}
-		if d.Preview, err = j.Books.rate(ctx, id, d.Prices, p.From, p.To); err != nil {
+		if d.Preview, err = j.Billing.rate(ctx, id, d.Prices, p.From, p.To); err != nil {
 			return next, err
 		}
-		if d.Late, err = j.Books.late(ctx, id, all, d.Book.Spec); err != nil {
+		if d.Late, err = j.Billing.late(ctx, id, all, d.Book.Spec); err != nil {
 			return next, err
 		}
 		if len(d.Preview.Lines)+len(d.Late) == 0 {
@@ -271,7 +271,7 @@ func overtaken(err error) bool {
 }
 
 // late returns the lines for use of invoiced periods that became known later.
-func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoice, book api.PriceBookSpec) (lines []api.InvoiceLine, err error) {
+func (b Billing) late(ctx context.Context, org api.OrganizationID, all []api.Invoice, book api.PriceBookSpec) (lines []api.InvoiceLine, err error) {
 	charged := map[api.InvoiceID][]api.InvoiceLine{}
 	for _, inv := range all {
 		for _, l := range inv.Spec.Lines {

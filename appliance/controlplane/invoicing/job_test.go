@@ -47,12 +47,12 @@ func (w *fixture) used(end time.Time, m api.Meter, n int64) {
 }
 
 func (w *fixture) job() *Job {
-	return &Job{Books: Books{w.Store}, Store: w.Store, Changes: w.Store, Log: slog.New(slog.DiscardHandler)}
+	return &Job{Billing: Billing{w.Store}, Store: w.Store, Changes: w.Store, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *fixture) invoices() []api.Invoice {
 	w.t.Helper()
-	d, err := Books{w.Store}.documents(w.t.Context(), "org-1")
+	d, err := Billing{w.Store}.documents(w.t.Context(), "org-1")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,12 +91,12 @@ func TestMonthsAreInvoiced(t *testing.T) {
 		late  int
 		hours int
 	}{{all[0], all[0].Spec.Lines[0], 1, 2}, {all[1], all[1].Spec.Lines[1], 0, 2}} {
-		e, err := Books{w.Store}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
+		e, err := Billing{w.Store}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
 		if err != nil || e.Line.ID != c.line.ID || len(e.Hours) != c.hours-1 && len(e.Hours) != c.hours || len(e.Late) != c.late || len(e.Records) != 1 {
 			t.Errorf("explanation of line %s = %+v, %v; want it with %d or %d hours and %d late lines", c.line.ID, e, err, c.hours-1, c.hours, c.late)
 		}
 	}
-	if _, err := (Books{w.Store}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
+	if _, err := (Billing{w.Store}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("explain an unknown line: %v, want code %s", err, api.CodeNotFound)
 	}
 }
@@ -121,7 +121,7 @@ func TestPriceChangeInMidPeriod(t *testing.T) {
 	if len(all) != 1 || all[0].Spec.TotalMicros != 40_000 || len(all[0].Spec.Lines) != 2 {
 		t.Fatalf("invoices = %+v, want one over 40,000 with two lines", all)
 	}
-	e, err := Books{w.Store}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
+	e, err := Billing{w.Store}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
 	if err != nil || len(e.Hours) != 1 || !e.Hours[0].Hour.Equal(march.AddDate(0, 0, 15)) {
 		t.Errorf("explanation of the second line = %+v, %v; want the hour of %s", e, err, march.AddDate(0, 0, 15))
 	}
@@ -183,7 +183,7 @@ func TestCreditNotesAtOnce(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.job().Step(t.Context(), march.AddDate(0, 1, 1))
 	inv := w.invoices()[0]
-	b := Books{w.Store}
+	b := Billing{w.Store}
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() {
@@ -218,12 +218,12 @@ func TestSimulate(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.used(march.AddDate(0, 1, 1), api.MeterVCPU, 3600)
 	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}
-	s, err := Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, From: march, To: march.AddDate(0, 2, 0)})
+	s, err := Billing{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.TotalMicros != 100 || s.Items[0].OwnMicros != 20_000 || s.Items[0].Note != "" {
 		t.Errorf("simulation = %+v, %v; want one item over 100, and 20,000 by its own prices", s, err)
 	}
 	w.used(march.Add(time.Hour), api.MeterGPU, 1)
-	s, err = Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, Organization: "org-1", From: march, To: march.AddDate(0, 2, 0)})
+	s, err = Billing{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, Organization: "org-1", From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.Items[0].Note == "" || s.Items[0].OwnMicros != 20_000 {
 		t.Errorf("simulation without a price = %+v, %v; want a note, and 20,000 by its own prices", s, err)
 	}

@@ -12,7 +12,7 @@ import (
 // prices returns the prices by which an organization pays for the hours of a period:
 // for invoiced hours those of the invoice, for others the versions of its price books
 // that were in effect.
-func (b Books) prices(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
+func (b Billing) prices(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
 	invoices, err := api.All[api.Invoice](ctx, b.Store, api.ListQuery{Kind: api.KindInvoice, Organization: string(org)})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (b Books) prices(ctx context.Context, org api.OrganizationID, from, to time
 
 // held returns the prices of the organization's price books that were in effect in a
 // period.
-func (b Books) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
+func (b Billing) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (b Books) held(ctx context.Context, org api.OrganizationID, from, to time.T
 }
 
 // versions returns the versions of a price book that were in effect in a period.
-func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.Time) (pricebook.Schedule, error) {
+func (b Billing) versions(ctx context.Context, id api.PriceBookID, from, to time.Time) (pricebook.Schedule, error) {
 	book, err := b.book(ctx, id)
 	var spec api.PriceBookSpec
 	switch {
@@ -116,7 +116,7 @@ func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.T
 }
 
 // version returns a stored version of a price book.
-func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
+func (b Billing) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
 	o, err := b.Store.Get(ctx, api.KindPriceBookVersion, id)
 	if err != nil {
 		return api.PriceBookSpec{}, err
@@ -127,7 +127,7 @@ func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error
 
 // PricesOf returns the prices by which an organization pays for an hour; without an
 // organization those of the price book named default.
-func (b Books) PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error) {
+func (b Billing) PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error) {
 	if org == "" {
 		return b.versions(ctx, "", hour, hour.Add(time.Hour))
 	}

@@ -56,7 +56,7 @@ func decodeOf[T any](w *fixture, kind api.Kind, id string) T {
 // total returns the total of a preview, in micros.
 func (w *fixture) total(from, to time.Time) int64 {
 	w.t.Helper()
-	p, err := Books{w.Store}.InvoicePreview(w.t.Context(), "org-1", from, to)
+	p, err := Billing{w.Store}.InvoicePreview(w.t.Context(), "org-1", from, to)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 		if l.Kind != api.LineUsage {
 			continue
 		}
-		e, err := Books{w.Store}.ExplainIssued(t.Context(), all[1], l.ID, time.Time{})
+		e, err := Billing{w.Store}.ExplainIssued(t.Context(), all[1], l.ID, time.Time{})
 		if err != nil || len(e.Hours) == 0 {
 			t.Errorf("explanation of line %+v = %+v, %v; want some hours", l, e, err)
 		}
@@ -119,7 +119,7 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 func (w *fixture) exported(from, to time.Time) (rows []string) {
 	w.t.Helper()
 	var out strings.Builder
-	if err := (Books{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
+	if err := (Billing{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
 		w.t.Fatal(err)
 	}
 	all, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()

@@ -10,7 +10,7 @@ import (
 )
 
 // Quote returns what a machine costs in a month by a price book, and by changed prices.
-func (b Books) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error) {
+func (b Billing) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error) {
 	r, f := q.Request, q.Flavor
 	m := invoice.Machine{VCPUs: f.Spec.Vcpus, MemoryBytes: f.Spec.MemoryBytes, RootBytes: cmp.Or(r.RootBytes, f.Spec.RootBytes),
 		StorageClass: r.StorageClass, Flavor: f.Meta.ID}

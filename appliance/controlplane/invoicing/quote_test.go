@@ -16,7 +16,7 @@ func TestQuote(t *testing.T) {
 	flavor := api.Flavor{Meta: api.Meta{ID: "flv-1"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30}}
 	q := api.PriceQuoteQuery{Book: api.PriceBook{Spec: before}, Flavor: flavor, Begin: march,
 		Request: api.PriceQuoteRequest{Flavor: "small", Hours: 100, VramBytes: 8 << 30, SharePercent: 50, Model: "NVIDIA L4", StorageClass: "local", GpuPercent: 80, Prices: &after}}
-	got, err := Books{}.Quote(t.Context(), q)
+	got, err := Billing{}.Quote(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestQuote(t *testing.T) {
 		t.Errorf("difference = %d micros, want twice the price of 200 vCPU hours", difference)
 	}
 	q.Book.Spec.Prices = nil
-	if _, err := (Books{}).Quote(t.Context(), q); api.CodeOf(err) != api.CodeState {
+	if _, err := (Billing{}).Quote(t.Context(), q); api.CodeOf(err) != api.CodeState {
 		t.Errorf("quote without prices: %v, want %s", err, api.CodeState)
 	}
 }

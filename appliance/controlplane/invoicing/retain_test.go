@@ -26,7 +26,7 @@ func TestOldRecordsGo(t *testing.T) {
 		}
 		w.put(cmds...)
 	}
-	b := Books{w.Store}
+	b := Billing{w.Store}
 	now := march.AddDate(0, 0, days).Add(30 * time.Minute)
 	before, err := b.InvoicePreview(t.Context(), "org-1", march, now)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Revenue reads all documents, page by page: only the sums are kept in memory.
-func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
+func (b Billing) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
 	sum, err := report.NewRevenueSum(q)
 	if err != nil {
 		return api.RevenuePage{}, err
@@ -33,7 +33,7 @@ func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage
 	return page, err
 }
 
-func (b Books) addDocuments(ctx context.Context, sum *report.RevenueSum, sellers map[string]api.OrganizationID) error {
+func (b Billing) addDocuments(ctx context.Context, sum *report.RevenueSum, sellers map[string]api.OrganizationID) error {
 	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindInvoice}, func(o api.Object) error {
 		inv, err := api.Decode[api.Invoice](o)
 		if err == nil {

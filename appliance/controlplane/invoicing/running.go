@@ -86,7 +86,7 @@ func (r *running) save(org, prices string, from, upTo time.Time, rating *invoice
 // ended.
 func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time) (api.InvoicePreview, error) {
 	id := api.OrganizationID(org)
-	prices, err := j.Books.held(ctx, id, from, to) // nothing of it was invoiced
+	prices, err := j.Billing.held(ctx, id, from, to) // nothing of it was invoiced
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
@@ -103,7 +103,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 		begin = from
 	}
 	if past := now.Add(-hotPeriod).UTC().Truncate(time.Hour); past.After(begin) {
-		if err := j.Books.add(ctx, id, begin, past, r.Add); err != nil {
+		if err := j.Billing.add(ctx, id, begin, past, r.Add); err != nil {
 			return api.InvoicePreview{}, err
 		}
 		j.mu.Lock()
@@ -111,7 +111,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 		j.mu.Unlock()
 		r, begin = r.Fork(now), past
 	}
-	if err := j.Books.add(ctx, id, begin, now, r.Add); err != nil {
+	if err := j.Billing.add(ctx, id, begin, now, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
 	return r.Invoice()

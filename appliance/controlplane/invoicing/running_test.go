@@ -51,7 +51,7 @@ func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 		Data: api.Encode(api.BudgetSpec{AmountMicros: 3_000_000, AlertPercents: []int64{50, 80}, Cap: api.CapStop})})
 	w.pay("pay-0", 4_000_000)
 	c := &counting{Store: w.Store}
-	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
+	j := &Job{Billing: Billing{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
 	states := map[api.BillingState]int{}
 	for at, n := march, 0; at.Before(march.AddDate(0, 1, 3)); n++ {
 		at = at.Add(time.Duration(random.IntN(40)) * time.Minute)
@@ -109,7 +109,7 @@ func TestNothingIsReadForNothing(t *testing.T) {
 	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
 	w.pay("pay-1", 1_000_000)
 	c := &counting{Store: w.Store}
-	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
+	j := &Job{Billing: Billing{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
 	at := march.Add(5 * time.Hour)
 	for range 3 { // its own writes make the organization due
 		j.Step(t.Context(), at)

@@ -13,7 +13,7 @@ import (
 // used, and what they pay by their own. Each month of an organization's time zone is a
 // period of its own. An item that cannot be rated has the reason as its note, and does
 // not prevent the others.
-func (b Books) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simulation, error) {
+func (b Billing) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simulation, error) {
 	book, from, to := of.Book, of.From, of.To
 	out := api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{}}
 	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
@@ -48,7 +48,7 @@ func (b Books) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simula
 }
 
 // months rates each month of a period separately, and returns the sum.
-func (b Books) months(ctx context.Context, org api.Organization, from, to time.Time, by func(from, to time.Time) (pricebook.Schedule, error)) (sum int64, err error) {
+func (b Billing) months(ctx context.Context, org api.Organization, from, to time.Time, by func(from, to time.Time) (pricebook.Schedule, error)) (sum int64, err error) {
 	zone := time.UTC
 	if org.Spec.Billing != nil {
 		if zone, err = org.Spec.Billing.Zone(); err != nil {

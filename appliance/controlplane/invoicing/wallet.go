@@ -10,7 +10,7 @@ import (
 )
 
 // Wallet returns an organization's balance and state at a moment.
-func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time) (api.Wallet, error) {
+func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Time) (api.Wallet, error) {
 	w := api.Wallet{Organization: id, State: api.BillingOK}
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
 	if err != nil {
@@ -32,7 +32,7 @@ func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time)
 // Uninvoiced returns what an organization has used until now that no invoice charges.
 // The mark is read first, so that use which arrives during the rating makes it
 // outdated.
-func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
+func (b Billing) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
 	var u api.Uninvoiced
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
 	if err != nil {
@@ -77,7 +77,7 @@ func statusOf(org api.Organization) api.BillingStatus {
 
 // balance returns the balance of an organization: its documents, and its use since
 // then.
-func (b Books) balance(ctx context.Context, org api.Organization, now time.Time) (s dunning.Balance, currency string, err error) {
+func (b Billing) balance(ctx context.Context, org api.Organization, now time.Time) (s dunning.Balance, currency string, err error) {
 	s, err = b.balanceBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
 			return 0, nil
@@ -95,7 +95,7 @@ func (b Books) balance(ctx context.Context, org api.Organization, now time.Time)
 
 // balanceBy returns the balance of an organization, with the cost of its use since
 // its documents computed by used.
-func (b Books) balanceBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Balance, error) {
+func (b Billing) balanceBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Balance, error) {
 	id := api.OrganizationID(org.Meta.ID)
 	book, err := b.priceBook(ctx, id)
 	if err != nil {
@@ -133,7 +133,7 @@ func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate 
 }
 
 // soFar rates the part of a month that has no invoice and may not have ended.
-func (b Books) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
+func (b Billing) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
 	end := invoice.PeriodEnd(p.From, zone)
 	prices, err := b.held(ctx, org, p.From, end)
 	if err != nil {

@@ -18,7 +18,7 @@ const maxMergedUse = 256
 
 // charged yields the use that an organization pays for: its own and, for a reseller
 // with wholesale terms, its customers', in the order of api.Use.Compare.
-func (b Books) charged(ctx context.Context, org api.OrganizationID, from, to time.Time) (iter.Seq2[api.Use, error], error) {
+func (b Billing) charged(ctx context.Context, org api.OrganizationID, from, to time.Time) (iter.Seq2[api.Use, error], error) {
 	own := b.use(ctx, org, from, to, api.MaxUse)
 	o, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
 	if err != nil || o.Spec.Billing == nil || len(o.Spec.Billing.Wholesale) == 0 {
@@ -48,7 +48,7 @@ type customer struct {
 }
 
 // customers returns the customers of a reseller and those below them.
-func (b Books) customers(ctx context.Context, reseller api.OrganizationID) (out []customer, err error) {
+func (b Billing) customers(ctx context.Context, reseller api.OrganizationID) (out []customer, err error) {
 	direct, err := b.customersOf(ctx, reseller)
 	for _, d := range direct {
 		level := []api.OrganizationID{api.OrganizationID(d.Meta.ID)}
@@ -70,7 +70,7 @@ func (b Books) customers(ctx context.Context, reseller api.OrganizationID) (out 
 	return out, err
 }
 
-func (b Books) customersOf(ctx context.Context, reseller api.OrganizationID) ([]api.Organization, error) {
+func (b Billing) customersOf(ctx context.Context, reseller api.OrganizationID) ([]api.Organization, error) {
 	all, err := api.All[api.Organization](ctx, b.Store, api.ListQuery{Kind: api.KindOrganization, Organization: string(reseller)})
 	return slices.DeleteFunc(all, func(o api.Organization) bool { return o.Spec.Parent != reseller }), err
 }
@@ -114,7 +114,7 @@ func (j *Job) touchSellers(ctx context.Context, t api.Touched) error {
 func (j *Job) sellerOf(ctx context.Context, id string) (string, error) {
 	seller, known := j.parents[id]
 	if !known {
-		o, err := find[api.Organization](ctx, j.Books.Store, api.KindOrganization, id)
+		o, err := find[api.Organization](ctx, j.Billing.Store, api.KindOrganization, id)
 		if err != nil {
 			return "", err
 		}
@@ -140,7 +140,7 @@ func usedBy(t api.Touch, hour time.Time) api.Touch {
 // above it is charged for and no invoice of that reseller charges yet: by the prices of
 // the nearest reseller that owes anything. The mark covers everything that it has used
 // since the earliest hour without an invoice, also where that costs nothing.
-func (b Books) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, now time.Time) (u api.Uninvoiced, err error) {
+func (b Billing) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, now time.Time) (u api.Uninvoiced, err error) {
 	org, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return u, err
@@ -166,7 +166,7 @@ func (b Books) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, n
 
 // owedBy adds what a reseller owes for a customer's use since its last invoice, unless
 // something is owed already, and moves the mark back to where that begins.
-func (b Books) owedBy(ctx context.Context, seller api.Organization, id api.OrganizationID, now time.Time, u *api.Uninvoiced) error {
+func (b Billing) owedBy(ctx context.Context, seller api.Organization, id api.OrganizationID, now time.Time, u *api.Uninvoiced) error {
 	terms := seller.Spec.Billing
 	if terms == nil || len(terms.Wholesale) == 0 {
 		return nil
@@ -206,7 +206,7 @@ func (b Books) owedBy(ctx context.Context, seller api.Organization, id api.Organ
 }
 
 // resold returns what a reseller pays for a customer's use of a period.
-func (b Books) resold(ctx context.Context, seller, customer api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
+func (b Billing) resold(ctx context.Context, seller, customer api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
 	prices, err := b.held(ctx, seller, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err

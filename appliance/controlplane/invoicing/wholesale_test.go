@@ -69,7 +69,7 @@ func TestWholesale(t *testing.T) {
 	if d := cmp.Diff(want, linesOf(inv[0].Spec.Lines)); d != "" {
 		t.Errorf("lines of the reseller's invoice (-want +got):\n%s", d)
 	}
-	retail, err := Books{w.Store}.documents(t.Context(), "org-shop-b")
+	retail, err := Billing{w.Store}.documents(t.Context(), "org-shop-b")
 	if err != nil || len(retail.Invoices) != 1 || retail.Invoices[0].Spec.Seller != "org-1" || retail.Invoices[0].Spec.TotalMicros != 4*100_000 {
 		t.Errorf("invoices of the customer = %+v, %v; want one by the reseller of 400,000 micros", retail.Invoices, err)
 	}
@@ -81,7 +81,7 @@ func TestWholesale(t *testing.T) {
 	if d := cmp.Diff([]lineOf{{"org-shop-b", "shop-b", 2000}, {"org-shop-b", "shop-b", 1000}}, linesOf(inv[1].Spec.Lines)); d != "" {
 		t.Errorf("lines of the reseller's second invoice (-want +got):\n%s", d)
 	}
-	e, err := Books{w.Store}.ExplainIssued(t.Context(), inv[0], inv[0].Spec.Lines[1].ID, march.AddDate(0, 0, 12))
+	e, err := Billing{w.Store}.ExplainIssued(t.Context(), inv[0], inv[0].Spec.Lines[1].ID, march.AddDate(0, 0, 12))
 	if err != nil || len(e.Hours) != 1 || len(e.Records) != 1 || e.Records[0].Meta.Organization != "org-shop-b" {
 		t.Errorf("explanation of an hour of a customer's line = %+v, %v; want the hour and its record", e, err)
 	}
@@ -122,7 +122,7 @@ func TestUninvoicedWholesale(t *testing.T) {
 	w.customerUsed("org-shop-a", end, 3600)
 	uninvoiced := func(id api.OrganizationID, now time.Time) api.Uninvoiced {
 		t.Helper()
-		u, err := Books{w.Store}.UninvoicedWholesale(t.Context(), id, now)
+		u, err := Billing{w.Store}.UninvoicedWholesale(t.Context(), id, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestMerged(t *testing.T) {
 	for range 3 * maxMergedUse {
 		w.customerUsed([]string{"org-shop-a", "org-shop-b"}[random.IntN(2)], march.Add(time.Duration(random.IntN(700))*time.Hour+time.Minute), 60+random.Int64N(9))
 	}
-	all, err := Books{w.Store}.charged(t.Context(), "org-1", march, march.AddDate(0, 1, 0))
+	all, err := Billing{w.Store}.charged(t.Context(), "org-1", march, march.AddDate(0, 1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
 	w.customerUsed("org-end", march.Add(time.Hour), 3600)
 	w.customerUsed("org-shop-a", march.Add(time.Hour), 7200)
 	april := march.AddDate(0, 1, 0)
-	u, err := Books{w.Store}.UninvoicedWholesale(t.Context(), "org-end", april.Add(-time.Hour))
+	u, err := Billing{w.Store}.UninvoicedWholesale(t.Context(), "org-end", april.Add(-time.Hour))
 	if err != nil || u.Micros != 10_000 || u.Mark.Quantity != 3600 {
 		t.Errorf("uninvoiced of the last customer = %+v, %v; want the 10,000 micros of the one above it", u, err)
 	}
@@ -188,14 +188,14 @@ func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
 	if d := cmp.Diff([]lineOf{{"org-shop-a", "shop-a", 3000}}, linesOf(w.invoices()[0].Spec.Lines)); d != "" {
 		t.Errorf("lines of the reseller's invoice (-want +got):\n%s", d)
 	}
-	between, err := Books{w.Store}.documents(t.Context(), "org-shop-a")
+	between, err := Billing{w.Store}.documents(t.Context(), "org-shop-a")
 	if err != nil || len(between.Invoices) != 1 {
 		t.Fatalf("invoices of the customer = %d, %v; want 1", len(between.Invoices), err)
 	}
 	if d := cmp.Diff([]lineOf{{"org-end", "end", 10_000}, {"ins-org-shop-a-0", "", 20_000}}, linesOf(between.Invoices[0].Spec.Lines)); d != "" {
 		t.Errorf("lines of its customer's invoice (-want +got):\n%s", d)
 	}
-	if u, err = (Books{w.Store}).UninvoicedWholesale(t.Context(), "org-end", april.Add(4*time.Hour)); err != nil || u.Micros != 0 || u.Mark.Quantity != 0 {
+	if u, err = (Billing{w.Store}).UninvoicedWholesale(t.Context(), "org-end", april.Add(4*time.Hour)); err != nil || u.Micros != 0 || u.Mark.Quantity != 0 {
 		t.Errorf("uninvoiced after the invoices = %+v, %v; want nothing", u, err)
 	}
 }

@@ -25,7 +25,7 @@ type debtor struct {
 
 func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
 	d := &debtor{Store: memstore.New(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
-	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Store}, Store: d.Store, Changes: d.Store, Log: slog.New(slog.DiscardHandler)}
+	d.job = &invoicing.Job{Billing: invoicing.Billing{Store: d.Store}, Store: d.Store, Changes: d.Store, Log: slog.New(slog.DiscardHandler)}
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
 	d.put(api.KindPriceBook, "pb-1", "", "", pricebook.Default())
 	for _, org := range []string{"org-1", "org-2"} { // org-2 has paid

@@ -90,7 +90,7 @@ func New(o Options) *Agent {
 	epoch := &observedEpoch{cache: co.cache}
 	fence := &fenceKeeper{core: co, epoch: epoch}
 	vgpus, ports, disks := &vgpuSlices{core: co}, &portSet{core: co}, newDiskSet(co)
-	unknown := &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
+	retained := &retention{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
 	a.meter = newUsageMeter(co, vgpus)
 	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, sampler: a.sampler, news: make(chan struct{}, 1)}
 	a.hardware = &hardwareWatch{core: co, accelerator: a.accelerator, soon: a.reporter.soon}
@@ -108,12 +108,12 @@ func New(o Options) *Agent {
 	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
 	a.incoming.migrations, disks.migrations = migrations, migrations
 	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, states: states, migrations: migrations}
-	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
+	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, retention: retained, migrations: migrations,
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores), states: states}
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
 		domains: domains, classes: classes, pins: pins, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}
-	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
+	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, retention: retained, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{
 		api.KindInstance:     instances,
 		api.KindVolume:       a.volumes,

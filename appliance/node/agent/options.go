@@ -106,7 +106,7 @@ type Options struct {
 	StopGrace   time.Duration // from the power button to the destroy, 0: 60 s
 	ReportEvery time.Duration // interval of node and GPU reports, 0: 10 s
 	MeterEvery  time.Duration // interval of usage records, 0: 5 min
-	KeepUnknown time.Duration // how long what is unknown to the store is kept in a pool (unknown.go), 0: a week
+	KeepUnknown time.Duration // how long what is unknown to the store is kept in a pool (retention.go), 0: a week
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
 	// NoSync has the agent write files without syncing them, so that they may be

@@ -24,7 +24,7 @@ type orphanSweeper struct {
 	*core
 	vgpus     *vgpuSlices
 	ports     *portSet
-	unknown   *unknown
+	retention *retention
 	instances *instanceReconciler
 	volumes   *volumeReconciler
 	backups   *backupReconciler
@@ -34,7 +34,7 @@ type orphanSweeper struct {
 // plane has left, and what was assigned to another node meanwhile. Nothing is
 // removed because of the cache alone: the store is asked, and only its "not found",
 // or an assignment to another node, counts. Volumes and images that are unknown to
-// the store are even then kept for a while (unknown.go).
+// the store are even then kept for a while (retention.go).
 func (s *orphanSweeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s.cache.isSynced() {
@@ -153,7 +153,7 @@ func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driv
 		return api.CodeOf(err) != api.CodeNotFound
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
-		if s.unknown.stays(name, api.KindVolume, string(v.ID)) {
+		if s.retention.stays(name, api.KindVolume, string(v.ID)) {
 			continue
 		}
 		s.log.Warn("removing a volume that is unknown to the cluster", "id", v.ID)
@@ -179,7 +179,7 @@ func (s *orphanSweeper) sweepImages(ctx context.Context) error {
 			if _, err := s.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
 				continue
 			}
-			if s.unknown.stays(name, api.KindImage, string(img.ID)) {
+			if s.retention.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
 			s.log.Warn("removing an image that is unknown to the cluster", "id", img.ID)

@@ -17,7 +17,7 @@ type volumeReconciler struct {
 	fence      *fenceKeeper
 	disks      *diskSet
 	meter      *usageMeter
-	unknown    *unknown
+	retention  *retention
 	migrations mover
 	images     *imageReconciler
 	backups    *backupReconciler

@@ -36,7 +36,7 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	if err := rec.meter.leave(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
-	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(name, api.KindVolume, id) {
+	if !here || rec.perhapsOnly(o, v) && rec.retention.stays(name, api.KindVolume, id) {
 		return nil
 	}
 	rec.log.Warn("removing volume that belongs to another node", "id", id)

@@ -55,7 +55,7 @@ func (w *world) Now() time.Time {
 func newWorld(t *testing.T, store killableStore) *world {
 	w := &world{t: t, store: store, now: begin, health: map[string]plan.Health{}, truth: truth{}}
 	env := servertest.StartWith(t, func(o *server.Options) {
-		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, invoicing.Books{Store: store}, runtime{o.Runtime, w}
+		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, invoicing.Billing{Store: store}, runtime{o.Runtime, w}
 	})
 	cmd, token := auth.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
 	if _, err := store.Apply(t.Context(), api.Batch{At: begin, Commands: []api.Command{cmd}}); err != nil {
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, store killableStore) *world {
 
 // lead starts a new invoicing job, as a new leader does: it has no state of the one before.
 func (w *world) lead() {
-	w.job = &invoicing.Job{Books: invoicing.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
+	w.job = &invoicing.Job{Billing: invoicing.Billing{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
 }
 
 // kill ends every basaltd as SIGKILL does, and starts it again; instances continue to run.

@@ -20,9 +20,9 @@ func sample(name string, lines int) api.Invoice {
 	return inv
 }
 
-// TestPaper prints names in various scripts, and lines over many pages; the bytes must
+// TestDocuments prints names in various scripts, and lines over many pages; the bytes must
 // be the same each time.
-func TestPaper(t *testing.T) {
+func TestDocuments(t *testing.T) {
 	for _, name := range []string{"Æthelß Größe Ελλάς Ёлка Łódź", "東京 😀", "", strings.Repeat("long name ", 40), "bad \xff\x00 bytes"} {
 		inv := sample(name, 60)
 		a, err := Invoice(inv)

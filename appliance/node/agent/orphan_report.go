@@ -14,7 +14,7 @@ import (
 
 // leaks returns what is stored on the node and belongs to no object. The agent
 // removes such things itself minutes later: what is listed twice in ten minutes is
-// a bug of Basalt, except for what is kept on purpose (unknown.go).
+// a bug of Basalt, except for what is kept on purpose (retention.go).
 func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	if node != s.o.NodeID {
 		return nil, api.Errorf(api.CodeUnavailable, "node %s is not reachable", node)
@@ -64,8 +64,8 @@ func (s *orphanSweeper) poolLeaks(ctx context.Context, name string, p sds.Driver
 		gone, o, err := s.notMine(ctx, api.KindVolume, string(v.ID))
 		errs = append(errs, err)
 		switch {
-		case gone && (o == nil || s.unknown.noted(name, api.KindVolume, string(v.ID))):
-			leak(api.KindVolume, string(v.ID), s.unknown.leftIn(name, api.KindVolume, string(v.ID)))
+		case gone && (o == nil || s.retention.noted(name, api.KindVolume, string(v.ID))):
+			leak(api.KindVolume, string(v.ID), s.retention.leftIn(name, api.KindVolume, string(v.ID)))
 		case gone && !s.pools.shared(name):
 			leak(api.KindVolume, string(v.ID), "in pool "+name)
 		}
@@ -76,7 +76,7 @@ func (s *orphanSweeper) poolLeaks(ctx context.Context, name string, p sds.Driver
 		_, err := s.o.Store.Get(ctx, api.KindImage, string(i.ID))
 		switch {
 		case api.CodeOf(err) == api.CodeNotFound:
-			leak(api.KindImage, string(i.ID), s.unknown.leftIn(name, api.KindImage, string(i.ID)))
+			leak(api.KindImage, string(i.ID), s.retention.leftIn(name, api.KindImage, string(i.ID)))
 		case err != nil:
 			errs = append(errs, err)
 		}

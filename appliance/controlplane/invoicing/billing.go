@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/report"
 )
 
-// Store is what Books reads from.
+// Store is what Billing reads from.
 type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
@@ -23,12 +23,12 @@ type Store interface {
 	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 }
 
-// Books implements server.Billing over a store.
-type Books struct{ Store Store }
+// Billing implements server.Billing over a store.
+type Billing struct{ Store Store }
 
 // InvoicePreview returns what an organization's use of a period costs: for hours that
 // were invoiced by the prices of the invoice, for others by those that were in effect.
-func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
+func (b Billing) InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
 	prices, err := b.prices(ctx, org, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
@@ -37,7 +37,7 @@ func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from,
 }
 
 // rate rates the use of a period by prices.
-func (b Books) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
+func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
 	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
@@ -50,7 +50,7 @@ func (b Books) rate(ctx context.Context, org api.OrganizationID, prices priceboo
 
 // Explain returns the hours that a line consists of, and reads the records of one hour
 // if it is given.
-func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
+func (b Billing) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	prices, err := b.prices(ctx, q.Organization, q.From, q.To)
 	if err != nil {
 		return api.InvoiceExplanation{}, err
@@ -71,7 +71,7 @@ func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceE
 
 // records returns the records of the line in the requested hour, as far as they are
 // kept.
-func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.InvoiceLine) (out []api.UsageRecord, err error) {
+func (b Billing) records(ctx context.Context, q api.InvoiceQuestion, line api.InvoiceLine) (out []api.UsageRecord, err error) {
 	if q.Hour.IsZero() || line.Resource == "" {
 		return nil, nil
 	}
@@ -93,14 +93,14 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 }
 
 // Usage returns one page of sums.
-func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
+func (b Billing) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To, api.MaxUse)
 	})
 }
 
 // add calls add with the use that an organization pays for.
-func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
+func (b Billing) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
 	all, err := b.charged(ctx, org, from, to)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func addAll(all iter.Seq2[api.Use, error], add func(api.Use) error) error {
 
 // use yields what the organization itself used in the hours that begin in a period,
 // reading the given number of rows at once.
-func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Time, rows int) iter.Seq2[api.Use, error] {
+func (b Billing) use(ctx context.Context, org api.OrganizationID, from, to time.Time, rows int) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
 		q := api.UseQuery{Organization: string(org), From: from, To: to, Limit: rows}
 		for {
@@ -146,7 +146,7 @@ func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Ti
 
 // priceBook returns the price book that the organization names, or the one named
 // default.
-func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
+func (b Billing) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
 	if err != nil {
 		return api.PriceBook{}, err
@@ -159,7 +159,7 @@ func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.Price
 }
 
 // book returns a price book by its ID, or the one named default if the ID is empty.
-func (b Books) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
+func (b Billing) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
 	if id != "" {
 		o, err := b.Store.Get(ctx, api.KindPriceBook, string(id))
 		if err != nil {

@@ -40,8 +40,8 @@ func (s sighting) again(now time.Time) sighting {
 	return s
 }
 
-// unknown stores the sightings in a file that outlives the process.
-type unknown struct {
+// retention stores the sightings in a file that outlives the process.
+type retention struct {
 	*core
 	path string
 
@@ -53,36 +53,36 @@ type unknown struct {
 func unknownKey(pool string, kind api.Kind, id string) string { return pool + "/" + key(kind, id) }
 
 // observe records an observation, and returns the time of the first.
-func (u *unknown) observe(k string, now time.Time) (since time.Time, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if err := u.read(); err != nil {
+func (r *retention) observe(k string, now time.Time) (since time.Time, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.read(); err != nil {
 		return now, err
 	}
-	was := u.seen[k]
+	was := r.seen[k]
 	is := was.again(now)
-	u.seen[k] = is
-	if gap := now.Sub(u.written); was.Since.Equal(is.Since) && gap >= 0 && gap < unknownWrite {
+	r.seen[k] = is
+	if gap := now.Sub(r.written); was.Since.Equal(is.Since) && gap >= 0 && gap < unknownWrite {
 		return is.Since, nil
 	}
-	return is.Since, u.write(now)
+	return is.Since, r.write(now)
 }
 
 // since returns the time of the first observation, or zero if there was none.
-func (u *unknown) since(k string) time.Time {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.read() != nil {
+func (r *retention) since(k string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read() != nil {
 		return time.Time{}
 	}
-	return u.seen[k].Since
+	return r.seen[k].Since
 }
 
-func (u *unknown) read() error {
-	if u.seen != nil {
+func (r *retention) read() error {
+	if r.seen != nil {
 		return nil
 	}
-	raw, err := os.ReadFile(u.path)
+	raw, err := os.ReadFile(r.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -90,61 +90,61 @@ func (u *unknown) read() error {
 	if err == nil && json.Unmarshal(raw, &seen) != nil {
 		seen = map[string]sighting{} // the week starts over
 	}
-	u.seen = seen
+	r.seen = seen
 	return nil
 }
 
 // write writes the sightings, without those that were not observed lately.
-func (u *unknown) write(now time.Time) error {
-	for k, s := range u.seen {
+func (r *retention) write(now time.Time) error {
+	for k, s := range r.seen {
 		if now.Sub(s.Seen) > unknownBreak {
-			delete(u.seen, k)
+			delete(r.seen, k)
 		}
 	}
-	raw, err := json.Marshal(u.seen)
+	raw, err := json.Marshal(r.seen)
 	if err != nil {
 		return err
 	}
-	if err := u.o.writeFile(u.path, raw); err != nil {
+	if err := r.o.writeFile(r.path, raw); err != nil {
 		return err
 	}
-	u.written = now
+	r.written = now
 	return nil
 }
 
 // stays records that the store does not have an object of which the pool has the
 // data, and reports whether to keep that for now.
-func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
-	if u.cache.sawRemoved(key(kind, id)) {
+func (r *retention) stays(pool string, kind api.Kind, id string) bool {
+	if r.cache.sawRemoved(key(kind, id)) {
 		return false
 	}
-	now := u.o.Now().UTC()
-	since, err := u.observe(unknownKey(pool, kind, id), now)
+	now := r.o.Now().UTC()
+	since, err := r.observe(unknownKey(pool, kind, id), now)
 	if err != nil {
-		u.log.Warn("record objects that are unknown to the cluster failed", "error", err)
+		r.log.Warn("record objects that are unknown to the cluster failed", "error", err)
 		return true
 	}
 	if since.Equal(now) {
-		u.log.Warn("found an object that is unknown to the cluster, keeping it for now", "pool", pool, "kind", kind, "id", id, "until", now.Add(u.o.KeepUnknown))
+		r.log.Warn("found an object that is unknown to the cluster, keeping it for now", "pool", pool, "kind", kind, "id", id, "until", now.Add(r.o.KeepUnknown))
 	}
-	return now.Sub(since) < u.o.KeepUnknown
+	return now.Sub(since) < r.o.KeepUnknown
 }
 
 // noted reports whether stays was called for the object.
-func (u *unknown) noted(pool string, kind api.Kind, id string) bool {
-	return !u.since(unknownKey(pool, kind, id)).IsZero()
+func (r *retention) noted(pool string, kind api.Kind, id string) bool {
+	return !r.since(unknownKey(pool, kind, id)).IsZero()
 }
 
 // leftIn describes where data is that the store has no object for, and until when
 // it is kept.
-func (u *unknown) leftIn(pool string, kind api.Kind, id string) string {
-	if u.cache.sawRemoved(key(kind, id)) {
+func (r *retention) leftIn(pool string, kind api.Kind, id string) string {
+	if r.cache.sawRemoved(key(kind, id)) {
 		return "in pool " + pool
 	}
-	since := u.since(unknownKey(pool, kind, id))
+	since := r.since(unknownKey(pool, kind, id))
 	if since.IsZero() {
-		since = u.o.Now()
+		since = r.o.Now()
 	}
-	return "in pool " + pool + ", unknown to the cluster; kept until " + since.Add(u.o.KeepUnknown).UTC().Format(time.RFC3339) +
+	return "in pool " + pool + ", unknown to the cluster; kept until " + since.Add(r.o.KeepUnknown).UTC().Format(time.RFC3339) +
 		": see \"Backup, restore\" in the operations guide"
 }
