@@ -276,7 +276,7 @@ const longKernel = 50 * time.Millisecond
 // when that work is over.
 func (c *context) stuck() bool {
 	g, ok := c.gate.(worker.LongGate)
-	return ok && g.Outlasted() && slices.ContainsFunc(c.active, func(s *stream) bool {
+	return ok && g.GraceExpired() && slices.ContainsFunc(c.active, func(s *stream) bool {
 		return len(s.pending) > 0 && time.Since(s.pending[0].entered) > longKernel
 	})
 }

@@ -92,7 +92,7 @@ func (c *context) replace(b *block) error {
 // fill copies the contents of a block into new memory, which is mapped in the
 // meantime.
 func (c *context) fill(b *block, handle uint64) error {
-	at, err := c.virtual.window.Lend(b.size, c.virtual.granule)
+	at, err := c.virtual.window.Allocate(b.size, c.virtual.granule)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *context) fill(b *block, handle uint64) error {
 			c.call(cuStreamSynchronize, c.zero),
 			c.call(cuMemUnmap, uintptr(at), uintptr(b.size)))
 	}
-	return errors.Join(err, c.virtual.window.Return(at))
+	return errors.Join(err, c.virtual.window.Free(at))
 }
 
 // OpenShared implements worker.Sharer. libcuda refuses a descriptor that is not of a

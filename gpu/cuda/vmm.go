@@ -203,7 +203,7 @@ func (c *context) clear(at, size uint64, stream uintptr) error {
 // newBlock allocates addresses of the window, and backs them unless the context is
 // evicted.
 func (c *context) newBlock(size uint64) (*block, error) {
-	at, err := c.virtual.window.Lend(size, c.virtual.granule)
+	at, err := c.virtual.window.Allocate(size, c.virtual.granule)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (c *context) dropBlock(b *block) {
 		}
 		p.forget()
 	}
-	_ = c.virtual.window.Return(b.address)
+	_ = c.virtual.window.Free(b.address)
 }
 
 // forget frees the copy on the host.

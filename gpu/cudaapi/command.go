@@ -81,7 +81,7 @@ var (
 // be passed on: such a function must be written by hand.
 func (t *Table) Commands() (all []Command, err error) {
 	for _, f := range t.Functions {
-		if f.How != Call {
+		if f.Implementation != Call {
 			continue
 		}
 		c := Command{Function: f, Name: versionSuffix.ReplaceAllString(strings.TrimPrefix(f.Symbol, "cu"), "")}

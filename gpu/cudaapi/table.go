@@ -58,29 +58,29 @@ type Answer struct {
 	Symbol  string // "?": never found
 }
 
-// How is the way in which a function is implemented.
-type How string
+// Implementation is the way in which a function is implemented.
+type Implementation string
 
 // Ways to implement a function.
 const (
-	Own    How = "own"    // written by hand in gpu/guest/src
-	As     How = "as"     // calls Target with the same parameters
-	Refuse How = "refuse" // checks that there is a session and returns Target
-	Call   How = "call"   // becomes a command of the channel
+	Own    Implementation = "own"    // written by hand in gpu/guest/src
+	As     Implementation = "as"     // calls Target with the same parameters
+	Refuse Implementation = "refuse" // checks that there is a session and returns Target
+	Call   Implementation = "call"   // becomes a command of the channel
 	// PerThread calls Target with the thread's own default stream in place of
 	// the null stream.
-	PerThread How = "per-thread"
+	PerThread Implementation = "per-thread"
 )
 
 // Function is one symbol.
 type Function struct {
-	Symbol string
-	Params []Param
-	How    How
-	Target string // of As and PerThread a symbol, of Refuse an error without CUDA_ERROR_
-	Op     int    // of Call: the command's number
-	Stream bool   // of Call: executed in the order of its stream, without a wait
-	Soft   string // of Call: the result of a device that does not support it, empty for success
+	Symbol         string
+	Params         []Param
+	Implementation Implementation
+	Target         string // of As and PerThread a symbol, of Refuse an error without CUDA_ERROR_
+	Op             int    // of Call: the command's number
+	Stream         bool   // of Call: executed in the order of its stream, without a wait
+	Soft           string // of Call: the result of a device that does not support it, empty for success
 	// Touches is, for a Call, how many bytes it reads or writes at an address, by
 	// the parameter's name.
 	Touches map[string]int
@@ -193,7 +193,7 @@ func (t *Table) line(line string) error {
 	if m == nil {
 		return fmt.Errorf("%q is not a type, a layout or a member of one, a name with its symbols, or a function", line)
 	}
-	f := &Function{Symbol: m[1], How: How(m[3])}
+	f := &Function{Symbol: m[1], Implementation: Implementation(m[3])}
 	if t.by[f.Symbol] != nil {
 		return fmt.Errorf("%s is declared twice", f.Symbol)
 	}
@@ -229,14 +229,14 @@ func (f *Function) parse(list string, words []string) error {
 			f.Params = append(f.Params, Param{strings.TrimSpace(m[1]), m[2]})
 		}
 	}
-	switch f.How {
+	switch f.Implementation {
 	case Own:
 		if len(words) > 0 {
 			return fmt.Errorf("unexpected %q after own", words)
 		}
 	case As, Refuse:
 		if len(words) != 1 {
-			return fmt.Errorf("%s must be followed by one word, found %q", f.How, words)
+			return fmt.Errorf("%s must be followed by one word, found %q", f.Implementation, words)
 		}
 		f.Target = words[0]
 	case Call:
@@ -297,9 +297,9 @@ func (t *Table) complete(symbol string) error {
 	if base == nil {
 		return fmt.Errorf("%s has no row", symbol)
 	}
-	f := &Function{Symbol: symbol, Params: base.Params, How: PerThread, Target: base.Symbol}
-	if base.How == Refuse {
-		f.How = As
+	f := &Function{Symbol: symbol, Params: base.Params, Implementation: PerThread, Target: base.Symbol}
+	if base.Implementation == Refuse {
+		f.Implementation = As
 	} else if !slices.ContainsFunc(base.Params, func(p Param) bool { return p.Type == "CUstream" }) {
 		return fmt.Errorf("%s needs a row of its own: %s has no stream to replace", symbol, base.Symbol)
 	}
@@ -316,13 +316,13 @@ func (t *Table) check() error {
 	}
 	ops := map[int]string{}
 	for _, f := range t.Functions {
-		if f.How == As {
+		if f.Implementation == As {
 			to := t.by[f.Target]
 			if to == nil || len(to.Params) != len(f.Params) {
 				return fmt.Errorf("functions.txt: %s: as %s: the function does not exist or has another number of parameters", f.Symbol, f.Target)
 			}
 		}
-		if f.How != Call {
+		if f.Implementation != Call {
 			continue
 		}
 		if other := ops[f.Op]; other != "" {

@@ -26,7 +26,7 @@ func read(t *testing.T) *cudaapi.Table {
 func TestPerThreadForms(t *testing.T) {
 	table := read(t)
 	f, base := table.Function("cuEventRecord_ptsz"), table.Function("cuEventRecord")
-	if f == nil || f.How != cudaapi.PerThread || f.Target != "cuEventRecord" || len(f.Params) != len(base.Params) {
+	if f == nil || f.Implementation != cudaapi.PerThread || f.Target != "cuEventRecord" || len(f.Params) != len(base.Params) {
 		t.Errorf("row of cuEventRecord_ptsz = %+v, want per-thread cuEventRecord with the same parameters", f)
 	}
 	if got, want := base.Prototype(), "CUresult cuEventRecord(CUevent hEvent, CUstream hStream)"; got != want {

@@ -24,10 +24,10 @@ func TestEveryFunctionHasAGoodCall(t *testing.T) {
 	}
 	called := calledByTests(t)
 	for _, f := range table.Functions {
-		switch f.How {
+		switch f.Implementation {
 		case cudaapi.Own, cudaapi.Call:
 		case cudaapi.As:
-			if table.Function(f.Target).How == cudaapi.Refuse {
+			if table.Function(f.Target).Implementation == cudaapi.Refuse {
 				continue
 			}
 		default: // refused, or derived from another function for per-thread default streams

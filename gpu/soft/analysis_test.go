@@ -53,7 +53,7 @@ func runProgram(t testing.TB, p *ir.Program, threads uint32, regs, scratch []byt
 	r := exec.NewRun(exec.NewProgram(p), &exec.Launch{
 		Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Params: params, Spaces: ir.NewSpaces(w),
 		Stop: &atomic.Bool{}, Clock: func() int64 { return 0 }, SMs: 1,
-	}, 1, func() bool { return false }, &exec.Spare{})
+	}, 1, func() bool { return false }, &exec.MachinePool{})
 	r.Slice([]exec.Region{{Base: w.Base, Data: regs}, {Base: w.Base + 1<<30, Data: scratch}}, 1)
 	if done, err := r.Finished(); !done || err != nil {
 		t.Fatalf("program finished = %v with error %v, want it finished without an error", done, err)

@@ -157,7 +157,7 @@ func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
 		err = errors.Join(errA, errB, c.HostRegister(address, m.Bytes(0, 8192)),
 			c.Launch(a, k["delay"], one(address, 1, uint64(2000*(round%5))), nil))
 		gone := make(chan error, 1)
-		err = errors.Join(err, c.HostUnregister(address, func() { gone <- w.Displace(address, m) }))
+		err = errors.Join(err, c.HostUnregister(address, func() { gone <- w.Remove(address, m) }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func (a *Account) Want() uint64 {
 
 // Granted adds bytes that the host has reserved: bytes are used from now on,
 // spare are idle. sole reports that no other session of the vGPU has memory, or
-// will have any before Recall. It must be called in the order in which the host
+// will have any before DrainIdle. It must be called in the order in which the host
 // decided.
 func (a *Account) Granted(bytes, spare uint64, sole bool) {
 	a.mu.Lock()
@@ -67,8 +67,8 @@ func (a *Account) IdleBytes() uint64 {
 	return a.idleLimit
 }
 
-// Alone records whether no other session of the vGPU has memory.
-func (a *Account) Alone(sole bool) {
+// SetSole records whether no other session of the vGPU has memory.
+func (a *Account) SetSole(sole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sole = sole
@@ -97,9 +97,9 @@ func (a *Account) Put(bytes uint64) (surplus bool) {
 	return a.idle > a.idleLimit
 }
 
-// Surplus removes and returns the idle bytes beyond that; the caller gives
+// DrainSurplus removes and returns the idle bytes beyond that; the caller gives
 // them back to the ledger.
-func (a *Account) Surplus() (bytes uint64) {
+func (a *Account) DrainSurplus() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bytes = a.idle - min(a.idleLimit, a.idle)
@@ -107,9 +107,9 @@ func (a *Account) Surplus() (bytes uint64) {
 	return bytes
 }
 
-// Recall removes and returns all idle bytes. Until the next Granted no bytes stay
+// DrainIdle removes and returns all idle bytes. Until the next Granted no bytes stay
 // idle, and other sessions may have memory of the vGPU.
-func (a *Account) Recall() (bytes uint64) {
+func (a *Account) DrainIdle() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bytes, a.idle, a.idleLimit, a.sole = a.idle, 0, 0, false

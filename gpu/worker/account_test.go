@@ -26,10 +26,10 @@ func TestAccountTakesWhatIsIdle(t *testing.T) {
 	if free, ok := a.Free(10000); !ok || free != 10000-3048 {
 		t.Errorf("Free = %d, %t, want 6952, true", free, ok)
 	}
-	if a.Put(2048) || a.Surplus() != 0 {
+	if a.Put(2048) || a.DrainSurplus() != 0 {
 		t.Error("Put within the idle limit left a surplus, want none")
 	}
-	if !a.Put(1000) || a.Surplus() != 1000 || a.Used() != 0 {
+	if !a.Put(1000) || a.DrainSurplus() != 1000 || a.Used() != 0 {
 		t.Error("Put of 1000 bytes beyond the idle limit did not leave exactly these as surplus")
 	}
 }
@@ -37,17 +37,17 @@ func TestAccountTakesWhatIsIdle(t *testing.T) {
 func TestAccountAfterARecall(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(1000, 4096, true)
-	if n := a.Recall(); n != 4096 {
-		t.Errorf("Recall returned %d bytes, want 4096", n)
+	if n := a.DrainIdle(); n != 4096 {
+		t.Errorf("DrainIdle returned %d bytes, want 4096", n)
 	}
 	if _, ok := a.Free(1 << 30); ok || a.Take(1) {
 		t.Error("after a recall the account has idle bytes, or Free answers without the host")
 	}
-	if !a.Put(500) || a.Surplus() != 500 {
+	if !a.Put(500) || a.DrainSurplus() != 500 {
 		t.Error("after a recall 500 freed bytes did not become surplus")
 	}
 	a.Granted(100, 256, false)
-	if a.Put(600) != true || a.Surplus() != 600 || !a.Take(256) {
+	if a.Put(600) != true || a.DrainSurplus() != 600 || !a.Take(256) {
 		t.Error("the idle limit after a new grant is not the granted 256 bytes")
 	}
 }
@@ -64,7 +64,7 @@ func TestAccountRests(t *testing.T) {
 	if rests, surplus := a.Rest(); rests || surplus {
 		t.Errorf("Rest of used idle memory = %t, %t, want false, false", rests, surplus)
 	}
-	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.IdleBytes() != 0 {
+	if rests, surplus := a.Rest(); !rests || !surplus || a.DrainSurplus() != 4096-256 || a.IdleBytes() != 0 {
 		t.Errorf("Rest of unused idle memory: rests %t, surplus %t, idle limit %d; want all of it as surplus", rests, surplus, a.IdleBytes())
 	}
 	if _, ok := a.Free(1 << 30); !ok {
@@ -96,10 +96,10 @@ func TestAccountKeepsItsSum(t *testing.T) {
 				used -= n
 				a.Put(n)
 			case 5:
-				ledger -= a.Surplus()
+				ledger -= a.DrainSurplus()
 			case 6:
 				if rnd.Intn(10) == 0 {
-					ledger -= a.Recall()
+					ledger -= a.DrainIdle()
 					if ledger != used {
 						t.Fatalf("after a recall %d bytes are held, want the %d in use", ledger, used)
 					}
@@ -111,7 +111,7 @@ func TestAccountKeepsItsSum(t *testing.T) {
 				t.Fatalf("Used = %d bytes, want %d of %d", a.Used(), used, ledger)
 			}
 			if rnd.Intn(4) == 0 {
-				ledger -= a.Surplus()
+				ledger -= a.DrainSurplus()
 				if idle := ledger - used; idle > 1<<20/32 {
 					t.Fatalf("%d bytes idle after the surplus was given back, want at most %d", idle, 1<<20/32)
 				}

@@ -326,8 +326,8 @@ type Gate interface {
 // LongGate is a Gate for drivers whose kernels cannot be interrupted.
 type LongGate interface {
 	Gate
-	// Outlasted reports whether the lease has been over for so long that a kernel
+	// GraceExpired reports whether the lease has been over for so long that a kernel
 	// must be holding it, while no other session waits for the device. Other work
 	// may then run, as it would on a dedicated card.
-	Outlasted() bool
+	GraceExpired() bool
 }

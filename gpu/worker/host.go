@@ -14,7 +14,7 @@ type Host interface {
 	// Limits returns the limits of the vGPU that this worker serves.
 	Limits() Limits
 	// Account passes the session's account to the host, before any Reserve. The
-	// host keeps it consistent with gpud's ledger (Granted, Recall), from any
+	// host keeps it consistent with gpud's ledger (Granted, DrainIdle), from any
 	// goroutine.
 	Account(a *Account)
 	// Reserve takes bytes from the vGPU's VRAM; they count as used in the account

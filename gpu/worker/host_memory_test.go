@@ -397,17 +397,17 @@ func TestDeviceMemoryStaysInItsPart(t *testing.T) {
 	defer w.Close()
 	var bytes uint64
 	for {
-		at, err := w.Lend(4<<20, 2<<20)
+		at, err := w.Allocate(4<<20, 2<<20)
 		if err != nil {
 			break
 		}
 		if !w.Device().Contains(at, 4<<20) {
-			t.Fatalf("Lend returned %#x of window %v, want an address in the device part %v", at, w.Window, w.Device())
+			t.Fatalf("Allocate returned %#x of window %v, want an address in the device part %v", at, w.Window, w.Device())
 		}
 		bytes += 4 << 20
 	}
 	if bytes != w.Device().Size {
-		t.Errorf("%d bytes could be lent, want all %d", bytes, w.Device().Size)
+		t.Errorf("%d bytes could be allocated, want all %d", bytes, w.Device().Size)
 	}
 }
 

@@ -50,7 +50,7 @@ func (g *leaseGate) Enter() error {
 			return abi.ErrUnavailable
 		case g.moving:
 			g.wait()
-		case g.have && !g.away && (!g.Expired() || g.users > 0 && g.Outlasted()):
+		case g.have && !g.away && (!g.Expired() || g.users > 0 && g.GraceExpired()):
 			g.users++
 			return nil
 		case g.acquiring || g.users > 0:
@@ -119,13 +119,13 @@ func (g *leaseGate) Expired() bool {
 	return g.ctx.Err() != nil || time.Now().UnixNano() >= g.until.Load()
 }
 
-// outlasted is how long a lease must have ended before: longer than work on a card
+// leaseGrace is how long a lease must have ended before: longer than work on a card
 // usually continues after the end of a lease.
-const outlasted = 50 * time.Millisecond
+const leaseGrace = 50 * time.Millisecond
 
-// Outlasted implements LongGate.
-func (g *leaseGate) Outlasted() bool {
-	return g.ctx.Err() == nil && time.Now().UnixNano() >= g.until.Load()+int64(outlasted) && !g.host.Contended()
+// GraceExpired implements LongGate.
+func (g *leaseGate) GraceExpired() bool {
+	return g.ctx.Err() == nil && time.Now().UnixNano() >= g.until.Load()+int64(leaseGrace) && !g.host.Contended()
 }
 
 // Leave implements Gate.

@@ -66,10 +66,10 @@ func (l *leaser) Contended() bool {
 func TestGateOutlasted(t *testing.T) {
 	h := &leaser{t: t, length: time.Millisecond}
 	g := newLeaseGate(h, &meter{})
-	if err := g.Enter(); err != nil || g.Outlasted() {
-		t.Fatalf("Enter = %v, Outlasted = %v, want nil and false", err, g.Outlasted())
+	if err := g.Enter(); err != nil || g.GraceExpired() {
+		t.Fatalf("Enter = %v, GraceExpired = %v, want nil and false", err, g.GraceExpired())
 	}
-	patience.Until(t, 10*time.Second, "the lease is long over", g.Outlasted)
+	patience.Until(t, 10*time.Second, "the lease is long over", g.GraceExpired)
 	if err := g.Enter(); err != nil || h.acquired != 1 {
 		t.Errorf("Enter beside a kernel that outlasts its lease = %v after %d leases, want nil after 1", err, h.acquired)
 	}
@@ -78,8 +78,8 @@ func TestGateOutlasted(t *testing.T) {
 	h.mu.Unlock()
 	entered := make(chan error, 1)
 	go func() { entered <- g.Enter() }()
-	if g.Outlasted() {
-		t.Error("Outlasted = true while others wait, want false")
+	if g.GraceExpired() {
+		t.Error("GraceExpired = true while others wait, want false")
 	}
 	g.Leave(0, 0)
 	g.Leave(0, 0)

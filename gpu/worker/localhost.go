@@ -49,7 +49,7 @@ func (h *LocalHost) Reserve(bytes uint64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.acct != nil && bytes > h.limits.VRAM-h.used {
-		h.used -= h.acct.Recall()
+		h.used -= h.acct.DrainIdle()
 	}
 	if bytes > h.limits.VRAM-h.used {
 		return abi.ErrOutOfMemory
@@ -68,7 +68,7 @@ func (h *LocalHost) Settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.acct != nil {
-		h.used -= h.acct.Surplus()
+		h.used -= h.acct.DrainSurplus()
 	}
 }
 

@@ -110,8 +110,8 @@ func (s *Session) memReserve(c *command) error {
 		return abi.ErrOutOfMemory
 	}
 	align := max(a.Align, abi.MapGranule)
-	if w.Base = a.Wish; a.Wish%align != 0 || !s.window.LendAt(a.Wish, a.Size) {
-		if w.Base, err = s.window.Lend(a.Size, align); err != nil {
+	if w.Base = a.Wish; a.Wish%align != 0 || !s.window.AllocateAt(a.Wish, a.Size) {
+		if w.Base, err = s.window.Allocate(a.Size, align); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Session) memUnreserve(c *command) error {
 		return abi.ErrInvalidValue
 	}
 	m.reserved = slices.Delete(m.reserved, i, i+1)
-	return s.window.Return(a.Address)
+	return s.window.Free(a.Address)
 }
 
 // memCreate handles MemCreate.

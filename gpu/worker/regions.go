@@ -161,7 +161,7 @@ func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 	r.unmap = func() {
 		if !a.Placed {
 			r.mapping.Close()
-		} else if err := s.window.Displace(a.Address, r.mapping); err != nil {
+		} else if err := s.window.Remove(a.Address, r.mapping); err != nil {
 			s.log.Warn("unmap region failed", "region", number, "error", err)
 			return
 		}

@@ -234,12 +234,12 @@ func (s *Session) haveOpened(c *command, driver Sharer, ctx *contextObject, toke
 	if m.Size == 0 || m.Size > abi.MaxWindow {
 		return abi.ErrInvalidValue
 	}
-	address, err := s.window.Lend((m.Size+abi.MapGranule-1)&^(abi.MapGranule-1), abi.MapGranule)
+	address, err := s.window.Allocate((m.Size+abi.MapGranule-1)&^(abi.MapGranule-1), abi.MapGranule)
 	if err != nil {
 		return err
 	}
 	if err := driver.OpenShared(address, m); err != nil {
-		return errors.Join(err, s.window.Return(address))
+		return errors.Join(err, s.window.Free(address))
 	}
 	s.sharing.opened[address] = &openedShare{token: token, ctx: ctx, address: address, size: m.Size, opens: 1}
 	c.value0, c.value1 = address, m.Size
@@ -304,7 +304,7 @@ func (s *Session) dropOpened(o *openedShare) {
 		return // its context was destroyed
 	}
 	delete(s.sharing.opened, o.address)
-	if err := s.window.Return(o.address); err != nil {
+	if err := s.window.Free(o.address); err != nil {
 		s.log.Error("release address of shared memory failed", "error", err)
 	}
 	s.unuse(o.token)

@@ -20,12 +20,12 @@ type Window struct {
 	abi.Window
 	reserved bool // the range is mapped without access, except the device part while it is given
 
-	mu     sync.Mutex // guards the following
-	given  bool       // the device part belongs to a library
-	lent   []abi.Window
-	next   uint64       // where Lend searches first: addresses are not reused soon
-	kept   uint64       // bytes at the beginning of the device part that Lend does not use
-	placed []abi.Window // mapped memory of the guest, in the host part
+	mu        sync.Mutex // guards the following
+	given     bool       // the device part belongs to a library
+	allocated []abi.Window
+	next      uint64       // where Allocate searches first: addresses are not reused soon
+	kept      uint64       // bytes at the beginning of the device part that Allocate does not use
+	placed    []abi.Window // mapped memory of the guest, in the host part
 }
 
 // NewWindow returns a window that is only used for its numbers: it reserves
@@ -83,22 +83,22 @@ func (w *Window) Keep(size uint64) {
 	w.kept = max(w.kept, size)
 }
 
-// LendAt allocates the bytes at an address like Lend, and reports whether they
+// AllocateAt allocates the bytes at an address like Allocate, and reports whether they
 // were free.
-func (w *Window) LendAt(at, size uint64) bool {
+func (w *Window) AllocateAt(at, size uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if got, ok := w.gap(at, size, 1); !ok || got != at {
 		return false
 	}
-	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
+	w.allocated = insert(w.allocated, abi.Window{Base: at, Size: size})
 	return true
 }
 
-// Lend returns the address of size free bytes of the device part, a multiple of align:
-// they are reserved for the caller until Return. The caller is responsible for what is
+// Allocate returns the address of size free bytes of the device part, a multiple of align:
+// they are reserved for the caller until Free. The caller is responsible for what is
 // mapped there.
-func (w *Window) Lend(size, align uint64) (uint64, error) {
+func (w *Window) Allocate(size, align uint64) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, ok := w.gap(w.next, size, align)
@@ -107,7 +107,7 @@ func (w *Window) Lend(size, align uint64) (uint64, error) {
 			return 0, fmt.Errorf("%w: address window %v has no %d contiguous free bytes", abi.ErrOutOfMemory, w.Window, size)
 		}
 	}
-	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
+	w.allocated = insert(w.allocated, abi.Window{Base: at, Size: size})
 	w.next = at + size
 	return at, nil
 }
@@ -128,11 +128,11 @@ func byBase(l abi.Window, at uint64) int {
 	return 0
 }
 
-// gap returns the first address at or after from of size bytes that are not lent.
+// gap returns the first address at or after from of size bytes that are not allocated.
 func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	up := func(n uint64) uint64 { return (n + align - 1) / align * align }
 	at = up(max(from, w.Base+w.kept))
-	for _, l := range w.lent {
+	for _, l := range w.allocated {
 		if l.Base+l.Size <= at {
 			continue
 		}
@@ -144,15 +144,15 @@ func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	return at, w.Device().Contains(at, size)
 }
 
-// Return releases a range that Lend returned.
-func (w *Window) Return(at uint64) error {
+// Free releases a range that Allocate returned.
+func (w *Window) Free(at uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i, found := slices.BinarySearchFunc(w.lent, at, byBase)
+	i, found := slices.BinarySearchFunc(w.allocated, at, byBase)
 	if !found {
-		return fmt.Errorf("return to address window %v: %#x is not in use", w.Window, at)
+		return fmt.Errorf("free in address window %v: %#x is not in use", w.Window, at)
 	}
-	w.lent = slices.Delete(w.lent, i, i+1)
+	w.allocated = slices.Delete(w.allocated, i, i+1)
 	return nil
 }
 

@@ -49,9 +49,9 @@ func overlap(list []abi.Window, at abi.Window) int {
 	return -1
 }
 
-// Displace unmaps what Place has mapped, which must not be in use any more. While
+// Remove unmaps what Place has mapped, which must not be in use any more. While
 // the window is open its reservation is restored atomically.
-func (w *Window) Displace(address uint64, m *shm.Mapping) error {
+func (w *Window) Remove(address uint64, m *shm.Mapping) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i, found := slices.BinarySearchFunc(w.placed, address, byBase)

@@ -201,46 +201,46 @@ func TestWindowNeverReplacesMemory(t *testing.T) {
 	}
 }
 
-// TestWindowLendAndReturn checks that lent ranges do not overlap.
-func TestWindowLendAndReturn(t *testing.T) {
+// TestWindowAllocateAndFree checks that allocated ranges do not overlap.
+func TestWindowAllocateAndFree(t *testing.T) {
 	w, err := worker.ReserveWindow(small(5))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	rnd := rand.New(rand.NewSource(1))
-	lent := map[uint64]uint64{}
+	allocated := map[uint64]uint64{}
 	for range 2000 {
-		if len(lent) > 0 && rnd.Intn(2) == 0 {
-			for at := range lent {
-				if err := w.Return(at); err != nil {
+		if len(allocated) > 0 && rnd.Intn(2) == 0 {
+			for at := range allocated {
+				if err := w.Free(at); err != nil {
 					t.Fatal(err)
 				}
-				delete(lent, at)
+				delete(allocated, at)
 				break
 			}
 			continue
 		}
 		size := uint64(1+rnd.Intn(8)) << 21
-		at, err := w.Lend(size, 2<<20)
+		at, err := w.Allocate(size, 2<<20)
 		if errors.Is(err, abi.ErrOutOfMemory) {
 			continue
 		}
 		if err != nil || at%(2<<20) != 0 || !w.Contains(at, size) {
-			t.Fatalf("Lend of %d bytes = %#x, %v, want a multiple of 2 MiB in the window", size, at, err)
+			t.Fatalf("Allocate of %d bytes = %#x, %v, want a multiple of 2 MiB in the window", size, at, err)
 		}
-		for other, n := range lent {
+		for other, n := range allocated {
 			if at < other+n && other < at+size {
-				t.Fatalf("ranges %#x+%#x and %#x+%#x are lent at the same time, want them disjoint", at, size, other, n)
+				t.Fatalf("ranges %#x+%#x and %#x+%#x are allocated at the same time, want them disjoint", at, size, other, n)
 			}
 		}
-		lent[at] = size
+		allocated[at] = size
 	}
-	if err := w.Return(w.Base + 4096); err == nil {
-		t.Error("Return accepted an address that was never lent")
+	if err := w.Free(w.Base + 4096); err == nil {
+		t.Error("Free accepted an address that was never allocated")
 	}
-	if _, err := w.Lend(abi.MinWindow+abi.WindowUnit, 2<<20); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("Lend of more than the window = %v, want %v", err, abi.ErrOutOfMemory)
+	if _, err := w.Allocate(abi.MinWindow+abi.WindowUnit, 2<<20); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("Allocate of more than the window = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 }
 

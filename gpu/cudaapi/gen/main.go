@@ -96,11 +96,11 @@ var definition = regexp.MustCompile(`(?m)^CUDA_API CUresult (cu\w+)\(`)
 func compare(t *cudaapi.Table, inC map[string]string) error {
 	for _, f := range t.Functions {
 		file := inC[f.Symbol]
-		if f.How == cudaapi.Own && file == "" {
+		if f.Implementation == cudaapi.Own && file == "" {
 			return fmt.Errorf("%s is own in functions.txt, but no file in %s/src defines it", f.Symbol, guest)
 		}
-		if f.How != cudaapi.Own && file != "" {
-			return fmt.Errorf("%s is defined in %s/src/%s, but functions.txt says %s", f.Symbol, guest, file, f.How)
+		if f.Implementation != cudaapi.Own && file != "" {
+			return fmt.Errorf("%s is defined in %s/src/%s, but functions.txt says %s", f.Symbol, guest, file, f.Implementation)
 		}
 	}
 	for symbol, file := range inC {

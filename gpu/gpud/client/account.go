@@ -40,7 +40,7 @@ func (h *Host) enter(q question, m wire.FromNode) {
 	}
 	if q.memory {
 		if h.account != nil {
-			h.account.Alone(m.Sole)
+			h.account.SetSole(m.Sole)
 		}
 		return
 	}
@@ -84,7 +84,7 @@ func (h *Host) recalled(s *stream, id uint64) {
 	}
 	n := uint64(0)
 	if h.account != nil {
-		n = h.subtract(h.account.Recall())
+		n = h.subtract(h.account.DrainIdle())
 	}
 	s.send(wire.ToNode{Op: wire.OpRecalled, ID: id, Bytes: n})
 }
@@ -105,7 +105,7 @@ func (h *Host) Settle() {
 // settle is called with h.mu held.
 func (h *Host) settle() {
 	if h.account != nil {
-		h.giveBack(h.account.Surplus())
+		h.giveBack(h.account.DrainSurplus())
 	}
 }
 

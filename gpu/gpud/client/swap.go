@@ -30,7 +30,7 @@ func (h *Host) evict(bytes uint64) {
 	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker does not support eviction"}
 	h.mu.Lock()
 	if h.account != nil { // unused memory need not be copied
-		h.giveBack(h.account.Recall())
+		h.giveBack(h.account.DrainIdle())
 	}
 	h.mu.Unlock()
 	if evict != nil {

@@ -21,18 +21,18 @@ const maxStreams = 4096
 type Context struct {
 	worker.NoCalls
 
-	d      *device
-	gate   worker.Gate
-	spaces ir.Spaces
-	room   uint64        // size of the address range for MemAlloc, in bytes
-	output exec.Output   // set before the first launch, or nil
-	stop   atomic.Bool   // ends kernels between instructions
-	ended  chan struct{} // closed after stop is set
-	clock  func() int64  // clock of kernels, in nanoseconds
-	engine *engine
-	spare  exec.Spare
-	issue  sync.Mutex // guards the order of enqueueing; locked before mu
-	table  atomic.Pointer[[]exec.Region]
+	d        *device
+	gate     worker.Gate
+	spaces   ir.Spaces
+	room     uint64        // size of the address range for MemAlloc, in bytes
+	output   exec.Output   // set before the first launch, or nil
+	stop     atomic.Bool   // ends kernels between instructions
+	ended    chan struct{} // closed after stop is set
+	clock    func() int64  // clock of kernels, in nanoseconds
+	engine   *engine
+	machines exec.MachinePool
+	issue    sync.Mutex // guards the order of enqueueing; locked before mu
+	table    atomic.Pointer[[]exec.Region]
 	// textures has the texture and surface objects by number; the map is replaced, never
 	// changed
 	textures  atomic.Pointer[map[uint64]*exec.Texture]

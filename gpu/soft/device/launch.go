@@ -112,7 +112,7 @@ func (c *Context) runKernel(k *kernel) error {
 		c.cooperative.Lock()
 		defer c.cooperative.Unlock()
 	}
-	r := exec.NewRun(p, &k.env, c.engine.processors, k.expired, &c.spare)
+	r := exec.NewRun(p, &k.env, c.engine.processors, k.expired, &c.machines)
 	for fresh := k.env.Workspace; ; fresh = 0 {
 		var err error
 		if k.turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {

@@ -343,7 +343,7 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 			if a == 0 {
 				continue
 			}
-			e := m.native.context.Left(w)
+			e := m.native.context.Exit(w)
 			switch {
 			case exit < 0 || e == exit:
 				exit, same[w], rest[w] = e, a, 0
@@ -363,10 +363,10 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 
 // leftAlike returns the exit by which all warps of some spans have left, or -1.
 func (m *machine) leftAlike(spans []span) int {
-	exit := m.native.context.Left(spans[0].w0)
+	exit := m.native.context.Exit(spans[0].w0)
 	for _, s := range spans {
 		for w := s.w0; w < s.w1; w++ {
-			if m.native.context.Left(w) != exit {
+			if m.native.context.Exit(w) != exit {
 				return -1
 			}
 		}
@@ -379,7 +379,7 @@ func (m *machine) settle(g *group) {
 	n := &m.native
 	for w, a := range g.act[:m.warps] {
 		if a != 0 && !n.context.Ready(w) {
-			n.context.MakeReady(n.code.region.settle, w)
+			n.context.FlushDeferred(n.code.region.settle, w)
 		}
 	}
 }
@@ -423,7 +423,7 @@ func (m *machine) leaveArm(g *group, at int) {
 	some := uint32(0)
 	for w, a := range g.act[:m.warps] {
 		if a != 0 {
-			rest[w] = a &^ m.native.context.LeftArm(w)
+			rest[w] = a &^ m.native.context.ExitArm(w)
 			some |= rest[w]
 		}
 	}
@@ -445,13 +445,13 @@ func (m *machine) finishRun(r *run, g *group, e *native.Exit) error {
 		}
 		if e.Inst == native.EachTile {
 			for tile := range tiles {
-				if inst := m.native.context.LeftInst(w, tile); inst >= 0 {
+				if inst := m.native.context.ExitInst(w, tile); inst >= 0 {
 					left = addLeft(left, inst, g.act[:m.warps], w*tiles+tile, w*tiles+tile+1)
 				}
 			}
 			continue
 		}
-		tile := m.native.context.LeftTile(w)
+		tile := m.native.context.ExitTile(w)
 		left = addLeft(left, e.Inst, g.act[:m.warps], tile, tile+1)
 		left = addLeft(left, 0, g.act[:m.warps], tile+1, (w+1)*tiles)
 	}

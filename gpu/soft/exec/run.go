@@ -65,19 +65,19 @@ type Run struct {
 	down  bool       // whether the next one to resume is before it
 	free  []*machine // machines of blocks that have ended
 	again bool       // the next turn is that of a block that was set aside
-	spare *Spare
+	pool  *MachinePool
 	err   error // the first error
 }
 
 // NewRun prepares a launch that executes at most that many blocks at a time, and whose
-// slices end when expired returns true. It takes machines from spare and returns them
+// slices end when expired returns true. It takes machines from pool and returns them
 // to it.
-func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) *Run {
+func NewRun(p *Program, l *Launch, most int, expired func() bool, pool *MachinePool) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
 	if l.Cluster == [3]uint32{} {
 		l.Cluster = [3]uint32{1, 1, 1}
 	}
-	r := &Run{p: p, env: l, expired: expired, spare: spare, size: l.Cluster[0] * l.Cluster[1] * l.Cluster[2]}
+	r := &Run{p: p, env: l, expired: expired, pool: pool, size: l.Cluster[0] * l.Cluster[1] * l.Cluster[2]}
 	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	r.most = max(int(r.size), ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared)))
 	p.checked(r)
@@ -105,7 +105,7 @@ func (r *Run) Slice(memory []Region, most int) {
 	r.pause.Store(false)
 	r.workAll(min(most, r.workers))
 	if finished, _ := r.Finished(); finished {
-		r.spare.put(r.free)
+		r.pool.put(r.free)
 		r.free = nil
 	}
 }
@@ -212,7 +212,7 @@ func (r *Run) machine() *machine {
 		r.free = r.free[:last]
 		return m
 	}
-	if m := r.spare.get(r); m != nil {
+	if m := r.pool.get(r); m != nil {
 		m.join(r)
 		return m
 	}

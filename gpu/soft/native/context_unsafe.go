@@ -262,7 +262,7 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 }
 
 // RunRegion executes a region from one of its entries for the warps from one up to
-// another, all lanes of which are active, with the files that are bound. Left returns
+// another, all lanes of which are active, with the files that are bound. Exit returns
 // where they have left it.
 func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
@@ -283,25 +283,25 @@ func (c *Context) Begin(rows bool) {
 // (Region.Deferred).
 func (c *Context) Ready(warp int) bool { return c.ready[warp] != 0 }
 
-// MakeReady stores the deferred registers of a warp to the files. f is the region's
+// FlushDeferred stores the deferred registers of a warp to the files. f is the region's
 // entry for that (Region.Settle).
-func (c *Context) MakeReady(f amd64.Function, warp int) {
+func (c *Context) FlushDeferred(f amd64.Function, warp int) {
 	c.tile = uint64(warp) * tilesOfWarp
 	f.Call(unsafe.Pointer(c))
 }
 
-// Left returns the number of the exit by which a warp has left the region that ran last.
-func (c *Context) Left(warp int) (exit int) { return int(c.exits[warp].number) }
+// Exit returns the number of the exit by which a warp has left the region that ran last.
+func (c *Context) Exit(warp int) (exit int) { return int(c.exits[warp].number) }
 
-// LeftTile returns the tile that has left, if the warp has left before an instruction.
-func (c *Context) LeftTile(warp int) int { return int(c.exits[warp].tile) }
+// ExitTile returns the tile that has left, if the warp has left before an instruction.
+func (c *Context) ExitTile(warp int) int { return int(c.exits[warp].tile) }
 
-// LeftInst returns the instruction before which a tile of a warp has left, or -1 if it
+// ExitInst returns the instruction before which a tile of a warp has left, or -1 if it
 // has not.
-func (c *Context) LeftInst(warp, tile int) int { return int(c.exits[warp].insts[tile]) - 1 }
+func (c *Context) ExitInst(warp, tile int) int { return int(c.exits[warp].insts[tile]) - 1 }
 
-// LeftArm returns the lanes of a warp that were in the arm in which it has left.
-func (c *Context) LeftArm(warp int) uint32 { return c.exits[warp].arm }
+// ExitArm returns the lanes of a warp that were in the arm in which it has left.
+func (c *Context) ExitArm(warp int) uint32 { return c.exits[warp].arm }
 
 // SetWindow sets the allocation of an access of a region. The caller must not free the
 // memory before ClearWindows.

@@ -63,7 +63,7 @@ type Exit struct {
 	Where Where
 	// For Inside and InArm, the run, and the instruction before which the tile has left.
 	// Tiles before it have executed the run, those after it have not begun it. If Inst is
-	// EachTile, Context.LeftInst returns it for each tile.
+	// EachTile, Context.ExitInst returns it for each tile.
 	Run, Inst int
 	Rest      int // for InArm, the block at which the other lanes of the warp are
 }
@@ -88,7 +88,7 @@ type Region struct {
 	Entries map[int]int // offsets in the code at which blocks are entered, by number
 	Exits   []Exit
 	// Deferred are the registers whose values in a warp are not in the files until
-	// Context.Ready reports so. Settle is the entry for Context.MakeReady.
+	// Context.Ready reports so. Settle is the entry for Context.FlushDeferred.
 	Deferred []ir.Ref
 	Settle   int
 }

@@ -53,7 +53,7 @@ func HostMemory(t testing.TB, w *worker.Window, offset uint64) (address uint64, 
 	}
 	t.Cleanup(func() {
 		there.Close()
-		if err := w.Displace(address, here); err != nil {
+		if err := w.Remove(address, here); err != nil {
 			t.Error(err)
 		}
 	})

@@ -44,7 +44,7 @@ func (x *tester) mapper() mapper {
 // reserve allocates n granules of the window, as a session does.
 func (m mapper) reserve(n uint64) uint64 {
 	m.x.Helper()
-	at, err := m.x.window.Lend(n*granule, granule)
+	at, err := m.x.window.Allocate(n*granule, granule)
 	m.x.check(err)
 	return at
 }
@@ -275,7 +275,7 @@ func testDestroyWithMappings(x *tester) {
 		case <-time.After(patience):
 			x.Error("MemUnmap's done was not called by Destroy")
 		}
-		x.check(x.window.Return(at))
+		x.check(x.window.Free(at))
 	}
 	x.alloc(x.context(), 16<<20)
 }

@@ -34,10 +34,10 @@ func (x *tester) share(ctx worker.Context, address uint64) worker.Shared {
 	return m
 }
 
-// lend allocates addresses for shared memory, as a session does.
-func (x *tester) lend(w *worker.Window, size uint64) uint64 {
+// allocate allocates addresses for shared memory, as a session does.
+func (x *tester) allocate(w *worker.Window, size uint64) uint64 {
 	x.Helper()
-	at, err := w.Lend((size+granule-1)/granule*granule, granule)
+	at, err := w.Allocate((size+granule-1)/granule*granule, granule)
 	x.check(err)
 	return at
 }
@@ -68,7 +68,7 @@ func testShare(x *tester) {
 	if m.Size != size || again.Size != size {
 		x.Errorf("%d and %d bytes shared, want %d", m.Size, again.Size, size)
 	}
-	q := x.lend(theirs, size)
+	q := x.allocate(theirs, size)
 	x.check(x.sharer(b).OpenShared(q, again))
 	x.check(m.File.Close())
 	x.check(again.File.Close())
@@ -120,7 +120,7 @@ func testShareRefused(x *tester) {
 	}
 	m := x.share(ctx, p)
 	defer m.File.Close()
-	q := x.lend(x.window, 4096)
+	q := x.allocate(x.window, 4096)
 	for _, wrong := range []worker.Shared{
 		{Size: 1 << 40, File: m.File}, {Size: 0, File: m.File}, {Size: 1<<64 - 1, File: m.File}, {Size: 4096, File: null(x)}, {Size: 4096, File: unsealed(x)},
 	} {
@@ -141,7 +141,7 @@ func testEvictShared(x *tester) {
 	p, own := x.alloc(a, 4<<20), x.alloc(a, 4<<20)
 	x.write(a, nil, own, params(1))
 	m := x.share(a, p)
-	q := x.lend(theirs, m.Size)
+	q := x.allocate(theirs, m.Size)
 	x.check(x.sharer(b).OpenShared(q, m))
 	x.check(m.File.Close())
 	if moved := x.evict(a, everything); moved != 4<<20 {
@@ -166,7 +166,7 @@ func testDestroyShared(x *tester) {
 	b, theirs := x.neighbour()
 	p := x.alloc(a, 1<<20)
 	m := x.share(a, p)
-	q := x.lend(theirs, m.Size)
+	q := x.allocate(theirs, m.Size)
 	x.check(x.sharer(b).OpenShared(q, m))
 	x.check(m.File.Close())
 	for _, of := range []struct {
@@ -216,7 +216,7 @@ func testShareMapped(x *tester) {
 	}
 	x.check(err)
 	other := mapper{b, b.(worker.Mapper), x}
-	q := x.lend(theirs, 8*granule)
+	q := x.allocate(theirs, 8*granule)
 	other.show(q, 2, imported)
 	other.show(q+3*granule, 2, imported)
 	if other.MemMap(q+5*granule, 3*granule, imported) == nil {

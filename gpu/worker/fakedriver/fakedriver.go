@@ -498,7 +498,7 @@ func (c *Context) Destroy() error {
 	}
 	for _, all := range []map[uint64][]byte{c.memory, c.away} {
 		for address := range all {
-			_ = c.window.Return(address) // nothing is mapped there
+			_ = c.window.Free(address) // nothing is mapped there
 		}
 	}
 	c.memory, c.away = map[uint64][]byte{}, map[uint64][]byte{}

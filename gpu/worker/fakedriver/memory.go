@@ -46,7 +46,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	}
 	// Whole pages, and one that stays unused, so that accesses beyond the end are
 	// detected.
-	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize)
+	address, err := c.window.Allocate((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize)
 	if err != nil {
 		return 0, err
 	}
@@ -55,7 +55,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 		return address, nil
 	}
 	if err := c.d.reserve(size); err != nil {
-		return 0, errors.Join(err, c.window.Return(address))
+		return 0, errors.Join(err, c.window.Free(address))
 	}
 	c.memory[address] = make([]byte, size)
 	return address, nil
@@ -97,7 +97,7 @@ func (c *Context) free(address uint64) {
 	delete(c.away, address)
 	delete(c.freeing, address)
 	delete(c.shared, address)
-	_ = c.window.Return(address) // nothing is mapped there
+	_ = c.window.Free(address) // nothing is mapped there
 }
 
 // within returns n bytes at an address.
