@@ -19,9 +19,9 @@ type Controller interface {
 	Apply(ctx context.Context, t Topology) error
 	// Observe returns the present state of the network.
 	Observe(ctx context.Context) (State, error)
-	// Remind makes the nodes decide again about routers without a gateway
+	// RetryGateways makes the nodes decide again about routers without a gateway
 	// although a node could be it. Call it every few seconds.
-	Remind(ctx context.Context) error
+	RetryGateways(ctx context.Context) error
 	Close() error
 }
 

@@ -114,8 +114,8 @@ func (s suite) nothing(t *testing.T) {
 			t.Errorf("Unplug of a missing port on %s: %v", node, err)
 		}
 	}
-	if err := s.Controller.Remind(s.ctx(t)); err != nil {
-		t.Errorf("Remind without a router: %v", err)
+	if err := s.Controller.RetryGateways(s.ctx(t)); err != nil {
+		t.Errorf("RetryGateways without a router: %v", err)
 	}
 	if err := s.Controller.Apply(s.ctx(t), sdn.Topology{}); err == nil {
 		t.Error("Apply of a topology without a cluster = nil, want an error")

@@ -130,8 +130,8 @@ func (c controller) Observe(context.Context) (sdn.State, error) {
 	return s, nil
 }
 
-// Remind does nothing: a router has its gateway at once.
-func (controller) Remind(context.Context) error { return nil }
+// RetryGateways does nothing: a router has its gateway at once.
+func (controller) RetryGateways(context.Context) error { return nil }
 
 func (controller) Close() error { return nil }
 

@@ -30,10 +30,10 @@ type Options struct {
 type Controller struct {
 	nb, sb *connection
 
-	// applying is held by Apply and Remind, which run one at a time. It guards
+	// applying is held by Apply and RetryGateways, which run one at a time. It guards
 	// the following fields.
 	applying  sync.Mutex
-	unclaimed checkCounts // of Remind
+	unclaimed checkCounts // of RetryGateways
 }
 
 var _ sdn.Controller = (*Controller)(nil)

@@ -32,7 +32,7 @@ var owned = map[string][]string{
 	nb.NATTable:                      {"type", "external_ip", "logical_ip", "external_ids"},
 }
 
-// watched are columns that are only read, see Remind.
+// watched are columns that are only read, see RetryGateways.
 var watched = map[string][]string{nb.LogicalRouterPortTable: {"options"}}
 
 // roots are the tables whose rows exist without references to them, in the

@@ -327,8 +327,8 @@ func (w *world) gateway(t *testing.T, p api.ProjectID) (node api.NodeID) {
 		s, err := w.control.Observe(t.Context())
 		if node = s.Gateways[p]; err == nil && node == "" {
 			// As the leader does: a node's claim and another's release may have
-			// coincided (remind.go).
-			err = errors.Join(fmt.Errorf("gateways = %v, want one of %s", s.Gateways, p), w.control.Remind(t.Context()))
+			// coincided (retrygateways.go).
+			err = errors.Join(fmt.Errorf("gateways = %v, want one of %s", s.Gateways, p), w.control.RetryGateways(t.Context()))
 		}
 		return err
 	})

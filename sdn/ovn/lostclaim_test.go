@@ -30,7 +30,7 @@ func lostClaim(t *testing.T, w *world) {
 		}
 	}
 	w.until("the router has a gateway again", func() error {
-		if err := w.control.Remind(t.Context()); err != nil {
+		if err := w.control.RetryGateways(t.Context()); err != nil {
 			return err
 		}
 		return on(w.claimant(1), string(best.id))

@@ -88,16 +88,16 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	if err != nil {
 		return fmt.Errorf("--resolver: %w", err)
 	}
-	daemons, foreign, err := daemonsOf(c)
+	daemons, unmanaged, err := daemonsOf(c)
 	if err != nil {
 		return err
 	}
 	f := &fabric{self: self, store: n.store, paths: deploy.Paths{
 		State: filepath.Join(c.data, "ovn"), Run: filepath.Join(c.run, "ovn"), OVSRun: filepath.Join(c.run, "ovs")}}
-	if foreign {
+	if unmanaged {
 		f.paths.OVSRun = "/run/openvswitch"
 	}
-	stepper, err := deploy.NewNode(deploy.Config{Paths: f.paths, Daemons: daemons, Foreign: func() bool { return foreign }, Log: func(a deploy.Action) {
+	stepper, err := deploy.NewNode(deploy.Config{Paths: f.paths, Daemons: daemons, Unmanaged: func() bool { return unmanaged }, Log: func(a deploy.Action) {
 		if a.Verb != deploy.Run { // which does not affect running daemons
 			n.log.Info("network: " + a.String())
 		}
@@ -143,14 +143,14 @@ const installed = "/run/basalt"
 // daemonsOf returns the supervisor of the network's programs, and whether the distribution's
 // service runs Open vSwitch. A node with another run folder than the installed one is a demo or
 // a test, and must be independent of the other services of its machine.
-func daemonsOf(c config) (d supervisor.Daemons, foreign bool, err error) {
+func daemonsOf(c config) (d supervisor.Daemons, unmanaged bool, err error) {
 	state, logs := filepath.Join(c.run, "daemons"), filepath.Join(c.data, "log")
 	if c.run != installed {
 		d, err = supervisor.NewProcesses(state, logs)
 		return d, false, err
 	}
 	d, err = supervisor.New(state, logs)
-	return d, deploy.Foreign(), err
+	return d, deploy.Unmanaged(), err
 }
 
 // clusterName returns the cluster's name, which is constant for a node without a cluster.

@@ -109,7 +109,7 @@ func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, 
 	if err := l.report(ctx, statuses(s, t, seen, problems)); err != nil {
 		return err
 	}
-	return l.controller.Remind(ctx)
+	return l.controller.RetryGateways(ctx)
 }
 
 func (l *Leader) writeBootstrap(ctx context.Context, s *state, f deploy.Bootstrap) error {

@@ -68,7 +68,7 @@ func (c *controller) Apply(_ context.Context, t sdn.Topology) error {
 
 func (c *controller) Observe(context.Context) (sdn.State, error) { return sdn.State{}, nil }
 
-func (c *controller) Remind(context.Context) error { return nil }
+func (c *controller) RetryGateways(context.Context) error { return nil }
 
 func (c *controller) Close() error {
 	c.mu.Lock()

@@ -34,8 +34,8 @@ const (
 	// need the longest.
 	grace = 20 * time.Second
 
-	// maxWords is the maximum size of a program's last output, in bytes.
-	maxWords = 2 << 10
+	// maxOutput is the maximum size of a program's last output, in bytes.
+	maxOutput = 2 << 10
 
 	// maxFiles is the limit of open files of a program; ovs-vswitchd and ceph-osd
 	// need many.
@@ -46,16 +46,16 @@ const (
 type Daemons interface {
 	// Run makes sure that a program runs: it starts the program if it does not run,
 	// and restarts it if its argv (the first element is an absolute path) has
-	// changed. A started program may end at once: see Running and Words.
+	// changed. A started program may end at once: see Running and LastOutput.
 	Run(ctx context.Context, name string, argv []string) error
 	// Stop ends a program, and returns when it has ended. It returns nil if the
 	// program does not run.
 	Stop(ctx context.Context, name string) error
 	// Running reports whether the program runs now.
 	Running(ctx context.Context, name string) (bool, error)
-	// Words returns the last lines of the program's output, for error messages, or
+	// LastOutput returns the last lines of the program's output, for error messages, or
 	// "" if there are none.
-	Words(ctx context.Context, name string) string
+	LastOutput(ctx context.Context, name string) string
 }
 
 // New returns Systemd if systemd is the first process, otherwise Processes with

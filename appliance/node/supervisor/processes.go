@@ -188,12 +188,12 @@ func (p *Processes) Running(_ context.Context, name string) (bool, error) {
 	return ok, nil
 }
 
-// Words implements Daemons.
-func (p *Processes) Words(_ context.Context, name string) string {
+// LastOutput implements Daemons.
+func (p *Processes) LastOutput(_ context.Context, name string) string {
 	if checkName(name) != nil {
 		return ""
 	}
-	return tail(p.log(name), maxWords)
+	return tail(p.log(name), maxOutput)
 }
 
 // lock waits until nothing else starts or stops this program. A starting program

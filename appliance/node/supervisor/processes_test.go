@@ -40,7 +40,7 @@ func TestProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if words := p.Words(t.Context(), "one"); !strings.Contains(words, "words third") {
+	if words := p.LastOutput(t.Context(), "one"); !strings.Contains(words, "words third") {
 		t.Errorf("last output = %q, want words third in it", words)
 	}
 }
@@ -58,7 +58,7 @@ func TestCrashIsInTheLog(t *testing.T) {
 		}
 		last := ""
 		patience.Until(t, 10*time.Second, fmt.Sprintf("%q in the log after %q", want, script), func() bool {
-			last = strings.TrimSpace(p.Words(t.Context(), "one"))
+			last = strings.TrimSpace(p.LastOutput(t.Context(), "one"))
 			return strings.HasSuffix(last, want)
 		})
 		if err := p.Stop(t.Context(), "one"); err != nil {

@@ -31,7 +31,7 @@ func command(ctx context.Context, argv ...string) (string, error) {
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv[:min(2, len(argv))], " "), err, clip(bad.String(), maxWords))
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv[:min(2, len(argv))], " "), err, clip(bad.String(), maxOutput))
 	}
 	return out.String(), nil
 }
@@ -116,8 +116,8 @@ func (s *Systemd) Running(ctx context.Context, name string) (bool, error) {
 	return now.loaded && (now.active == "active" || now.active == "reloading"), err
 }
 
-// Words implements Daemons.
-func (s *Systemd) Words(ctx context.Context, name string) string {
+// LastOutput implements Daemons.
+func (s *Systemd) LastOutput(ctx context.Context, name string) string {
 	if checkName(name) != nil {
 		return ""
 	}
@@ -125,7 +125,7 @@ func (s *Systemd) Words(ctx context.Context, name string) string {
 	if err != nil {
 		return ""
 	}
-	return clip(out, maxWords)
+	return clip(out, maxOutput)
 }
 
 type state struct {

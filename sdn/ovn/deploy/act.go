@@ -145,7 +145,7 @@ func (n *Node) awaitServer(ctx context.Context, a Action) error {
 		if running, err := n.config.Daemons.Running(ctx, a.Name); err != nil {
 			return err
 		} else if !running || time.Now().After(deadline) {
-			return fmt.Errorf("%s did not start: %s", a.Name, lastLine(n.config.Daemons.Words(ctx, a.Name)))
+			return fmt.Errorf("%s did not start: %s", a.Name, lastLine(n.config.Daemons.LastOutput(ctx, a.Name)))
 		}
 		select {
 		case <-ctx.Done():

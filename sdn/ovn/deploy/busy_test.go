@@ -13,13 +13,13 @@ type allRun struct{}
 func (allRun) Run(context.Context, string, []string) error   { return nil }
 func (allRun) Stop(context.Context, string) error            { return nil }
 func (allRun) Running(context.Context, string) (bool, error) { return true, nil }
-func (allRun) Words(context.Context, string) string          { return "" }
+func (allRun) LastOutput(context.Context, string) string     { return "" }
 
 // TestSilentServerKeepsItsDatabase checks that the database of a server that
 // runs and does not answer, as on an overloaded machine, is left unchanged.
 func TestSilentServerKeepsItsDatabase(t *testing.T) {
 	dir := t.TempDir()
-	n, err := NewNode(Config{Paths: Paths{State: dir, Run: dir, OVSRun: dir}, Daemons: allRun{}, Foreign: func() bool { return false }})
+	n, err := NewNode(Config{Paths: Paths{State: dir, Run: dir, OVSRun: dir}, Daemons: allRun{}, Unmanaged: func() bool { return false }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,8 +123,8 @@ func (n *next) database(d DB) {
 	n.add(Action{Part: part, Verb: Run, DB: d, Name: daemon, Argv: n.server(d, me, file)})
 	if o.Running && o.File == Good {
 		n.maintainCluster(d, o)
-	} else if o.Words != "" {
-		n.problem(part, "", "its server keeps exiting: %s", o.Words)
+	} else if o.LastOutput != "" {
+		n.problem(part, "", "its server keeps exiting: %s", o.LastOutput)
 	}
 }
 

@@ -52,7 +52,7 @@ func (n *next) openvswitch() {
 			"the kernel has no openvswitch module")
 		return
 	}
-	if o.Foreign {
+	if o.Unmanaged {
 		if o.Configured == nil {
 			n.problem(PartSwitch, "systemctl status openvswitch-switch", "the Open vSwitch service of this machine is not responding")
 			return

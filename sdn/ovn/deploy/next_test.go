@@ -96,7 +96,7 @@ func TestNext(t *testing.T) {
 			o.Switch.Links = map[string]Link{"eth2": {}, "eth3": {}, "eth5": {Addresses: []string{"192.0.2.1/24"}}}
 		}, false},
 		{"the distribution's switch does not answer", func(in *Intent, o *Observed) {
-			o.Switch = Switch{Kernel: true, Foreign: true}
+			o.Switch = Switch{Kernel: true, Unmanaged: true}
 		}, false},
 		{"broken switch database", func(in *Intent, o *Observed) { o.Switch = Switch{Kernel: true, File: Broken} }, false},
 		{"broken file", func(in *Intent, o *Observed) { o.NB = Database{File: Broken} }, false},

@@ -18,17 +18,17 @@ type Daemons interface {
 	Run(ctx context.Context, name string, argv []string) error
 	Stop(ctx context.Context, name string) error
 	Running(ctx context.Context, name string) (bool, error)
-	// Words returns the daemon's last output, for messages.
-	Words(ctx context.Context, name string) string
+	// LastOutput returns the daemon's last output, for messages.
+	LastOutput(ctx context.Context, name string) string
 }
 
 // Config is the configuration of a node.
 type Config struct {
 	Paths   Paths
 	Daemons Daemons
-	// Foreign reports whether the distribution's service runs Open vSwitch; nil:
-	// see Foreign.
-	Foreign func() bool
+	// Unmanaged reports whether the distribution's service runs Open vSwitch; nil:
+	// see Unmanaged.
+	Unmanaged func() bool
 	// Election is the time after which a member without a leader starts an
 	// election, in a cluster that is founded (0: 5 s).
 	Election time.Duration
@@ -66,8 +66,8 @@ func NewNode(c Config) (*Node, error) {
 			return nil, err
 		}
 	}
-	if c.Foreign == nil {
-		c.Foreign = Foreign
+	if c.Unmanaged == nil {
+		c.Unmanaged = Unmanaged
 	}
 	if c.Patience == 0 {
 		c.Patience = time.Minute
@@ -78,11 +78,11 @@ func NewNode(c Config) (*Node, error) {
 	return &Node{config: c, module: "/sys/module/openvswitch", current: map[string]time.Time{}, alone: map[string]time.Time{}}, nil
 }
 
-// Foreign reports whether the distribution's service runs Open vSwitch: if
+// Unmanaged reports whether the distribution's service runs Open vSwitch: if
 // systemd is the init process and has openvswitch-switch.service, and it is
 // not masked. Basalt's package masks it, so that Basalt runs Open vSwitch on a
 // node.
-func Foreign() bool {
+func Unmanaged() bool {
 	for _, path := range []string{"/run/systemd/system", "/lib/systemd/system/openvswitch-switch.service"} {
 		if _, err := os.Stat(path); err != nil {
 			return false

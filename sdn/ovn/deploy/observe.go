@@ -85,7 +85,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 			return o, fmt.Errorf("inspect %s: %w", file, err)
 		}
 		if o.File == Good {
-			o.Words = lastLine(n.config.Daemons.Words(ctx, name))
+			o.LastOutput = lastLine(n.config.Daemons.LastOutput(ctx, name))
 		}
 		return o, ctx.Err()
 	}

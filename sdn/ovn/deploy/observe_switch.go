@@ -19,9 +19,9 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 	if o.Kernel, err = n.kernelModule(ctx, in); err != nil {
 		return o, err
 	}
-	o.Foreign = n.config.Foreign()
+	o.Unmanaged = n.config.Unmanaged()
 	socket := n.config.Paths.OVSRun + "/db.sock"
-	if !o.Foreign {
+	if !o.Unmanaged {
 		file := n.config.Paths.local()
 		if _, err := os.Stat(file); err == nil {
 			o.File = Good
@@ -35,7 +35,7 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 			}
 		}
 	}
-	if o.Foreign || o.DB && o.File == Good {
+	if o.Unmanaged || o.DB && o.File == Good {
 		answer, err := call(ctx, socket, "transact", configuredQuery...)
 		if err == nil {
 			o.Configured, err = parseConfigured(answer)
@@ -43,8 +43,8 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		if err != nil && ctx.Err() != nil {
 			return o, ctx.Err()
 		}
-		o.Daemon = o.Daemon || o.Foreign && o.Configured != nil
-		o.Outdated = !o.Foreign && o.Configured != nil && n.outdated(ctx, socket, "Open_vSwitch", localSchema)
+		o.Daemon = o.Daemon || o.Unmanaged && o.Configured != nil
+		o.Outdated = !o.Unmanaged && o.Configured != nil && n.outdated(ctx, socket, "Open_vSwitch", localSchema)
 	}
 	o.Links, err = n.observeLinks(ctx, in)
 	return o, err

@@ -19,9 +19,9 @@ type Observed struct {
 type Switch struct {
 	// Kernel reports whether the kernel has the openvswitch module.
 	Kernel bool
-	// Foreign reports whether the distribution's service runs it, so that Basalt
+	// Unmanaged reports whether the distribution's service runs it, so that Basalt
 	// must not start it.
-	Foreign bool
+	Unmanaged bool
 	// File is the state of its database file (only if Basalt runs it).
 	File FileState
 	// DB and Daemon report whether ovsdb-server and ovs-vswitchd run.
@@ -95,8 +95,8 @@ type Database struct {
 	Outdated bool
 	// Stale are files of other generations.
 	Stale []string
-	// Words is the last output of the server, if it does not stay running.
-	Words string
+	// LastOutput is the last output of the server, if it does not stay running.
+	LastOutput string
 }
 
 func (o Observed) db(d DB) Database {

@@ -54,7 +54,7 @@ func (s *site) node(i int) *testNode {
 		n.tls = s.identity(n)
 	}
 	n.Node, err = NewNode(Config{Paths: Paths{State: filepath.Join(n.dir, "db"), Run: filepath.Join(n.dir, "ovn"), OVSRun: filepath.Join(n.dir, "ovs")},
-		Daemons: withholding{n.daemons, s}, Foreign: func() bool { return false }, Election: time.Second, Patience: 8 * time.Second, Log: n.log})
+		Daemons: withholding{n.daemons, s}, Unmanaged: func() bool { return false }, Election: time.Second, Patience: 8 * time.Second, Log: n.log})
 	if err != nil {
 		t.Fatal(err)
 	}

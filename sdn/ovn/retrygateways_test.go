@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRemindersBecomeRare(t *testing.T) {
+func TestRetriesBecomeRare(t *testing.T) {
 	l := checkCounts{}
 	var at []int
 	for look := 1; look <= 200; look++ {
@@ -14,11 +14,11 @@ func TestRemindersBecomeRare(t *testing.T) {
 		}
 	}
 	if want := []int{2, 4, 8, 16, 32, 64, 128, 192}; !slices.Equal(at, want) {
-		t.Errorf("reminders at checks %v, want %v", at, want)
+		t.Errorf("retries at checks %v, want %v", at, want)
 	}
 }
 
-func TestRemindersRestart(t *testing.T) {
+func TestRetriesRestart(t *testing.T) {
 	l := checkCounts{}
 	for i, step := range []struct{ without, want []string }{
 		{[]string{"b", "a"}, nil},
@@ -28,7 +28,7 @@ func TestRemindersRestart(t *testing.T) {
 		{nil, nil},
 	} {
 		if due := l.next(step.without); !slices.Equal(due, step.want) {
-			t.Errorf("check %d: reminders of %v, want %v", i+1, due, step.want)
+			t.Errorf("check %d: retries of %v, want %v", i+1, due, step.want)
 		}
 	}
 	if len(l) != 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// Remind makes the nodes decide again about routers' external ports that no
+// RetryGateways makes the nodes decide again about routers' external ports that no
 // node has claimed.
 //
 // When a member of the southbound database receives a claim of a port and
@@ -21,7 +21,7 @@ import (
 // ovn-controller monitors makes it decide again: it does not monitor
 // external_ids, but ovn-northd also copies the option redirect-type, whose
 // value "overlay" is the default (ovn-nb(5)).
-func (c *Controller) Remind(ctx context.Context) error {
+func (c *Controller) RetryGateways(ctx context.Context) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	north, err := c.nb.open(ctx)
@@ -91,11 +91,11 @@ func unclaimed(north, south client.Client) []string {
 // checkCounts counts for each port the consecutive checks without a node.
 type checkCounts map[string]int
 
-// maxChecks is the largest number of checks between two reminders.
+// maxChecks is the largest number of checks between two retries.
 const maxChecks = 64
 
-// next records one more check, and returns the ports to remind of: at the
-// second check, because a claim in progress needs no reminder, and then each
+// next records one more check, and returns the ports to retry: at the
+// second check, because a claim in progress needs no retry, and then each
 // time after twice as many checks, up to maxChecks.
 func (l checkCounts) next(without []string) (due []string) {
 	maps.DeleteFunc(l, func(port string, _ int) bool { return !slices.Contains(without, port) })
