@@ -16,14 +16,14 @@ import (
 )
 
 // The errors of a client. Each error matches one of them with errors.Is and wraps the
-// exact one, which is only for the log; Outward removes it.
+// exact one, which is only for the log; PublicError removes it.
 var (
 	ErrRefused = errors.New("the address is not allowed")
 	ErrFailed  = errors.New("the address cannot be fetched")
 )
 
-// Outward returns what may be shown of an error to whoever chose the address.
-func Outward(err error) error {
+// PublicError returns what may be shown of an error to whoever chose the address.
+func PublicError(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return ErrRefused
 	}

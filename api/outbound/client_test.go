@@ -174,7 +174,7 @@ func TestAddressesRevealNothing(t *testing.T) {
 	for _, host := range []string{"127.0.0.2", "[::ffff:127.0.0.2]", "0.0.0.0", "[::]", "[::1]", "169.254.169.254", "[fe80::1%25lo]", "127.0.0.3"} {
 		for _, p := range []string{port, "1"} {
 			_, err := get(NewClient(o), "http://"+host+":"+p+"/")
-			if out := Outward(err); !errors.Is(out, ErrRefused) || out.Error() != "the address is not allowed" {
+			if out := PublicError(err); !errors.Is(out, ErrRefused) || out.Error() != "the address is not allowed" {
 				t.Errorf("outward error for %s, port %s = %v, want %v", host, p, out, ErrRefused)
 			}
 		}
@@ -182,7 +182,7 @@ func TestAddressesRevealNothing(t *testing.T) {
 	closed := serve(t, "127.0.0.1", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
 	for _, url := range []string{"http://127.0.0.1:1/", closed, strings.Replace(closed, "http", "https", 1), "http://no-such-name.invalid/"} {
 		_, err := get(NewClient(o), url)
-		if out := Outward(err); out.Error() != "the address cannot be fetched" {
+		if out := PublicError(err); out.Error() != "the address cannot be fetched" {
 			t.Errorf("outward error for %s = %v, want %v", url, out, ErrFailed)
 		}
 	}

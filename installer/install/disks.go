@@ -62,7 +62,7 @@ const unfinishedLabel = "unfinished"
 
 // erase erases the disks.
 func erase(j Job) []Action {
-	acts := []Action{Dissolve{j.disks()}}
+	acts := []Action{StopArrays{j.disks()}}
 	for _, d := range j.disks() {
 		acts = append(acts,
 			Run{Argv: []string{"sgdisk", "--zap-all", d.Path}, MayFail: "a damaged table is erased below"},

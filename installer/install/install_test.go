@@ -308,7 +308,7 @@ func TestDissolve(t *testing.T) {
 		ran = append(ran, argv[0]+" "+argv[len(argv)-1])
 		return nil
 	}}
-	if err := e.dissolve(context.Background(), Dissolve{[]machine.Disk{{Path: "/dev/sda"}, {Path: "/dev/sdb"}}}); err != nil {
+	if err := e.stopArrays(context.Background(), StopArrays{[]machine.Disk{{Path: "/dev/sda"}, {Path: "/dev/sdb"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"mdadm /dev/md126", "mdadm /dev/md127", "wipefs /dev/sda3", "wipefs /dev/sda4", "wipefs /dev/sdb3"}, ran); d != "" {

@@ -77,8 +77,8 @@ func (e *Executor) act(ctx context.Context, a Action, at Progress) error {
 		return e.unpack(ctx, a, at)
 	case Recheck:
 		return e.recheck(ctx, a.Disk)
-	case Dissolve:
-		return e.dissolve(ctx, a)
+	case StopArrays:
+		return e.stopArrays(ctx, a)
 	case Release:
 		return release(e.Target)
 	case Await:

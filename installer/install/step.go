@@ -69,10 +69,10 @@ type Remove struct{ Pattern string }
 // Recheck checks that the disk is still the chosen one and not in use.
 type Recheck struct{ Disk machine.Disk }
 
-// Dissolve stops the arrays that partitions of the disks belong to, and erases what
+// StopArrays stops the arrays that partitions of the disks belong to, and erases what
 // makes those partitions members: udev would assemble the arrays again as soon as the
 // new table has partitions at the same places.
-type Dissolve struct{ Disks []machine.Disk }
+type StopArrays struct{ Disks []machine.Disk }
 
 // Release unmounts whatever an earlier attempt left mounted below the target.
 type Release struct{}
@@ -104,7 +104,7 @@ func (a Mkdir) String() string   { return fmt.Sprintf("mkdir   %s %04o", a.Path,
 func (a Link) String() string    { return fmt.Sprintf("link    %s -> %s", a.Path, a.To) }
 func (a Remove) String() string  { return "remove  " + a.Pattern }
 func (a Recheck) String() string { return "recheck " + a.Disk.Path + " " + a.Disk.Confirm() }
-func (a Dissolve) String() string {
+func (a StopArrays) String() string {
 	s := "stop the arrays on"
 	for _, d := range a.Disks {
 		s += " " + d.Path

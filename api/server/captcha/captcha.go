@@ -48,7 +48,7 @@ func (v *Verifier) Verify(ctx context.Context, at, secret, token string) error {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := v.client.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the captcha provider: %w", outbound.Outward(err))
+		return fmt.Errorf("ask the captcha provider: %w", outbound.PublicError(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

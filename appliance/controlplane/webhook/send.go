@@ -39,7 +39,7 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	req.Header.Set(webhooksig.HeaderSignature, signature)
 	resp, err := c.Do(req)
 	if err != nil {
-		return outbound.Outward(err)
+		return outbound.PublicError(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // only the status matters

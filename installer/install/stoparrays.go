@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// dissolve stops arrays and erases their members' signatures.
-func (e *Executor) dissolve(ctx context.Context, a Dissolve) error {
+// stopArrays stops arrays and erases their members' signatures.
+func (e *Executor) stopArrays(ctx context.Context, a StopArrays) error {
 	var arrays, members []string
 	for _, d := range a.Disks {
 		name := filepath.Base(d.Path)
