@@ -31,11 +31,11 @@ type Files struct {
 	logged map[uint64]bool // file systems that were logged, by device number
 }
 
-// How returns the cache mode and the AIO mode (see hypervisor.Disk) of a disk
+// Modes returns the cache mode and the AIO mode (see hypervisor.Disk) of a disk
 // with those files: its own and its backing files. Empty strings mean QEMU's
 // default, through the page cache: one of the files cannot be opened with
 // O_DIRECT.
-func (f *Files) How(ctx context.Context, paths []string) (cache, aio string) {
+func (f *Files) Modes(ctx context.Context, paths []string) (cache, aio string) {
 	direct := f.direct
 	if direct == nil {
 		direct = opensDirect

@@ -38,9 +38,9 @@ func TestFiles(t *testing.T) {
 			uring: func(context.Context) error { asked++; return c.uring },
 		}
 		for range 2 {
-			cache, aio := f.How(t.Context(), []string{"/pool/a", "/images/b"})
+			cache, aio := f.Modes(t.Context(), []string{"/pool/a", "/images/b"})
 			if cache != c.cache || aio != c.aio {
-				t.Errorf("%s: How = cache %q, AIO %q, want %q and %q", name, cache, aio, c.cache, c.aio)
+				t.Errorf("%s: Modes = cache %q, AIO %q, want %q and %q", name, cache, aio, c.cache, c.aio)
 			}
 		}
 		if n := strings.Count(log.String(), "level="); asked > 1 || n > 1 || (n == 1) != (c.says != "") || !strings.Contains(log.String(), c.says) {
@@ -55,11 +55,11 @@ func TestFilesAsksAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	f := Files{Log: slog.New(slog.DiscardHandler), direct: func(string) error { return nil }, uring: func(ctx context.Context) error { return ctx.Err() }}
-	if _, aio := f.How(ctx, nil); aio != "native" {
-		t.Errorf("How with a canceled context: AIO %q, want native", aio)
+	if _, aio := f.Modes(ctx, nil); aio != "native" {
+		t.Errorf("Modes with a canceled context: AIO %q, want native", aio)
 	}
-	if _, aio := f.How(t.Context(), nil); aio != "io_uring" {
-		t.Errorf("How after a canceled call: AIO %q, want io_uring", aio)
+	if _, aio := f.Modes(t.Context(), nil); aio != "io_uring" {
+		t.Errorf("Modes after a canceled call: AIO %q, want io_uring", aio)
 	}
 }
 

@@ -89,7 +89,7 @@ func Create(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if _, err := pki.Create(dir, ca.CertPEM, cert, key); err != nil {
 		return err
 	}
-	if err := store.NewPromise(PromiseFile(dir), string(self.Node), ""); err != nil {
+	if err := store.NewWatermark(WatermarkFile(dir), string(self.Node), ""); err != nil {
 		return err
 	}
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
@@ -110,9 +110,9 @@ type Store interface {
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
-// Establish writes what a founder's store must contain: the CA and the node itself.
+// WriteFirstObjects writes what a founder's store must contain: the CA and the node itself.
 // It is called at every start of a founder; the CA is written once.
-func Establish(ctx context.Context, s Store, dir string, r Record, self Self) error {
+func WriteFirstObjects(ctx context.Context, s Store, dir string, r Record, self Self) error {
 	raw, err := os.ReadFile(caFile(dir))
 	if err == nil {
 		var ca pki.CA

@@ -57,7 +57,7 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 	if _, err := pki.Create(dir, w.BundlePEM, w.CertPEM, key); err != nil {
 		return err
 	}
-	if err := store.NewPromise(PromiseFile(dir), string(self.Node), w.ID); err != nil {
+	if err := store.NewWatermark(WatermarkFile(dir), string(self.Node), w.ID); err != nil {
 		return err
 	}
 	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)

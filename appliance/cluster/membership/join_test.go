@@ -32,7 +32,7 @@ func founded(t *testing.T) Store {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for range 2 { // as at every start
-		if err := Establish(t.Context(), s, dir, r, self(1)); err != nil {
+		if err := WriteFirstObjects(t.Context(), s, dir, r, self(1)); err != nil {
 			t.Fatal(err)
 		}
 	}

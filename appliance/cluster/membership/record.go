@@ -38,8 +38,8 @@ func Dir(data string) string { return filepath.Join(data, "cluster") }
 
 func recordFile(dir string) string { return filepath.Join(dir, "member.json") }
 
-// PromiseFile returns the file with what the node has promised to the others.
-func PromiseFile(dir string) string { return filepath.Join(dir, "promise") }
+// WatermarkFile returns the file that records what the node has acknowledged to the others.
+func WatermarkFile(dir string) string { return filepath.Join(dir, "promise") }
 
 // Load reads the record in dir. A node without one is Unconfigured.
 func Load(dir string) (Record, error) {

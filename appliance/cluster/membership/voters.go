@@ -15,9 +15,9 @@ import (
 // leader.
 type Raft interface {
 	IsLeader() bool
-	// LeadChange returns a channel that is closed when IsLeader may have changed
+	// LeadershipChanged returns a channel that is closed when IsLeader may have changed
 	// and, on the leader, when a member was added or removed.
-	LeadChange() <-chan struct{}
+	LeadershipChanged() <-chan struct{}
 	Members() []store.Member
 	AddVoter(ctx context.Context, id string) error
 	AddNonvoter(ctx context.Context, id string) error
@@ -101,7 +101,7 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 // backup, would otherwise cost the others their majority.
 func MaintainVoters(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
 	for ctx.Err() == nil {
-		elected, changed := r.LeadChange(), d.Changed()
+		elected, changed := r.LeadershipChanged(), d.Changed()
 		var again <-chan time.Time
 		if c := toChange(self, r, d); c != nil {
 			err := carryOut(ctx, r, answers, *c)

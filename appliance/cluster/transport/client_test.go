@@ -168,7 +168,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestBook(t *testing.T) {
-	var b Book
+	var b AddressBook
 	changed := b.Changed()
 	b.Replace(map[api.NodeID][]string{nodeA: {"x:1", "y:1", "x:1"}, nodeB: {"z:1"}})
 	<-changed

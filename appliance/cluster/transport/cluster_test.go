@@ -134,7 +134,7 @@ func (r *testPath) carry(from net.Conn) {
 type node struct {
 	id     api.NodeID
 	keeper *pki.Keeper
-	book   *Book
+	book   *AddressBook
 	client *Client
 	server *Server
 	paths  []*testPath // to this node, one per path
@@ -198,7 +198,7 @@ func newCluster(t *testing.T, paths int, prepare func(*node), ids ...api.NodeID)
 	c := &cluster{ca: newCA(t, "basalt"), members: &members{ids: map[api.NodeID]bool{}}, nodes: map[api.NodeID]*node{}}
 	addresses := map[api.NodeID][]string{}
 	for _, id := range ids {
-		n := &node{id: id, keeper: newKeeper(t, c.ca, "basalt", id, time.Now()), book: &Book{}}
+		n := &node{id: id, keeper: newKeeper(t, c.ca, "basalt", id, time.Now()), book: &AddressBook{}}
 		n.client = NewClient(n.keeper, n.book, nil)
 		t.Cleanup(n.client.Close)
 		var listen []string

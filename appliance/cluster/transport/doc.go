@@ -17,7 +17,7 @@
 // # Outgoing connections
 //
 // Nodes are identified by node ID, never by address; Raft's ServerAddress is the
-// node ID too. The Book contains the paths on which a node can be reached, and may
+// node ID too. The AddressBook contains the paths on which a node can be reached, and may
 // change at any time. A dial tries the paths in the book's order, with those that
 // failed recently last, each a little after the one before (Happy Eyeballs, RFC
 // 8305), and uses the first that presents the right certificate. The Prober keeps
@@ -43,6 +43,6 @@
 //	/api/...              this node's API, for a request forwarded here (Client.ProxyTo, Server.HandleAPI)
 //	anything else         Server.Handle
 //
-// Book.mu, conns.mu and Prober.mu are leaf locks: no function that locks is called
+// AddressBook.mu, conns.mu and Prober.mu are leaf locks: no function that locks is called
 // while they are held.
 package transport

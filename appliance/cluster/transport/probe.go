@@ -92,7 +92,7 @@ type PathState struct {
 	Since   time.Time // with an Error, when the first ping failed after Last
 }
 
-// Prober pings every node of the Book on every path each second, over one permanent
+// Prober pings every node of the AddressBook on every path each second, over one permanent
 // connection per path. It is the source of a witness's opinions: a node counts as
 // heard only when its process answers on that path.
 type Prober struct {
@@ -108,12 +108,12 @@ type probeKey struct {
 	address string
 }
 
-// NewProber returns a prober of the nodes in the client's Book, except this one.
+// NewProber returns a prober of the nodes in the client's AddressBook, except this one.
 func NewProber(client *Client) *Prober {
 	return &Prober{client: client, every: PingEvery, states: map[probeKey]PathState{}}
 }
 
-// Run probes until ctx ends, and follows changes of the Book.
+// Run probes until ctx ends, and follows changes of the AddressBook.
 func (p *Prober) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -237,7 +237,7 @@ func (p *Prober) forget(key probeKey) {
 	delete(p.states, key)
 }
 
-// PathStates returns the state of a node's paths in the Book's order.
+// PathStates returns the state of a node's paths in the AddressBook's order.
 func (p *Prober) PathStates(node api.NodeID) (all []PathState) {
 	paths := p.client.book.Paths(node)
 	p.mu.Lock()

@@ -11,7 +11,7 @@ import (
 )
 
 // RaftLayer carries Raft between members. A raft.ServerAddress is a node's ID; the
-// Book has its addresses.
+// AddressBook has its addresses.
 type RaftLayer struct {
 	*queue
 	self   api.NodeID

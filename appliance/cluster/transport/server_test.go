@@ -20,7 +20,7 @@ import (
 // stranger returns a client with another identity that knows the address of nodeA.
 func (c *cluster) stranger(t *testing.T, k *pki.Keeper) *node {
 	t.Helper()
-	n := &node{id: k.Node(), keeper: k, book: &Book{}}
+	n := &node{id: k.Node(), keeper: k, book: &AddressBook{}}
 	n.client = NewClient(k, n.book, nil)
 	t.Cleanup(n.client.Close)
 	n.book.Set(nodeA, c.nodes[nodeA].paths[0].address())

@@ -66,7 +66,7 @@ func openWire(c config, rec membership.Record, self membership.Self, log *slog.L
 	if cl.keeper, err = pki.Open(cl.dir); err != nil {
 		return nil, err
 	}
-	book := new(transport.Book)
+	book := new(transport.AddressBook)
 	cl.client = transport.NewClient(cl.keeper, book, log)
 	var server atomic.Pointer[transport.Server]
 	cl.directory = membership.NewDirectory(membership.DirectoryOptions{
@@ -107,7 +107,7 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
 	})
 	o.Bootstrap = cl.rec.Founder && membership.Bootstrapping(cl.dir)
-	o.Promise = membership.PromiseFile(cl.dir)
+	o.Watermark = membership.WatermarkFile(cl.dir)
 	o.Broken = func(why error) { cl.requestRestart(afterBroken(why)) }
 	o.Remote = remote{cl.client}
 	return o
@@ -254,7 +254,7 @@ func (cl *cluster) register(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var err error
 		if cl.rec.Founder {
-			err = membership.Establish(ctx, cl.store, cl.dir, cl.rec, cl.self)
+			err = membership.WriteFirstObjects(ctx, cl.store, cl.dir, cl.rec, cl.self)
 		} else {
 			err = membership.PublishSelf(ctx, cl.store, cl.self)
 		}

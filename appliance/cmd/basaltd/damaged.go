@@ -57,7 +57,7 @@ func runDamaged(ctx context.Context, c config, rec membership.Record, why error,
 		return err
 	}
 	if why != nil { // set before the socket is served
-		p.setMessage(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
+		p.setMessage(advice(why, slices.ContainsFunc(p.client.AddressBook().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
 		log.Error("open store failed; instances on this node continue to run", "error", p.Setup(ctx).Message)
 	} else {
 		p.order()
@@ -91,7 +91,7 @@ type noStore struct{}
 func (noStore) Verify(context.Context) (uint64, error) { return 0, store.ErrNotLeader }
 func (noStore) IsLeader() bool                         { return false }
 func (noStore) LeaderID() string                       { return "" }
-func (noStore) LeadChange() <-chan struct{}            { return nil }
+func (noStore) LeadershipChanged() <-chan struct{}     { return nil }
 
 // live keeps the lease.
 func (p *damagedNode) live(ctx context.Context) {
@@ -211,7 +211,7 @@ func (s clusterView) advice() string {
 // pollMembers polls the other members.
 func (p *damagedNode) pollMembers(ctx context.Context) clusterView {
 	out := clusterView{self: string(p.self.Node)}
-	for _, n := range p.client.Book().Nodes() {
+	for _, n := range p.client.AddressBook().Nodes() {
 		if n == p.self.Node {
 			continue
 		}
@@ -256,7 +256,7 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 // each calls the other members until one answers without an error.
 func (p *damagedNode) each(ctx context.Context, path string, out any) error {
 	err := errors.New("this node knows no other member")
-	for _, n := range p.client.Book().Nodes() {
+	for _, n := range p.client.AddressBook().Nodes() {
 		if n == p.self.Node {
 			continue
 		}
@@ -315,7 +315,7 @@ func (p *damagedNode) rebuild(ctx context.Context) error {
 	if err := atomicfile.Sync(p.c.data); err != nil {
 		return err
 	}
-	if err := store.NewPromise(membership.PromiseFile(p.dir), string(p.self.Node), ""); err != nil {
+	if err := store.NewWatermark(membership.WatermarkFile(p.dir), string(p.self.Node), ""); err != nil {
 		return err
 	}
 	return p.change(func(r *membership.Record) { r.Rebuild = false })

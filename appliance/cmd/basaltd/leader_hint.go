@@ -28,7 +28,7 @@ type elector interface {
 	Verify(ctx context.Context) (term uint64, err error)
 	IsLeader() bool
 	LeaderID() string // empty: Raft knows none on this node
-	LeadChange() <-chan struct{}
+	LeadershipChanged() <-chan struct{}
 }
 
 const (
@@ -50,8 +50,8 @@ func (g *leaderHint) LeaderID() api.NodeID {
 	return g.lastNamed
 }
 
-// RefusedBy returns a member that no longer accepts this node as a member, or "".
-func (g *leaderHint) RefusedBy() api.NodeID {
+// RejectedBy returns a member that no longer accepts this node as a member, or "".
+func (g *leaderHint) RejectedBy() api.NodeID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused
@@ -60,7 +60,7 @@ func (g *leaderHint) RefusedBy() api.NodeID {
 // run follows Raft, and asks the other members while Raft names no leader.
 func (g *leaderHint) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		changed := g.store.LeadChange()
+		changed := g.store.LeadershipChanged()
 		var again <-chan time.Time
 		if id := api.NodeID(g.store.LeaderID()); id != "" {
 			g.record(id, "")
@@ -116,7 +116,7 @@ func (g *leaderHint) askAll(ctx context.Context) (leader, refused api.NodeID) {
 func (cl *cluster) openLeaderHint(raft elector) {
 	cl.leaderHint = &leaderHint{store: raft,
 		peers: func() (others []api.NodeID) {
-			for _, n := range cl.client.Book().Nodes() {
+			for _, n := range cl.client.AddressBook().Nodes() {
 				if n != cl.self.Node {
 					others = append(others, n)
 				}

@@ -14,7 +14,7 @@ type fakeElector struct{ leader string }
 func (f *fakeElector) Verify(context.Context) (uint64, error) { return 0, errors.New("not leading") }
 func (f *fakeElector) IsLeader() bool                         { return false }
 func (f *fakeElector) LeaderID() string                       { return f.leader }
-func (f *fakeElector) LeadChange() <-chan struct{}            { return nil }
+func (f *fakeElector) LeadershipChanged() <-chan struct{}     { return nil }
 
 // TestGuideAsksTheOthers: a node whose Raft names no leader uses the answers of the members
 // that it reaches, and Raft again as soon as it names one.
@@ -46,13 +46,13 @@ func TestGuideAsksTheOthers(t *testing.T) {
 	if got := g.LeaderID(); got != "c" {
 		t.Errorf("LeaderID while no member names one = %q, want c as before", got)
 	}
-	if by := g.RefusedBy(); by != "" {
-		t.Errorf("RefusedBy = %q, want none", by)
+	if by := g.RejectedBy(); by != "" {
+		t.Errorf("RejectedBy = %q, want none", by)
 	}
 	expelled.Store(true)
 	g.record(g.askAll(t.Context()))
-	if by := g.RefusedBy(); by != "b" {
-		t.Errorf("RefusedBy after b rejected this node = %q, want b", by)
+	if by := g.RejectedBy(); by != "b" {
+		t.Errorf("RejectedBy after b rejected this node = %q, want b", by)
 	}
 	raft.leader = "b"
 	if got := g.LeaderID(); got != "b" {

@@ -20,7 +20,7 @@ import (
 func (cl *cluster) openLease(raft elector, epoch int64) {
 	cl.openLeaderHint(raft)
 	cl.leases = lease.NewServer(cl.self.Node, cl.leaderHint, nil)
-	cl.witness = lease.NewProber(pathReach{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Reports, nil)
+	cl.witness = lease.NewProber(pathReach{cl.prober, cl.client.AddressBook(), cl.self.Node}, cl.leases.Reports, nil)
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
 		Peers: cl.client, Leader: cl.leaderHint, Local: cl.leases.Heartbeat,
@@ -72,7 +72,7 @@ func (f fenceKeeper) Keep(ids []api.InstanceID) error {
 // pathReach implements lease.Reach with the prober's permanent connections.
 type pathReach struct {
 	prober *transport.Prober
-	book   *transport.Book
+	book   *transport.AddressBook
 	self   api.NodeID
 }
 
@@ -105,7 +105,7 @@ const termRetry = 100 * time.Millisecond
 func (cl *cluster) followTerm(ctx context.Context) error {
 	var term uint64
 	for ctx.Err() == nil {
-		elected, changed := cl.store.LeadChange(), cl.directory.Changed()
+		elected, changed := cl.store.LeadershipChanged(), cl.directory.Changed()
 		var again <-chan time.Time
 		if err := cl.updateTerm(ctx, &term); err != nil {
 			cl.log.Warn("update the lease server failed", "error", err)
@@ -123,7 +123,7 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 
 // updateTerm updates the lease server with what has changed since the term *last.
 func (cl *cluster) updateTerm(ctx context.Context, last *uint64) error {
-	now, nodes := cl.store.LeadTerm(), cl.directory.Nodes()
+	now, nodes := cl.store.LeaderTerm(), cl.directory.Nodes()
 	switch {
 	case now == 0 && *last != 0:
 		cl.leases.Deposed()

@@ -115,7 +115,7 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	s.Quorum = err == nil || api.CodeOf(err) == api.CodeNotFound
 	if !s.Quorum {
 		s.Message = err.Error()
-		if by := cl.leaderHint.RefusedBy(); by != "" {
+		if by := cl.leaderHint.RejectedBy(); by != "" {
 			s.Message = cl.expelled(by, c.Members).Error()
 		}
 	}
@@ -219,7 +219,7 @@ func (cl *cluster) recoverAlone(dir string) error {
 	if !cl.rec.Recover {
 		return nil
 	}
-	return store.Recover(dir, membership.PromiseFile(cl.dir), string(cl.self.Node))
+	return store.Recover(dir, membership.WatermarkFile(cl.dir), string(cl.self.Node))
 }
 
 // removeOthers completes a recovery: it deletes the other nodes' objects, so that their

@@ -165,7 +165,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		Accelerator: n.accelerator, RefuseEmulation: n.probed != "" && !c.allowEmulation, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if n.probed != "" && c.directIO { // a fake hypervisor opens no files
-		ao.OpenFiles = (&capability.Files{Log: log}).How
+		ao.OpenFiles = (&capability.Files{Log: log}).Modes
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
@@ -398,8 +398,8 @@ func (n *node) serveLocal(ctx context.Context) error {
 // term at a time: their decisions are written in that term or not at all.
 func (n *node) plan(ctx context.Context) error {
 	for ctx.Err() == nil {
-		elected := n.store.LeadChange()
-		in := n.store.LeadTerm()
+		elected := n.store.LeadershipChanged()
+		in := n.store.LeaderTerm()
 		if in == 0 {
 			select {
 			case <-ctx.Done():
@@ -411,8 +411,8 @@ func (n *node) plan(ctx context.Context) error {
 		go func() {
 			defer cancel()
 			for {
-				elected := n.store.LeadChange()
-				if n.store.LeadTerm() != in {
+				elected := n.store.LeadershipChanged()
+				if n.store.LeaderTerm() != in {
 					return
 				}
 				select {

@@ -20,7 +20,7 @@ type runtime struct {
 }
 
 func (n *node) runtime() runtime {
-	r := runtime{Agent: n.agent, leads: func() bool { return n.store.LeadTerm() != 0 }}
+	r := runtime{Agent: n.agent, leads: func() bool { return n.store.LeaderTerm() != 0 }}
 	if f := n.network; f != nil && f.pretended == nil {
 		r.network = &network.Sweeper{Store: n.store, Cluster: n.clusterName(), Self: f.self,
 			Open: func(members []deploy.Member, bootstrap deploy.Bootstrap) network.Rows {

@@ -54,7 +54,7 @@ func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 }
 
 // Nodes implements nodeupgrade.Peers.
-func (n agentRPC) Nodes() []api.NodeID { return n.client.Book().Nodes() }
+func (n agentRPC) Nodes() []api.NodeID { return n.client.AddressBook().Nodes() }
 
 // FetchPackage implements nodeupgrade.Peers.
 func (n agentRPC) FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error) {

@@ -72,7 +72,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 	node := func(i int) *Store {
 		o := Options{Dir: t.TempDir(), NodeID: fmt.Sprintf("node-%d", i), Transport: transports[i], Bootstrap: i == 0, SnapshotEvery: 20}
-		if err := NewPromise(o.promisePath(), o.NodeID, ""); err != nil {
+		if err := NewWatermark(o.watermarkPath(), o.NodeID, ""); err != nil {
 			t.Fatal(err)
 		}
 		return open(t, o)

@@ -21,7 +21,7 @@ func compareAll(t *testing.T, c *cluster) (different []string) {
 	t.Helper()
 	s := c.store(c.leader())
 	for from, rounds := (state.Place{}), 0; ; rounds++ {
-		index, err := s.Compare(t.Context(), s.LeadTerm(), from)
+		index, err := s.Compare(t.Context(), s.LeaderTerm(), from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestComparingGoesOn(t *testing.T) {
 	s := open(t, Options{Dir: dir})
 	writeRange(t, s, 1, 3)
 	from := state.Place{Bucket: "objects"}
-	index, err := s.Compare(t.Context(), s.LeadTerm(), from)
+	index, err := s.Compare(t.Context(), s.LeaderTerm(), from)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (c *cluster) start(id string, bootstrap bool) *Store {
 	o.Remote = &testRemote{c: c, from: id}
 	_, err := os.Stat(o.Dir)
 	if os.IsNotExist(err) && !bootstrap { // it joins
-		if err := NewPromise(o.promisePath(), id, ""); err != nil {
+		if err := NewWatermark(o.watermarkPath(), id, ""); err != nil {
 			c.t.Fatal(err)
 		}
 	}

@@ -17,10 +17,10 @@ func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 // creates a channel; Close closes it.
 func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
-// LeadChange returns a channel that is closed when the results of LeadTerm and LeaderID
+// LeadershipChanged returns a channel that is closed when the results of LeaderTerm and LeaderID
 // may have changed, and on the leader when members are added or removed: call it before
 // reading them.
-func (s *Store) LeadChange() <-chan struct{} { return s.changed.Next() }
+func (s *Store) LeadershipChanged() <-chan struct{} { return s.changed.Next() }
 
 // followLeadership converts Raft's leadership into the store's, which begins when the
 // tables have caught up.

@@ -23,7 +23,7 @@ func (s *Store) Settled() (level int, id string, err error) {
 // only on the leader.
 func (s *Store) RaiseLevel(ctx context.Context, term uint64, level int, members []string) error {
 	if level > state.Level {
-		return state.BeyondLevel(level)
+		return state.UnsupportedLevel(level)
 	}
 	for _, m := range s.Members() {
 		if !slices.Contains(members, m.ID) {

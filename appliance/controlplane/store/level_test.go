@@ -13,7 +13,7 @@ import (
 )
 
 // A new cluster begins with its level and its ID, which all members learn and keep in
-// their promises.
+// their watermarks.
 func TestClusterHasAnID(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -61,19 +61,19 @@ func TestRaiseLevel(t *testing.T) {
 		}
 	}
 	s := c.store(c.leader())
-	if err := s.RaiseLevel(t.Context(), s.LeadTerm(), state.Level, []string{"node-0", "node-1"}); api.CodeOf(err) != api.CodeConflict {
+	if err := s.RaiseLevel(t.Context(), s.LeaderTerm(), state.Level, []string{"node-0", "node-1"}); api.CodeOf(err) != api.CodeConflict {
 		t.Errorf("raise without asking node-2: %v, want code %s", err, api.CodeConflict)
 	}
-	if err := s.RaiseLevel(t.Context(), s.LeadTerm()+1, state.Level, c.ids()); api.CodeOf(err) != api.CodeConflict {
+	if err := s.RaiseLevel(t.Context(), s.LeaderTerm()+1, state.Level, c.ids()); api.CodeOf(err) != api.CodeConflict {
 		t.Errorf("raise in another term: %v, want code %s", err, api.CodeConflict)
 	}
-	if err := s.RaiseLevel(t.Context(), s.LeadTerm(), state.Level+1, c.ids()); err == nil {
+	if err := s.RaiseLevel(t.Context(), s.LeaderTerm(), state.Level+1, c.ids()); err == nil {
 		t.Error("raise beyond what the leader supports succeeded, want an error")
 	}
 	if level, _, err := s.Settled(); level != 6 || err != nil {
 		t.Errorf("level = %d, %v; want 6", level, err)
 	}
-	if err := s.RaiseLevel(t.Context(), s.LeadTerm(), state.Level, c.ids()); err != nil {
+	if err := s.RaiseLevel(t.Context(), s.LeaderTerm(), state.Level, c.ids()); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range c.ids() {

@@ -166,8 +166,8 @@ func childNode(dir string) error {
 	}
 	o := Options{Dir: dir, NodeID: id, Reserve: 1, SnapshotEvery: 60, Transport: trans,
 		Bootstrap: id == p.Bootstrap, Remote: httpRemote{&p}, LeaderWait: 2 * time.Second}
-	if _, err := os.Stat(o.promisePath()); os.IsNotExist(err) { // it joins
-		if err := NewPromise(o.promisePath(), id, ""); err != nil {
+	if _, err := os.Stat(o.watermarkPath()); os.IsNotExist(err) { // it joins
+		if err := NewWatermark(o.watermarkPath(), id, ""); err != nil {
 			return err
 		}
 	}

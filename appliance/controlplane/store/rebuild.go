@@ -24,7 +24,7 @@ var errRebuild = errors.New("the tables must be rebuilt first")
 
 // cut is called before the entries from there to the end of the log are deleted.
 func (s *Store) cut(from uint64) error {
-	if err := s.promise.ends(from - 1); err != nil {
+	if err := s.watermark.ends(from - 1); err != nil {
 		return err
 	}
 	if s.fsm.applied.Load() < from {

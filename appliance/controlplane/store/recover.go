@@ -20,10 +20,10 @@ import (
 // permanently: everything in this node's log is kept, also what was never acknowledged.
 // The store must not be open. Recover can be repeated, and a crash in the middle leaves
 // the store as before or after it. Other nodes of the old cluster must not return with
-// their old files. promise is Options.Promise: what the node has acknowledged to the
+// their old files. watermark is Options.Watermark: what the node has acknowledged to the
 // others is discarded.
-func Recover(dir, promise, nodeID string) error {
-	if err := recoverAlone(Options{Dir: dir, Promise: promise, NodeID: nodeID}); err != nil {
+func Recover(dir, watermark, nodeID string) error {
+	if err := recoverAlone(Options{Dir: dir, Watermark: watermark, NodeID: nodeID}); err != nil {
 		return fmt.Errorf("recover the store in %s: %w", dir, err)
 	}
 	return nil
@@ -41,13 +41,13 @@ func recoverAlone(o Options) (err error) {
 	}
 	s := &Store{options: o}
 	defer func() { err = errors.Join(err, s.closeFiles()) }()
-	if err := NewPromise(o.promisePath(), o.NodeID, ""); err != nil {
+	if err := NewWatermark(o.watermarkPath(), o.NodeID, ""); err != nil {
 		return err
 	}
-	if s.promise, err = openPromise(o.promisePath()); err != nil {
+	if s.watermark, err = openWatermark(o.watermarkPath()); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, closer(s.promise.close))
+	s.closers = append(s.closers, closer(s.watermark.close))
 	if err := s.openFiles(); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func recoverAlone(o Options) (err error) {
 		return err
 	}
 	s.log.cut = func(uint64) error { return nil } // the snapshot contains everything
-	votes := votes{s.votes, s.promise}
+	votes := votes{s.votes, s.watermark}
 	logger := raftLogger(slog.New(slog.DiscardHandler))
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
 	if err != nil {

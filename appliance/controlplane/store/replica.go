@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Replica is a node's store without Raft, for simulations: the files, the promise and
+// Replica is a node's store without Raft, for simulations: the files, the watermark and
 // the state machine are those of Store, and the caller decides which entries the log
 // has and when they are committed. Its methods must not be called concurrently.
 type Replica struct {
@@ -36,9 +36,9 @@ type LogEntry struct {
 
 // OpenReplica opens or creates the store in o.Dir with all the checks of Open, and
 // fails with Damaged where Open does. level is the feature level that the simulated
-// release supports; 0 means Level. Of the options it uses Dir, NodeID, Promise and Log.
+// release supports; 0 means Level. Of the options it uses Dir, NodeID, Watermark and Log.
 // It writes nothing to o.Dir if a store is missing that was used according to the
-// promise.
+// watermark.
 func OpenReplica(o Options, level int) (*Replica, error) {
 	o.setDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -127,13 +127,13 @@ func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, er
 // Applied returns the index up to which the log is applied.
 func (r *Replica) Applied() uint64 { return r.next - 1 }
 
-// Vote records, durably and in the promise, that the node has voted in the term.
+// Vote records, durably and in the watermark, that the node has voted in the term.
 func (r *Replica) Vote(term uint64) error {
-	return votes{r.store.votes, r.store.promise}.SetUint64(keyLastVoteTerm, term)
+	return votes{r.store.votes, r.store.watermark}.SetUint64(keyLastVoteTerm, term)
 }
 
-// KeepPromise updates the promise from the log, as Store does every second.
-func (r *Replica) KeepPromise() error {
+// UpdateWatermark updates the watermark from the log, as Store does every second.
+func (r *Replica) UpdateWatermark() error {
 	if r.last == 0 {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (r *Replica) KeepPromise() error {
 	if err != nil {
 		return err
 	}
-	return r.store.promise.update(func(m *promised) {
+	return r.store.watermark.update(func(m *acknowledged) {
 		m.Used, m.Last = true, max(m.Last, r.last)
 		if m.ID == "" {
 			m.ID = id

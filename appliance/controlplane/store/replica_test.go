@@ -136,7 +136,7 @@ func TestReplicaRefuses(t *testing.T) {
 	if _, _, err := r.Apply(2); !errors.As(err, &old) {
 		t.Errorf("release of level %d applied an entry of level %d: %v, want TooOld", state.Level-1, state.Level, err)
 	}
-	if err := errors.Join(r.KeepPromise(), r.Close(), os.RemoveAll(filepath.Join(dir, "a"))); err != nil {
+	if err := errors.Join(r.UpdateWatermark(), r.Close(), os.RemoveAll(filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)
 	}
 	var d *Damaged

@@ -26,9 +26,9 @@ import (
 type Options struct {
 	Dir    string // created if missing; used by one process at a time
 	NodeID string // never changes once the directory is used
-	// Promise is the file, outside of Dir, with what this node has acknowledged to others
-	// (NewPromise); if empty, Dir with ".promise" appended.
-	Promise string
+	// Watermark is the file, outside of Dir, with what this node has acknowledged to others
+	// (NewWatermark); if empty, Dir with ".promise" appended.
+	Watermark string
 
 	// Transport connects the nodes. If nil, the node is alone, and forms a cluster of
 	// one when the directory is new.
@@ -67,14 +67,14 @@ type Options struct {
 // Store is one node's part of the cluster's state. Its methods may be called
 // concurrently.
 type Store struct {
-	options Options
-	raft    *raft.Raft
-	fsm     *fsm
-	tables  *tables
-	log     *logStore
-	votes   *stable
-	promise *promise
-	closers []io.Closer // opened so far, to be closed in reverse
+	options   Options
+	raft      *raft.Raft
+	fsm       *fsm
+	tables    *tables
+	log       *logStore
+	votes     *stable
+	watermark *watermark
+	closers   []io.Closer // opened so far, to be closed in reverse
 
 	term     atomic.Uint64 // in which this node leads, with everything applied that was committed before; 0: it does not lead
 	caughtUp atomic.Bool   // has been leading since Open, or since another node led
@@ -139,7 +139,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.running.Add(1)
 	go s.followLeadership()
-	s.running.Go(s.keepPromise)
+	s.running.Go(s.keepWatermark)
 	if o.Transport != nil {
 		s.running.Go(s.runHeartbeat)
 	}
@@ -183,12 +183,12 @@ func (s *Store) start() error {
 }
 
 // openStore opens the files and compares them with each other and with what the node has
-// promised. It returns the results of checkFiles.
+// acknowledged. It returns the results of checkFiles.
 func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStore, tablesCurrent bool, last uint64, err error) {
-	if s.promise, err = s.options.loadPromise(); err != nil {
+	if s.watermark, err = s.options.loadWatermark(); err != nil {
 		return nil, false, 0, err
 	}
-	s.closers = append(s.closers, closer(s.promise.close))
+	s.closers = append(s.closers, closer(s.watermark.close))
 	if err := s.openFiles(); err != nil {
 		return nil, false, 0, err
 	}
@@ -207,7 +207,7 @@ func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStor
 	}
 	_, id, err := s.Settled()
 	if err == nil {
-		err = s.options.checkPromise(s.promise, last, s.votes, id)
+		err = s.options.checkWatermark(s.watermark, last, s.votes, id)
 	}
 	return snapshots, tablesCurrent, last, err
 }
@@ -270,7 +270,7 @@ func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 
 func (s *Store) startRaft(snapshots raft.SnapshotStore, tablesCurrent bool, logger hclog.Logger) error {
 	o := &s.options
-	votes := votes{s.votes, s.promise}
+	votes := votes{s.votes, s.watermark}
 	conf := o.raftConfig(logger)
 	transport, bootstrap := o.Transport, o.Bootstrap
 	var alone *raft.InmemTransport
@@ -465,7 +465,7 @@ func (s *Store) Close() error {
 		close(s.stopped)
 		s.running.Wait()
 		s.leaders.close()
-		s.closeErr = errors.Join(err, s.promiseLast(), s.closeFiles())
+		s.closeErr = errors.Join(err, s.updateWatermark(), s.closeFiles())
 	})
 	return s.closeErr
 }

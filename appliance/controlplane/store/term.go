@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// LeadTerm returns the term in which this node leads, with everything applied that was
+// LeaderTerm returns the term in which this node leads, with everything applied that was
 // committed before, or 0 if it does not lead.
-func (s *Store) LeadTerm() uint64 { return s.term.Load() }
+func (s *Store) LeaderTerm() uint64 { return s.term.Load() }
 
 // Verify confirms with a majority that this node leads now, and returns its term.
 func (s *Store) Verify(ctx context.Context) (uint64, error) {

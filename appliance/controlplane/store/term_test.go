@@ -57,8 +57,8 @@ func TestApplyInTerm(t *testing.T) {
 		return api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Data: []byte("{}")}}}
 	}
 	term, err := s.Verify(t.Context())
-	if err != nil || term == 0 || term != s.LeadTerm() {
-		t.Fatalf("Verify() = %d, %v; want the term %d", term, err, s.LeadTerm())
+	if err != nil || term == 0 || term != s.LeaderTerm() {
+		t.Fatalf("Verify() = %d, %v; want the term %d", term, err, s.LeaderTerm())
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term, put("flv-1")); err != nil {
 		t.Errorf("apply in the current term: %v", err)
@@ -76,7 +76,7 @@ func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.raft.Apply(termed(withTerm(t.Context(), s.LeadTerm()+1), raw), time.Minute).Error(); err != nil {
+	if err := s.raft.Apply(termed(withTerm(t.Context(), s.LeaderTerm()+1), raw), time.Minute).Error(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := patience.Context(t.Context(), 10*time.Second)
@@ -89,7 +89,7 @@ func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
 // A batch restricted to one term keeps its claims.
 func TestClaimsOfATerm(t *testing.T) {
 	s := open(t, Options{})
-	term := s.LeadTerm()
+	term := s.LeaderTerm()
 	if _, err := s.ApplyInTerm(t.Context(), term, statetest.Claims("flv-1", "a")); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestClaimsOfATerm(t *testing.T) {
 // A batch restricted to one term keeps its amounts.
 func TestQuotasOfATerm(t *testing.T) {
 	s := open(t, Options{})
-	if _, err := s.ApplyInTerm(t.Context(), s.LeadTerm(), statetest.Quotas()); err != nil {
+	if _, err := s.ApplyInTerm(t.Context(), s.LeaderTerm(), statetest.Quotas()); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Sums(t.Context(), api.KindOrganization, "org-1"); err != nil || got["a"] != 8 {
@@ -113,7 +113,7 @@ func TestQuotasOfATerm(t *testing.T) {
 // record.
 func TestEveryVersionOfATerm(t *testing.T) {
 	s := open(t, Options{})
-	term := s.LeadTerm()
+	term := s.LeaderTerm()
 	raising := statetest.Claims("flv-1")
 	raising.Commands[0].Event = &api.CommandEvent{Type: "budget.reached", Organization: "org-1"}
 	noted := statetest.Claims("flv-2")

@@ -27,7 +27,7 @@ func (d *diskPools) DiskPool(string) (api.DiskID, bool) {
 	return "disk-1", d.drains
 }
 
-func (d *diskPools) GivenUp(string) bool { d.mu.Lock(); defer d.mu.Unlock(); return d.givenUp }
+func (d *diskPools) Released(string) bool { d.mu.Lock(); defer d.mu.Unlock(); return d.givenUp }
 
 func (d *diskPools) PoolsWork() error { d.mu.Lock(); defer d.mu.Unlock(); return d.wrong }
 

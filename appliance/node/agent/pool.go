@@ -117,9 +117,9 @@ func (s *poolSet) home() string {
 type DiskPools interface {
 	// DiskPool returns the disk of a pool, and whether the disk is being released.
 	DiskPool(name string) (disk api.DiskID, draining bool)
-	// GivenUp reports whether a pool is certainly not on a disk of this node any
+	// Released reports whether a pool is certainly not on a disk of this node any
 	// more, or on one that was released and is missing: its content is lost.
-	GivenUp(name string) bool
+	Released(name string) bool
 	// PoolsWork returns what is wrong with pools that this node should have, or
 	// nil.
 	PoolsWork() error
@@ -128,7 +128,7 @@ type DiskPools interface {
 // contentLost reports whether a pool's content is lost, so that deleting it needs no
 // access.
 func (c *core) contentLost(pool string) bool {
-	return api.DiskPool(pool) && c.o.Disks != nil && c.o.Disks.GivenUp(pool)
+	return api.DiskPool(pool) && c.o.Disks != nil && c.o.Disks.Released(pool)
 }
 
 // report fills in the node's pools and their content. promised has the bytes that

@@ -37,10 +37,12 @@ type TenantUse struct {
 // sampler keeps metrics of the use of instances, the node and its GPUs.
 type sampler struct {
 	*core
-	book *metrics.Book
+	recorder *metrics.Recorder
 }
 
-func newSampler(co *core) *sampler { return &sampler{core: co, book: metrics.NewBook(co.o.Now())} }
+func newSampler(co *core) *sampler {
+	return &sampler{core: co, recorder: metrics.NewRecorder(co.o.Now())}
+}
 
 // sources returns the functions that read samples.
 func (sp *sampler) sources() []func(context.Context) error {
@@ -51,7 +53,7 @@ func (sp *sampler) sources() []func(context.Context) error {
 	return all
 }
 
-// run samples the use of instances, the node and its GPUs into a book in memory
+// run samples the use of instances, the node and its GPUs into a recorder in memory
 // (package metrics). Each source has its own goroutine: one that hangs leaves a gap
 // in its own metrics and delays no other.
 func (sp *sampler) run(ctx context.Context) {
@@ -70,7 +72,7 @@ const sampleTime = 4 * time.Second
 func (sp *sampler) sample(ctx context.Context, read func(context.Context) error) {
 	failed := false
 	for {
-		sleep(ctx, sp.book.Next(sp.o.Now()))
+		sleep(ctx, sp.recorder.Next(sp.o.Now()))
 		if ctx.Err() != nil {
 			return
 		}
@@ -98,7 +100,7 @@ func (sp *sampler) sampleMachines(ctx context.Context) error {
 		if !ok || in.Assignment.Vcpus == 0 {
 			continue
 		}
-		sp.book.Note(string(u.ID), now,
+		sp.recorder.Record(string(u.ID), now,
 			metrics.Counter(api.SampleCPU, u.CPUNanos, 100/(1e9*float64(in.Assignment.Vcpus))),
 			metrics.Level(api.SampleMemory, float64(u.ResidentBytes)),
 			metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
@@ -115,7 +117,7 @@ func (sp *sampler) sampleMachines(ctx context.Context) error {
 // forgetSamples drops the metrics of instances that are not on this node any more,
 // and of removed GPUs.
 func (sp *sampler) forgetSamples() {
-	sp.book.Keep(func(id string) bool {
+	sp.recorder.Keep(func(id string) bool {
 		if id == string(sp.o.NodeID) {
 			return true
 		}
@@ -135,7 +137,7 @@ func (sp *sampler) sampleHost(context.Context) error {
 	if err != nil {
 		return err
 	}
-	sp.book.Note(string(sp.o.NodeID), sp.o.Now(),
+	sp.recorder.Record(string(sp.o.NodeID), sp.o.Now(),
 		metrics.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
 		metrics.Level(api.SampleMemory, float64(u.UsedBytes)),
 		metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
@@ -163,15 +165,15 @@ func (sp *sampler) sampleCards(ctx context.Context) error {
 			if _, ok := get(sp.cache, sp.cache.instances, string(t.Instance)); !ok {
 				continue
 			}
-			sp.book.Note(string(t.Instance), now,
+			sp.recorder.Record(string(t.Instance), now,
 				metrics.Counter(api.SampleGPU, t.GPUNanos, 100/1e9),
 				metrics.Level(api.SampleVRAM, float64(t.VRAMResidentBytes)),
 				metrics.Level(api.SampleVRAMLimit, float64(t.VRAMLimitBytes)))
-			if v := sp.book.Last(string(t.Instance), api.SampleGPU, metrics.Fine, now); !math.IsNaN(v) {
+			if v := sp.recorder.Last(string(t.Instance), api.SampleGPU, metrics.Fine, now); !math.IsNaN(v) {
 				busy += v
 			}
 		}
-		sp.book.Note(gpuID(sp.o.NodeID, c.Device), now,
+		sp.recorder.Record(gpuID(sp.o.NodeID, c.Device), now,
 			metrics.Level(api.SampleGPU, busy),
 			metrics.Level(api.SampleVRAM, float64(c.VRAMResidentBytes)),
 			metrics.Level(api.SampleVRAMLimit, float64(c.VRAMBytes)))
@@ -182,7 +184,7 @@ func (sp *sampler) sampleCards(ctx context.Context) error {
 // busyPercent returns how busy a GPU was in the last minute, or 0 if that was not
 // measured.
 func (sp *sampler) busyPercent(gpu string) int64 {
-	busy := sp.book.Last(gpu, api.SampleGPU, time.Minute, sp.o.Now())
+	busy := sp.recorder.Last(gpu, api.SampleGPU, time.Minute, sp.o.Now())
 	if math.IsNaN(busy) {
 		return 0
 	}
@@ -205,7 +207,7 @@ func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.Samp
 			return api.Samples{}, err
 		}
 	}
-	c, err := sp.book.Read(id, metrics.Span{From: q.From, Step: q.Step}, sp.o.Now())
+	c, err := sp.recorder.Read(id, metrics.Span{From: q.From, Step: q.Step}, sp.o.Now())
 	switch {
 	case errors.Is(err, metrics.ErrMany):
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("use a longer step or a later from")
@@ -242,7 +244,7 @@ func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTena
 			continue
 		}
 		for _, t := range c.Tenants {
-			used := sp.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // %
+			used := sp.recorder.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // %
 			if math.IsNaN(used) {
 				used = 0
 			}

@@ -11,7 +11,7 @@ import (
 //	coarse 60 s × 1440 = 24 h     5,760 B
 //
 // Values are float32, whose 24 bits resolve 64 GiB to 4 KiB: 6.5 kB per series, 78
-// kB for an instance with twelve, 160 MB for the maximum of resources in a Book.
+// kB for an instance with twelve, 160 MB for the maximum of resources in a Recorder.
 const (
 	Fine                   = 5 * time.Second
 	Coarse                 = time.Minute
@@ -23,7 +23,7 @@ var nan = float32(math.NaN())
 // ring has the latest slots of a series; a slot without a value is NaN.
 type ring struct {
 	slots []float32
-	last  int64 // the newest slot, counted from the start of the book; -1 if none
+	last  int64 // the newest slot, counted from the start of the recorder; -1 if none
 }
 
 func newRing(n int) ring {

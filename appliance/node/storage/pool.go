@@ -358,9 +358,9 @@ func (p *Pools) DiskPool(name string) (disk api.DiskID, draining bool) {
 	return "", false
 }
 
-// GivenUp reports whether a pool is certainly not on a disk of this node any more:
+// Released reports whether a pool is certainly not on a disk of this node any more:
 // it was released, and nothing is left of it that could be accessed.
-func (p *Pools) GivenUp(name string) bool {
+func (p *Pools) Released(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range p.disks {

@@ -192,8 +192,8 @@ func TestPoolLife(t *testing.T) {
 
 	b.use("disk-1", api.DiskSpec{})
 	b.want("disk-1", api.DiskDraining, "it still has volumes (1)")
-	if _, draining := b.DiskPool("fast"); !draining || b.GivenUp("fast") {
-		t.Fatalf("released pool with a volume: draining %v, given up %v; want true, false", draining, b.GivenUp("fast"))
+	if _, draining := b.DiskPool("fast"); !draining || b.Released("fast") {
+		t.Fatalf("released pool with a volume: draining %v, given up %v; want true, false", draining, b.Released("fast"))
 	}
 	b.use("disk-1", fast) // the decision is reversed
 	b.want("disk-1", api.DiskReady, "")
@@ -206,8 +206,8 @@ func TestPoolLife(t *testing.T) {
 	b.want("disk-1", api.DiskDraining, "it still has volumes (1)")
 	delete(b.in.volumes, "fast")
 	b.want("disk-1", "", "")
-	if !b.GivenUp("fast") || b.given["fast"] != nil {
-		t.Errorf("released pool: given up %v, driver %v; want true and none", b.GivenUp("fast"), b.given["fast"])
+	if !b.Released("fast") || b.given["fast"] != nil {
+		t.Errorf("released pool: given up %v, driver %v; want true and none", b.Released("fast"), b.given["fast"])
 	}
 	if f, err := xfsdisk.Probe(t.Context(), loop, fileSystem("node-a", "disk-1", "fast")); err != nil || f.Content != xfsdisk.Blank {
 		t.Errorf("content of the released disk = %+v, error %v, want blank", f, err)
@@ -377,8 +377,8 @@ func TestPoolPulled(t *testing.T) {
 	delete(b.in.blocks, "disk-1")
 	driver := b.given["fast"]
 	b.want("disk-1", api.DiskFailed, "was not found")
-	if b.PoolsWork() == nil || b.given["fast"] != nil || b.GivenUp("fast") {
-		t.Errorf("pulled disk: PoolsWork %v, driver %v, given up %v; want an error, none and false", b.PoolsWork(), b.given["fast"], b.GivenUp("fast"))
+	if b.PoolsWork() == nil || b.given["fast"] != nil || b.Released("fast") {
+		t.Errorf("pulled disk: PoolsWork %v, driver %v, given up %v; want an error, none and false", b.PoolsWork(), b.given["fast"], b.Released("fast"))
 	}
 	if _, err := driver.Volume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeUnavailable { // and nothing is written to the root
 		t.Errorf("Volume of the missing pool: error %v, want code unavailable", err)
@@ -410,8 +410,8 @@ func TestPoolPulled(t *testing.T) {
 	delete(b.in.blocks, "disk-1")
 	b.use("disk-1", api.DiskSpec{})
 	b.want("disk-1", "", "")
-	if !b.GivenUp("fast") {
-		t.Error("GivenUp of a pool released while its disk is missing = false, want true")
+	if !b.Released("fast") {
+		t.Error("Released of a pool released while its disk is missing = false, want true")
 	}
 	// When the disk is back it has its content, and can be used only as the same
 	// pool, or wiped.

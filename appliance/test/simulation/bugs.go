@@ -1,12 +1,12 @@
 package simulation
 
-// Planted is a product fault that the simulation reproduces through its wiring. The tests check
+// InjectedBug is a fault of the product that the simulation reproduces through its wiring. The tests check
 // that the simulation finds each of them.
-type Planted int
+type InjectedBug int
 
-// The faults that can be planted.
+// The faults that can be injected.
 const (
-	NoBug Planted = iota
+	NoBug InjectedBug = iota
 	// PlannerMovesOnSuspicion treats a suspected node as a fenced one.
 	PlannerMovesOnSuspicion
 	// AgentIgnoresLease starts and resumes instances regardless of the lease.

@@ -10,7 +10,7 @@
 //	│  raft model ── one committed log                              │
 //	│    │ entries, late and in groups      ▲ Apply, Get, List      │
 //	│    ▼                                  │                       │
-//	│  store.Replica of each machine: files, promise, state machine │
+//	│  store.Replica per machine: files, watermark, state machine   │
 //	│    │ watch, late and interrupted      ▲                       │
 //	│    ▼                                  │                       │
 //	│  machine: basaltd{agent.Stepper, lease.Holder, lease.Granter, │
@@ -28,7 +28,7 @@
 // documents its guarantees, which never exceed those of the real component.
 //
 // The invariants (invariants.go) are checked after every event; the liveness conditions
-// (liveness.go) are checked after all faults have been healed. Planted (bugs.go) lists product
-// faults that the simulation must find; TestPlantedBugsAreFound and TestStoriesFindPlantedBugs
+// (liveness.go) are checked after all faults have been healed. InjectedBug (bugs.go) lists product
+// faults that the simulation must find; TestInjectedBugsAreFound and TestStoriesFindInjectedBugs
 // check that it does.
 package simulation

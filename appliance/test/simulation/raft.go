@@ -28,7 +28,7 @@ type raft struct {
 	lost   time.Duration // when the leader lost its majority; 0: it has one
 	elect  time.Duration // the earliest time of the next election
 
-	promised, asked, compared time.Duration // when the promises were kept, the level checked and the tables compared last
+	updatedWatermarks, asked, compared time.Duration // when the watermarks were kept, the level checked and the tables compared last
 }
 
 const (

@@ -24,18 +24,18 @@ const (
 	mostWaiting   = 32 // the most entries that a follower may have unapplied
 	snapshotAfter = 40 // beyond this many entries an empty store may be filled by a snapshot
 
-	promiseEvery = time.Second
-	levelEvery   = 5 * time.Second
-	compareEvery = 20 * time.Second // 2 min in production
+	watermarkInterval = time.Second
+	levelEvery        = 5 * time.Second
+	compareEvery      = 20 * time.Second // 2 min in production
 )
 
 func (m *machine) storeDir() string { return filepath.Join(m.dir("."), "store") }
 
-func (m *machine) promise() string { return filepath.Join(m.dir("cluster"), "promise") }
+func (m *machine) watermark() string { return filepath.Join(m.dir("cluster"), "promise") }
 
 // join makes the node a new member, which has acknowledged nothing yet.
 func (m *machine) join() {
-	if err := store.NewPromise(m.promise(), string(m.id), ""); err != nil {
+	if err := store.NewWatermark(m.watermark(), string(m.id), ""); err != nil {
 		m.w.failf("the simulation's own files: %v", err)
 	}
 }
@@ -43,7 +43,7 @@ func (m *machine) join() {
 // open opens the store when basaltd starts. If the store is refused as damaged, the node has
 // none.
 func (m *machine) open() {
-	o := store.Options{Dir: m.storeDir(), NodeID: string(m.id), Promise: m.promise()}
+	o := store.Options{Dir: m.storeDir(), NodeID: string(m.id), Watermark: m.watermark()}
 	s, err := store.OpenReplica(o, m.release)
 	var d *store.Damaged
 	if errors.As(err, &d) && m.w.o.Bug == LostStoreVotes {
@@ -226,15 +226,15 @@ func (r *raft) level(to int) {
 	r.w.logf("raft", "the cluster has feature level %d", to)
 }
 
-// maintainStores runs the periodic work on the stores: the promises of all nodes, and the
+// maintainStores runs the periodic work on the stores: the watermarks of all nodes, and the
 // raising and comparing that the leader's basaltd does.
 func (r *raft) maintainStores() {
 	now := r.w.now
-	if now >= r.promised {
-		r.promised = now + promiseEvery
+	if now >= r.updatedWatermarks {
+		r.updatedWatermarks = now + watermarkInterval
 		for _, m := range r.w.nodes {
 			if m.alive() && m.store != nil {
-				r.check(m, m.store.KeepPromise())
+				r.check(m, m.store.UpdateWatermark())
 			}
 		}
 	}

@@ -37,7 +37,7 @@ var runs sync.Map
 // run returns the run of a seed.
 func run(t *testing.T, s uint64) simulation.Result {
 	first, _ := runs.LoadOrStore(s, sync.OnceValue(func() simulation.Result {
-		return simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.Planted(*bug), Tail: *tail})
+		return simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.InjectedBug(*bug), Tail: *tail})
 	}))
 	return first.(func() simulation.Result)()
 }
@@ -81,7 +81,7 @@ func TestSeeds(t *testing.T) {
 			r := run(t, s)
 			if r.Err != nil && *shrink {
 				var without map[int]bool
-				r, without = simulation.Shrink(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.Planted(*bug), Tail: *tail})
+				r, without = simulation.Shrink(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.InjectedBug(*bug), Tail: *tail})
 				for i := len(r.Plan) - 1; i >= 0; i-- {
 					if without[i] {
 						r.Plan = append(r.Plan[:i], r.Plan[i+1:]...)
@@ -128,7 +128,7 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 func TestASeedReplaysExactly(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for s := uint64(1); s <= 6; s++ {
-		a, b := run(t, s), simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.Planted(*bug)})
+		a, b := run(t, s), simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Bug: simulation.InjectedBug(*bug)})
 		if a.Hash != b.Hash || a.Stats != b.Stats {
 			t.Errorf("seed %d: two runs differ: hash %x, stats %+v, and hash %x, stats %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
 		}
@@ -139,12 +139,12 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// The simulation must find each planted bug within 200 seeds.
-func TestPlantedBugsAreFound(t *testing.T) {
+// The simulation must find each injected bug within 200 seeds.
+func TestInjectedBugsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searching for a seed that finds each takes half a minute")
 	}
-	for b, c := range map[simulation.Planted]struct {
+	for b, c := range map[simulation.InjectedBug]struct {
 		name string
 		by   uint64 // the seed that found it last time, which is tried first
 	}{
@@ -165,7 +165,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 					return
 				}
 			}
-			t.Error("planted bug was not found in 200 seeds")
+			t.Error("injected bug was not found in 200 seeds")
 		})
 	}
 }

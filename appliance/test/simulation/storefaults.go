@@ -112,8 +112,8 @@ func (m *machine) damage(how func() bool) {
 		return
 	}
 	if m.store != nil {
-		// Entries appended less than a second ago may be missing in the promise.
-		m.w.raft.check(m, m.store.KeepPromise())
+		// Entries appended less than a second ago may be missing in the watermark.
+		m.w.raft.check(m, m.store.UpdateWatermark())
 	}
 	if m.proc != nil {
 		m.proc.kill()

@@ -60,11 +60,11 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStoriesFindPlantedBugs checks that the stories find the bugs they are meant for.
-func TestStoriesFindPlantedBugs(t *testing.T) {
+// TestStoriesFindInjectedBugs checks that the stories find the bugs they are meant for.
+func TestStoriesFindInjectedBugs(t *testing.T) {
 	for _, c := range []struct {
 		story string
-		bug   Planted
+		bug   InjectedBug
 	}{
 		{"DaemonFrozen", FenceThatDoesNothing}, {"Partition", FenceThatDoesNothing},
 		{"ClockOff", PlannerMovesOnSuspicion}, {"OneWay", NobodyNamesTheLeader},
@@ -81,13 +81,13 @@ func TestStoriesFindPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("story %s found planted bug %d in none of 10 seeds", c.story, bug)
+			t.Errorf("story %s found injected bug %d in none of 10 seeds", c.story, bug)
 		})
 	}
 }
 
 // runStory runs a story and returns the trace and the first failure.
-func runStory(t *testing.T, s story, seed uint64, bug Planted) (trace []string, err error) {
+func runStory(t *testing.T, s story, seed uint64, bug InjectedBug) (trace []string, err error) {
 	dir, err := os.MkdirTemp("", "story-") // not t.TempDir, which would keep the files of every seed
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type Options struct {
 	Dir   string // an empty, writable directory for the nodes' files
 	Nodes int
 	Storm time.Duration // how long faults occur
-	Bug   Planted
+	Bug   InjectedBug
 	// Shared gives every node the shared pool.
 	Shared bool
 	// Attach has tenants create data volumes, attach and detach them.

@@ -63,7 +63,7 @@ func Fill(update func(func(*bbolt.Tx) error) error, r io.Reader, applied uint64)
 // refusal returns the domain error for content that cannot be loaded; other errors are
 // the disk's and returned unchanged.
 func refusal(err error) error {
-	var bad *state.BadContent
+	var bad *state.DumpError
 	if errors.As(err, &bad) {
 		return badBackup("%s", bad.Why)
 	}

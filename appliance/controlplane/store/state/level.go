@@ -122,7 +122,7 @@ func (v View) applySettled(raw []byte) (Answer, error) {
 		return Answer{}, fmt.Errorf("decode log entry: %w", err)
 	}
 	if s.Level > v.group.level {
-		return Answer{}, BeyondLevel(s.Level)
+		return Answer{}, UnsupportedLevel(s.Level)
 	}
 	prefix := join(string(api.KindNode), "")
 	c := v.tx.Bucket(bucketObjects).Cursor()
@@ -173,7 +173,7 @@ func (t *TooOld) Error() string {
 	return fmt.Sprintf("%s, and this program supports feature levels up to %d: install the cluster's release on this node", t.What, Level)
 }
 
-// BeyondLevel returns the TooOld error for a cluster at a level above this program's own.
-func BeyondLevel(level int) error {
+// UnsupportedLevel returns the TooOld error for a cluster at a level above this program's own.
+func UnsupportedLevel(level int) error {
 	return &TooOld{fmt.Sprintf("the cluster has feature level %d", level)}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Loader builds new tables from the content of a dump. It trusts none of it: content
-// that cannot be in tables, or is out of order, results in a BadContent. The tables are
+// that cannot be in tables, or is out of order, results in a DumpError. The tables are
 // complete only when Finish has returned no error.
 //
 //	Begin ─► Place … ─► Flush ─┐     (a transaction each)
@@ -29,13 +29,13 @@ type Loader struct {
 	v        View // of the current transaction
 }
 
-// BadContent describes why a dump cannot be loaded.
-type BadContent struct{ Why string }
+// DumpError describes why a dump cannot be loaded.
+type DumpError struct{ Why string }
 
 // Error returns the reason.
-func (b *BadContent) Error() string { return b.Why }
+func (b *DumpError) Error() string { return b.Why }
 
-func badf(format string, args ...any) error { return &BadContent{fmt.Sprintf(format, args...)} }
+func badf(format string, args ...any) error { return &DumpError{fmt.Sprintf(format, args...)} }
 
 // NewLoader returns a loader for a dump of tables at a revision, made by a program of
 // the level format.

@@ -93,9 +93,9 @@ func TestBadUsageIsNotLoaded(t *testing.T) {
 				}
 				return nil
 			})
-			var bad *BadContent
+			var bad *DumpError
 			if want := c.ok && format == Level; want != (err == nil) || err != nil && !errors.As(err, &bad) {
-				t.Errorf("load %q of format %d: %v, want success %v, and only BadContent errors", name, format, err, want)
+				t.Errorf("load %q of format %d: %v, want success %v, and only DumpError errors", name, format, err, want)
 			}
 		}
 	}
@@ -141,9 +141,9 @@ func TestHistoryInDumps(t *testing.T) {
 		if err := tb.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketHistory).Put(k, row) }); err != nil {
 			t.Fatal(err)
 		}
-		var bad *BadContent
+		var bad *DumpError
 		if err := into(bare(t)); !errors.As(err, &bad) {
-			t.Errorf("load a dump with a history row %q: %v, want BadContent", what, err)
+			t.Errorf("load a dump with a history row %q: %v, want DumpError", what, err)
 		}
 		if err := tb.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketHistory).Delete(k) }); err != nil {
 			t.Fatal(err)

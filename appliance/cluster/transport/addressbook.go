@@ -27,16 +27,16 @@ type PathHealth struct {
 // Up reports whether the path has answered since its last failure.
 func (h PathHealth) Up() bool { return h.LastOK.After(h.LastFailure) }
 
-// Book stores the paths to each node, best first. The zero Book is empty and ready
+// AddressBook stores the paths to each node, best first. The zero AddressBook is empty and ready
 // to use. It is safe for concurrent use.
-type Book struct {
+type AddressBook struct {
 	mu      sync.Mutex
 	nodes   map[api.NodeID][]PathHealth
 	changed chan struct{}
 }
 
 // Replace replaces the book's content. The state of paths that remain is kept.
-func (b *Book) Replace(all map[api.NodeID][]string) {
+func (b *AddressBook) Replace(all map[api.NodeID][]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := make(map[api.NodeID][]PathHealth, len(all))
@@ -47,7 +47,7 @@ func (b *Book) Replace(all map[api.NodeID][]string) {
 }
 
 // Set replaces one node's paths. Without addresses the node is removed.
-func (b *Book) Set(node api.NodeID, addresses ...string) {
+func (b *AddressBook) Set(node api.NodeID, addresses ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := maps.Clone(b.nodes)
@@ -62,7 +62,7 @@ func (b *Book) Set(node api.NodeID, addresses ...string) {
 
 // put replaces the nodes and closes changed, which the Prober waits for, if an
 // address changed. The caller holds mu.
-func (b *Book) put(next map[api.NodeID][]PathHealth) {
+func (b *AddressBook) put(next map[api.NodeID][]PathHealth) {
 	same := maps.EqualFunc(b.nodes, next, func(x, y []PathHealth) bool {
 		return slices.EqualFunc(x, y, func(p, q PathHealth) bool { return p.Address == q.Address })
 	})
@@ -90,21 +90,21 @@ func merge(old []PathHealth, addresses []string) []PathHealth {
 }
 
 // Nodes returns the nodes in the book, sorted.
-func (b *Book) Nodes() []api.NodeID {
+func (b *AddressBook) Nodes() []api.NodeID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.nodes))
 }
 
 // Paths returns the paths to a node in the book's order, with their state.
-func (b *Book) Paths(node api.NodeID) []PathHealth {
+func (b *AddressBook) Paths(node api.NodeID) []PathHealth {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.nodes[node])
 }
 
 // Changed returns a channel that is closed at the next change of an address.
-func (b *Book) Changed() <-chan struct{} {
+func (b *AddressBook) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.changed == nil {
@@ -114,16 +114,16 @@ func (b *Book) Changed() <-chan struct{} {
 }
 
 // answered records that a path works.
-func (b *Book) answered(node api.NodeID, address string, now time.Time, rtt time.Duration) {
+func (b *AddressBook) answered(node api.NodeID, address string, now time.Time, rtt time.Duration) {
 	b.note(node, address, func(h *PathHealth) { h.LastOK, h.RTT = now, rtt })
 }
 
 // failed records that a path does not work.
-func (b *Book) failed(node api.NodeID, address string, now time.Time, err error) {
+func (b *AddressBook) failed(node api.NodeID, address string, now time.Time, err error) {
 	b.note(node, address, func(h *PathHealth) { h.LastFailure, h.LastError = now, err.Error() })
 }
 
-func (b *Book) note(node api.NodeID, address string, change func(*PathHealth)) {
+func (b *AddressBook) note(node api.NodeID, address string, change func(*PathHealth)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.nodes[node] {

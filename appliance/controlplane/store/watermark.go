@@ -28,11 +28,11 @@ func (d *Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
 // Unwrap returns what is wrong with the file.
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// promised is what a node has acknowledged to others and must not forget. It is stored
+// acknowledged is what a node has acknowledged to others and must not forget. It is stored
 // outside of the store, so that a store that was lost, or replaced by an older copy, is
 // not mistaken for the current one: a voter that forgets what it has acknowledged, or
 // whom it voted for, loses what the cluster has acknowledged.
-type promised struct {
+type acknowledged struct {
 	Node  string `json:"node"`
 	ID    string `json:"id,omitempty"`    // of the cluster; empty: not known yet
 	Used  bool   `json:"used,omitempty"`  // an entry or a vote was written: the store must exist
@@ -40,44 +40,44 @@ type promised struct {
 	Last  uint64 `json:"last,omitempty"`  // the log reaches at least this entry
 }
 
-// promise is the file with it. It is written after the store, so it never claims more
+// watermark is the file with it. It is written after the store, so it never claims more
 // than is true: at once when an entry is first written or a vote is given, and about
 // every second while the log grows. Writing it needs no space on the disk.
-type promise struct {
+type watermark struct {
 	path string
 	file *stable
 
 	mu  sync.Mutex // guards now
-	now promised
+	now acknowledged
 }
 
-// promiseEvery is how long the promise may lag behind the log.
-const promiseEvery = time.Second
+// watermarkInterval is how long the watermark may lag behind the log.
+const watermarkInterval = time.Second
 
-const promiseKey = "promised"
+const watermarkKey = "promised"
 
-// NewPromise creates the file for a node that becomes a member: it has acknowledged
+// NewWatermark creates the file for a node that becomes a member: it has acknowledged
 // nothing yet, and its store may be new. The previous content of the file is discarded.
 // id is the cluster's; empty means that the cluster is new, or of a version that had no
 // ID.
-func NewPromise(path, nodeID, id string) error {
+func NewWatermark(path, nodeID, id string) error {
 	if err := removeLeftover(path); err != nil {
 		return err
 	}
-	p, err := openPromise(path)
+	p, err := openWatermark(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.update(func(m *promised) { m.Node, m.ID = nodeID, id }), p.close())
+	return errors.Join(p.update(func(m *acknowledged) { m.Node, m.ID = nodeID, id }), p.close())
 }
 
-func openPromise(path string) (*promise, error) {
+func openWatermark(path string) (*watermark, error) {
 	file, err := openStable(path)
 	if err != nil {
 		return nil, &Damaged{path, err}
 	}
-	p := &promise{path: path, file: file}
-	raw, err := file.Get([]byte(promiseKey))
+	p := &watermark{path: path, file: file}
+	raw, err := file.Get([]byte(watermarkKey))
 	if err == nil {
 		err = json.Unmarshal(raw, &p.now)
 	} else if errors.Is(err, errNotFound) {
@@ -89,8 +89,8 @@ func openPromise(path string) (*promise, error) {
 	return p, nil
 }
 
-// update changes what is promised, durably. If it returns an error nothing has changed.
-func (p *promise) update(change func(*promised)) error {
+// update changes what is recorded, durably. If it returns an error nothing has changed.
+func (p *watermark) update(change func(*acknowledged)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := p.now
@@ -102,40 +102,40 @@ func (p *promise) update(change func(*promised)) error {
 	if err != nil {
 		return err
 	}
-	if err := p.file.Set([]byte(promiseKey), raw); err != nil {
+	if err := p.file.Set([]byte(watermarkKey), raw); err != nil {
 		return fmt.Errorf("write %s: %w", p.path, err)
 	}
 	p.now = next
 	return nil
 }
 
-func (p *promise) current() promised {
+func (p *watermark) current() acknowledged {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-func (p *promise) close() error { return p.file.Close() }
+func (p *watermark) close() error { return p.file.Close() }
 
 // reaches records that the log has the entry.
-func (p *promise) reaches(last uint64) error {
-	return p.update(func(m *promised) { m.Used, m.Last = true, max(m.Last, last) })
+func (p *watermark) reaches(last uint64) error {
+	return p.update(func(m *acknowledged) { m.Used, m.Last = true, max(m.Last, last) })
 }
 
 // ends records that the log will end with the entry.
-func (p *promise) ends(last uint64) error {
-	return p.update(func(m *promised) { m.Last = min(m.Last, last) })
+func (p *watermark) ends(last uint64) error {
+	return p.update(func(m *acknowledged) { m.Last = min(m.Last, last) })
 }
 
 // voted records that the node has voted in the term.
-func (p *promise) voted(term uint64) error {
-	return p.update(func(m *promised) { m.Used, m.Voted = true, max(m.Voted, term) })
+func (p *watermark) voted(term uint64) error {
+	return p.update(func(m *acknowledged) { m.Used, m.Voted = true, max(m.Voted, term) })
 }
 
-// promisePath returns the path of the promise file.
-func (o *Options) promisePath() string {
-	if o.Promise != "" {
-		return o.Promise
+// watermarkPath returns the path of the watermark file.
+func (o *Options) watermarkPath() string {
+	if o.Watermark != "" {
+		return o.Watermark
 	}
 	return filepath.Clean(o.Dir) + ".promise"
 }
@@ -144,10 +144,10 @@ func (o *Options) promisePath() string {
 // rebuilt from the log and the snapshots.
 var storeFiles = []string{"log.db", "vote"}
 
-// loadPromise opens the promise and compares it with the existing files of the store,
+// loadWatermark opens the watermark and compares it with the existing files of the store,
 // before any file is created.
-func (o *Options) loadPromise() (*promise, error) {
-	path := o.promisePath()
+func (o *Options) loadWatermark() (*watermark, error) {
+	path := o.watermarkPath()
 	var there, missing []string
 	for _, name := range storeFiles {
 		switch _, err := os.Stat(o.path(name)); {
@@ -165,14 +165,14 @@ func (o *Options) loadPromise() (*promise, error) {
 		return nil, err
 	case err != nil && len(there) == 0 && o.Transport != nil && !o.Bootstrap:
 		return nil, &Damaged{o.Dir, errors.New("the store is missing, but this node is a member of a cluster")}
-	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // from a version without promises
+	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // from a version without watermarks
 		return nil, &Damaged{o.path("vote"), errors.New("it is missing, but log.db exists")}
 	case err != nil:
-		if err := NewPromise(path, o.NodeID, ""); err != nil { // new, or from a version without promises
+		if err := NewWatermark(path, o.NodeID, ""); err != nil { // new, or from a version without watermarks
 			return nil, err
 		}
 	}
-	p, err := openPromise(path)
+	p, err := openWatermark(path)
 	if err != nil {
 		return nil, err
 	}
@@ -187,10 +187,10 @@ func (o *Options) loadPromise() (*promise, error) {
 	return p, nil
 }
 
-// checkPromise compares an open store with the promise, and adopts a store for which
-// nothing was promised so far. A store that was used before may be an old copy whose
-// promise was removed, and may have forgotten votes: its next vote is in a new term.
-func (o *Options) checkPromise(p *promise, last uint64, votes *stable, id string) error {
+// checkWatermark compares an open store with the watermark, and adopts a store for which
+// nothing was recorded so far. A store that was used before may be an old copy whose
+// watermark was removed, and may have forgotten votes: its next vote is in a new term.
+func (o *Options) checkWatermark(p *watermark, last uint64, votes *stable, id string) error {
 	voted, err := votes.GetUint64(keyLastVoteTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
 		return err
@@ -222,7 +222,7 @@ func (o *Options) checkPromise(p *promise, last uint64, votes *stable, id string
 			return err
 		}
 	}
-	return p.update(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
+	return p.update(func(m *acknowledged) { m.Used, m.Voted, m.Last = true, voted, last })
 }
 
 // skipTerms moves the node past every term that it may have voted in and forgotten.
@@ -240,22 +240,22 @@ func skipTerms(votes *stable) error {
 	return votes.SetUint64(keyCurrentTerm, term+uint64(max(1, time.Now().UnixMilli()))) // a clock may be before 1970
 }
 
-// keepPromise updates the promise from the log, until Close.
-func (s *Store) keepPromise() {
+// keepWatermark updates the watermark from the log, until Close.
+func (s *Store) keepWatermark() {
 	for {
 		select {
 		case <-s.closing:
 			return
-		case <-time.After(promiseEvery):
+		case <-time.After(watermarkInterval):
 		}
-		if err := s.promiseLast(); err != nil {
+		if err := s.updateWatermark(); err != nil {
 			s.options.Log.Warn("store: record acknowledged entries failed", "error", err)
 		}
 	}
 }
 
-func (s *Store) promiseLast() error {
-	s.log.ending.Lock() // or entries that are deleted meanwhile would be promised
+func (s *Store) updateWatermark() error {
+	s.log.ending.Lock() // or entries that are deleted meanwhile would be recorded
 	defer s.log.ending.Unlock()
 	last, err := s.log.LastIndex()
 	if err != nil || last == 0 {
@@ -265,7 +265,7 @@ func (s *Store) promiseLast() error {
 	if err != nil {
 		return err
 	}
-	return s.promise.update(func(m *promised) {
+	return s.watermark.update(func(m *acknowledged) {
 		m.Used, m.Last = true, max(m.Last, last)
 		if m.ID == "" {
 			m.ID = id
@@ -274,12 +274,12 @@ func (s *Store) promiseLast() error {
 }
 
 // wrote records that the log has entries, before they are acknowledged: at once for the
-// first entry, while later ones are promised by keepPromise.
+// first entry, while later ones are recorded by keepWatermark.
 func (s *Store) wrote(last uint64) error {
-	if s.promise.current().Used {
+	if s.watermark.current().Used {
 		return nil
 	}
-	return s.promise.reaches(last)
+	return s.watermark.reaches(last)
 }
 
 // Keys of the vote file: Raft's, and the node that owns the store.
@@ -289,10 +289,10 @@ var (
 	keyNode         = []byte("Node")
 )
 
-// votes is the vote file as Raft writes it, which also promises every vote.
+// votes is the vote file as Raft writes it, which also records every vote in the watermark.
 type votes struct {
 	*stable
-	promise *promise
+	watermark *watermark
 }
 
 // SetUint64 stores a number durably.
@@ -300,5 +300,5 @@ func (v votes) SetUint64(k []byte, val uint64) error {
 	if err := v.stable.SetUint64(k, val); err != nil || !bytes.Equal(k, keyLastVoteTerm) {
 		return err
 	}
-	return v.promise.voted(val)
+	return v.watermark.voted(val)
 }

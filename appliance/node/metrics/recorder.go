@@ -3,7 +3,7 @@
 // in memory only and leave the node only when they are requested: a restart of the
 // process is a gap at the start, and nothing is ever charged by them.
 //
-// Time is the monotonic time since the book was created. It is converted to UTC by
+// Time is the monotonic time since the recorder was created. It is converted to UTC by
 // the wall clock at the time of a request, so that setting the clock moves the
 // whole chart and causes no gap.
 package metrics
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Limits of a book; it never grows beyond them.
+// Limits of a recorder; it never grows beyond them.
 const (
 	maxResources = 2048
 	maxSeries    = 16 // of a resource
@@ -43,8 +43,8 @@ func Counter(name string, total uint64, scale float64) Reading {
 	return Reading{Name: name, Level: scale, Total: total, counter: true}
 }
 
-// Book stores the measurements of a node. It is safe for concurrent use.
-type Book struct {
+// Recorder stores the measurements of a node. It is safe for concurrent use.
+type Recorder struct {
 	begun time.Time // with a monotonic reading; a full minute of the wall clock
 
 	mu        sync.Mutex
@@ -56,32 +56,32 @@ type resource struct {
 	series map[string]*series
 }
 
-// NewBook returns an empty book. now is time.Now, with its monotonic reading.
-func NewBook(now time.Time) *Book {
-	return &Book{begun: now.Add(-now.Sub(now.Round(0).Truncate(Coarse))), resources: map[string]*resource{}}
+// NewRecorder returns an empty recorder. now is time.Now, with its monotonic reading.
+func NewRecorder(now time.Time) *Recorder {
+	return &Recorder{begun: now.Add(-now.Sub(now.Round(0).Truncate(Coarse))), resources: map[string]*resource{}}
 }
 
-func (b *Book) since(now time.Time) time.Duration { return now.Sub(b.begun) }
+func (rec *Recorder) since(now time.Time) time.Duration { return now.Sub(rec.begun) }
 
 // Next returns the time from now until the next reading is due: in the middle of a
 // slot, so that one that is late by less than half a slot still belongs to it.
-func (b *Book) Next(now time.Time) time.Duration {
+func (rec *Recorder) Next(now time.Time) time.Duration {
 	const half = Fine / 2
-	return Fine - (b.since(now)+Fine-half)%Fine
+	return Fine - (rec.since(now)+Fine-half)%Fine
 }
 
-// Note stores readings of a resource. What exceeds the book's limits is dropped.
-func (b *Book) Note(id string, now time.Time, readings ...Reading) {
-	at := b.since(now)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := b.resources[id]
+// Record stores readings of a resource. What exceeds the recorder's limits is dropped.
+func (rec *Recorder) Record(id string, now time.Time, readings ...Reading) {
+	at := rec.since(now)
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	r := rec.resources[id]
 	if r == nil {
-		if len(b.resources) >= maxResources {
+		if len(rec.resources) >= maxResources {
 			return
 		}
 		r = &resource{series: map[string]*series{}}
-		b.resources[id] = r
+		rec.resources[id] = r
 	}
 	for _, x := range readings {
 		s := r.series[x.Name]
@@ -105,12 +105,12 @@ func (b *Book) Note(id string, now time.Time, readings ...Reading) {
 }
 
 // Keep removes the resources that are not wanted any more.
-func (b *Book) Keep(wanted func(id string) bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for id := range b.resources {
+func (rec *Recorder) Keep(wanted func(id string) bool) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	for id := range rec.resources {
 		if !wanted(id) {
-			delete(b.resources, id)
+			delete(rec.resources, id)
 		}
 	}
 }
@@ -142,20 +142,20 @@ type Chart struct {
 }
 
 // Read returns what was stored of a resource until now. An unknown resource has no
-// series. A From that is before the start of the book is moved to it. The errors
+// series. A From that is before the start of the recorder is moved to it. The errors
 // are ErrStep and ErrMany.
-func (b *Book) Read(id string, span Span, now time.Time) (Chart, error) {
-	slot, first, count, step, err := b.slots(span, now)
+func (rec *Recorder) Read(id string, span Span, now time.Time) (Chart, error) {
+	slot, first, count, step, err := rec.slots(span, now)
 	if err != nil {
 		return Chart{}, err
 	}
 	each := int64(step / slot)
-	begin := b.begun.Add(time.Duration(first*each) * slot)
-	// The wall clock may have been set since the book was created.
+	begin := rec.begun.Add(time.Duration(first*each) * slot)
+	// The wall clock may have been set since the recorder was created.
 	c := Chart{From: now.Round(0).Add(-now.Sub(begin)).Round(time.Second).UTC(), Step: step}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := b.resources[id]
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	r := rec.resources[id]
 	if r == nil {
 		return c, nil
 	}
@@ -175,20 +175,20 @@ func (b *Book) Read(id string, span Span, now time.Time) (Chart, error) {
 
 // Last returns the mean of a series over the time before now, or NaN if there is no
 // reading.
-func (b *Book) Last(id, name string, over time.Duration, now time.Time) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := b.resources[id]
+func (rec *Recorder) Last(id, name string, over time.Duration, now time.Time) float64 {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	r := rec.resources[id]
 	if r == nil || r.series[name] == nil {
 		return math.NaN()
 	}
 	n := int64(over / Fine)
-	return mean(&r.series[name].fine, int64(b.since(now)/Fine)-n+1, n)
+	return mean(&r.series[name].fine, int64(rec.since(now)/Fine)-n+1, n)
 }
 
 // slots returns the ring to read from, and the steps of it.
-func (b *Book) slots(span Span, now time.Time) (slot time.Duration, first, count int64, step time.Duration, err error) {
-	at := b.since(now)
+func (rec *Recorder) slots(span Span, now time.Time) (slot time.Duration, first, count int64, step time.Duration, err error) {
+	at := rec.since(now)
 	back := fineSlots * Fine
 	if !span.From.IsZero() {
 		back = max(now.Round(0).Sub(span.From.Round(0)), 0)

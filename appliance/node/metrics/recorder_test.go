@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// diary is a book with a clock that the test advances.
-type diary struct {
-	*Book
+// testRecorder is a recorder with a clock that the test advances.
+type testRecorder struct {
+	*Recorder
 	now time.Time
 }
 
-// newDiary returns a book whose clock has a monotonic reading, as time.Now has.
-func newDiary() *diary {
+// newTestRecorder returns a recorder whose clock has a monotonic reading, as time.Now has.
+func newTestRecorder() *testRecorder {
 	now := time.Now()
-	d := &diary{NewBook(now), now}
+	d := &testRecorder{NewRecorder(now), now}
 	d.now = d.begun.Add(d.Next(d.begun)) // the first reading
 	return d
 }
 
-func (d *diary) read(t *testing.T, id string, span Span) Chart {
+func (d *testRecorder) read(t *testing.T, id string, span Span) Chart {
 	t.Helper()
 	c, err := d.Read(id, span, d.now)
 	if err != nil {
@@ -56,7 +56,7 @@ func valuesText(c Chart, name string) string {
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
 func TestCountersBecomeRates(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	totals := []struct {
 		total uint64
 		after time.Duration
@@ -72,7 +72,7 @@ func TestCountersBecomeRates(t *testing.T) {
 		{415, Fine}, // 1
 	}
 	for _, x := range totals {
-		d.Note("ins-1", d.now, Counter("net-rx", x.total, 1), Level("memory", 7))
+		d.Record("ins-1", d.now, Counter("net-rx", x.total, 1), Level("memory", 7))
 		d.now = d.now.Add(x.after)
 	}
 	d.now = d.now.Add(-Fine)
@@ -86,10 +86,10 @@ func TestCountersBecomeRates(t *testing.T) {
 }
 
 func TestAGapStaysAGap(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	for i := range 40 {
 		if i < 10 || i >= 30 {
-			d.Note("n", d.now, Level("x", 5))
+			d.Record("n", d.now, Level("x", 5))
 		}
 		d.now = d.now.Add(Fine)
 	}
@@ -102,9 +102,9 @@ func TestAGapStaysAGap(t *testing.T) {
 // TestBothResolutions checks that the rings drop what is older than their range,
 // and never grow.
 func TestBothResolutions(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	for range 26 * 720 { // 26 hours
-		d.Note("n", d.now, Level("x", 4))
+		d.Record("n", d.now, Level("x", 4))
 		d.now = d.now.Add(Fine)
 	}
 	d.now = d.now.Add(-Fine)
@@ -135,15 +135,15 @@ func TestBothResolutions(t *testing.T) {
 }
 
 func TestMinutesAreMeans(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	for i := range 36 { // three minutes: 0, 2, 0, 2 …; 4; and 1 half of the time
 		switch {
 		case i < 12:
-			d.Note("n", d.now, Level("x", float64(i%2*2)))
+			d.Record("n", d.now, Level("x", float64(i%2*2)))
 		case i < 24:
-			d.Note("n", d.now, Level("x", 4))
+			d.Record("n", d.now, Level("x", 4))
 		case i%2 == 0:
-			d.Note("n", d.now, Level("x", 1))
+			d.Record("n", d.now, Level("x", 1))
 		}
 		d.now = d.now.Add(Fine)
 	}
@@ -162,9 +162,9 @@ func TestMinutesAreMeans(t *testing.T) {
 // TestStepsStayWhereTheyAre checks that repeated requests get the same steps at the
 // same times, and the newest at the end.
 func TestStepsStayWhereTheyAre(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	if got := d.begun.Round(0).Truncate(time.Minute); !got.Equal(d.begun.Round(0)) {
-		t.Errorf("the book begins at %v, want a full minute", d.begun)
+		t.Errorf("the recorder begins at %v, want a full minute", d.begun)
 	}
 	span := Span{From: d.now.Add(-time.Hour), Step: 5 * time.Minute}
 	a := d.read(t, "n", span)
@@ -178,7 +178,7 @@ func TestStepsStayWhereTheyAre(t *testing.T) {
 // TestNext checks that readings are due in the middle of slots, also after a late
 // one.
 func TestNext(t *testing.T) {
-	b := NewBook(time.Now())
+	b := NewRecorder(time.Now())
 	for _, late := range []time.Duration{0, time.Millisecond, 2 * time.Second, 2499 * time.Millisecond, 2500 * time.Millisecond, 4 * time.Second} {
 		now := b.begun.Add(7*Fine + late)
 		due := b.since(now) + b.Next(now)
@@ -189,7 +189,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestSpansThatAreRefused(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	for _, step := range []time.Duration{-Fine, time.Second, 7 * time.Second, 90 * time.Second, 25 * time.Hour} {
 		if _, err := d.Read("n", Span{Step: step}, d.now); !errors.Is(err, ErrStep) {
 			t.Errorf("Read with a step of %v: error %v, want %v", step, err, ErrStep)
@@ -197,24 +197,24 @@ func TestSpansThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestLimits checks that a book does not grow beyond its limits.
+// TestLimits checks that a recorder does not grow beyond its limits.
 func TestLimits(t *testing.T) {
-	d := newDiary()
+	d := newTestRecorder()
 	for i := range maxResources + 5 {
-		d.Note(string(rune('a'+i%26))+string(rune(i)), d.now, Level("x", 1))
+		d.Record(string(rune('a'+i%26))+string(rune(i)), d.now, Level("x", 1))
 	}
 	for i := range maxSeries + 5 {
-		d.Note("a\x00", d.now, Level(string(rune('a'+i)), 1), Level("bad", math.NaN()))
+		d.Record("a\x00", d.now, Level(string(rune('a'+i)), 1), Level("bad", math.NaN()))
 	}
 	if n := len(d.resources); n != maxResources {
-		t.Errorf("book has %d resources, want %d", n, maxResources)
+		t.Errorf("recorder has %d resources, want %d", n, maxResources)
 	}
 	if n := len(d.resources["a\x00"].series); n != maxSeries {
 		t.Errorf("resource has %d series, want %d", n, maxSeries)
 	}
 	d.Keep(func(id string) bool { return id == "a\x00" })
 	if n := len(d.resources); n != 1 {
-		t.Errorf("book has %d resources after Keep, want 1", n)
+		t.Errorf("recorder has %d resources after Keep, want 1", n)
 	}
 }
 
@@ -223,9 +223,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(int64(24*time.Hour), int64(5*time.Minute), uint16(2000))
 	f.Add(int64(-time.Hour), int64(time.Hour), uint16(0))
 	f.Fuzz(func(t *testing.T, back, step int64, ran uint16) {
-		d := newDiary()
+		d := newTestRecorder()
 		for i := range ran {
-			d.Note("n", d.now, Counter("x", uint64(i)*5, 1))
+			d.Record("n", d.now, Counter("x", uint64(i)*5, 1))
 			d.now = d.now.Add(Fine)
 		}
 		c, err := d.Read("n", Span{From: d.now.Add(-time.Duration(back)), Step: time.Duration(step)}, d.now)

@@ -141,14 +141,14 @@ func TestOldCopyIsRefused(t *testing.T) {
 	}
 }
 
-// A member whose store and promise are both missing is not a new node; a node that
+// A member whose store and watermark are both missing is not a new node; a node that
 // joins is.
-func TestMemberWithoutPromise(t *testing.T) {
+func TestMemberWithoutWatermark(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	refused(t, one(dir, "node-a"), "the store is missing, but this node is a member")
 	o := one(dir, "node-a")
-	o.Promise = filepath.Join(t.TempDir(), "told")
-	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
+	o.Watermark = filepath.Join(t.TempDir(), "told")
+	if err := NewWatermark(o.Watermark, "node-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(o)
@@ -157,12 +157,12 @@ func TestMemberWithoutPromise(t *testing.T) {
 	}
 	s.Close()
 	o = one(dir, "node-b")
-	o.Promise = filepath.Join(filepath.Dir(dir), "told-b")
-	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
+	o.Watermark = filepath.Join(filepath.Dir(dir), "told-b")
+	if err := NewWatermark(o.Watermark, "node-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, o, "it belongs to node node-a, this is node node-b")
-	if err := os.WriteFile(o.Promise, []byte(strings.Repeat("x", 2*slotSize)), 0o600); err != nil {
+	if err := os.WriteFile(o.Watermark, []byte(strings.Repeat("x", 2*slotSize)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, o, "are damaged")
@@ -200,7 +200,7 @@ func dropped(t *testing.T, snapshotAfter bool) {
 		}
 	}
 	c.close()
-	for _, id := range []string{"node-1", "node-2"} { // as if an operator had restored old copies, and removed the promises
+	for _, id := range []string{"node-1", "node-2"} { // as if an operator had restored old copies, and removed the watermarks
 		dir := c.options.Dir + "/" + id
 		if err := errors.Join(os.RemoveAll(dir), os.Rename(c.options.Dir+"/old-"+id, dir), os.Remove(dir+".promise")); err != nil {
 			t.Fatal(err)
@@ -230,9 +230,9 @@ func dropped(t *testing.T, snapshotAfter bool) {
 	}
 }
 
-// A store whose promise was removed may have forgotten votes: it continues in a term in
+// A store whose watermark was removed may have forgotten votes: it continues in a term in
 // which it has never voted, and another copy of it, adopted later, in yet another. With
-// its promise it continues where it was.
+// its watermark it continues where it was.
 func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	o := one(dir, "node-a")
@@ -249,7 +249,7 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 		s := open(t, one(dir, "node-a"))
 		eventually(t, "node-a leads", s.IsLeader)
 		writeRange(t, s, n, n)
-		term = s.LeadTerm()
+		term = s.LeaderTerm()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	const elections = 1000 // more than happen during this test
 	kept := again(4)
 	if kept > elections {
-		t.Errorf("term with the promise = %d, want the next one", kept)
+		t.Errorf("term with the watermark = %d, want the next one", kept)
 	}
 	adopt := func() uint64 {
 		t.Helper()
@@ -269,11 +269,11 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	}
 	first := adopt()
 	if first < kept+elections {
-		t.Errorf("term without the promise = %d, want one far beyond %d", first, kept)
+		t.Errorf("term without the watermark = %d, want one far beyond %d", first, kept)
 	}
 	next := again(5)
 	if next <= first || next > first+elections {
-		t.Errorf("term with the new promise = %d, want the one after %d", next, first)
+		t.Errorf("term with the new watermark = %d, want the one after %d", next, first)
 	}
 	if second := adopt(); second <= next {
 		t.Errorf("term of another copy, adopted later = %d, want one after %d", second, next)
