@@ -125,7 +125,7 @@ func abilityFlags(f *pflag.FlagSet) *api.ImageAbilities {
 	return a
 }
 
-// describeImage sets what the flags say is known of an image; an empty value clears it.
+// describeImage sets what the flags declare about an image; an empty value clears it.
 func describeImage(f *pflag.FlagSet, s *api.ImageSpec, abilities api.ImageAbilities, user string) {
 	if f.Changed("vgpu") {
 		s.Abilities.Vgpu = abilities.Vgpu

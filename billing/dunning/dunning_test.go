@@ -129,7 +129,7 @@ func TestAssess(t *testing.T) {
 }
 
 // TestDeletionIsAnnounced checks that an organization's resources are deleted only if
-// its terms say so, and never less than a week after the warning, whenever that was
+// its terms demand it, and never less than a week after the warning, whenever that was
 // sent.
 func TestDeletionIsAnnounced(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))

@@ -17,7 +17,7 @@ import (
 //	    u32 body                bytes, a multiple of 8
 //	    dependencies times u32: numbers of nodes before this one, so that no cycle can
 //	        be written down; then a u32 of zero if their number is odd
-//	    body, as the kind says
+//	    body, as the kind requires
 //
 // In a graph update record, each node has the number of one node of the executable
 // graph instead of dependencies, and the number of nodes is that of the changes.

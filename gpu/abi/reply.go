@@ -3,8 +3,8 @@ package abi
 // Records that the worker writes into a guest's buffer. Each starts with u32
 // record version (1) and u32 total bytes of the record, including these two.
 // Strings are u32 length + UTF-8 bytes without NUL, padded with zeros to the next
-// multiple of 4 of the record. There is no padding except where this file says
-// so: a u64 may be at any multiple of 4. A reader skips bytes after the last
+// multiple of 4 of the record. There is no padding except where this file
+// states it: a u64 may be at any multiple of 4. A reader skips bytes after the last
 // field that it knows, up to the record's total. Records are encoded and decoded
 // by reply_codec.go and the guest library's reply.c.
 //

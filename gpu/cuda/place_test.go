@@ -68,7 +68,7 @@ func TestWindowIsReservedOnce(t *testing.T) {
 }
 
 // If libcuda reserves other addresses than those of the window, no context is created,
-// the error says so, and the window is unchanged.
+// the error names the window, and the window is unchanged.
 func TestMovedReservationIsRefused(t *testing.T) {
 	d := newDouble(t)
 	w := drivertest.Window(t, abi.MinWindow)

@@ -7,8 +7,8 @@ import (
 )
 
 // NVIDIACards returns this machine's NVIDIA cards as reported by NVML, for basalt-gpud
-// doctor. Driver settings with which workers cannot share a card are an error, which
-// says how to change them.
+// doctor. Driver settings with which workers cannot share a card are an error with a
+// hint how to change them.
 func NVIDIACards() (list []wire.GPU, err error) {
 	n, err := openNVIDIA()
 	if errors.Is(err, errNoDriver) {

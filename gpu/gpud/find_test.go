@@ -92,7 +92,7 @@ const (
 )
 
 // TestUnusableCards checks that each card on the bus that cannot be used has a
-// reason that says what to do.
+// reason with a hint how to proceed.
 func TestUnusableCards(t *testing.T) {
 	const a, b = "0000:65:00.0", "0000:66:00.0"
 	for name, c := range map[string]struct {

@@ -30,7 +30,7 @@ type link struct {
 	gone  chan struct{}
 	last  chan struct{} // closed: nothing more is sent
 	wrote chan struct{} // closed when nothing more is written
-	left  bool          // it said bye, or was told to end; owned by the core
+	left  bool          // it sent bye, or was told to end; owned by the core
 }
 
 const (

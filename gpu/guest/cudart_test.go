@@ -197,7 +197,7 @@ func TestCudartGeneratedFilesAreFresh(t *testing.T) {
 	}
 }
 
-// Without a driver a program starts, and its calls return an error that says so.
+// Without a driver a program starts, and its calls return the error for a missing driver.
 func TestCudartWithoutDriver(t *testing.T) {
 	var none *gpud
 	alone := t.TempDir()

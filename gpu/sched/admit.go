@@ -32,7 +32,7 @@ type Request struct {
 	SharePercent int    // guaranteed share of the card's time, 0 to 100; 0 is best effort
 }
 
-// Reason says why a request does not fit.
+// Reason is why a request does not fit.
 type Reason string
 
 // The reasons.

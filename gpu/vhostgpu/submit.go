@@ -101,7 +101,7 @@ func (d *Device) hello(c *guestContext, m message) {
 const placedBody = 24
 
 // region passes guest pages to the worker. The guest's message has a u64 size, a
-// u32 resource, a u32 zero, and an address if the flags say so; the worker's has
+// u32 resource, a u32 zero, and an address if the flag RegionPlaced is set; the worker's has
 // a u64 size, the address, extents, and the descriptors of the guest's memory.
 // The worker knows the session's window, and checks the address.
 func (d *Device) region(c *guestContext, m message) {

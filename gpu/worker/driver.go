@@ -93,7 +93,7 @@ type Context interface {
 	// at its address, which is in the host part of the context's window and is
 	// the same for the device. It does not count as memory of the device and is
 	// never evicted. It stays mapped until HostUnregister's done, or until
-	// Destroy. The error says why the device cannot access it.
+	// Destroy. The error is the reason why the device cannot access it.
 	HostRegister(address uint64, memory []byte) error
 	// HostUnregister reverts HostRegister. done is called once, from any
 	// goroutine, when no work can access the memory any more, at the latest by

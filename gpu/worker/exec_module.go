@@ -175,7 +175,7 @@ func (m *ManagedMemory) holds(address uint64) bool {
 	return m != nil && address >= m.Base && address-m.Base < uint64(len(m.Bytes))
 }
 
-// maxRefusals is the number of modules of a session for which the log says which
+// maxRefusals is the number of modules of a session for which the log lists which
 // kernels the device cannot run: a guest can load any number of modules.
 const maxRefusals = 16
 

@@ -328,7 +328,7 @@ func TestHostMemoryOfAHangingKernel(t *testing.T) {
 }
 
 // TestHostMemoryInTooManyPieces checks that memory in more pieces than a process
-// may have mappings is not mapped, that the guest is told so, and that everything
+// may have mappings is not mapped, that the guest is notified, and that everything
 // else works.
 func TestHostMemoryInTooManyPieces(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)

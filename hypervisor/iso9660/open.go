@@ -37,7 +37,7 @@ type entry struct {
 	mode   fs.FileMode
 }
 
-// Open reads the descriptors of a disc of size bytes. The error says what is
+// Open reads the descriptors of a disc of size bytes. The error names what is
 // invalid.
 func Open(r io.ReaderAt, size int64) (*Disc, error) {
 	d := &Disc{r: r, size: size}

@@ -32,7 +32,7 @@ func hosts(name string) string {
 }
 
 // declaration returns the node's network: the answers' own declaration, or one for its
-// one or two cards. Its firewall is enabled unless the answers say otherwise.
+// one or two cards. Its firewall is enabled unless the answers disable it.
 func declaration(j Job) *hostnet.Network {
 	w := j.Answers.Network
 	if w.Declared != nil {

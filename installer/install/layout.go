@@ -36,7 +36,7 @@ type FileSystem struct {
 
 // Layout divides a disk of that size, of two disks the smaller one. It is a pure
 // function. The reason is empty if images and volumes, the state, and logs have file
-// systems of their own; otherwise it says why everything is in one.
+// systems of their own; otherwise it explains why everything is in one.
 //
 //	root    an eighth of the disk, 16 to 32 GiB: the system and Debian's packages
 //	state   a sixteenth, 8 to 64 GiB: the store, Raft's log, OVN, Ceph's monitor, packages of upgrades

@@ -138,7 +138,7 @@ func (e *Executor) recheck(ctx context.Context, want machine.Disk) error {
 	return api.Errorf(api.CodeNotFound, "%s is gone", want.Path).WithHint("check its cable, then choose the disk again")
 }
 
-// hints tell what to do when a step fails.
+// hints are what to do when a step fails.
 var hints = map[string]string{
 	"erase":     "the disk may be write-protected or broken: see the log and dmesg, then try again or choose another disk",
 	"partition": "the disk may be in use or broken: see the log and dmesg, then try again or choose another disk",

@@ -5,7 +5,7 @@
 //	Verdict, Real ─ Compare ─► lines that a person reads
 //
 // Explain evaluates a Topology; ovn-trace evaluates the rows derived from it.
-// If the two disagree the answer says so: then the databases lag behind, or
+// If the two disagree, the answer reports it: then the databases lag behind, or
 // one of the two is wrong. The packet is the first of a connection; replies to
 // allowed packets are allowed.
 package trace

@@ -45,7 +45,7 @@ func NewProber(reach Reach, after func([]PathReport), now func() Instant) *Probe
 }
 
 // Run checks the paths until ctx ends. Checks that were missed while this process
-// was stopped are not repeated: they say nothing about the other members.
+// was stopped are not repeated: they contain nothing about the other members.
 func (p *Prober) Run(ctx context.Context) error {
 	tick := time.NewTicker(ProbeEvery)
 	defer tick.Stop()

@@ -16,7 +16,7 @@ import (
 // A replacement of the cluster's CA has two phases, which the ClusterCA stores, so that it
 // continues after any crash. Each ends when every node has reported that it is done:
 //
-//	trust:  nodes trust the old and the new CA; the old one signs. The operator says when this
+//	trust:  nodes trust the old and the new CA; the old one signs. The operator confirms that this
 //	        phase may end, since clients of the API have to be given the new CA by then
 //	renew:  the new one signs, and nodes renew their certificates
 //
@@ -151,8 +151,8 @@ func Advance(ctx context.Context, s Store, ask func(context.Context, api.NodeID)
 // Follow returns the part of Keeper.Run that gives this node the certificate and the bundle of
 // the ClusterCA when they change. sign requests a certificate.
 //
-// The node's own copy of the store only tells that something may have changed: it may be old,
-// and a CA that all nodes must trust would be removed again by what it says.
+// The node's own copy of the store only shows that something may have changed: it may be old,
+// and a CA that all nodes must trust would be removed again because of it.
 func Follow(s Store, k *pki.Keeper, sign pki.Signer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if do, err := step(store.Stale(ctx), s, k, sign); do == nil {

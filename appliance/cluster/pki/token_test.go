@@ -49,7 +49,7 @@ func TestTokenRoundTrip(t *testing.T) {
 }
 
 // TestParseTokenSaysWhatIsWrong checks that each kind of damage causes an error
-// that says what to do.
+// that names it.
 func TestParseTokenSaysWhatIsWrong(t *testing.T) {
 	token := someToken(t)
 	text := token.String()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestOnceWithoutBasaltd: without basaltd the state says so, which is not an error.
+// TestOnceWithoutBasaltd: without basaltd, the state reports that it does not answer, which is not an
+// error.
 func TestOnceWithoutBasaltd(t *testing.T) {
 	var out bytes.Buffer
 	cmd := command()

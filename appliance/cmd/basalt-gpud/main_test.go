@@ -91,7 +91,7 @@ func TestStandaloneStoppedAtOnce(t *testing.T) {
 	}
 }
 
-// TestStandaloneNull: a null GPU exists only on request, and its name tells what it is.
+// TestStandaloneNull: a null GPU exists only on request, and is recognizable by its name.
 func TestStandaloneNull(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -297,7 +297,7 @@ func (p *damagedNode) work(ctx context.Context) {
 }
 
 // rebuild removes this node from the voters and discards the store. It can be repeated from its
-// beginning until the record says that it is done, because a node that is not one of Raft's
+// beginning until the record marks it as done, because a node that is not one of Raft's
 // members has not acknowledged anything.
 func (p *damagedNode) rebuild(ctx context.Context) error {
 	if err := p.each(ctx, rebuildPath, &struct{}{}); err != nil { // only the leader's answer succeeds

@@ -9,7 +9,7 @@ import (
 const (
 	// leastDays is the number of days that a trend needs.
 	leastDays = 7
-	// mostDays limits forecasts: no trend of a month says anything about a later time.
+	// mostDays limits forecasts: no trend of a month predicts a later time.
 	mostDays = 365
 	// z80 is the quantile of the normal distribution for an 80 % interval.
 	z80 = 1.2815515655446004

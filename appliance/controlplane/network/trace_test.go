@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// A packet can be traced by the objects alone; the result says that OVN was not
-// queried.
+// A packet can be traced by the objects alone; the result reports that OVN was
+// not queried.
 func TestTrace(t *testing.T) {
 	h := cluster{t: t, store: memstore.New()}
 	r := &Tracer{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"}, Run: t.TempDir()}

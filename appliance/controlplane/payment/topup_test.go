@@ -183,7 +183,7 @@ func TestTopUpDeclined(t *testing.T) {
 	}
 }
 
-// A charge that the bank wants to be confirmed is not made; its event says so. A payment
+// A charge that the bank wants to be confirmed is not made, and its event reports that. A payment
 // of the user ends the retries.
 func TestTopUpNeedsAuthentication(t *testing.T) {
 	w := startTopUp(t)

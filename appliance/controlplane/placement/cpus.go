@@ -13,7 +13,7 @@ import (
 // instance, by core: the threads of a core are next to each other.
 type freeCell struct {
 	id    int64
-	cores [][]int // each in ascending order, with at least one CPU; whole says which are complete
+	cores [][]int // each in ascending order, with at least one CPU; whole[i] reports whether core i is complete
 	whole []bool
 	left  int64 // bytes of memory beside that of instances with dedicated CPUs there
 }

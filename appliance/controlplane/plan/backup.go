@@ -49,7 +49,7 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 		}
 	}
 	if next.Node == "" {
-		next.Node = a.Node // unchanged; Reason says why nothing happens
+		next.Node = a.Node // unchanged; Reason explains why nothing happens
 	}
 	if next == a {
 		return nil

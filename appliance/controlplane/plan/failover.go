@@ -34,7 +34,7 @@ func bound(s *State, in api.Instance) string {
 }
 
 // planLost plans an instance whose node is lost: it is moved if its disk allows that;
-// otherwise it waits, and its reason says for what.
+// otherwise it waits, and its reason names what it waits for.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	if m, ok := leaving(s, in); ok {
@@ -99,7 +99,7 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 const waitingForCapacity = "waiting for capacity: "
 
 // move assigns an instance that certainly runs nowhere to another node. Without
-// capacity it stays pending without a node, and its reason says why.
+// capacity it stays pending without a node, and its reason explains why.
 func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.Remove(in.Assignment)

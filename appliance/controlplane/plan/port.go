@@ -9,7 +9,7 @@ import (
 )
 
 // ports returns the ports that the instance's spec requests: existing ones, and new
-// ones. why says what is missing.
+// ones. why names what is missing.
 func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string) {
 	for _, want := range in.Spec.Networks {
 		n, ok := p.s.Networks[string(want.Network)]

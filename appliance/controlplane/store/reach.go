@@ -18,8 +18,8 @@ const reachTimeout = time.Second
 // reachability is how many of the voters answer, including this one.
 type reachability struct{ voters, answer int }
 
-// whyNoLeader returns the error of a caller that waited for a leader in vain: on the
-// minority side of a partition it says so.
+// whyNoLeader returns the error of a caller that waited for a leader in vain. On
+// the minority side of a partition the error reports how many voters answer.
 func (s *Store) whyNoLeader(ctx context.Context) error {
 	if s.options.Remote == nil {
 		return noLeader()

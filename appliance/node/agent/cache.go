@@ -19,7 +19,7 @@ var Kinds = func() (kinds []objects.Kind) {
 	return kinds
 }()
 
-// decoded returns the change that an object returned by the store stands for. It is
+// decoded returns the change that an object returned by the store represents. It is
 // not ok if the agent does not use the kind. Decoding cannot fail for content of
 // the store, which only Basalt's own code encodes.
 func decoded(o api.Object) (c objects.Change, ok bool) {

@@ -16,7 +16,7 @@ type part[T any] struct {
 	// mine reports whether an object concerns the node.
 	mine func(T) bool
 	// news reports whether the change of an object from was to now needs a
-	// reconcile of its key; the zero value stands for no object. nil means that
+	// reconcile of its key; the zero value means no object. nil means that
 	// every change does.
 	news func(was, now T) bool
 	// also returns further keys to reconcile when an object changes; nil means

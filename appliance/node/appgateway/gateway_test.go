@@ -104,7 +104,7 @@ func (d *directory) counts() (asked, entered int) {
 	return d.asked, d.entered
 }
 
-// guestDialer connects to a server that stands in for the guest.
+// guestDialer connects to a server that replaces the guest.
 type guestDialer struct{ address string }
 
 func (g guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error) {

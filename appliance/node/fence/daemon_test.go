@@ -127,7 +127,7 @@ func (n *testNode) until(t *testing.T, what string, f func(Status) bool) Status 
 	return s
 }
 
-// fifo creates a FIFO that stands in for the watchdog, and returns the bytes
+// fifo creates a FIFO that replaces the watchdog, and returns the bytes
 // written to it.
 func fifo(t *testing.T) (path string, fed chan byte) {
 	t.Helper()
@@ -290,7 +290,7 @@ func TestStandInSocket(t *testing.T) {
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the daemon reconnects to a stand-in that closes the connection
+	for range 2 { // the daemon reconnects to a substitute that closes the connection
 		c, err := ln.Accept()
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const reopenEvery = time.Second
 
 // watchdog resets the machine when it is not fed: it is a device
 // (Documentation/watchdog/watchdog-api.rst), or a unix socket or FIFO whose reader
-// stands in for one. The loop owns it.
+// replaces one. The loop owns it.
 type watchdog struct {
 	path   string // empty if there is none
 	fd     int    // -1 if closed
@@ -57,7 +57,7 @@ func (w *watchdog) feed(now time.Duration) error {
 	}
 	if _, err := unix.Write(w.fd, []byte("1")); err != nil {
 		w.status.Problem = "feed watchdog: " + err.Error()
-		// A stand-in that has closed is opened again. A slow one, and a device,
+		// A substitute that has closed is opened again. A slow one, and a device,
 		// stay open.
 		if w.status.Kind != "device" && !errors.Is(err, unix.EAGAIN) {
 			w.drop()

@@ -29,7 +29,7 @@ func ParseRole(address string) (role hostnet.Role, port uint16, ok bool) {
 
 // Addresses returns the addresses to listen on: loopback, and those of the declared
 // links with the role. Without a declaration it is the unspecified address, which
-// stands for all, so that a node whose network is not declared remains reachable.
+// means all, so that a node whose network is not declared remains reachable.
 // present returns the present addresses of a link.
 func Addresses(n *hostnet.Network, role hostnet.Role, present func(*hostnet.Link) []netip.Addr) []netip.Addr {
 	if n == nil {

@@ -103,7 +103,7 @@ func TestDamaged(t *testing.T) {
 }
 
 // TestHostile checks that a state with a valid checksum and bad content is refused:
-// lengths that lie, and content that is larger when it is decompressed.
+// lengths that are wrong, and content that is larger when it is decompressed.
 func TestHostile(t *testing.T) {
 	packed := func(plain []byte) []byte {
 		old, err := machinestate.EncodeVariables(plain)

@@ -375,7 +375,7 @@ func TestForwards(t *testing.T) {
 }
 
 // TestRefused checks that a client without a user's key is not admitted, and that
-// one without the right to an instance gets an error that says so.
+// one without the right to an instance gets an error that names the missing right.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, want := range map[string]string{"web/other": "Instance other does not exist", "we b/demo": "want project/instance", "a%b%demo": "want project/instance"} {

@@ -212,7 +212,7 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	r.alive[id] = p
 	r.mu.Unlock()
 	go func() {
-		_ = cmd.Wait() // its log says how it ended
+		_ = cmd.Wait() // its log has how it ended
 		r.ended(id, p)
 	}()
 	return p, nil

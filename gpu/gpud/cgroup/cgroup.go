@@ -51,7 +51,7 @@ var controllers = []string{"memory", "pids", "cpu"}
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // Open determines where this process may create groups, and prepares that folder.
-// The error says what is missing.
+// The error names what is missing.
 func Open() (*Groups, error) { return open("/proc/self/cgroup", "/proc/self/mountinfo") }
 
 func open(cgroups, mountinfo string) (*Groups, error) {

@@ -20,7 +20,7 @@ type GPU struct {
 	WallNanos       uint64 `json:"wallNanos"`   // elapsed since gpud started; the rest was idle
 	Temperature     uint32 `json:"temperature,omitempty"`
 	PowerMilliwatts uint32 `json:"powerMilliwatts,omitempty"`
-	// Failed says why the card does not work; empty: it reports no failure.
+	// Failed is the reason why the card does not work; empty: it reports no failure.
 	Failed string `json:"failed,omitempty"`
 	// Throttled means that the card is hot and runs at lower clocks.
 	Throttled bool `json:"throttled,omitempty"`

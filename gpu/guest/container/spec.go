@@ -14,7 +14,7 @@ import (
 // manuals use it.
 const Kind = "nvidia.com/gpu"
 
-// all is the name of the device that stands for every GPU of the machine.
+// all is the name of the device that means every GPU of the machine.
 const all = "all"
 
 // hiddenProgram is the path of the real nvidia-smi in a container. This program is at the

@@ -89,7 +89,7 @@ const (
 	imm64
 )
 
-// memory tells whether a slot accepts memory, and of how many bytes: a number, or a
+// memory is how many bytes of memory a slot accepts, if it accepts memory: a number, or a
 // part of the instruction's vector or general register.
 type memory uint8
 

@@ -82,7 +82,7 @@ func (r *region) steadyBlockOf(b *RegionBlock) *steadyBlock {
 	return x
 }
 
-// accessKind tells how an instruction accesses memory.
+// accessKind is the way in which an instruction accesses memory.
 type accessKind uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// bytes returns the size bytes of memory that an instruction accesses. The error tells
+// bytes returns the size bytes of memory that an instruction accesses. The error distinguishes
 // a misaligned address from one out of bounds.
 func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, error) {
 	space, addr := t.place(in, mem)

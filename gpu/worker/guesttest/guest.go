@@ -374,7 +374,7 @@ func (g *Guest) Send(op abi.Op, a Args, inline []byte) error {
 }
 
 // Call issues a command and waits until it is done. The error is an
-// abi.Result, or says that the session is dead.
+// abi.Result, or reports that the session is dead.
 func (g *Guest) Call(op abi.Op, a Args, inline []byte) (v0, v1 uint64, err error) {
 	return g.CallFlags(op, 0, a, inline)
 }

@@ -34,7 +34,7 @@ func (w *world) upload(t *testing.T, name string, spec api.ImageSpec, content []
 }
 
 // badImages: invalid images, and images with an unexpected checksum, are refused with an error
-// that says so.
+// that names the reason.
 func badImages(t *testing.T, w *world) {
 	img, err := w.upload(t, "text", api.ImageSpec{Format: "qcow2"}, []byte(strings.Repeat("this is no disk\n", 1000)))
 	codeOf(t, err, api.CodeInvalid)
