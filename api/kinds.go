@@ -184,7 +184,7 @@ type KindInfo struct {
 	// organization that sets none itself, not counting the objects of its customers:
 	// enough for normal use, and low enough that no organization slows the cluster down
 	// for others. Empty means no quota. Both are part of the state machine: a change
-	// needs a feature level (appliance/controlplane/store/level.go).
+	// needs a feature level (appliance/controlplane/store/state/level.go).
 	Quota string
 	Most  int64
 	// NoDryRun means that creating one cannot be tried with a dry run: a payment is
