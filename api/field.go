@@ -13,45 +13,14 @@ import (
 
 // A field is what lists can be sorted by and filtered by with a field selector: a
 // scalar of an object, given by its path, or one of the names that all kinds have. Only
-// fields in this table are allowed, since the sort order of a secret would reveal it.
+// the fields in the row of a kind are allowed, since the sort order of a secret would
+// reveal it.
 
 // fieldsOfAll are the fields of every kind.
 var fieldsOfAll = []string{"id", "name", "createdAt", "organization", "project"}
 
-// fieldsOf are the additional fields of each kind: paths into its objects, and state,
-// which is the result of StateOf.
-var fieldsOf = map[Kind][]string{
-	KindInstance: {"state", "assignment.node", "assignment.gpu", "assignment.vcpus", "assignment.memoryBytes", "assignment.vgpuVramBytes",
-		"spec.app", "spec.flavor", "spec.image", "spec.power", "status.startedAt"},
-	KindVolume:       {"state", "spec.encrypted", "spec.image", "spec.instance", "spec.pool", "spec.root", "spec.sizeBytes", "status.allocatedBytes"},
-	KindSnapshot:     {"state", "spec.volume", "status.createdAt", "status.sizeBytes"},
-	KindImage:        {"state", "spec.format", "spec.public", "status.sizeBytes", "status.virtualBytes"},
-	KindNetwork:      {"state", "spec.cidr4", "spec.cidr6", "spec.isolated"},
-	KindFloatingIP:   {"state", "assignment.address", "spec.externalNetwork", "spec.instance"},
-	KindLoadBalancer: {"state", "spec.floatingIP", "spec.network", "spec.port", "spec.protocol"},
-	KindRouter:       {"state", "spec.externalNetwork", "status.node"},
-	KindBackup:       {"state", "spec.sizeBytes", "spec.target", "spec.volume", "status.addedBytes", "status.endedAt", "status.startedAt"},
-	KindMigration:    {"state", "spec.instance", "spec.target", "status.downtimeMillis", "status.endedAt", "status.startedAt"},
-	KindNode:         {"spec.drain", "spec.unschedulable", "status.memoryBytes", "status.seenAt", "status.storageFreeBytes", "status.vcpus", "status.version"},
-	KindDisk:         {"spec.use", "status.model", "status.node", "status.sizeBytes", "status.state"},
-	KindFlavor:       {"spec.memoryBytes", "spec.rootBytes", "spec.vcpus"},
-	KindApp:          {"spec.category", "spec.displayName", "spec.version"},
-	KindOrganization: {"spec.displayName", "spec.parent", "spec.priceBook"},
-	KindProject:      {"spec.displayName"},
-	KindUser:         {"spec.disabled", "spec.displayName", "status.lastLoginAt"},
-	KindAPIKey:       {"spec.expiresAt", "spec.role", "status.lastUsedAt"},
-	KindInvoice:      {"spec.dueAt", "spec.from", "spec.issuedAt", "spec.number", "spec.totalMicros"},
-	KindPayment:      {"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"},
-	KindCreditNote:   {"spec.invoice", "spec.issuedAt", "spec.number", "spec.totalMicros"},
-	KindBudget:       {"spec.amountMicros", "spec.project", "status.spentMicros"},
-	KindSupportGrant: {"spec.expiresAt"},
-	KindPortalDomain: {"spec.approved", "spec.expiresAt"},
-	KindMailMessage:  {"spec.to", "spec.type", "status.doneAt", "status.state"},
-	KindPriceBook:    {"spec.currency", "spec.effectiveFrom"},
-}
-
 // Fields returns the fields that lists of the kind can be sorted and filtered by.
-func (k Kind) Fields() []string { return slices.Concat(fieldsOfAll, fieldsOf[k]) }
+func (k Kind) Fields() []string { return slices.Concat(fieldsOfAll, k.Info().fields) }
 
 // StateOf returns an object's state in one word: for an instance the phase that
 // InstancePhaseOf returns; for others Deleting if deletedAt is set, otherwise the

@@ -13,12 +13,13 @@ import (
 // TestFieldsAreScalars checks that every field is a scalar of the kind's objects, so
 // that renaming one without its row here is noticed.
 func TestFieldsAreScalars(t *testing.T) {
-	for kind := range fieldsOf {
-		for _, field := range fieldsOf[kind] {
+	for _, info := range Kinds() {
+		kind := info.Kind
+		for _, field := range info.fields {
 			if field == "state" {
 				continue
 			}
-			if got := scalarType(kind.Info().Type, strings.Split(field, ".")); got == "" {
+			if got := scalarType(info.Type, strings.Split(field, ".")); got == "" {
 				t.Errorf("kind %s has no scalar field %s", kind, field)
 			} else if want := got == "time.Time"; isTime(field) != want {
 				t.Errorf("field %s of %s has type %s, but isTime = %v", field, kind, got, isTime(field))
