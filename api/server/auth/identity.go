@@ -97,9 +97,11 @@ func (i Identity) Grants(role api.Role, org, project string) bool {
 	return i.Role.Grants(role) && i.Reaches(org, project) && (role != api.RoleReseller || i.Role == api.RoleOperator || org == i.Org || i.sells(org))
 }
 
-// billed are the kinds that role billing can see, with the organizations and projects
-// that contain them.
-var billed = []api.Kind{api.KindUsageRecord, api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget, api.KindPriceBook, api.KindOrganization, api.KindProject}
+// billed reports whether role billing can see objects of a kind: of those that it may
+// list, and of the organizations and projects that contain them.
+func billed(kind api.Kind) bool {
+	return kindRights[kind].read.Has(api.RoleBilling) || len(api.Members(kind)) > 0
+}
 
 // Sees reports whether the caller may see an object.
 func (i Identity) Sees(o api.Object) bool {
@@ -107,7 +109,7 @@ func (i Identity) Sees(o api.Object) bool {
 	if !o.Kind.Public() {
 		return false // internal to the cluster
 	}
-	if i.Role == api.RoleBilling && !slices.Contains(billed, o.Kind) {
+	if i.Role == api.RoleBilling && !billed(o.Kind) {
 		return false
 	}
 	switch o.Kind {

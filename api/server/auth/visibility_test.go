@@ -18,7 +18,7 @@ func TestVisibility(t *testing.T) {
 	names := []string{"operator", "reseller", "admin", "member", "viewer", "billing", "other-reseller", "broken-reseller", "broken-admin", "broken-member", "broken-billing", "nobody"}
 	callers := map[string]Identity{
 		"operator": {Role: api.RoleOperator}, "reseller": {Role: api.RoleReseller, Org: "r1"}, "other-reseller": {Role: api.RoleReseller, Org: "r2"},
-		"admin": {Role: api.RoleAdmin, Org: "o1"}, "billing": {Role: api.RoleBilling, Org: "o1"},
+		"admin": {Role: api.RoleAdmin, Org: "o1"}, "billing": {Role: api.RoleBilling, Org: "o1", User: "u1"},
 		"member": {Role: api.RoleMember, Org: "o1", Project: "p1"}, "viewer": {Role: api.RoleViewer, Org: "o1", Project: "p1"},
 		"nobody": {}, "broken-reseller": {Role: api.RoleReseller}, "broken-admin": {Role: api.RoleAdmin},
 		"broken-member": {Role: api.RoleMember}, "broken-billing": {Role: api.RoleBilling},
@@ -50,6 +50,9 @@ func TestVisibility(t *testing.T) {
 		{"sister project", object(api.KindProject, "p2", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
 		{"usage", object(api.KindUsageRecord, "u", "o1", "p1", struct{}{}), "operator+ reseller+ admin+ member+ viewer+ billing+"},
 		{"invoice", object(api.KindInvoice, "a", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
+		{"card", object(api.KindCard, "c", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
+		{"checkout", object(api.KindCheckout, "c", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
+		{"SSH key of the user with role billing", object(api.KindSSHKey, "s", "", "u1", struct{}{}), "billing+"},
 		{"other payment", object(api.KindPayment, "a", "o2", "", struct{}{}), "operator+ other-reseller+"},
 		{"member's key", object(api.KindAPIKey, "k", "o1", "p1", key(api.RoleMember)), "operator+ reseller+ admin+"},
 		{"admin's key", object(api.KindAPIKey, "k", "o1", "", key(api.RoleAdmin)), "operator+ reseller+ admin+"},
