@@ -28,6 +28,11 @@ func (k *kind[T]) completeNames(most int) completion {
 	}
 }
 
+// completeFlag completes the value of a flag that names an object of the kind.
+func (k *kind[T]) completeFlag(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return k.app.namesWithPrefix(cmd, k, begun, nil), cobra.ShellCompDirectiveNoFileComp
+}
+
 // namesWithPrefix returns the objects' names that begin with begun, without those already
 // given, or nil when the server does not answer within completionTime.
 func (a *App) namesWithPrefix(cmd *cobra.Command, k anyKind, begun string, given []string) []string {
@@ -46,13 +51,30 @@ func (a *App) namesWithPrefix(cmd *cobra.Command, k anyKind, begun string, given
 	return slices.Compact(names)
 }
 
-// flagKinds maps flags that name an object to its kind.
-var flagKinds = map[string]api.Kind{
-	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "app": api.KindApp, "image": api.KindImage,
-	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
-	"network": api.KindNetwork, "security-group": api.KindSecurityGroup, "external-network": api.KindExternalNetwork,
-	"floating-ip": api.KindFloatingIP, "volume": api.KindVolume, "snapshot": api.KindSnapshot, "backup": api.KindBackup,
-	"target": api.KindBackupTarget, "reseller": api.KindOrganization,
+// otherFlags maps flags that name an object by another word than that of its kind's
+// command to the kind; empty for flags that have the word of a kind but name something
+// else.
+var otherFlags = map[string]api.Kind{
+	"pool": api.KindGPUPool, "target": api.KindBackupTarget, "reseller": api.KindOrganization,
+	"of": api.KindProject, "changed": api.KindPriceBook,
+	"user":    "", // of a guest or of a mail server
+	"invoice": "", // by number
+	"ssh-key": "", // also a file
+}
+
+// flagKinds maps flags that name an object to its kind: each kind's flag has the word of
+// its command.
+func (a *App) flagKinds() map[string]anyKind {
+	all, byName := map[string]anyKind{}, map[api.Kind]anyKind{}
+	for _, k := range a.kinds() {
+		all[k.word()], byName[k.name()] = k, k
+	}
+	for flag, kind := range otherFlags {
+		if all[flag] = byName[kind]; kind == "" {
+			delete(all, flag)
+		}
+	}
+	return all
 }
 
 // flagWords maps flags to the values that they accept.
@@ -64,19 +86,14 @@ var flagWords = map[string][]string{
 }
 
 // completeFlags registers completions of flag values on cmd and all its subcommands.
-func (a *App) completeFlags(cmd *cobra.Command) {
-	for name, kind := range flagKinds {
+func (a *App) completeFlags(cmd *cobra.Command) { a.completeFlagsOf(cmd, a.flagKinds()) }
+
+func (a *App) completeFlagsOf(cmd *cobra.Command, kinds map[string]anyKind) {
+	for name, k := range kinds {
 		if cmd.Flag(name) == nil {
 			continue
 		}
-		_ = cmd.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			for _, k := range a.kinds() {
-				if k.name() == kind {
-					return a.namesWithPrefix(c, k, begun, nil), cobra.ShellCompDirectiveNoFileComp
-				}
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}) // fails if it is registered already, as for an inherited flag
+		_ = cmd.RegisterFlagCompletionFunc(name, k.completeFlag) // fails if it is registered already, as for an inherited flag
 	}
 	for name, words := range flagWords {
 		if cmd.Flag(name) != nil {
@@ -84,7 +101,7 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 		}
 	}
 	for _, c := range cmd.Commands() {
-		a.completeFlags(c)
+		a.completeFlagsOf(c, kinds)
 	}
 }
 

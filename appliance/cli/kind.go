@@ -53,6 +53,8 @@ type kind[T any] struct {
 type anyKind interface {
 	command() *cobra.Command
 	name() api.Kind
+	word() string
+	completeFlag(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 	names(ctx context.Context) map[string]string
 	metas(ctx context.Context, q client.Query) []api.Meta
 	query() client.Query
@@ -60,6 +62,9 @@ type anyKind interface {
 }
 
 func (k *kind[T]) name() api.Kind { return api.KindOf[T]() }
+
+// word returns the word of the kind's command, which is also that of flags that name one.
+func (k *kind[T]) word() string { return k.noun }
 
 func (k *kind[T]) objects() client.Collection[T] { return client.Of[T](k.app.api) }
 

@@ -85,6 +85,7 @@ func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 		Long: "Instances with a virtual GPU cannot be migrated. The disk is copied if the nodes do not share its storage.",
 	}
 	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
+	_ = cmd.RegisterFlagCompletionFunc("to", a.nodes().completeFlag) // elsewhere, --to is a time
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
