@@ -44,6 +44,9 @@ func TestContract(t *testing.T) {
 			if got, want := answers(got.answer), answerOf(op); want != "" && got != want {
 				t.Errorf("response of %s = %s, want %s", op.OperationID, got, want)
 			}
+			if got, want := declaresETag(op), hasMeta(got.answer); got != want {
+				t.Errorf("%s declares the header ETag: %v, want %v: its response is %s", op.OperationID, got, want, answerOf(op))
+			}
 		}
 	}
 }
@@ -115,6 +118,32 @@ func answerOf(op *openapi3.Operation) string {
 		}
 	}
 	return ""
+}
+
+// declaresETag reports whether the successful responses of an operation declare the
+// header ETag.
+func declaresETag(op *openapi3.Operation) bool {
+	for status, r := range op.Responses.Map() {
+		if strings.HasPrefix(status, "2") && r.Value.Headers["ETag"] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// hasMeta reports whether a response of the type is an object, to which setETag gives an
+// ETag.
+func hasMeta(answer reflect.Type) bool {
+	if answer.Kind() != reflect.Struct {
+		return false
+	}
+	out := reflect.New(answer)
+	if f, ok := answer.FieldByName("Meta"); ok && f.Type == reflect.TypeFor[api.Meta]() {
+		out.Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(api.Meta{Revision: 1}))
+	}
+	h := http.Header{}
+	setETag(h, out.Interface())
+	return h.Get("ETag") != ""
 }
 
 func schemaName(s *openapi3.SchemaRef) string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
