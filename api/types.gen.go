@@ -3854,6 +3854,9 @@ type ServiceList struct {
 
 	// Revision Revision of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // ServiceMachine defines model for ServiceMachine.
@@ -5728,8 +5731,35 @@ type ListServicesParams struct {
 	// Name Returns only the object with this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Return the number of objects on all pages in `total`.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
 	// Installation Returns only the caller's own services of this billing system.
 	Installation QueryInstallation `form:"installation,omitempty" json:"installation,omitempty,omitzero"`
+}
+
+// DeleteServiceParams defines parameters for DeleteService.
+type DeleteServiceParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// PutServiceParams defines parameters for PutService.
+type PutServiceParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListSSHKeysParams defines parameters for ListSSHKeys.

@@ -90,8 +90,6 @@ func (c Collection[T]) list(q Query) url.Values {
 	case api.KindUsageRecord:
 		maps.Copy(v, parameters(api.ListUsageRecordsParams{Meter: q.Records.Meter, Resource: q.Records.Resource, From: q.Records.From, To: q.Records.To}))
 		return v
-	case api.KindService:
-		return v
 	case api.KindInstance:
 		set(v, "node", q.Node)
 		set(v, "phase", q.Phase)

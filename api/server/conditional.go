@@ -52,7 +52,20 @@ func unmatched(ctx context.Context, err error) error {
 	if err == nil || expected(ctx) == api.AnyRevision || api.CodeOf(err) != api.CodeConflict {
 		return err
 	}
-	return api.Errorf(api.CodePrecondition, "the object has changed since it was read: it is not at revision %d of If-Match", expected(ctx)).At("If-Match").
+	return mismatch(expected(ctx))
+}
+
+// matches refuses a request whose If-Match is not the object's revision. Handlers that
+// let the store compare the revision do not need it.
+func matches(ctx context.Context, m api.Meta) error {
+	if revision := expected(ctx); revision != api.AnyRevision && revision != m.Revision {
+		return mismatch(revision)
+	}
+	return nil
+}
+
+func mismatch(revision int64) error {
+	return api.Errorf(api.CodePrecondition, "the object has changed since it was read: it is not at revision %d of If-Match", revision).At("If-Match").
 		WithHint("GET it again")
 }
 

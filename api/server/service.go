@@ -72,63 +72,34 @@ func (h *handlers) again(ctx context.Context, f func() (api.Service, error)) (ap
 
 // ListServices pages through the services that the caller may see.
 func (h *handlers) ListServices(ctx context.Context, r in[api.ListServicesParams, none]) (*page[api.Service], error) {
-	limit := r.Params.Limit
-	if limit == 0 {
-		limit = maxLimit
-	}
-	p, err := h.servicesPage(ctx, r.Params.Installation, r.Params.Name, limit, r.Params.Continue)
-	out := page[api.Service]{Items: []api.Service{}, Continue: p.Continue, Revision: p.Revision}
+	p := r.Params
+	out, err := h.servicesPage(ctx, p.Installation, query{limit: p.Limit, after: p.Continue, name: p.Name, search: p.Search, sort: p.Sort,
+		labels: p.LabelSelector, fields: p.FieldSelector, count: p.Count})
 	if err != nil {
 		return nil, err
 	}
 	now := h.read(ctx)
-	for _, s := range p.Items {
-		if s, err = h.shown(now, s); err != nil {
+	for i, s := range out.Items {
+		if out.Items[i], err = h.shown(now, s); err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, s)
 	}
 	return &out, nil
 }
 
-// servicesPage returns one page of the services of an installation, or of all that the
-// caller may see.
-func (h *handlers) servicesPage(ctx context.Context, installation, name string, limit int, after string) (page[api.Service], error) {
-	out := page[api.Service]{}
-	if limit < 1 || limit > maxLimit {
-		return out, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
-	}
+// servicesPage returns one page of the caller's own services of an installation, or of
+// all that the caller may see.
+func (h *handlers) servicesPage(ctx context.Context, installation string, q query) (page[api.Service], error) {
 	if installation != "" {
 		if err := api.ValidateInstallation(installation); err != nil {
-			return out, err
+			return page[api.Service]{}, err
+		}
+		q.only = func(o api.Object) bool {
+			return o.Meta.Organization == seller(ctx) && strings.HasPrefix(o.Meta.Name, installation+":")
 		}
 	}
-	q := api.ListQuery{Kind: api.KindService, Organization: seller(ctx), Name: name, Limit: limit, Continue: after}
-	for {
-		p, err := h.opts.Store.List(ctx, q)
-		if err != nil {
-			return out, err
-		}
-		out.Revision = p.Revision
-		for _, o := range p.Items {
-			own := o.Meta.Organization == seller(ctx) && strings.HasPrefix(o.Meta.Name, installation+":")
-			if !who(ctx).Sees(o) || installation != "" && !own {
-				continue
-			}
-			if len(out.Items) == limit {
-				out.Continue = out.Items[limit-1].Meta.ID
-				return out, nil
-			}
-			s, err := api.Decode[api.Service](o)
-			if err != nil {
-				return out, err
-			}
-			out.Items = append(out.Items, s)
-		}
-		if q.Continue = p.Continue; q.Continue == "" {
-			return out, nil
-		}
-	}
+	q.organization = seller(ctx)
+	return list[api.Service](ctx, h, api.KindService, q)
 }
 
 // read returns a context for reading what a page refers to: this node's state is at
@@ -149,7 +120,8 @@ func (h *handlers) GetService(ctx context.Context, r in[none, none]) (*api.Servi
 	return &s, err
 }
 
-// PutService creates a service, or changes it to the given spec.
+// PutService creates a service, or changes it to the given spec. With If-Match, it only
+// changes it.
 func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*api.Service, error) {
 	want := r.Body.Spec
 	want.Email = api.Login(want.Email)
@@ -158,21 +130,25 @@ func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*ap
 		m.Name = "machine"
 		want.Machine = &m
 	}
-	if err := api.ValidateService(want); err != nil {
+	labels := r.Body.Meta.Labels
+	if err := api.Join(api.ValidateService(want), api.ValidateLabels(labels)); err != nil {
 		return nil, err
 	}
 	s, err := h.again(ctx, func() (api.Service, error) {
 		old, err := h.service(ctx, r.ID)
-		if api.CodeOf(err) == api.CodeNotFound && err != nil && strings.Contains(r.ID, ":") {
-			return h.newService(ctx, r.ID, want)
+		if strings.Contains(r.ID, ":") {
+			missing := api.CodeOf(err) == api.CodeNotFound && err != nil
+			if missing || err == nil && old.Meta.Organization != seller(ctx) { // it belongs to another seller
+				return h.newService(ctx, r.ID, labels, want)
+			}
 		}
-		if err == nil && strings.Contains(r.ID, ":") && old.Meta.Organization != seller(ctx) {
-			return h.newService(ctx, r.ID, want) // the existing one belongs to another seller
+		if err == nil {
+			err = matches(ctx, old.Meta)
 		}
 		if err != nil {
 			return old, err
 		}
-		return h.changedService(ctx, old, want)
+		return h.changedService(ctx, old, labels, want)
 	})
 	return &s, err
 }
@@ -181,6 +157,9 @@ func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*ap
 func (h *handlers) DeleteService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.again(ctx, func() (api.Service, error) {
 		s, err := h.service(ctx, r.ID)
+		if err == nil {
+			err = matches(ctx, s.Meta)
+		}
 		if err != nil || s.Spec.TerminatedAt != nil {
 			return s, err
 		}
@@ -245,6 +224,21 @@ func (h *handlers) organizationOf(ctx context.Context, s api.Service) (api.Organ
 func putOrganization(old api.Organization, next api.OrganizationSpec) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: old.Meta.ID, Expect: old.Meta.Revision, Labels: old.Meta.Labels,
 		Data: api.Encode(next), Limits: noNil(next.Quota)}
+}
+
+// appliedTo applies commands, of which some may be to the service itself, and returns
+// the service with its new meta.
+func (h *handlers) appliedTo(ctx context.Context, s api.Service, cmds []api.Command) (api.Service, error) {
+	if len(cmds) == 0 {
+		return s, nil
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
+	for _, o := range out {
+		if o.Kind == api.KindService {
+			s.Meta = o.Meta
+		}
+	}
+	return s, err
 }
 
 func (h *handlers) applied(ctx context.Context, cmds ...api.Command) error {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// changedService changes a service to the wanted spec, completely or not at all. It
-// writes nothing if there is no difference.
-func (h *handlers) changedService(ctx context.Context, old api.Service, want api.ServiceSpec) (api.Service, error) {
+// changedService changes a service to the wanted spec and labels, completely or not at
+// all; nil labels are kept. It writes nothing if there is no difference.
+func (h *handlers) changedService(ctx context.Context, old api.Service, labels map[string]string, want api.ServiceSpec) (api.Service, error) {
 	if err := api.ChangeService(old.Spec, want); err != nil {
 		return old, err
 	}
@@ -73,15 +74,17 @@ func (h *handlers) changedService(ctx context.Context, old api.Service, want api
 		cmds = append(cmds, more...)
 	}
 	s := old
-	s.Spec = want
-	if !bytes.Equal(api.Encode(old.Spec), api.Encode(want)) {
+	if s.Spec = want; labels != nil {
+		s.Meta.Labels = labels
+	}
+	if !bytes.Equal(api.Encode(old.Spec), api.Encode(want)) || !maps.Equal(old.Meta.Labels, s.Meta.Labels) {
 		cmds = append(cmds, putService(s))
 	}
 	if revived {
 		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindService, ID: s.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.ServiceStatus{})})
 		s.Status = api.ServiceStatus{}
 	}
-	return s, h.applied(ctx, cmds...)
+	return h.appliedTo(ctx, s, cmds)
 }
 
 // changedMachine changes the machine's size; a machine that was deleted is created

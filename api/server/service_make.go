@@ -9,8 +9,11 @@ import (
 )
 
 // newService creates a service and everything that belongs to it.
-func (h *handlers) newService(ctx context.Context, name string, want api.ServiceSpec) (api.Service, error) {
+func (h *handlers) newService(ctx context.Context, name string, labels map[string]string, want api.ServiceSpec) (api.Service, error) {
 	var none api.Service
+	if expected(ctx) != api.AnyRevision || anyRevision(ctx) {
+		return none, api.Errorf(api.CodePrecondition, "service %.100q does not exist, so that If-Match does not match it", name).At("If-Match").WithHint("leave If-Match out to create it")
+	}
 	installation, service, err := api.ParseServiceName(name)
 	if err != nil {
 		return none, err
@@ -41,7 +44,7 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 		Organization: string(org.Parent), Data: api.Encode(org), Limits: noNil(org.Quota)}}
 	cmds = append(cmds, made.cmds...)
 	cmds = append(cmds, grant...)
-	cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindService, ID: newID(api.KindService), Name: name, Organization: seller(ctx),
+	cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindService, ID: newID(api.KindService), Name: name, Organization: seller(ctx), Labels: labels,
 		Claims: api.ServiceClaim(seller(ctx), name), Data: api.Encode(want)})
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
 	if err != nil {
@@ -175,7 +178,7 @@ func (h *handlers) endedService(ctx context.Context, s api.Service) (api.Service
 	s.Spec.TerminatedAt = &now
 	s.Status = api.ServiceStatus{Phase: api.ServiceTerminating}
 	cmds = append(cmds, putService(s))
-	return s, h.applied(ctx, cmds...)
+	return h.appliedTo(ctx, s, cmds)
 }
 
 func putService(s api.Service) api.Command {

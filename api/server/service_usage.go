@@ -46,7 +46,7 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsa
 			return nil, err
 		}
 		p.Items = append(p.Items, s)
-	} else if p, err = h.servicesPage(ctx, q.Installation, "", cmp.Or(q.Limit, usageServices), q.Continue); err != nil {
+	} else if p, err = h.servicesPage(ctx, q.Installation, query{limit: cmp.Or(q.Limit, usageServices), after: q.Continue}); err != nil {
 		return nil, err
 	}
 	out := api.ServiceUsagePage{From: from, To: to, UseFrom: useFrom, UseTo: useTo, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
