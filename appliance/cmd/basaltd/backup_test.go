@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -382,6 +383,17 @@ func (b *bucket) setAway(is bool) {
 	b.refuses = is
 }
 
+// used reports whether a restic uses the bucket.
+func (b *bucket) used(t *testing.T) bool {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	must(t, err)
+	return slices.ContainsFunc(all, func(path string) bool {
+		env, _ := os.ReadFile(path) // the process may have ended
+		return bytes.Contains(env, []byte("RESTIC_REPOSITORY=s3:"+b.srv.URL))
+	})
+}
+
 func (b *bucket) at(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -488,10 +500,15 @@ func TestBackupKilled(t *testing.T) {
 	case <-patience.After(longEnough):
 		t.Error("no data arrived at the target")
 	}
+	if !b.used(t) {
+		t.Error("restic is not found while it sends data")
+	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	b.setAway(true) // rejects what the killed process' restic still sends
 	close(killed)
+	// Its lock is not stale while it exists.
+	until(t, "the killed process' restic has ended", func() bool { return !b.used(t) })
 	b.setAway(false)
 	if t.Failed() {
 		return
