@@ -35,20 +35,6 @@ func AddToBundle(bundlePEM, more []byte) ([]byte, error) {
 	return encodeBundle(both), nil
 }
 
-// RemoveFromBundle returns the bundle without the CA of that fingerprint. The last
-// CA cannot be removed.
-func RemoveFromBundle(bundlePEM []byte, print string) ([]byte, error) {
-	certs, err := parseBundle(bundlePEM)
-	if err != nil {
-		return nil, err
-	}
-	certs = slices.DeleteFunc(certs, func(c *x509.Certificate) bool { return fingerprint(c) == print })
-	if len(certs) == 0 {
-		return nil, errors.New("it is the only CA in the bundle")
-	}
-	return encodeBundle(certs), nil
-}
-
 // parseBundle parses 1 to maxCAs CAs of one cluster.
 func parseBundle(text []byte) (certs []*x509.Certificate, err error) {
 	if len(text) > maxBundle {
