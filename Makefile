@@ -83,7 +83,7 @@ generated: tools
 	@installer/dev/generated.sh
 
 LAYER := test
-## test: every test in its short form, on real libvirt and QEMU; RUN=NAME one story, CHANGED=1 what the change can reach (docs/tests.md)
+## test: every test in its short form, on real libvirt and QEMU; RUN=NAME one story, PKG=REGEXP packages by path, CHANGED=1 what the change can reach (docs/tests.md)
 test: export BEGAN := $(shell date +%s)
 test: prepared
 	@LAYER=$(LAYER) SETUP_TOOK=$$(($$(date +%s) - $(BEGAN))) installer/dev/test.sh
@@ -92,7 +92,7 @@ test: prepared
 test-long: export BASALT_LONG := 1
 test-long: LAYER := long
 test-long: test
-	@$(MAKE) --no-print-directory fuzz
+	@[ -n "$(RUN)$(CHANGED)$(PKG)" ] || LAYER=$(LAYER) $(MAKE) --no-print-directory fuzz
 
 ## test-times: the last run's times into the tree, as what later runs are compared with
 test-times:

@@ -5,6 +5,7 @@
 # LAYER is check, test or long.
 #
 #   RUN=NAME        only tests and stories of that name (a regexp)
+#   PKG=REGEXP      only the packages whose path matches
 #   CHANGED=1       only what the change since the branch left its upstream can
 #                   reach; CHANGED=COMMIT since that commit
 set -euo pipefail
@@ -26,10 +27,10 @@ stage() {
 make() { command make --no-print-directory "$@"; }
 
 go build -o "$BASALT_BUILD/bin/testrun" ./appliance/test/testrun
-choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}")
+choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}" -packages "${PKG:-}")
 targets=$("$BASALT_BUILD/bin/testrun" -prepare "${choice[@]}")
 
-all=; [ -n "${RUN:-}${CHANGED:-}" ] || all=1
+all=; [ -n "${RUN:-}${CHANGED:-}${PKG:-}" ] || all=1
 # Runs alone, since it rewrites files that others compile.
 [ -z "$all" ] || stage generated make generated
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // most is the highest number of failed tests that are run again: more failures are not
@@ -36,11 +37,11 @@ func (r *report) again() []test {
 
 // runAgain runs each test alone. A test that fails twice has failed; the others are unsteady
 // and are returned.
-func runAgain(ctx context.Context, tests []test, out io.Writer, kept string) (code int, unsteady []test) {
+func runAgain(ctx context.Context, tests []test, limit time.Duration, out io.Writer, kept string) (code int, unsteady []test) {
 	for _, t := range tests {
 		fmt.Fprintf(out, "unsteady: %s failed, for the reason above, and runs once more, alone\n", t)
 		r := newReport(out, filepath.Join(kept, "again"))
-		runJobs(ctx, []job{{packages: []string{t.pkg}, run: "^" + regexp.QuoteMeta(t.name) + "$"}}, r)
+		runJobs(ctx, []job{{packages: []string{t.pkg}, run: "^" + regexp.QuoteMeta(t.name) + "$", limit: limit}}, r)
 		if r.close(out) != 0 {
 			code = 1
 			continue

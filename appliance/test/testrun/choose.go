@@ -31,6 +31,16 @@ func (o options) choose(ctx context.Context, all []*gopkg) (chosen []choice, err
 		}
 		want = newTree(all).affected(files)
 	}
+	if o.packages != "" {
+		match, err := regexp.Compile(o.packages)
+		if err != nil {
+			return nil, fmt.Errorf("PKG: %w", err)
+		}
+		want = slices.DeleteFunc(want, func(p *gopkg) bool { return !match.MatchString(p.short()) })
+		if len(want) == 0 {
+			return nil, fmt.Errorf("PKG: no package with tests has a path that matches %q", o.packages)
+		}
+	}
 	if o.run != "" {
 		return named(want, o.run)
 	}

@@ -21,10 +21,8 @@ type job struct {
 	lane     string  // one job of a lane at a time; empty: none
 	took     float64 // in earlier runs, in seconds
 	short    bool
+	limit    time.Duration // of each package
 }
-
-// limit is the limit of one package, so that a hang ends.
-const limit = 45 * time.Minute
 
 // runJobs runs the jobs, adds their results to the report, and returns when all have ended.
 func runJobs(ctx context.Context, jobs []job, r *report) {
@@ -73,7 +71,7 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 func (j job) runTests(ctx context.Context, r *report) error {
 	// -vet=off: make lint has run it already. -ldflags: without tables for debuggers, which
 	// take a third of the linker's time.
-	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-timeout=" + limit.String()}
+	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-timeout=" + j.limit.String()}
 	env := os.Environ()
 	if j.short {
 		args = append(args, "-short")

@@ -10,6 +10,7 @@
 //   - again.go runs a few tests that failed once more, alone;
 //   - times.go compares with the times in the tree and with the layer's budget;
 //   - evidence.go keeps the files of unsteady tests;
+//   - record.go writes the results of the long layer to docs/test-long.md;
 //   - history.go records the runs on this machine, and which tests were
 //     unsteady in them.
 //
@@ -35,8 +36,10 @@ import (
 
 type options struct {
 	run, changed string
+	packages     string // a regexp of paths; empty: all
 	stages       string
 	record       bool
+	fuzzed       string // the result of make fuzz
 	prepare      bool
 	rank         rank
 	began        time.Time // of the whole, before this program
@@ -52,9 +55,11 @@ func main() {
 	var began int64
 	flag.StringVar(&o.run, "run", "", "only the tests and stories whose names match this `regexp`")
 	flag.StringVar(&o.changed, "changed", "", "only what the change since this `commit` can reach; 1: since the branch left its upstream")
+	flag.StringVar(&o.packages, "packages", "", "only the packages whose paths match this `regexp`")
 	flag.StringVar(&o.stages, "stages", "", "a `file` with a line \"SECONDS NAME\" for each stage before the tests")
 	flag.Int64Var(&began, "began", time.Now().Unix(), "when the whole began, in `seconds` since 1970")
 	flag.BoolVar(&o.record, "record", false, "write the times of the last run into the tree, and end")
+	flag.StringVar(&o.fuzzed, "fuzzed", "", "record this `result` of the fuzz targets, and end")
 	flag.BoolVar(&o.prepare, "prepare", false, "print the targets of the Makefile that the chosen tests need, and end")
 	name := flag.String("layer", "test", "`check`, test or long")
 	flag.Parse()
@@ -95,6 +100,9 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 	if o.record {
 		return 0, recordTimes(filepath.Join(o.build, "test", timesName), timesFile)
 	}
+	if o.fuzzed != "" {
+		return 0, newRecord(longFile, nil).put(fuzzing, time.Since(o.began).Seconds(), o.fuzzed, time.Now())
+	}
 	before, err := readTimes(timesFile)
 	if err != nil {
 		return 1, err
@@ -121,18 +129,24 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 	}
 	r := newReport(out, kept)
 	r.short = o.rank.short
+	if o.rank == ranks["long"] {
+		r.record = newRecord(longFile, chosen)
+	}
 	runJobs(ctx, o.rank.jobs(chosen, before), r)
 	code = r.close(out)
 	var unsteady []test
 	if again := r.again(); code != 0 && len(again) > 0 && ctx.Err() == nil {
-		code, unsteady = runAgain(ctx, again, out, kept)
+		code, unsteady = runAgain(ctx, again, o.rank.limit, out, kept)
+		if err := r.recordUnsteady(unsteady); err != nil {
+			fmt.Fprintln(out, "testrun:", err)
+		}
 		if err := o.keepEvidence(kept, unsteady, time.Now()); err != nil {
 			fmt.Fprintln(out, "testrun: what unsteady tests left is not kept:", err)
 		}
 	}
 	o.account(r, before, out)
 	r.printKept(out)
-	if o.run == "" && o.changed == "" {
+	if o.run == "" && o.changed == "" && o.packages == "" {
 		bad, err := o.remember(r, unsteady, code, out)
 		if err != nil {
 			fmt.Fprintln(out, "testrun: the run is not remembered:", err)
@@ -150,10 +164,11 @@ type rank struct {
 	name   string
 	budget time.Duration // 0: no budget
 	short  bool          // go test -short, and results may be cached
+	limit  time.Duration // of one package, so that a hang ends
 }
 
 var ranks = map[string]rank{
-	"check": {"make check", 3 * time.Minute, true},
-	"test":  {"make test", 30 * time.Minute, false},
-	"long":  {"make test-long", 0, false},
+	"check": {"make check", 3 * time.Minute, true, 45 * time.Minute},
+	"test":  {"make test", 30 * time.Minute, false, 45 * time.Minute},
+	"long":  {"make test-long", 0, false, 8 * time.Hour},
 }

@@ -88,14 +88,18 @@ func preparations(chosen []choice) (targets []string) {
 // jobs returns the jobs of a layer. Short tests boot nothing, so one call of go test runs all
 // of them.
 func (k rank) jobs(chosen []choice, took times) []job {
-	if !k.short {
-		return plan(chosen, took)
+	jobs := []job{{short: true}}
+	if k.short {
+		for _, c := range chosen {
+			jobs[0].packages = append(jobs[0].packages, c.ImportPath)
+		}
+	} else {
+		jobs = plan(chosen, took)
 	}
-	j := job{short: true}
-	for _, c := range chosen {
-		j.packages = append(j.packages, c.ImportPath)
+	for i := range jobs {
+		jobs[i].limit = k.limit
 	}
-	return []job{j}
+	return jobs
 }
 
 // small and bundle are in seconds. A call of "go test" takes seconds by itself, so packages

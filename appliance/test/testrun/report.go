@@ -59,6 +59,7 @@ type report struct {
 	why                     []string        // of each failing test: its name and first messages
 	failedTests             []test
 	took                    times
+	record                  *record // of the long layer; nil in the others
 }
 
 func newReport(out io.Writer, kept string) *report {
@@ -85,9 +86,11 @@ func (r *report) add(e event) {
 			fmt.Fprintf(r.out, "ok    %-60s %s\n", e.Package, seconds(e.Elapsed))
 		}
 		delete(r.output, at)
+		r.recordEnd(at)
 	case "fail":
 		r.took[at] = e.Elapsed
 		r.fail(at, e.Elapsed)
+		r.recordEnd(at)
 	case "skip":
 		if e.Test != "" { // a package without test files is not a skipped test
 			r.skip(at)
