@@ -155,9 +155,7 @@ func ValidateMailSettings(s MailSettingsSpec) error {
 	if given("portalURL", s.PortalURL) {
 		bad.note(validatePortalURL(s.PortalURL))
 	}
-	if s.Language != MailEnglish && s.Language != MailGerman {
-		bad.note(invalid("language", "%q is not supported", clip(string(s.Language))).WithHint("want en or de"))
-	}
+	bad.note(ValidateMailLanguage("language", s.Language))
 	if s.PerMinute < 1 || s.PerMinute > maxMailPerMinute {
 		bad.note(invalid("perMinute", "must be between 1 and %d", maxMailPerMinute))
 	}
@@ -194,6 +192,14 @@ func ValidateMailPassword(password string) error {
 	const most = 256
 	if len(password) > most || hasControl(password) {
 		return invalid("password", "must have at most %d bytes and no control characters", most)
+	}
+	return nil
+}
+
+// ValidateMailLanguage checks a language that was chosen.
+func ValidateMailLanguage(field string, l MailLanguage) error {
+	if l != MailEnglish && l != MailGerman {
+		return invalid(field, "%q is not supported", clip(string(l))).WithHint("want en or de")
 	}
 	return nil
 }

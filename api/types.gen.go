@@ -1486,8 +1486,11 @@ type Identity struct {
 	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
 
 	// Key ID of the API key or session.
-	Key  string `json:"key"`
-	Name string `json:"name,omitempty,omitzero"`
+	Key string `json:"key"`
+
+	// Language For a session: the user's language, if the user has chosen one.
+	Language MailLanguage `json:"language,omitempty,omitzero"`
+	Name     string       `json:"name,omitempty,omitzero"`
 
 	// NeedsTotp For a session: a second factor is required of the user, who has neither one-time codes nor a passkey. Until one is set up, all other requests are refused.
 	NeedsTotp    bool   `json:"needsTotp,omitempty,omitzero"`
@@ -2183,6 +2186,11 @@ type JoinTokenSpec struct {
 type JoinTokenStatus struct {
 	UsedAt *time.Time `json:"usedAt,omitempty"`
 	UsedBy NodeID     `json:"usedBy,omitempty,omitzero"`
+}
+
+// LanguageChoice defines model for LanguageChoice.
+type LanguageChoice struct {
+	Language MailLanguage `json:"language"`
 }
 
 // Leak defines model for Leak.
@@ -4580,6 +4588,9 @@ type UserSpec struct {
 	// Grants Roles of the user; a session has one of them.
 	Grants []Grant `json:"grants,omitempty,omitzero"`
 
+	// Language Language of mail to the user. Defaults to the language of the cluster's mail settings. Users choose it themselves with `PUT /v1/language`.
+	Language MailLanguage `json:"language,omitempty,omitzero"`
+
 	// Terms The terms that a person has accepted when signing up. Set by the server.
 	Terms *TermsAcceptance `json:"terms,omitempty"`
 }
@@ -6103,6 +6114,9 @@ type ReinstallInstanceJSONRequestBody = InstanceReinstall
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken
+
+// ChooseLanguageJSONRequestBody defines body for ChooseLanguage for application/json ContentType.
+type ChooseLanguageJSONRequestBody = LanguageChoice
 
 // LoginJSONRequestBody defines body for Login for application/json ContentType.
 type LoginJSONRequestBody = Credentials

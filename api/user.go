@@ -40,6 +40,9 @@ func LoginClaim(name string) []string { return []string{"user/" + name} }
 func ValidateUser(s UserSpec) error {
 	var bad faults
 	bad.note(text("spec.displayName", s.DisplayName))
+	if s.Language != "" {
+		bad.note(ValidateMailLanguage("spec.language", s.Language))
+	}
 	if len(s.Grants) > MaxGrants {
 		bad.note(invalid("spec.grants", "has %d grants, want at most %d", len(s.Grants), MaxGrants))
 		return bad.err()

@@ -35,6 +35,11 @@ func (a *API) ChangePassword(ctx context.Context, old, to string) (api.Session, 
 	return post[api.Session](ctx, a, api.PasswordChange{Old: old, New: to}, "password")
 }
 
+// ChooseLanguage sets the language of mail to the session's user.
+func (a *API) ChooseLanguage(ctx context.Context, language api.MailLanguage) (api.LanguageChoice, error) {
+	return put[api.LanguageChoice](ctx, a, api.LanguageChoice{Language: language}, "language")
+}
+
 // BeginTOTP generates a secret for an authenticator; ConfirmTOTP with a code of it
 // enables one-time codes, and returns recovery codes.
 func (a *API) BeginTOTP(ctx context.Context) (api.TOTPSecret, error) {

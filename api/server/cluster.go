@@ -19,6 +19,7 @@ func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity,
 	u, err := h.auth.Me(ctx)
 	c := auth.Credentials(u)
 	out.HasPassword, out.Totp, out.Passkeys, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", len(c.Passkeys), me.NeedsTotp
+	out.Language = u.Spec.Language
 	return &out, err
 }
 

@@ -12,6 +12,7 @@ var contract = map[string]operation{
 	"BeginTOTP":                  {method: "POST", path: "/v1/totp", status: 200},
 	"CancelCAReplacement":        {method: "DELETE", path: "/v1/cluster/ca-replacement", status: 200},
 	"ChangePassword":             {method: "POST", path: "/v1/password", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"epoch": true, "hash": true}}}}}},
+	"ChooseLanguage":             {method: "PUT", path: "/v1/language", status: 200},
 	"ConfirmPasskey":             {method: "POST", path: "/v1/passkeys/confirm", status: 201},
 	"ConfirmTOTP":                {method: "POST", path: "/v1/totp/confirm", status: 200},
 	"CreateAPIKey":               {method: "POST", path: "/v1/api-keys", status: 201, dryRun: true, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"hash": true, "oldHash": true}}}}}},

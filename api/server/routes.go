@@ -125,6 +125,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "DeleteOrganization", h.DeleteOrganization)
 	serve(r, "GetOrganizationQuota", h.GetOrganizationQuota)
 	serve(r, "ChangePassword", body(h.auth.ChangePassword))
+	serve(r, "ChooseLanguage", body(h.auth.ChooseLanguage))
 	serve(r, "SetPassword", body(h.auth.SetPassword))
 	serve(r, "GetSignUp", h.GetSignUp)
 	serve(r, "RequestSignUp", body(h.auth.RequestSignUp))

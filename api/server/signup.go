@@ -93,7 +93,7 @@ func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpComple
 	if known.Meta.ID != "" {
 		return nil, haveAccount()
 	}
-	u := api.User{Meta: api.Meta{ID: newID(api.KindUser), Name: email}, Spec: api.UserSpec{DisplayName: r.Body.DisplayName, Credentials: &api.UserCredentials{}}}
+	u := api.User{Meta: api.Meta{ID: newID(api.KindUser), Name: email}, Spec: api.UserSpec{DisplayName: r.Body.DisplayName, Language: auth.Spoken(ctx), Credentials: &api.UserCredentials{}}}
 	if u.Spec.Credentials.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
 		return nil, err
 	}

@@ -196,6 +196,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 	}
 	user := api.RandomID(api.KindUser)
 	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
+	speak(ctx, &u)
 	if api.ValidateUser(u.Spec) != nil { // the display name is not essential
 		u.Spec.DisplayName = ""
 	}

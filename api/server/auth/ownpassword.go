@@ -95,6 +95,7 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
 	c.MailedHash, c.MailedTo, c.MailedExpiresAt = "", "", nil
+	speak(ctx, &u)
 	keep := a.WriteCredentials
 	if mailed {
 		keep = a.keepProved

@@ -82,7 +82,7 @@ func (a *Authenticator) RequestPasswordReset(ctx context.Context, in *api.Passwo
 		u = api.User{}
 	}
 	u.Meta.Name = email
-	_, err = a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypePasswordReset, Language: spoken(Request(ctx).Header.Get("Accept-Language"))}, resetLife)
+	_, err = a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypePasswordReset, Language: Spoken(ctx)}, resetLife)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeNotFound) {
 		err = nil // the user is being changed; reporting that would reveal that the user exists
 	}
@@ -114,7 +114,7 @@ func (a *Authenticator) Invite(ctx context.Context, u api.User) (api.MailMessage
 	if me := Caller(ctx); me.Role != api.RoleOperator && !a.invitationsBy.take(me.Org, now) {
 		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "your organization has sent many invitations").WithHint("wait a minute")
 	}
-	return a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypeInvitation}, invitationLife)
+	return a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypeInvitation, Language: u.Spec.Language}, invitationLife)
 }
 
 // mailLink queues a message to a user with a token that sets a password; the token's
@@ -161,10 +161,10 @@ func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCr
 	return err
 }
 
-// spoken returns the first language of an Accept-Language header if mail is available
-// in it; otherwise "".
-func spoken(accept string) api.MailLanguage {
-	first, _, _ := strings.Cut(accept, ",")
+// Spoken returns the first language of the request's Accept-Language header if mail is
+// available in it; otherwise "".
+func Spoken(ctx context.Context) api.MailLanguage {
+	first, _, _ := strings.Cut(Request(ctx).Header.Get("Accept-Language"), ",")
 	tag, _, _ := strings.Cut(strings.TrimSpace(first), "-")
 	switch tag, _, _ = strings.Cut(tag, ";"); strings.ToLower(tag) {
 	case "en":

@@ -40,7 +40,7 @@ var Rights = withKinds(map[string]Roles{
 	"BeginPasskeyLogin": Everybody, "FinishPasskeyLogin": Everybody,
 
 	// The caller's own credentials, for every role.
-	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
+	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing, "ChooseLanguage": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
 	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
 	"GetSecuritySettings": operators, "UpdateSecuritySettings": operators,

@@ -156,7 +156,7 @@ func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.T
 	if err != nil {
 		return err
 	}
-	m := api.MailMessageSpec{Type: api.MailTypeSignUp, To: email, Language: spoken(Request(ctx).Header.Get("Accept-Language")), Secret: sealed, ExpiresAt: &end}
+	m := api.MailMessageSpec{Type: api.MailTypeSignUp, To: email, Language: Spoken(ctx), Secret: sealed, ExpiresAt: &end}
 	if u.Meta.ID != "" {
 		m.Type, m.Secret = api.MailTypeSignUpKnown, ""
 	}

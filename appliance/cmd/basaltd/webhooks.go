@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/mail"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/webhook"
@@ -16,7 +17,7 @@ func (n *node) webhooks(in term) *webhook.Deliverer {
 
 // mailer returns the mailer for a term in which this node is the leader.
 func (n *node) mailer(in term) *mail.Mailer {
-	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, Log: n.log})
+	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, InvoicePDF: invoicing.Billing{Store: n.store}.InvoicePDF, Log: n.log})
 }
 
 // hookTerm is the store of one term for webhooks and mail. The leader has everything that was

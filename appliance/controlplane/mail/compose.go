@@ -31,6 +31,7 @@ type composed struct {
 	text, html string
 	date       time.Time
 	language   api.MailLanguage
+	file       *attachment // nil: none
 }
 
 // page is the data of both layouts.
@@ -107,6 +108,11 @@ func (c composed) message() (*gomail.Msg, error) {
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic responses
 	m.SetBodyString(gomail.TypeTextPlain, c.text)
 	m.AddAlternativeString(gomail.TypeTextHTML, c.html)
+	if c.file != nil {
+		if err := m.AttachReader(c.file.name, bytes.NewReader(c.file.content), gomail.WithFileContentType("application/pdf")); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"io"
 	"math/big"
@@ -58,32 +59,51 @@ func parse(t testing.TB, raw string) parsed {
 	if err != nil {
 		t.Fatalf("read message: %v\n%s", err, raw)
 	}
-	out := parsed{Message: m}
-	typ, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil || typ != "multipart/alternative" {
-		t.Fatalf("content type = %q, %v; want multipart/alternative", typ, err)
-	}
-	for r := multipart.NewReader(m.Body, params["boundary"]); ; {
-		p, err := r.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Header.Get("Content-Transfer-Encoding") != "quoted-printable" {
-			t.Fatalf("header of a part = %v, want quoted-printable", p.Header)
-		}
-		text, err := io.ReadAll(quotedprintable.NewReader(p))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.parts = append(out.parts, string(text))
-	}
+	out := parsed{Message: m, files: map[string]string{}}
+	out.read(t, m.Header.Get("Content-Type"), m.Body)
 	if len(out.parts) != 2 {
 		t.Fatalf("parts = %d, want text and HTML", len(out.parts))
 	}
 	return out
+}
+
+// read adds the parts of a multipart body.
+func (out *parsed) read(t testing.TB, contentType string, body io.Reader) {
+	t.Helper()
+	typ, params, err := mime.ParseMediaType(contentType)
+	if err != nil || typ != "multipart/alternative" && typ != "multipart/mixed" {
+		t.Fatalf("content type = %q, %v; want multipart/alternative or multipart/mixed", typ, err)
+	}
+	for r := multipart.NewReader(body, params["boundary"]); ; {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := io.Reader(p)
+		switch encoding := p.Header.Get("Content-Transfer-Encoding"); {
+		case strings.HasPrefix(p.Header.Get("Content-Type"), "multipart/"):
+			out.read(t, p.Header.Get("Content-Type"), p)
+			continue
+		case encoding == "quoted-printable":
+			content = quotedprintable.NewReader(p)
+		case encoding == "base64" && p.FileName() != "":
+			content = base64.NewDecoder(base64.StdEncoding, p)
+		default:
+			t.Fatalf("header of a part = %v, want quoted-printable text or a file in base64", p.Header)
+		}
+		text, err := io.ReadAll(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := p.FileName(); name != "" {
+			out.files[name] = string(text)
+			continue
+		}
+		out.parts = append(out.parts, string(text))
+	}
 }
 
 // All types have texts in both languages, and all texts are valid templates.

@@ -80,7 +80,8 @@ func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api
 		}
 		end := m.o.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
 		for n, to := range all.about(typ, e) {
-			cmds = append(cmds, api.QueueMail(api.MailIDOf(e.ID, n), api.MailMessageSpec{Type: typ, To: to, Organization: e.Organization, Event: e.ID, Data: data, ExpiresAt: &end}))
+			cmds = append(cmds, api.QueueMail(api.MailIDOf(e.ID, n), api.MailMessageSpec{Type: typ, To: to, Language: all.languages[to],
+				Organization: e.Organization, Event: e.ID, Data: data, ExpiresAt: &end}))
 		}
 	}
 	return cmds, nil
@@ -93,6 +94,8 @@ type people struct {
 	payers  map[string][]string // by organization: who handle its bills
 	admins  map[string][]string // by organization
 	members map[string][]string // by project: who create its instances
+
+	languages map[string]api.MailLanguage // by address; none: the cluster's
 }
 
 // about returns the recipients of a message of a type about an event. The owners of an
@@ -110,7 +113,7 @@ func (p *people) about(typ api.MailType, e api.WebhookEvent) []string {
 
 // people reads the users.
 func (m *Mailer) people(ctx context.Context) (*people, error) {
-	p := &people{map[string][]string{}, map[string][]string{}, map[string][]string{}}
+	p := &people{map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string]api.MailLanguage{}}
 	add := func(to map[string][]string, key, name string) {
 		if !slices.Contains(to[key], name) {
 			to[key] = append(to[key], name)
@@ -123,6 +126,9 @@ func (m *Mailer) people(ctx context.Context) (*people, error) {
 		u, err := api.Decode[api.User](o)
 		if err != nil || u.Spec.Disabled {
 			return err
+		}
+		if u.Spec.Language != "" {
+			p.languages[u.Meta.Name] = u.Spec.Language
 		}
 		for _, g := range u.Spec.Grants {
 			switch {
@@ -160,14 +166,11 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		if json.Unmarshal(e.Data, &about) != nil {
 			return nil, false, nil
 		}
-		o, err := m.o.Store.Get(ctx, api.KindInvoice, about.ID)
-		if err != nil {
-			return nil, false, ignoreNotFound(err)
-		}
-		inv, err := api.Decode[api.Invoice](o)
-		if err != nil {
+		inv, found, err := m.invoice(ctx, about.ID)
+		if err != nil || !found {
 			return nil, false, err
 		}
+		data[invoiceID] = about.ID
 		data["number"], data["total"], data["due"] = inv.Spec.Number, amount(inv.Spec.TotalMicros)+" "+inv.Spec.Currency, day(&inv.Spec.DueAt)
 	case api.MailTypeBudget:
 		var about struct {

@@ -33,6 +33,9 @@ type Options struct {
 	Open func(ctx context.Context, sealed string) (string, error)
 	// Alerts returns the current alerts; nil means that none are sent.
 	Alerts func(ctx context.Context) ([]api.Alert, error)
+	// InvoicePDF returns an invoice as PDF, for messages about it; nil means that none
+	// is attached.
+	InvoicePDF func(context.Context, api.Invoice) ([]byte, error)
 	// Roots are the CAs that certify the mail server; nil means the system's.
 	Roots *x509.CertPool
 	Log   *slog.Logger
@@ -241,6 +244,9 @@ func (m *Mailer) one(ctx context.Context, server *session, s state, x *api.MailM
 		return verdict{err: reason("read branding", err), notAttempted: true}
 	}
 	c := compose(*x, s.settings.Spec, brand, token)
+	if c.file, err = m.attached(ctx, x.Spec); err != nil {
+		return verdict{err: reason("attach invoice", err), notAttempted: true}
+	}
 	x.Status.MessageID = c.id
 	msg, err := c.message()
 	if err != nil {

@@ -595,5 +595,6 @@ func TestSorted(t *testing.T) {
 // parsed is a message as the standard library parses it.
 type parsed struct {
 	*mail.Message
-	parts []string // text, then HTML
+	parts []string          // text, then HTML
+	files map[string]string // by name
 }

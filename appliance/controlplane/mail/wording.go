@@ -72,11 +72,11 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 	api.MailTypeInvoice: {
 		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",
-			"You find it, as a PDF as well, in the portal.",
+			"It is attached as a PDF. All invoices are in the portal.",
 		}},
 		api.MailGerman: {subject: "Rechnung {{.number}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
 			"Die Rechnung {{.number}} für {{.organization}} wurde ausgestellt: {{.total}}, fällig am {{.due}}.",
-			"Sie finden sie, auch als PDF, im Portal.",
+			"Sie ist als PDF beigefügt. Alle Rechnungen finden Sie im Portal.",
 		}},
 	},
 	api.MailTypeBudget: {
