@@ -94,7 +94,7 @@ func (w *world) factorAround(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	free := map[string]bool{"Whoami": true, "BeginTOTP": true, "ConfirmTOTP": true, "ListPasskeys": true, "BeginPasskey": true, "ConfirmPasskey": true, "ChangePassword": true, "ListSessions": true, "DeleteSession": true, "Logout": true,
+	free := map[string]bool{"Whoami": true, "BeginTOTP": true, "ConfirmTOTP": true, "ListPasskeys": true, "BeginPasskey": true, "ConfirmPasskey": true, "ChangePassword": true, "ChooseLanguage": true, "ListSessions": true, "DeleteSession": true, "Logout": true,
 		"GetVersion": true, "GetHealth": true, "GetBranding": true, "GetLogo": true, "Login": true, "SetPassword": true, "RequestPasswordReset": true, "GetSignUp": true, "RequestSignUp": true, "FinishSignUp": true, "ReceivePaymentEvent": true, "LoginWithLink": true,
 		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
 	if err := each(all, func(op operation) error {

@@ -160,6 +160,21 @@ func (a *App) passwordCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *App) languageCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "language en|de", Short: "Choose the language of mail to you", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := a.api.ChooseLanguage(cmd.Context(), api.MailLanguage(args[0]))
+			if err != nil {
+				return err
+			}
+			return a.print(l, func() table {
+				return table{{"LANGUAGE"}, {string(l.Language)}}
+			})
+		},
+	}
+}
+
 // secret reads a line that a terminal does not show.
 func (a *App) secret(in *bufio.Reader, prompt string) (string, error) {
 	if fd, ok := terminal(a.In); ok {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,11 +32,13 @@ func (a *App) users() *kind[api.User] {
 		},
 		flags: func(f *pflag.FlagSet) func(*api.User) error {
 			display := f.String("display-name", "", "display name")
+			language := f.String("language", "", "language of mail to the user: en or de")
 			grants := f.StringArray("grant", nil, "ROLE, ROLE@ORGANIZATION or ROLE@ORGANIZATION/PROJECT; replaces the previous ones; repeatable")
 			disable := f.Bool("disable", false, "disable sign-in and end all sessions")
 			enable := f.Bool("enable", false, "enable sign-in")
 			return func(u *api.User) error {
 				u.Spec.DisplayName = first(*display, u.Spec.DisplayName)
+				u.Spec.Language = cmp.Or(api.MailLanguage(*language), u.Spec.Language)
 				if *disable || *enable {
 					u.Spec.Disabled = *disable
 				}

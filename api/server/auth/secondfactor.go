@@ -13,7 +13,7 @@ import (
 // passkeys count. The session of a user who has none can set one up, and nothing else.
 
 // withoutTotp are the operations that such a session may call.
-var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys", "BeginPasskey", "ConfirmPasskey", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
+var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys", "BeginPasskey", "ConfirmPasskey", "ChangePassword", "ChooseLanguage", "ListSessions", "DeleteSession", "Logout"}
 
 // SecuritySettings returns the stored settings; revision 0 means that they were never
 // changed.

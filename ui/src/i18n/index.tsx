@@ -25,6 +25,9 @@ export interface Translation {
   choose: (l: Language) => void;
 }
 
+/** hasChosen reports whether a language was chosen in this browser. */
+export const hasChosen = () => localStorage.getItem(stored) !== null;
+
 export function translation(
   language: Language,
   words: Words,

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { useInvite } from '../api/mail';
 import type { Role } from '../api/session';
-import { useText } from '../i18n';
+import { languages, useText, type Language } from '../i18n';
 import { passwordLink } from '../lib/address';
 import { formatTime } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
@@ -39,13 +39,17 @@ function AddMember({
     email: '',
     role: 'member' as Role,
     project: project || projects[0]?.meta.id || '',
+    language: '' as '' | Language,
   });
   const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
   const scoped = ofProject.includes(form.role);
   const body: User = {
     kind: 'User',
     meta: { name: form.email.trim(), organization },
-    spec: { grants: [{ role: form.role, organization, ...(scoped && { project: form.project }) }] },
+    spec: {
+      grants: [{ role: form.role, organization, ...(scoped && { project: form.project }) }],
+      ...(form.language && { language: form.language }),
+    },
   };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/users', { body })), onSuccess: onMade });
   const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
@@ -86,9 +90,18 @@ function AddMember({
           </FormSelect>
         </Field>
       )}
+      <Field id="member-language" label={t('mem.language')} path="spec.language" help={t('mem.languageHelp')}>
+        <FormSelect id="member-language" value={form.language} onChange={set('language')}>
+          <FormSelectOption value="" label={t('mem.languageOfCluster')} />
+          {(Object.keys(languages) as Language[]).map((l) => (
+            <FormSelectOption key={l} value={l} label={languages[l]} />
+          ))}
+        </FormSelect>
+      </Field>
       <Same
         cli={asCommand(['user', 'create', body.meta.name || 'E-MAIL'], {
           organization,
+          language: form.language || undefined,
           grant: `${form.role}@${organization}${scoped ? `/${projectName}` : ''}`,
         })}
         curl={asCurl('POST', '/v1/users', body)}

@@ -24,7 +24,7 @@ import { Link, useLocation } from 'wouter';
 import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
-import { useText } from '../i18n';
+import { hasChosen, languages, useText, type Language } from '../i18n';
 import { taskStore } from '../lib/tasks';
 import { Brand, Support } from '../parts/brand';
 import { AlertsBell } from './alerts-bell';
@@ -140,6 +140,15 @@ function Section({ group: { title, entries }, path }: { group: Group; path: stri
 
 const wide = 1200; // px: from this width PatternFly shows the navigation next to the page
 
+/** useLanguageOf chooses the user's language in a browser in which none was chosen. */
+function useLanguageOf(session: Session) {
+  const { choose } = useText();
+  const language = session.language as Language | undefined;
+  useEffect(() => {
+    if (language && language in languages && !hasChosen()) choose(language);
+  }, [language, choose]);
+}
+
 interface ShellProps {
   session: Session;
   /** The patterns of the addresses that the session may open; search results link to them. */
@@ -153,6 +162,7 @@ export function Shell({ session, paths, children }: ShellProps) {
   const [open, setOpen] = useState(window.innerWidth >= wide);
   const [mobile, setMobile] = useState(window.innerWidth < wide);
   const state = useLive(session);
+  useLanguageOf(session);
   const masthead = (
     <Masthead display={{ default: 'inline' }}>
       <MastheadMain>

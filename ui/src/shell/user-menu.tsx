@@ -13,6 +13,11 @@ export function UserMenu({ session }: { session: Session }) {
   const [open, setOpen] = useState(false);
   const [shown, setShown] = useState<Theme>(theme);
   const name = session.name ?? session.key;
+  const speak = (l: Language) => {
+    choose(l);
+    // The portal is in this language whether mail is or not.
+    if (session.user) void ok(api.PUT('/v1/language', { body: { language: l } })).catch(() => undefined);
+  };
   const signOut = async () => {
     signedOut(client); // first, so that the pages send no more requests
     // The cookie is deleted whatever the response is.
@@ -60,7 +65,7 @@ export function UserMenu({ session }: { session: Session }) {
       <DropdownGroup labelHeadingLevel="h2" label={t('app.language')}>
         <DropdownList>
           {(Object.keys(languages) as Language[]).map((l) => (
-            <DropdownItem key={l} lang={l} isSelected={l === language} onClick={() => choose(l)}>
+            <DropdownItem key={l} lang={l} isSelected={l === language} onClick={() => speak(l)}>
               {languages[l]}
             </DropdownItem>
           ))}
