@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -37,6 +38,9 @@ type context struct {
 	err       error      // why the context is poisoned
 	allocated map[uint64]bool
 	globals   map[uint64]bool // addresses of modules' variables
+	blocking  []*op           // copies to the host that the default stream's next operation needs
+
+	copyBytes func(dst, src []byte) int // copies bytes of the guest; copy, except in tests
 
 	// loop
 	clock    uintptr // a stream for the start times of batches
@@ -50,21 +54,25 @@ type context struct {
 	pending  int // number of operations on the device
 	launches uint64
 	staging  []*chunk
+	moving   int      // number of parts whose bytes are being copied
+	moved    chan *op // those that have ended
 }
 
 // op is an operation in the queue.
 type op struct {
 	stream   *stream
 	submit   func(cu uintptr) error // submits it to the CUDA stream; nil: nothing to submit
-	after    func()                 // called when the device has finished it, before done
 	done     func(error)
-	part     *error // shared by the parts of a copy: the first error of any of them
+	part     *part // of a copy through staging memory
 	launches uint64
 	barrier  bool // done when everything before it, in all streams, is done
 	drained  func()
-	event    *event // the event that it records or waits for
-	staged   bool   // it needs a chunk
-	sequence uint64 // its number among all enqueued operations
+	event    *event      // the event that it records or waits for
+	records  bool        // it records the event
+	sequence uint64      // its number among all enqueued operations
+	needs    []*op       // copies to the host that are reported before it
+	over     atomic.Bool // it has been reported
+	result   error       // of the device
 	entered  time.Time
 }
 
@@ -81,6 +89,7 @@ func newContext(d *driver, handle uintptr, gate worker.Gate, w *worker.Window) (
 	c := &context{
 		d: d, handle: handle, gate: gate, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		def: &stream{blocking: true, depth: firstDepth}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
+		moved: make(chan *op, chunkCount), copyBytes: func(dst, src []byte) int { return copy(dst, src) },
 	}
 	if d.granule != 0 {
 		c.virtual = &virtual{granule: d.granule, window: w}
@@ -150,6 +159,9 @@ func (c *context) push(s worker.Stream, o *op) error {
 		st.queued++
 		c.sequence++
 		o.sequence = c.sequence
+		if !o.barrier && o.drained == nil { // those wait for everything
+			c.orders(o)
+		}
 		c.arrived = append(c.arrived, o)
 	}
 	c.mu.Unlock()
@@ -249,7 +261,7 @@ func (c *context) batch() {
 		c.admit()
 		worked := !closing && c.submitReady(submitAtOnce)
 		worked = c.poll() || worked
-		if c.pending == 0 && (closing || len(c.waiting) == 0) {
+		if c.pending == 0 && c.moving == 0 && (closing || len(c.waiting) == 0) {
 			break
 		}
 		if worked {
@@ -260,6 +272,7 @@ func (c *context) batch() {
 			time.Sleep(sleepFor)
 		}
 	}
+	c.unstageWaiting()
 	c.gate.Leave(uint64(c.busy(time.Since(entered))), c.launches)
 	for _, f := range c.drains {
 		f()
@@ -284,8 +297,8 @@ func (c *context) stuck() bool {
 // submit submits an operation to the device, or ends it.
 func (c *context) submit(o *op) {
 	err := c.failed()
-	if o.part != nil && *o.part != nil {
-		err = *o.part // an earlier part failed: the rest is not tried
+	if o.part != nil && *o.part.first != nil {
+		err = *o.part.first // an earlier part failed: the rest is not tried
 	}
 	if err == nil && o.submit != nil {
 		o.entered = time.Now()
@@ -295,11 +308,9 @@ func (c *context) submit(o *op) {
 	}
 	if err != nil {
 		if o.part != nil {
-			*o.part = err
+			*o.part.first = err
 		}
-		if o.after != nil {
-			o.after()
-		}
+		c.unstage(o)
 		c.finish(o, err)
 		return
 	}
@@ -322,6 +333,7 @@ func sticky(err error) bool {
 
 // poll marks what was submitted, queries what is done, and finishes it.
 func (c *context) poll() (worked bool) {
+	worked = c.finishMoves()
 	err := c.failed()
 	for _, s := range c.active {
 		if err == nil {
@@ -338,7 +350,7 @@ func (c *context) poll() (worked bool) {
 			}
 			s.marks = s.marks[1:]
 			s.adapt(m.sequence)
-			c.finishUpTo(s, m.sequence, nil)
+			c.reach(s, m.sequence, nil)
 			if s.last != 0 {
 				c.free = append(c.free, s.last)
 			}
@@ -348,13 +360,16 @@ func (c *context) poll() (worked bool) {
 	if err != nil { // all running operations have this error
 		c.poison(err)
 		for _, s := range c.active {
-			c.finishUpTo(s, math.MaxUint64, c.failed())
+			c.reach(s, math.MaxUint64, c.failed())
 			for _, m := range s.marks {
 				c.free = append(c.free, m.event)
 			}
 			s.marks = nil
 		}
 		worked = true
+	}
+	for _, s := range c.active {
+		worked = c.report(s) || worked
 	}
 	return c.passBarriers(false) || worked
 }
@@ -385,7 +400,7 @@ func (c *context) passBarriers(idle bool) (worked bool) {
 
 // mark records an event after the operations submitted to the stream.
 func (c *context) mark(s *stream) error {
-	if len(s.pending) == 0 {
+	if len(s.pending) == s.reached {
 		return nil
 	}
 	newest := s.pending[len(s.pending)-1].sequence
@@ -405,16 +420,27 @@ func (c *context) mark(s *stream) error {
 	return c.call(cuEventRecord, e, s.handle)
 }
 
-func (c *context) finishUpTo(s *stream, sequence uint64, err error) {
-	for len(s.pending) > 0 && s.pending[0].sequence <= sequence {
+// reach notes that the device has done a stream's operations up to sequence.
+func (c *context) reach(s *stream, sequence uint64, err error) {
+	for s.reached < len(s.pending) && s.pending[s.reached].sequence <= sequence {
+		o := s.pending[s.reached]
+		s.reached++
+		o.result = err
+		c.land(o, err)
+	}
+}
+
+// report reports the operations at the beginning of a stream that are over.
+func (c *context) report(s *stream) (worked bool) {
+	for s.reached > 0 && c.reportable(s.pending[0]) {
 		o := s.pending[0]
 		s.pending = s.pending[1:]
+		s.reached--
 		c.pending--
-		if o.after != nil {
-			o.after()
-		}
-		c.finish(o, err)
+		c.finish(o, o.result)
+		worked = true
 	}
+	return worked
 }
 
 // finish reports that an operation is over.
@@ -422,8 +448,10 @@ func (c *context) finish(o *op, err error) {
 	c.mu.Lock()
 	o.stream.finished++
 	c.mu.Unlock()
+	o.needs = nil
+	o.over.Store(true)
 	if o.part != nil && err == nil {
-		err = *o.part
+		err = *o.part.first
 	}
 	if o.done != nil {
 		o.done(err)

@@ -4,8 +4,12 @@
 // Work is queued by the issuer and submitted by one goroutine per context:
 //
 //	issuer ─► streams' queues ─► submit: Gate.Enter ─► CUDA streams ─┐
-//	                               ▲   └── poll events ◄─────────────┘
-//	                               └── done functions, staged bytes, Gate.Leave
+//	                     ▲         ▲   └── poll events ◄─────────────┘
+//	  bytes of copies ◄──┘         └── done functions, Gate.Leave
+//
+// The bytes of a guest's pageable memory are copied from and to pinned memory by
+// goroutines of their own (staging.go). Work that is ordered after a copy to the host is
+// reported after its bytes have arrived (needs.go).
 //
 // Operations wait in their streams (queue.go): a stream has as many operations on the
 // card as take some milliseconds, so that a lease can end and a full stream delays no

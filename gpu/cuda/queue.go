@@ -103,7 +103,7 @@ func (c *context) submitReady(limit int) (worked bool) {
 	for n, more := 0, true; more && n < limit; {
 		more = false
 		for _, s := range c.waiting {
-			if n < limit && len(s.waiting) > 0 && c.ready(s) {
+			if n < limit && len(s.waiting) > 0 && c.ready(s) && c.prepare(s.waiting[0]) {
 				c.submit(c.pop(s))
 				n++
 				more, worked = true, true
@@ -114,10 +114,11 @@ func (c *context) submitReady(limit int) (worked bool) {
 	return worked
 }
 
-// ready reports whether the first operation of s may be submitted.
+// ready reports whether the first operation of s may be submitted, after prepare. Once
+// it is true it becomes false only by a smaller depth.
 func (c *context) ready(s *stream) bool {
 	o := s.waiting[0]
-	if len(s.pending) >= s.depth || o.staged && !c.mayStage(s) {
+	if len(s.pending) >= s.depth {
 		return false
 	}
 	if o.event != nil && o.event.waiting[0] != o {

@@ -9,7 +9,7 @@ import (
 // bare returns a context without a loop and without libcuda, and its streams: the
 // default one, two that block on it, and two that do not.
 func bare() (*context, []*stream) {
-	c := &context{wake: make(chan struct{}, 1), def: &stream{blocking: true, depth: firstDepth}}
+	c := &context{wake: make(chan struct{}, 1), def: &stream{blocking: true, depth: firstDepth}, copyBytes: func(dst, src []byte) int { return copy(dst, src) }}
 	streams := []*stream{c.def}
 	for i := range 4 {
 		streams = append(streams, &stream{blocking: i < 2, depth: firstDepth})
@@ -20,7 +20,8 @@ func bare() (*context, []*stream) {
 // done completes up to n of a stream's operations on the device.
 func (c *context) done(s *stream, n int) {
 	if n = min(n, len(s.pending)); n > 0 {
-		c.finishUpTo(s, s.pending[n-1].sequence, nil)
+		c.reach(s, s.pending[n-1].sequence, nil)
+		c.report(s)
 	}
 }
 
@@ -60,10 +61,10 @@ func TestStagingIsShared(t *testing.T) {
 	c, streams := bare()
 	c.staging = make([]*chunk, chunkCount)
 	for i := range c.staging {
-		c.staging[i] = &chunk{}
+		c.staging[i] = &chunk{bytes: make([]byte, 1)}
 	}
 	put := func(s *stream) {
-		if err := c.staged(s, 1, nil, func(*chunk, uintptr, int, int) error { return nil }, nil); err != nil {
+		if err := c.staged(s, make([]byte, 1), true, nil, func(*chunk, uintptr, int, int) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

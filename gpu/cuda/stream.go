@@ -11,12 +11,15 @@ import (
 type stream struct {
 	handle           uintptr
 	blocking         bool   // it and the default stream wait for each other
-	queued, finished uint64 // guarded by the context's mu
+	queued, finished uint64 // guarded by the context's mu, as are the following
+	needs            []*op  // copies to the host that its next operation needs
+	landing          *op    // its newest copy to the host
 	// The following is owned by the loop.
 	waiting []*op // not submitted yet
 	listed  bool  // in the context's list of waiting streams
-	pending []*op // on the device
-	depth   int   // how many operations may be on the device
+	pending []*op // submitted and not reported
+	reached int   // how many of them the device has done
+	depth   int   // how many may be submitted
 	chunks  int   // of staging, used by them
 	marks   []mark
 	active  bool
@@ -116,6 +119,7 @@ type record struct {
 	over    bool
 	err     error
 	waiters []func(error)
+	needs   []*op // copies to the host that work after a wait for it needs
 }
 
 func (c *context) newEvent(flags uint32) (uintptr, error) {
@@ -155,8 +159,9 @@ func (c *context) EventRecord(e worker.Event, s worker.Stream) error {
 	}
 	r := &record{}
 	err := c.push(s, &op{
-		event:  ev,
-		submit: func(cu uintptr) error { return c.call(cuEventRecord, ev.handle, cu) },
+		event:   ev,
+		records: true,
+		submit:  func(cu uintptr) error { return c.call(cuEventRecord, ev.handle, cu) },
 		done: func(err error) {
 			c.mu.Lock()
 			r.over, r.err = true, err
@@ -169,8 +174,10 @@ func (c *context) EventRecord(e worker.Event, s worker.Stream) error {
 		},
 	})
 	if err == nil {
+		st, _ := c.streamOf(s)
 		c.mu.Lock()
 		ev.record = r
+		r.needs = st.owed()
 		c.mu.Unlock()
 	}
 	return err

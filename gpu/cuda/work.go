@@ -7,44 +7,6 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// chunk is pinned host memory that copies pass through: the card does not know
-// the guest's pages, except its host memory, and an asynchronous copy from
-// unknown pages would wait.
-type chunk struct {
-	address uintptr
-	bytes   []byte
-}
-
-// Staging has enough chunks that the card can copy one while the CPU fills
-// another, in two streams, and one that is reserved for copies that begin at once:
-// stalled streams keep theirs for an unlimited time.
-const (
-	chunkSize       = 4 << 20
-	chunksPerStream = 2
-	chunkCount      = 2*chunksPerStream + 1
-)
-
-func (c *context) makeStaging() error {
-	p := newOut[uintptr]()
-	defer p.free()
-	for range chunkCount {
-		if err := c.call(cuMemHostAlloc, p.at(), chunkSize, 0); err != nil {
-			return err
-		}
-		c.staging = append(c.staging, &chunk{*p.value, hostBytes(*p.value, chunkSize)})
-	}
-	return nil
-}
-
-// takeChunk is called by the loop for a ready operation, for which a chunk is
-// free.
-func (c *context) takeChunk() *chunk {
-	n := len(c.staging) - 1
-	k := c.staging[n]
-	c.staging = c.staging[:n]
-	return k
-}
-
 // MemAlloc implements worker.Context. The memory is zero when it returns, because
 // it may have been another guest's. Zeroing waits only for the card's memory.
 func (c *context) MemAlloc(size uint64) (uint64, error) {
@@ -119,10 +81,9 @@ func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(er
 			return c.call(cuMemcpyHtoDAsync, uintptr(dst), from, uintptr(len(src)), cu)
 		}})
 	}
-	return c.staged(s, len(src), done, func(k *chunk, cu uintptr, at, n int) error {
-		copy(k.bytes, src[at:at+n])
+	return c.staged(s, src, true, done, func(k *chunk, cu uintptr, at, n int) error {
 		return c.call(cuMemcpyHtoDAsync, uintptr(dst)+uintptr(at), k.address, uintptr(n), cu)
-	}, nil)
+	})
 }
 
 // CopyDtoH implements worker.Context.
@@ -135,52 +96,9 @@ func (c *context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(er
 			return c.call(cuMemcpyDtoHAsync, to, uintptr(src), uintptr(len(dst)), cu)
 		}})
 	}
-	return c.staged(s, len(dst), done, func(k *chunk, cu uintptr, at, n int) error {
+	return c.staged(s, dst, false, done, func(k *chunk, cu uintptr, at, n int) error {
 		return c.call(cuMemcpyDtoHAsync, k.address, uintptr(src)+uintptr(at), uintptr(n), cu)
-	}, func(k *chunk, at, n int) { copy(dst[at:at+n], k.bytes) })
-}
-
-// staged enqueues a copy in parts of a chunk; done is called after the last part,
-// with the first error of any part.
-func (c *context) staged(s worker.Stream, size int, done func(error), put func(k *chunk, cu uintptr, at, n int) error, get func(k *chunk, at, n int)) error {
-	shared := new(error)
-	for at := 0; at < size || at == 0; at += chunkSize {
-		n := min(chunkSize, size-at)
-		o := &op{part: shared, staged: n > 0}
-		var k *chunk
-		o.submit = func(cu uintptr) error {
-			if n == 0 {
-				return nil
-			}
-			k = c.takeChunk()
-			o.stream.chunks++
-			return put(k, cu, at, n)
-		}
-		o.after = func() {
-			if k == nil {
-				return
-			}
-			if get != nil && *shared == nil && c.failed() == nil {
-				get(k, at, n)
-			}
-			c.staging, k = append(c.staging, k), nil
-			o.stream.chunks--
-		}
-		if at+n >= size {
-			o.done = func(err error) {
-				if err != nil && done == nil {
-					c.poison(err)
-				}
-				if done != nil {
-					done(err)
-				}
-			}
-		}
-		if err := c.push(s, o); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // CopyDtoD implements worker.Context.
