@@ -29,7 +29,7 @@ type context struct {
 
 	virtual *virtual // nil: the card has no virtual memory management, and memory stays on it
 
-	loads sync.RWMutex // read-locked while a module is loaded, locked by Destroy
+	calls sync.RWMutex // read-locked while a module is loaded or memory allocated, locked by Destroy
 
 	mu        sync.Mutex // guards the following, and the counters of streams and records of events
 	arrived   []*op      // not taken by the loop yet
@@ -44,7 +44,7 @@ type context struct {
 
 	// loop
 	clock    uintptr // a stream for the start times of batches
-	zero     uintptr // a stream that zeroes new memory (used by the issuer)
+	zero     uintptr // a stream that zeroes new memory (not used by the loop)
 	begin    uintptr // event
 	free     []uintptr
 	waiting  []*stream // with operations that have not been submitted
@@ -491,8 +491,8 @@ func (c *context) Destroy() error {
 	c.once.Do(func() {
 		close(c.quit)
 		<-c.ended
-		c.loads.Lock() // loads in progress finish first, and are freed with the rest
-		defer c.loads.Unlock()
+		c.calls.Lock() // those in progress finish first, and what they have made is freed with the rest
+		defer c.calls.Unlock()
 		c.dropAll()
 		err = c.destroy()
 		for a := range c.allocated {

@@ -23,7 +23,8 @@
 //
 // The device time of a batch (Enter to Leave) is measured with events: from the one
 // before its first work to the last one of any stream. Zeroing of new memory and
-// module loading run outside of batches.
+// module loading run outside of batches, in goroutines of the worker: neither the issuer
+// nor the loop waits for them. Memory is not evicted before it is zero.
 //
 // If the card has virtual memory management, device memory is allocated in blocks
 // (vmm.go) in the session's address window, of which libcuda reserves the device part

@@ -36,6 +36,8 @@ func (d *driver) maps() bool { return d.granule != 0 && abi.MapGranule%d.granule
 // MemCreate implements worker.Mapper. The number of the memory is its block's address,
 // which no guest may use.
 func (c *context) MemCreate(size uint64) (uint64, error) {
+	c.calls.RLock()
+	defer c.calls.RUnlock()
 	if err := c.failed(); err != nil {
 		return 0, err
 	}

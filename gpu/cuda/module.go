@@ -53,8 +53,8 @@ type jit struct {
 // ModuleLoad implements worker.Context.
 func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	c.loads.RLock()
-	defer c.loads.RUnlock()
+	c.calls.RLock()
+	defer c.calls.RUnlock()
 	if err := c.failed(); err != nil {
 		return nil, nil, info, err
 	}
@@ -164,8 +164,8 @@ func (c *context) FunctionInfo(f worker.Function) (abi.FunctionInfo, error) {
 	if !ok {
 		return abi.FunctionInfo{}, abi.ErrInvalidHandle
 	}
-	c.loads.RLock()
-	defer c.loads.RUnlock()
+	c.calls.RLock()
+	defer c.calls.RUnlock()
 	k.module.mu.Lock()
 	defer k.module.mu.Unlock()
 	if err := c.failed(); err != nil {

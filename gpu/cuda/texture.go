@@ -84,6 +84,8 @@ var _ worker.Textures = (*context)(nil)
 // ArrayCreate implements worker.Textures. The array is zero when it returns,
 // because its memory may have been another guest's.
 func (c *context) ArrayCreate(a abi.ArrayCreate) (worker.Array, error) {
+	c.calls.RLock()
+	defer c.calls.RUnlock()
 	d, h := newOut[arrayDescriptor](), newOut[uintptr]()
 	defer d.free()
 	defer h.free()
@@ -129,7 +131,7 @@ func (c *context) findLevels(o *array, a *abi.ArrayCreate) error {
 const zeroes = 4 << 20
 
 // clearArray fills an array with zeroes and waits for that. The zeroes are freed when
-// no work runs, because cuMemFree waits for kernels and the caller is the issuer.
+// no work runs, because cuMemFree waits for kernels.
 func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 	from := newOut[uint64]()
 	defer from.free()

@@ -20,7 +20,9 @@ import (
 type virtual struct {
 	granule uint64 // in bytes; pieces are multiples of it
 	window  *worker.Window
-	move    sync.Mutex // one Evict or Restore at a time; locked before mu
+	// move is held by Evict, Restore and Share, and read-locked while memory is allocated
+	// and cleared, so that nothing is copied before it is zero; locked before mu.
+	move sync.RWMutex
 
 	mu        sync.Mutex // guards the following; not held while bytes are copied
 	blocks    []*block   // sorted by address
@@ -112,23 +114,30 @@ func (d *driver) Evicts() bool { return d.granule != 0 }
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
-// alloc allocates in a block, or in a new one.
+// alloc allocates in a block, or in a new one, and clears the memory. Other allocations,
+// and frees, continue in the meantime.
 func (c *context) alloc(size uint64) (uint64, error) {
 	v := c.virtual
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	count := worker.Accounted(size)
+	v.move.RLock()
+	defer v.move.RUnlock()
+	b, at, err := c.assign(worker.Accounted(size))
+	if err != nil {
+		return 0, err
+	}
+	if err := c.zeroNew(b, at, size); err != nil {
+		c.unalloc(at)
+		return 0, err
+	}
+	return at, nil
+}
+
+// assign assigns count accounted bytes of a block, which the caller clears.
+func (c *context) assign(count uint64) (*block, uint64, error) {
+	v := c.virtual
 	small := count < slabSize/2
 	if small {
-		for _, b := range v.blocks {
-			at, ok := b.gap(count)
-			if ok && b.small && !b.moving && b.pieces[0].away == v.evicted { // while evicted, the card is not used
-				if err := c.zeroNew(b, at, size); err != nil {
-					return 0, err
-				}
-				b.enter(at, count)
-				return at, nil
-			}
+		if b, at, ok := v.inSlab(count); ok {
+			return b, at, nil
 		}
 	}
 	length := roundUp(count, v.granule)
@@ -137,19 +146,31 @@ func (c *context) alloc(size uint64) (uint64, error) {
 	}
 	b, err := c.newBlock(length)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	if b.small = small; small && v.evicted {
 		b.pieces[0].host = make([]byte, length)
 	}
-	if err := c.zeroNew(b, b.address, size); err != nil {
-		c.dropBlock(b)
-		return 0, err
-	}
 	b.enter(b.address, count)
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(v.blocks, b.address, func(b *block, a uint64) int { return cmp.Compare(b.address, a) })
 	v.blocks = slices.Insert(v.blocks, i, b)
-	return b.address, nil
+	return b, b.address, nil
+}
+
+// inSlab assigns count bytes of a block with room for small allocations.
+func (v *virtual) inSlab(count uint64) (*block, uint64, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, b := range v.blocks {
+		at, ok := b.gap(count)
+		if ok && b.small && !b.moving && b.pieces[0].away == v.evicted { // while evicted, the card is not used
+			b.enter(at, count)
+			return b, at, true
+		}
+	}
+	return nil, 0, false
 }
 
 // gap returns the first free address in the block for count bytes.
@@ -201,7 +222,7 @@ func (c *context) clear(at, size uint64, stream uintptr) error {
 }
 
 // newBlock allocates addresses of the window, and backs them unless the context is
-// evicted.
+// evicted. Mapping takes time, so callers do not hold mu, but move.
 func (c *context) newBlock(size uint64) (*block, error) {
 	at, err := c.virtual.window.Allocate(size, c.virtual.granule)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 // MemAlloc implements worker.Context. The memory is zero when it returns, because
 // it may have been another guest's. Zeroing waits only for the card's memory.
 func (c *context) MemAlloc(size uint64) (uint64, error) {
+	c.calls.RLock()
+	defer c.calls.RUnlock()
 	if err := c.failed(); err != nil {
 		return 0, err
 	}

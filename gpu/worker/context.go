@@ -18,8 +18,8 @@ type contextObject struct {
 	imports []ShareToken        // as shares
 	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
-	loads   int                 // number of modules that are being loaded into it
-	destroy func()              // called when no loads are left; nil: not being destroyed
+	calls   int                 // number of modules and allocations that the driver is making in it
+	destroy func()              // called when no calls are left; nil: not being destroyed
 	leaving bool                // the driver has been asked to destroy it
 
 	output output // what its kernels have printed
@@ -38,6 +38,13 @@ func (x *contextObject) poison(r abi.Result) (first abi.Result, fresh bool) {
 		return r, true
 	}
 	return abi.Result(x.sticky.Load()), false
+}
+
+// callOver is called on the issuer when one of the context's calls has ended.
+func (x *contextObject) callOver() {
+	if x.calls--; x.calls == 0 && x.destroy != nil {
+		x.destroy()
+	}
 }
 
 // err returns the sticky error, or nil.

@@ -13,9 +13,9 @@ import (
 // commands. No call blocks on device work or because much is enqueued: the worker limits that
 // (flow.go). Errors are abi.Result values, possibly wrapped with detail for the log.
 //
-// NewContext, ModuleLoad and Destroy may take long. They are called from goroutines of their own,
-// several at once, while the issuer makes other calls to the same driver and context; these do not
-// wait for them.
+// NewContext, ModuleLoad, Destroy, and the functions that allocate memory (MemAlloc, MemCreate and
+// ArrayCreate) may take long. They are called from goroutines of their own, several at once, while
+// the issuer makes other calls to the same driver and context; these do not wait for them.
 //
 // Asynchronous operations have a done function, which is called exactly once, from any goroutine,
 // when the operation and all operations before it in its stream have finished; done must not call
@@ -154,8 +154,8 @@ type Context interface {
 	// Notify calls done when all work of the context is done.
 	Notify(done func(error)) error
 	// Destroy waits until running work stops and frees everything. It is called
-	// once, from any goroutine. Only a ModuleLoad in progress, ModuleUnload and
-	// Notify's done may run concurrently with it or after it.
+	// once, from any goroutine. Only a ModuleLoad or an allocation in progress,
+	// ModuleUnload and Notify's done may run concurrently with it or after it.
 	Destroy() error
 }
 

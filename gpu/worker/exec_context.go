@@ -63,8 +63,8 @@ func (s *Session) enterContext(handle uint64, d Context) error {
 	return nil
 }
 
-// ctxDestroy ends the context after its work and all loads into it have ended,
-// because the driver's Destroy stops running work.
+// ctxDestroy ends the context after its work, and all loads and allocations in it, have
+// ended, because the driver's Destroy stops running work.
 func (s *Session) ctxDestroy(c *command) error {
 	a := abi.DecodeCtxDestroy(c.argBytes)
 	ctx, err := lookup[*contextObject](&s.handles, a.Ctx)
@@ -78,7 +78,7 @@ func (s *Session) ctxDestroy(c *command) error {
 	later := *c
 	idle := func() {
 		ctx.destroy = func() { s.destroy(&later, ctx) }
-		if ctx.loads == 0 {
+		if ctx.calls == 0 {
 			ctx.destroy()
 		}
 	}

@@ -19,29 +19,29 @@ func (s *Session) memAlloc(c *command) error {
 	if err := s.handles.room(1); err != nil {
 		return err
 	}
-	return s.charge(c, a.Size, func(c *command) error { return s.allocate(c, ctx, a.Size) })
+	return s.charge(c, Accounted(a.Size), func(c *command) error {
+		return s.obtain(c, &obtaining{
+			ctx: ctx, size: a.Size, ask: ctx.driver.MemAlloc, drop: ctx.driver.MemFree,
+			enter: func(c *command, address uint64) error { return s.enterAllocation(c, ctx, address, a.Size) },
+		})
+	})
 }
 
-// charge takes size bytes of the session's memory for the object that take creates.
-// take is called on the issuer; when it fails the bytes are given back.
-func (s *Session) charge(c *command, size uint64, take func(c *command) error) error {
-	if size > s.host.Limits().VRAM {
-		return abi.ErrOutOfMemory // also prevents an overflow of the rounding
+// charge takes bytes of the session's memory for the object that take creates. take is
+// called on the issuer; when it fails, at once or later, it gives the bytes back.
+func (s *Session) charge(c *command, bytes uint64, take func(c *command) error) error {
+	if bytes > Accounted(s.host.Limits().VRAM) || bytes == 0 { // it is 0 if the rounding overflowed
+		return abi.ErrOutOfMemory
 	}
-	reserved := func(c *command, err error) error {
+	if s.account.Take(bytes) {
+		return take(c)
+	}
+	return s.reserve(c, bytes, func(c *command, err error) error {
 		if err != nil {
 			return err
 		}
-		if err := take(c); err != nil {
-			s.unreserve(Accounted(size))
-			return err
-		}
-		return nil
-	}
-	if s.account.Take(Accounted(size)) {
-		return reserved(c, nil)
-	}
-	return s.reserve(c, Accounted(size), reserved)
+		return take(c)
+	})
 }
 
 // starved is a command for which there was not enough memory while frees were in
@@ -95,16 +95,77 @@ func (s *Session) unreserve(bytes uint64) {
 	}
 }
 
-// allocate allocates memory that has been reserved.
-func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
-	if ctx.dead {
+// inContext runs request, a call of a driver in a context that may take long, as ask does.
+// The context is not destroyed before answer has returned.
+func (s *Session) inContext(c *command, ctx *contextObject, request func() error, answer func(c *command, err error) error) error {
+	ctx.calls++
+	asked := s.ask(c, request, func(c *command, err error) error {
+		defer ctx.callOver()
+		return answer(c, err)
+	})
+	if asked != errLater { //nolint:errorlint // ask returns it bare
+		ctx.callOver()
+	}
+	return asked
+}
+
+// obtaining is memory that a driver is asked for, and that has been charged.
+type obtaining struct {
+	ctx   *contextObject
+	size  uint64
+	ask   func(size uint64) (memory uint64, err error) // called in another goroutine
+	drop  func(memory uint64) error
+	enter func(c *command, memory uint64) error // stores it in the tables, on the issuer
+	again bool
+}
+
+// obtain has the driver allocate memory, which takes as long as clearing it, in another
+// goroutine. If that fails and the guest has kept freed memory, it tries once more after
+// freeing that. When it fails, the memory is given back.
+func (s *Session) obtain(c *command, o *obtaining) error {
+	if o.ctx.dead {
+		s.unreserve(Accounted(o.size))
 		return abi.ErrInvalidContext
 	}
-	if err := s.handles.room(1); err != nil {
+	var memory uint64
+	asked := s.inContext(c, o.ctx, func() (err error) {
+		memory, err = o.ask(o.size)
 		return err
+	}, func(c *command, err error) error {
+		if errors.Is(err, abi.ErrOutOfMemory) && !o.again && !o.ctx.dead && s.reclaim() {
+			o.again = true
+			return s.obtain(c, o)
+		}
+		if err == nil {
+			err = s.obtained(c, o, memory)
+		}
+		if err != nil {
+			s.unreserve(Accounted(o.size))
+		}
+		return err
+	})
+	if asked != errLater { //nolint:errorlint // ask returns it bare
+		s.unreserve(Accounted(o.size))
 	}
-	address, err := s.obtain(size, ctx.driver.MemAlloc)
-	if err != nil {
+	return asked
+}
+
+// obtained stores memory that a driver has allocated, or frees it. The end of the context
+// frees all of its memory.
+func (s *Session) obtained(c *command, o *obtaining, memory uint64) error {
+	if o.ctx.dead {
+		return abi.ErrInvalidContext
+	}
+	if err := o.enter(c, memory); err != nil {
+		return errors.Join(err, o.drop(memory))
+	}
+	o.ctx.held += Accounted(o.size)
+	s.sendKeepLimit()
+	return nil
+}
+
+func (s *Session) enterAllocation(c *command, ctx *contextObject, address, size uint64) error {
+	if err := s.handles.room(1); err != nil {
 		return err
 	}
 	if _, twice := s.handles.allocs[address]; twice {
@@ -113,22 +174,8 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	}
 	s.handles.allocs[address] = allocation{ctx: ctx, size: size}
 	ctx.allocs[address] = struct{}{}
-	ctx.held += Accounted(size)
 	c.value0 = address
 	return nil
-}
-
-// obtain allocates memory with ask, and tries once more if it fails and the guest
-// has kept freed memory, after freeing that.
-func (s *Session) obtain(size uint64, ask func(size uint64) (uint64, error)) (uint64, error) {
-	memory, err := ask(size)
-	if errors.Is(err, abi.ErrOutOfMemory) && s.reclaim() {
-		memory, err = ask(size)
-	}
-	if err == nil {
-		s.sendKeepLimit()
-	}
-	return memory, err
 }
 
 // allocation returns the allocation that begins at an address, for a command that

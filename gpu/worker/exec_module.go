@@ -50,7 +50,7 @@ func (s *Session) startLoad(c *command, a abi.ModuleLoad, managed *ManagedMemory
 		return err
 	}
 	l.held = hold(in, out, managedIn)
-	ctx.loads++
+	ctx.calls++
 	asked := s.ask(c, func() error { return s.compile(l) }, func(c *command, err error) error { return s.compiled(c, l, err) })
 	if asked != errLater { //nolint:errorlint // ask returns it bare
 		s.loadOver(l)
@@ -78,9 +78,7 @@ type loading struct {
 // loadOver releases the regions and the context that were kept for the load.
 func (s *Session) loadOver(l *loading) {
 	l.held.release()
-	if l.ctx.loads--; l.ctx.loads == 0 && l.ctx.destroy != nil {
-		l.ctx.destroy()
-	}
+	l.ctx.callOver()
 }
 
 // compile runs in another goroutine than the issuer.

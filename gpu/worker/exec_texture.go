@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/basalt-gpu/basalt/gpu/abi"
+import (
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
 
 // minArray is the smallest size that an array is counted as, in bytes: a card may
 // allocate no less than a page for one, and a session may have many handles.
@@ -33,39 +37,47 @@ func (s *Session) arrayCreate(c *command) error {
 		return err
 	}
 	bytes := arrayBytes(&a)
-	if bytes > s.host.Limits().VRAM {
-		return abi.ErrOutOfMemory
-	}
-	reserved := func(_ *command, err error) error {
-		if err != nil {
-			return err
-		}
-		if err := s.makeArray(ctx, t, a); err != nil {
+	return s.charge(c, bytes, func(c *command) error {
+		err := s.makeArray(c, ctx, t, a)
+		if !errors.Is(err, errLater) {
 			s.unreserve(bytes)
-			return err
 		}
-		ctx.held += bytes
-		return nil
-	}
-	if s.account.Take(bytes) {
-		return reserved(c, nil)
-	}
-	return s.reserve(c, bytes, reserved)
+		return err
+	})
 }
 
-// makeArray creates an array whose memory was reserved, possibly some time ago.
-func (s *Session) makeArray(ctx *contextObject, t Textures, a abi.ArrayCreate) error {
+// makeArray creates an array whose memory was charged, possibly some time ago: the driver
+// clears it, in another goroutine.
+func (s *Session) makeArray(c *command, ctx *contextObject, t Textures, a abi.ArrayCreate) error {
+	if ctx.dead {
+		return abi.ErrInvalidContext
+	}
+	var array Array
+	return s.inContext(c, ctx, func() (err error) {
+		array, err = t.ArrayCreate(a)
+		return err
+	}, func(_ *command, err error) error {
+		if err == nil {
+			err = s.enterArray(ctx, t, a, array)
+		}
+		if err != nil {
+			s.unreserve(arrayBytes(&a))
+		}
+		return err
+	})
+}
+
+// enterArray stores an array that the driver has created, or destroys it. The end of the
+// context destroys all of its arrays.
+func (s *Session) enterArray(ctx *contextObject, t Textures, a abi.ArrayCreate, array Array) error {
 	if ctx.dead {
 		return abi.ErrInvalidContext
 	}
 	if err := s.handles.free(a.Array, 1); err != nil {
-		return err
-	}
-	array, err := t.ArrayCreate(a)
-	if err != nil {
-		return err
+		return errors.Join(err, t.ArrayDestroy(array))
 	}
 	s.handles.add(a.Array, ctx, &arrayObject{ctx, array, a})
+	ctx.held += arrayBytes(&a)
 	return nil
 }
 

@@ -149,20 +149,17 @@ func (s *Session) memCreate(c *command) error {
 	if err := s.handles.free(a.Memory, 1); err != nil {
 		return err
 	}
-	return s.charge(c, a.Size, func(*command) error {
-		if ctx.dead {
-			return abi.ErrInvalidContext
-		}
-		if err := s.handles.free(a.Memory, 1); err != nil {
-			return err
-		}
-		memory, err := s.obtain(a.Size, driver.MemCreate)
-		if err != nil {
-			return err
-		}
-		s.handles.add(a.Memory, ctx, &memoryObject{ctx: ctx, driver: driver, memory: memory, size: a.Size})
-		ctx.held += Accounted(a.Size)
-		return nil
+	return s.charge(c, Accounted(a.Size), func(c *command) error {
+		return s.obtain(c, &obtaining{
+			ctx: ctx, size: a.Size, ask: driver.MemCreate, drop: driver.MemRelease,
+			enter: func(_ *command, memory uint64) error {
+				if err := s.handles.free(a.Memory, 1); err != nil {
+					return err
+				}
+				s.handles.add(a.Memory, ctx, &memoryObject{ctx: ctx, driver: driver, memory: memory, size: a.Size})
+				return nil
+			},
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 	"time"
@@ -75,6 +76,71 @@ func testDestroyDuringLoads(x *tester) {
 		loaders.Wait()
 	}
 	x.write(neighbour, nil, p, make([]byte, 8))
+}
+
+// testAllocationsAside allocates from several goroutines while the context works. All
+// memory is zero, also where other memory has been freed.
+func testAllocationsAside(x *tester) {
+	ctx := x.context()
+	p := x.alloc(ctx, 8)
+	const size, threads, each = 300 << 10, 4, 4
+	for range 3 {
+		addresses := make(chan uint64, threads*each)
+		var all sync.WaitGroup
+		for range threads {
+			all.Go(func() {
+				for range each {
+					a, err := ctx.MemAlloc(size)
+					if err != nil {
+						x.Errorf("MemAlloc beside others = %v, want no error", err)
+						return
+					}
+					addresses <- a
+				}
+			})
+		}
+		for range 20 {
+			x.check(ctx.Memset(nil, p, 1, 4, 2, nil))
+			x.check(x.await(ctx.Notify))
+		}
+		all.Wait()
+		close(addresses)
+		for a := range addresses {
+			if b := x.read(ctx, nil, a, size); !bytes.Equal(b, make([]byte, size)) {
+				x.Errorf("memory at %#x, allocated beside others, is not zero", a)
+			}
+			x.check(ctx.Memset(nil, a, 0xff, 1, size, nil))
+			x.check(ctx.MemFree(a))
+		}
+		x.check(x.sync(ctx))
+	}
+}
+
+// testDestroyDuringAllocations checks that a context that is destroyed while memory is
+// allocated in it leaves none behind.
+func testDestroyDuringAllocations(x *tester) {
+	for i := range 5 {
+		ctx, err := x.driver.NewContext(0, x.gate, x.window)
+		x.check(err)
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				for range 50 {
+					if _, err := ctx.MemAlloc(4096); err != nil {
+						if !errors.Is(err, abi.ErrInvalidContext) {
+							x.Errorf("MemAlloc in a context that is being destroyed = %v, want %v", err, abi.ErrInvalidContext)
+						}
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond)
+		x.check(ctx.Destroy())
+		all.Wait()
+	}
+	neighbour := x.context()
+	x.write(neighbour, nil, x.alloc(neighbour, 1<<20), make([]byte, 1<<20))
 }
 
 // testManyCommands checks that no call blocks when as many commands are enqueued

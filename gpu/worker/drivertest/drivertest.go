@@ -113,6 +113,8 @@ var suite = []struct {
 	{"UnknownInstruction", whereKernelsRun(testUnknownInstruction), true},
 	{"LoadsAside", testLoadsAside, false},
 	{"DestroyDuringLoads", testDestroyDuringLoads, false},
+	{"AllocationsAside", testAllocationsAside, false},
+	{"DestroyDuringAllocations", testDestroyDuringAllocations, false},
 	{"ManyCommands", testManyCommands, false},
 	{"ImageInfo", testImageInfo, true},
 	{"ModuleInfo", testModuleInfo, true},
