@@ -16,11 +16,13 @@ import (
 type Options struct {
 	Library string   // empty: DefaultLibrary
 	UUID    [16]byte // of the card; zero: the first card
+	Cache   Cache    // of compiled code; nil: none
 }
 
 // driver is the worker.Driver of one card.
 type driver struct {
 	lib     *library
+	cache   Cache // nil: none
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
@@ -51,7 +53,7 @@ func Open(o Options) (worker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, contexts: map[*context]bool{}, windows: map[*worker.Window]int{}, hosts: hosts{all: map[uint64]*registered{}}}
+	d := &driver{lib: lib, cache: o.Cache, contexts: map[*context]bool{}, windows: map[*worker.Window]int{}, hosts: hosts{all: map[uint64]*registered{}}}
 	if err := lib.call(0, cuInit, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -34,49 +35,61 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 	}
 	m := newOut[uintptr]()
 	defer m.free()
-	source, err := c.link(m, l, o, &info)
-	if err != nil {
+	if err := c.loadCompiled(m, l.Objects, o, &info); err != nil {
 		return nil, nil, info, err
 	}
-	return c.loaded(*m.value, source, linkedNames(l), o.Lazy, info)
+	return c.loaded(*m.value, ptxOf(l.Objects), linkedNames(l), o.Lazy, info)
 }
 
-// link creates the module of several objects, and returns the PTX among them.
-func (c *context) link(m *out[uintptr], l *abi.LinkImage, o worker.ModuleOptions, info *abi.ModuleInfo) (source string, err error) {
+// ptxOf returns the PTX among objects.
+func ptxOf(objects []abi.LinkObject) string {
+	var all bytes.Buffer
+	for _, object := range objects {
+		if object.Type == jitInputPTX {
+			all.Write(bytes.TrimRight(object.Image, "\x00"))
+			all.WriteByte('\n')
+		}
+	}
+	return all.String()
+}
+
+// compile has libcuda compile and link objects, and returns the code.
+func (c *context) compile(objects []abi.LinkObject, o worker.ModuleOptions, info *abi.ModuleInfo) (code []byte, err error) {
 	j := newOut[jit]()
 	defer j.free()
 	n := j.value.fill(o)
 	state := newOut[uintptr]()
 	defer state.free()
 	if err := c.call(cuLinkCreate, uintptr(n), addressOf(&j.value.options), addressOf(&j.value.values), state.at()); err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() {
 		_ = c.call(cuLinkDestroy, *state.value)
 		info.InfoLog, info.ErrorLog = untilNUL(j.value.info[:]), untilNUL(j.value.error[:])
 	}()
-	var ptx bytes.Buffer
-	for _, object := range l.Objects {
+	for _, object := range objects {
 		image := object.Image
 		switch {
 		case object.Type > abi.LinkLibrary:
-			return "", fmt.Errorf("%w: object %s has unsupported type %d", abi.ErrInvalidImage, object.Name, object.Type)
+			return nil, fmt.Errorf("%w: object %s has unsupported type %d", abi.ErrInvalidImage, object.Name, object.Type)
 		case object.Type == jitInputPTX:
 			image = append(bytes.TrimRight(image, "\x00"), 0)
-			ptx.Write(image[:len(image)-1])
-			ptx.WriteByte('\n')
 		}
 		if err := c.addObject(*state.value, object, image); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	cubin, size := newOut[uintptr](), newOut[uint64]()
 	defer cubin.free()
 	defer size.free()
 	if err := c.call(cuLinkComplete, *state.value, cubin.at(), size.at()); err != nil {
-		return "", err
+		return nil, err
 	}
-	return ptx.String(), c.call(cuModuleLoadDataEx, m.at(), *cubin.value, 0, 0, 0)
+	if *size.value > maxUnpacked {
+		return nil, fmt.Errorf("%w: the linked code has %d bytes, want at most %d", abi.ErrInvalidImage, *size.value, maxUnpacked)
+	}
+	// The state owns the code. A NUL follows it, since libcuda is not told its length.
+	return append(slices.Clone(hostBytes(*cubin.value, int(*size.value))), 0), nil
 }
 
 func (c *context) addObject(state uintptr, object abi.LinkObject, image []byte) error {

@@ -37,7 +37,7 @@ func TestLink(t *testing.T) {
 		"cuLinkAddData lib type 2, 12 bytes, 0 options",
 		"cuLinkAddData globals type 1, 90 bytes, 0 options",
 		"cuLinkAddData lib.a type 4, 16 bytes, 0 options",
-		"cuModuleLoadDataEx", "cuLinkDestroy",
+		"cuLinkDestroy", "cuModuleLoadDataEx",
 	}
 	if diff := cmp.Diff(want, d.take(t)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -63,7 +63,7 @@ func TestLinkedIsLoadedFirst(t *testing.T) {
 	}{
 		"code for the card": {"", []string{"jit max registers 40", "cuModuleLoadDataEx"}},
 		"none": {"cuModuleLoadDataEx 209\n", []string{"cuModuleLoadDataEx = 209", "link max registers 40",
-			"cuLinkAddData part type 1, 96 bytes, 0 options", "cuModuleLoadDataEx", "cuLinkDestroy"}},
+			"cuLinkAddData part type 1, 96 bytes, 0 options", "cuLinkDestroy", "cuModuleLoadDataEx"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDouble(t)

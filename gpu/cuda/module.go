@@ -73,8 +73,11 @@ func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module
 	}
 	m := newOut[uintptr]()
 	defer m.free()
-	err := c.loadImage(m, image, o, &info)
-	if err != nil {
+	load := c.loadImage
+	if isPTX && c.d.cache != nil {
+		load = c.loadPTX
+	}
+	if err := load(m, image, o, &info); err != nil {
 		return nil, nil, info, err
 	}
 	var source string

@@ -19,7 +19,7 @@ import (
 // time, with kernels that take time.
 func TestNestedCard(t *testing.T) {
 	card := nested.Start(t, "", "256MiB")
-	card.Rerun(t, "^(TestCard|TestCardCopiesDelayNoOthers)$")
+	card.Rerun(t, "^(TestCard|TestCardCopiesDelayNoOthers|TestCardCompiledCode)$")
 	card.Rerun(t, "^TestCard$/^(Stream|Default|NonBlocking|MemFreeAsync|Notify|Events|Elapsed|Gate|Destroy|Copies|ManyCommands)",
 		nested.SlowKernels(2*time.Millisecond))
 	t.Run("Rules", func(t *testing.T) { testRules(t, card) })

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
@@ -94,13 +97,30 @@ func newPeer(fd int, fail func(string, ...any)) (*peer, error) {
 
 // TestMain runs the tests, or the program of a worker process: a peer on
 // descriptor 3. "stubborn" does not exit when its socket is closed.
+// argument returns the number after an option of this process, or -1.
+func argument(option string) int {
+	i := slices.Index(os.Args, option)
+	if i < 0 || i+1 == len(os.Args) {
+		return -1
+	}
+	n, err := strconv.Atoi(os.Args[i+1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
 func TestMain(m *testing.M) {
 	mode := os.Getenv("BASALT_TEST_WORKER")
 	if mode == "" {
 		os.Exit(m.Run())
 	}
 	signal.Ignore(unix.SIGPIPE) // its log may be closed
-	if len(os.Args) > 2 && os.Args[len(os.Args)-2] == "--token-fd" && os.Args[len(os.Args)-1] == "4" {
+	if c, err := codecache.Open(argument("--cache-fd")); err == nil {
+		code, _ := c.Get(codecache.Key{7})
+		c.Put(codecache.Key{7}, append(code, 'x')) // one for each worker
+	}
+	if argument("--token-fd") == 4 {
 		token, err := io.ReadAll(os.NewFile(4, "token"))
 		fmt.Fprintf(os.Stderr, "worker has token %q, %v\n", token, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
@@ -83,6 +84,35 @@ func TestWorkerProcesses(t *testing.T) {
 		g.must(cmdResourceUnref, 0, words(30, 0))
 		g.must(cmdCtxDestroy, 3, nil)
 		g.until("third reaped", func() bool { return gone(spawner.last()) })
+	}
+}
+
+// All workers of a vGPU have its cache of compiled code, with and without a token before
+// it among their descriptors.
+func TestWorkersShareTheCache(t *testing.T) {
+	t.Setenv("BASALT_TEST_WORKER", "echo")
+	file, err := codecache.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	token := func() (*os.File, error) { return os.Open(os.DevNull) }
+	for i, token := range []func() (*os.File, error){token, token, nil} {
+		g := newGuest(t, WorkerProcess{Binary: self(t), GPUD: "gpud", VGPU: "v", Cache: file, Token: token})
+		g.session(1, 10)
+		fd, err := unix.Dup(int(file.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := codecache.Open(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, ok := c.Get(codecache.Key{7}); !ok || len(code) != i+1 {
+			t.Errorf("the cache has %q, %v after %d workers, want a byte of each", code, ok, i+1)
+		}
+		_ = c.Close()
+		g.must(cmdCtxDestroy, 1, nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package vhostgpu
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,6 +20,9 @@ type WorkerProcess struct {
 	// the spawner closes it. nil: there is no token, and gpud will refuse the
 	// worker.
 	Token func() (*os.File, error)
+	// Cache is the cache of compiled code (gpu/worker/codecache) that all its workers
+	// share; nil: none.
+	Cache *os.File
 	// Sandbox changes how a worker is started; nil: no change.
 	Sandbox func(*syscall.SysProcAttr) *syscall.SysProcAttr
 }
@@ -46,6 +50,9 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 		}
 		defer func() { _ = token.Close() }()
 		args, files = append(args, "--token-fd", "4"), append(files, token.Fd())
+	}
+	if p.Cache != nil {
+		args, files = append(args, "--cache-fd", strconv.Itoa(len(files))), append(files, p.Cache.Fd())
 	}
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.Sandbox != nil {

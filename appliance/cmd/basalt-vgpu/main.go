@@ -24,6 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
@@ -124,6 +125,11 @@ func run(args []string, stdout, stderr io.Writer) error {
 		log.Warn("workers are not fully confined", "reason", open)
 	}
 	spawner := vhostgpu.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu, Sandbox: workers.Apply}
+	// The program that replaces this one at an upgrade creates a new cache.
+	if spawner.Cache, err = codecache.Create(); err != nil {
+		log.Warn("programs compile their kernels at each start", "error", err)
+	}
+	defer func() { _ = spawner.Cache.Close() }()
 	if c.token >= 0 {
 		token, err := wire.TakeToken(c.token)
 		if err != nil {

@@ -19,7 +19,7 @@ func check(o options) error {
 		return fmt.Errorf("--check %s: want the UUID of a GPU, as nvidia-smi -L prints it", o.check)
 	}
 	d := wire.Device{Driver: wire.DriverCUDA, UUID: [16]byte(id)}
-	driver, err := openDriver(d)
+	driver, err := openDriver(d, nil)
 	printStep(selftest.Step{Name: "libcuda opens the card", Err: err})
 	if err != nil {
 		return errNotSound

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
 // TestMain also runs the test binary as a worker that was taken over, which makes the attempts
@@ -73,6 +74,18 @@ var attempts = map[string]func(string) error{
 		}
 		return nil
 	},
+	"cache": func(key string) error { // descriptor 3
+		c, err := codecache.Open(3)
+		if err != nil {
+			return err
+		}
+		c.Put(codecache.Key{key[0]}, []byte("code"))
+		if code, ok := c.Get(codecache.Key{key[0]}); !ok || string(code) != "code" {
+			return fmt.Errorf("cache returned %q, %v", code, ok)
+		}
+		return nil
+	},
+	"grow": func(string) error { return unix.Ftruncate(3, 2*codecache.Bytes) },
 	"kill": func(pid string) error {
 		var n int
 		_, _ = fmt.Sscan(pid, &n)
@@ -86,6 +99,12 @@ func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"taken-over"}, tries...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cache, err := codecache.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	cmd.ExtraFiles = []*os.File{cache}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +170,8 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 		{"read /proc/self/maps", true, 1},
 		{"write /dev/null", true, 1},
 		{"code of its own", true, 1}, // needed for the soft GPU's compiled kernels
+		{"grow the cache", false, 1},
+		{"cache code", true, 1},
 		{"read " + secret, false, 1},
 		{"write " + secret, false, 1},
 		{"write " + secret + ".new", false, 1},

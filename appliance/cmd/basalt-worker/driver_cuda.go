@@ -4,10 +4,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cuda"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
 func init() {
-	drivers[wire.DriverCUDA] = func(d wire.Device) (worker.Driver, error) {
-		return cuda.Open(cuda.Options{UUID: d.UUID})
+	drivers[wire.DriverCUDA] = func(d wire.Device, cache *codecache.Cache) (worker.Driver, error) {
+		o := cuda.Options{UUID: d.UUID}
+		if cache != nil {
+			o.Cache = cache
+		}
+		return cuda.Open(o)
 	}
 }

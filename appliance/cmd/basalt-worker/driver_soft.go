@@ -7,6 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
 var engines = map[model.Engine]exec.Engine{
@@ -14,7 +15,7 @@ var engines = map[model.Engine]exec.Engine{
 }
 
 func init() {
-	drivers[wire.DriverSoft] = func(d wire.Device) (worker.Driver, error) {
+	drivers[wire.DriverSoft] = func(d wire.Device, _ *codecache.Cache) (worker.Driver, error) {
 		m, err := model.Find(d.Model)
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 type options struct {
 	carrier int
 	token   int // descriptor
+	cache   int // descriptor
 	gpud    string
 	vgpu    string
 	driver  string
@@ -29,6 +30,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.SetOutput(stderr)
 	f.IntVar(&o.carrier, "carrier-fd", 3, "inherited `descriptor` of the guest's carrier socket")
 	f.IntVar(&o.token, "token-fd", -1, "inherited `descriptor` to read the token of the vGPU from")
+	f.IntVar(&o.cache, "cache-fd", -1, "inherited `descriptor` of the vGPU's cache of compiled code (default: none)")
 	f.StringVar(&o.gpud, "gpud", "", "`path` of the control socket of basalt-gpud")
 	f.StringVar(&o.vgpu, "vgpu", "", "`ID` of the vGPU")
 	f.StringVar(&o.driver, "driver", "", "`name` of the driver: soft or cuda (default: the one that gpud sends)")

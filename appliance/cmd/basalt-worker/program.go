@@ -12,13 +12,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
 // program is the connected parts of a worker.
 type program struct {
 	session *worker.Session
 	driver  worker.Driver
-	node    *client.Host // nil without gpud
+	node    *client.Host     // nil without gpud
+	cache   *codecache.Cache // nil: none
 }
 
 func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, error) {
@@ -34,6 +36,12 @@ func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, err
 		}
 	}
 	p := &program{}
+	if o.cache >= 0 {
+		if p.cache, err = codecache.Open(o.cache); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+	}
 	options := worker.Options{Log: log}
 	var host worker.Host
 	device := wire.Device{Driver: o.driver, Name: o.device}
@@ -42,12 +50,12 @@ func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, err
 	} else {
 		if p.node, err = client.DialWorker(ctx, o.gpud, o.vgpu, client.Options{Token: token, Log: log}); err != nil {
 			_ = conn.Close()
-			return nil, err
+			return nil, errors.Join(err, p.Close())
 		}
 		host, device = p.node, override(p.node.Device(), o)
 		options.OnHello = func(h abi.Hello) { p.node.SetProcess(h.PID, h.Name) }
 	}
-	if p.driver, err = openDriver(device); err == nil {
+	if p.driver, err = openDriver(device, p.cache); err == nil {
 		p.session, err = worker.NewSession(conn, p.driver, host, options)
 	}
 	if err != nil {
@@ -112,6 +120,9 @@ func (p *program) Close() error {
 	err := p.Free()
 	if p.node != nil {
 		err = errors.Join(err, p.node.Close())
+	}
+	if p.cache != nil {
+		err = errors.Join(err, p.cache.Close())
 	}
 	return err
 }

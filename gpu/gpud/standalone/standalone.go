@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 	workers sync.WaitGroup
 	slots   chan struct{}
 	silent  *silent
+	cache   *os.File // of compiled code, for all workers; nil: none
 }
 
 const (
@@ -63,6 +65,11 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Run(ctx context.Context, token string) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
 	defer stop()
+	var err error
+	if s.cache, err = codecache.Create(); err != nil {
+		s.cfg.Log.Warn("programs compile their kernels at each start", "error", err)
+	}
+	defer func() { _ = s.cache.Close() }()
 	defer s.workers.Wait()
 	defer s.silent.close()
 	for {
@@ -104,8 +111,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// serve runs one worker with the connection as its descriptor 3 and the token
-// readable from descriptor 4.
+// serve runs one worker with the connection as its descriptor 3, the token readable
+// from descriptor 4, and the cache as descriptor 5.
 func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	f, err := conn.File()
 	_ = conn.Close() // f is a descriptor of its own
@@ -121,6 +128,9 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	}
 	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--token-fd", "4", "--gpud", s.cfg.Control, "--vgpu", VGPU)
 	cmd.ExtraFiles = []*os.File{f, secret}
+	if s.cache != nil {
+		cmd.Args, cmd.ExtraFiles = append(cmd.Args, "--cache-fd", "5"), append(cmd.ExtraFiles, s.cache)
+	}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.SysProcAttr = s.cfg.Sandbox.Apply(&syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true})
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
 // TestMain runs the tests. The test binary is also the worker, which echoes its
@@ -23,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "--carrier-fd" {
 		f := os.NewFile(3, "carrier")
 		token, _ := wire.TakeToken(4)
+		if _, err := codecache.Open(5); err != nil {
+			token = err.Error()
+		}
 		_, _ = f.WriteString(strings.Join(os.Args[1:], " ") + " " + token + "\n")
 		_, _ = io.Copy(f, f)
 		os.Exit(0)
@@ -94,7 +98,7 @@ func say(t *testing.T, c net.Conn) {
 	}
 }
 
-const greeting = "--carrier-fd 3 --token-fd 4 --gpud ctl --vgpu standalone secret\n"
+const greeting = "--carrier-fd 3 --token-fd 4 --gpud ctl --vgpu standalone --cache-fd 5 secret\n"
 
 func TestEachConnectionIsAWorker(t *testing.T) {
 	socket, stop := start1(t, 2)
