@@ -19,4 +19,8 @@ const (
 	ReadingMaxClockVideo     = 15 // MHz
 	ReadingAccountedEnded    = 16 // maximum number of ended processes that stay accounted
 	ReadingEnergy            = 17 // mJ, since the driver was loaded
+	ReadingLinkGeneration    = 18 // of PCI Express, current
+	ReadingLinkWidth         = 19 // lanes of PCI Express, current
+	ReadingMaxLinkGeneration = 20 // of PCI Express, of the card and its slot
+	ReadingMaxLinkWidth      = 21 // lanes of PCI Express, of the card and its slot
 )

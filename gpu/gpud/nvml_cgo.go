@@ -185,5 +185,15 @@ func readings(d nvml.Device) (all []abi.Reading) {
 	add(abi.ReadingShutdownCelsius, uint64(hot), ret)
 	energy, ret := d.GetTotalEnergyConsumption()
 	add(abi.ReadingEnergy, energy, ret)
+	for _, link := range []struct {
+		key  uint32
+		read func() (int, nvml.Return)
+	}{
+		{abi.ReadingLinkGeneration, d.GetCurrPcieLinkGeneration}, {abi.ReadingLinkWidth, d.GetCurrPcieLinkWidth},
+		{abi.ReadingMaxLinkGeneration, d.GetMaxPcieLinkGeneration}, {abi.ReadingMaxLinkWidth, d.GetMaxPcieLinkWidth},
+	} {
+		n, ret := link.read()
+		add(link.key, uint64(n), ret)
+	}
 	return all
 }

@@ -62,6 +62,10 @@ func TestReadings(t *testing.T) {
 			return 0, nvml.ERROR_NOT_SUPPORTED
 		},
 		GetTotalEnergyConsumptionFunc: func() (uint64, nvml.Return) { return 1 << 40, nvml.SUCCESS },
+		GetCurrPcieLinkGenerationFunc: func() (int, nvml.Return) { return 1, nvml.SUCCESS },
+		GetCurrPcieLinkWidthFunc:      func() (int, nvml.Return) { return 8, nvml.SUCCESS },
+		GetMaxPcieLinkGenerationFunc:  func() (int, nvml.Return) { return 5, nvml.SUCCESS },
+		GetMaxPcieLinkWidthFunc:       func() (int, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
 	}
 	want := []abi.Reading{
 		{Key: abi.ReadingClockGraphics, Value: 100}, {Key: abi.ReadingMaxClockGraphics, Value: 200},
@@ -71,6 +75,7 @@ func TestReadings(t *testing.T) {
 		{Key: abi.ReadingPowerLimit, Value: 70000}, {Key: abi.ReadingPerformanceState, Value: 8}, {Key: abi.ReadingClockReasons, Value: 1},
 		{Key: abi.ReadingSlowdownCelsius, Value: 96}, {Key: abi.ReadingShutdownCelsius, Value: 96},
 		{Key: abi.ReadingEnergy, Value: 1 << 40},
+		{Key: abi.ReadingLinkGeneration, Value: 1}, {Key: abi.ReadingLinkWidth, Value: 8}, {Key: abi.ReadingMaxLinkGeneration, Value: 5},
 	}
 	if diff := cmp.Diff(want, readings(d)); diff != "" {
 		t.Errorf("readings mismatch (-want +got):\n%s", diff)

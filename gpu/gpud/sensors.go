@@ -35,6 +35,11 @@ func (c cardInfo) sensors() sensors {
 		{Key: abi.ReadingClockMemory, Value: uint64(m.MemoryClock)}, {Key: abi.ReadingClockReasons, Value: reasons},
 		{Key: abi.ReadingPerformanceState, Value: 0}, // it reports one
 	}
+	if g := uint64(m.LinkGeneration); g > 0 {
+		s.readings = append(s.readings,
+			abi.Reading{Key: abi.ReadingLinkGeneration, Value: g}, abi.Reading{Key: abi.ReadingLinkWidth, Value: model.LinkWidth},
+			abi.Reading{Key: abi.ReadingMaxLinkGeneration, Value: g}, abi.Reading{Key: abi.ReadingMaxLinkWidth, Value: model.LinkWidth})
+	}
 	if m.ECC || s.uncorrected > 0 {
 		s.readings = append(s.readings, abi.Reading{Key: abi.ReadingUncorrectedErrors, Value: s.uncorrected})
 	}

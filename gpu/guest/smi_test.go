@@ -203,10 +203,14 @@ func TestNvidiaSMIXML(t *testing.T) {
 func TestNvidiaSMIReadings(t *testing.T) {
 	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,model=a100,fault=throttled")
 	const fields = "name,temperature.gpu,clocks.sm,clocks.mem,clocks.max.sm,clocks_throttle_reasons.active,clocks_throttle_reasons.sw_thermal_slowdown," +
-		"ecc.mode.current,ecc.errors.uncorrected.volatile.total,pstate,fan.speed,power.draw,pci.device_id"
-	want := "NVIDIA A100-SXM4-40GB, 95, 470 MHz, 1215 MHz, 1410 MHz, 0x0000000000000020, Active, Enabled, 0, P0, [N/A], [N/A], 0x20B010DE\n"
+		"ecc.mode.current,ecc.errors.uncorrected.volatile.total,pstate,fan.speed,power.draw,pci.device_id," +
+		"pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,pcie.link.gen.hostmax"
+	want := "NVIDIA A100-SXM4-40GB, 95, 470 MHz, 1215 MHz, 1410 MHz, 0x0000000000000020, Active, Enabled, 0, P0, [N/A], [N/A], 0x20B010DE, 4, 4, 16, 16, [N/A]\n"
 	if got := g.run(t, made("bin", "nvidia-smi"), "--query-gpu="+fields, "--format=csv,noheader"); got != want {
 		t.Errorf("--query-gpu=%s printed %q, want %q", fields, got, want)
+	}
+	if got := g.run(t, made("bin", "nvidia-smi"), "-q", "-x"); !strings.Contains(got, "<max_link_gen>4</max_link_gen>") || !strings.Contains(got, "<current_link_width>16x</current_link_width>") {
+		t.Errorf("-q -x printed %s, want a link of generation 4 with 16x", got)
 	}
 }
 

@@ -109,6 +109,27 @@ NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device
 	return nvml_reading(BSLT_READING_CLOCK_REASONS, clocksEventReasons);
 }
 
+/* The link of PCI Express. */
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *currLinkGen)
+{
+	return reading(device, BSLT_READING_LINK_GENERATION, currLinkGen);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *currLinkWidth)
+{
+	return reading(device, BSLT_READING_LINK_WIDTH, currLinkWidth);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *maxLinkGen)
+{
+	return reading(device, BSLT_READING_MAX_LINK_GENERATION, maxLinkGen);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *maxLinkWidth)
+{
+	return reading(device, BSLT_READING_MAX_LINK_WIDTH, maxLinkWidth);
+}
+
 NVML_API nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current, nvmlEnableState_t *pending)
 {
 	DEVICE(device, current);

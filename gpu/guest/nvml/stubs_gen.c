@@ -379,24 +379,6 @@ NVML_API nvmlReturn_t nvmlDeviceGetCreatableVgpus(nvmlDevice_t device, unsigned 
 	return r ? r : NVML_ERROR_NOT_SUPPORTED;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *currLinkGen)
-{
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : currLinkGen ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *currLinkWidth)
-{
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : currLinkWidth ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
-}
-
 NVML_API nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device, nvmlDeviceCurrentClockFreqs_t *currentClockFreqs)
 {
 	nvmlReturn_t r = nvml_ready();
@@ -885,24 +867,6 @@ NVML_API nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, nv
 	r = r ? r : nvml_handle(device);
 	(void)clockType;
 	r = r ? r : clockMHz ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *maxLinkGen)
-{
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : maxLinkGen ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *maxLinkWidth)
-{
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : maxLinkWidth ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 	return r ? r : NVML_ERROR_NOT_SUPPORTED;
 }
 

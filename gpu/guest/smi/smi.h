@@ -21,6 +21,7 @@ getter v_timestamp, v_driver, v_cuda, v_count, v_index, v_name, v_brand, v_archi
 getter v_bus_id, v_domain, v_bus, v_device, v_device_id, v_sub_device_id, v_base_class, v_sub_class;
 getter v_persistence, v_compute_mode, v_display_mode, v_display_active, v_virtualization, v_multi_gpu, v_pstate, v_cores;
 getter v_memory_total, v_memory_reserved, v_memory_used, v_memory_free, v_gpu, v_memory;
+getter v_link_gen, v_max_link_gen, v_link_width, v_max_link_width, v_link_lanes, v_max_link_lanes;
 getter v_temperature, v_slowdown, v_shutdown, v_power, v_power_limit, v_fan;
 getter v_clock_graphics, v_clock_sm, v_clock_memory, v_clock_video, v_max_graphics, v_max_sm, v_max_memory, v_max_video;
 getter v_reasons, v_reason_idle, v_reason_applications, v_reason_power_cap, v_reason_slowdown, v_reason_sync_boost;

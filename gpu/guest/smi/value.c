@@ -96,6 +96,10 @@ NUMBER(v_max_graphics, unsigned int, nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_GRA
 NUMBER(v_max_sm, unsigned int, nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &n))
 NUMBER(v_max_memory, unsigned int, nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_MEM, &n))
 NUMBER(v_max_video, unsigned int, nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_VIDEO, &n))
+NUMBER(v_link_gen, unsigned int, nvmlDeviceGetCurrPcieLinkGeneration(d, &n))
+NUMBER(v_max_link_gen, unsigned int, nvmlDeviceGetMaxPcieLinkGeneration(d, &n))
+NUMBER(v_link_width, unsigned int, nvmlDeviceGetCurrPcieLinkWidth(d, &n))
+NUMBER(v_max_link_width, unsigned int, nvmlDeviceGetMaxPcieLinkWidth(d, &n))
 NUMBER(v_ecc_uncorrected, unsigned long long, nvmlDeviceGetTotalEccErrors(d, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &n))
 NUMBER(v_accounting_size, unsigned int, nvmlDeviceGetAccountingBufferSize(d, &n))
 
@@ -177,6 +181,29 @@ void v_multi_gpu(nvmlDevice_t d, struct value *v)
 	nvmlReturn_t r = nvmlDeviceGetMultiGpuBoard(d, &n);
 
 	word(v, r, n, words, 2);
+}
+
+/* Lanes, as -q prints them. */
+static void lanes(struct value *v, nvmlReturn_t r, unsigned int n)
+{
+	if (r == NVML_SUCCESS)
+		snprintf(v->text, sizeof v->text, "%ux", n);
+}
+
+void v_link_lanes(nvmlDevice_t d, struct value *v)
+{
+	unsigned int n = 0;
+	nvmlReturn_t r = nvmlDeviceGetCurrPcieLinkWidth(d, &n);
+
+	lanes(v, r, n);
+}
+
+void v_max_link_lanes(nvmlDevice_t d, struct value *v)
+{
+	unsigned int n = 0;
+	nvmlReturn_t r = nvmlDeviceGetMaxPcieLinkWidth(d, &n);
+
+	lanes(v, r, n);
 }
 
 void v_pstate(nvmlDevice_t d, struct value *v)

@@ -183,6 +183,11 @@ static void readings(nvmlDevice_t d)
 	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetPowerUsage, d, &n);
 	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetEnforcedPowerLimit, d, &n);
 	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetFanSpeed, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetCurrPcieLinkGeneration, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetCurrPcieLinkWidth, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxPcieLinkGeneration, d, &n);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxPcieLinkWidth, d, &n);
+	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetMaxPcieLinkWidth, d, NULL);
 	GIVES(0, nvmlDeviceGetEccMode, d, &n, &pending);
 	EXPECT(n == 0 && pending == 0);
 	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTotalEccErrors, d, 1, 0, &reasons);

@@ -29,11 +29,15 @@ type Model struct {
 	CopyEngines     int
 	ECC             bool
 	PCIDevice       int // PCI device ID; the vendor is PCIVendor
+	LinkGeneration  int // of PCI Express, with LinkWidth lanes; 0: it has no such link
 	Limits
 }
 
 // PCIVendor is NVIDIA's PCI vendor ID.
 const PCIVendor = 0x10de
+
+// LinkWidth is the number of lanes of all models with a link of PCI Express.
+const LinkWidth = 16
 
 // Limits has the limits of a multiprocessor, by compute capability. For all of them, a
 // warp has 32 threads, and a multiprocessor and a block have at most 65536 registers.
@@ -68,15 +72,15 @@ var limits = map[int]Limits{
 // models has the models by the names that options use. CopyEngines is that of the
 // soft GPU: one copy in each direction concurrently with kernels.
 var models = map[string]Model{
-	"v100":    {Name: "Tesla V100-SXM2-16GB", Capability: 70, Multiprocessors: 80, Clock: 1530, MemoryClock: 877, BusWidth: 4096, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x1db1},
-	"t4":      {Name: "Tesla T4", Capability: 75, Multiprocessors: 40, Clock: 1590, MemoryClock: 5001, BusWidth: 256, L2Cache: 4 << 20, ECC: true, PCIDevice: 0x1eb8},
-	"a100":    {Name: "NVIDIA A100-SXM4-40GB", Capability: 80, Multiprocessors: 108, Clock: 1410, MemoryClock: 1215, BusWidth: 5120, L2Cache: 40 << 20, ECC: true, PCIDevice: 0x20b0},
-	"a10":     {Name: "NVIDIA A10", Capability: 86, Multiprocessors: 72, Clock: 1695, MemoryClock: 6251, BusWidth: 384, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x2236},
-	"rtx3090": {Name: "NVIDIA GeForce RTX 3090", Capability: 86, Multiprocessors: 82, Clock: 1695, MemoryClock: 9751, BusWidth: 384, L2Cache: 6 << 20, PCIDevice: 0x2204},
-	"l4":      {Name: "NVIDIA L4", Capability: 89, Multiprocessors: 58, Clock: 2040, MemoryClock: 6251, BusWidth: 192, L2Cache: 48 << 20, ECC: true, PCIDevice: 0x27b8},
-	"l40s":    {Name: "NVIDIA L40S", Capability: 89, Multiprocessors: 142, Clock: 2520, MemoryClock: 9001, BusWidth: 384, L2Cache: 96 << 20, ECC: true, PCIDevice: 0x26b9},
-	"rtx4090": {Name: "NVIDIA GeForce RTX 4090", Capability: 89, Multiprocessors: 128, Clock: 2520, MemoryClock: 10501, BusWidth: 384, L2Cache: 72 << 20, PCIDevice: 0x2684},
-	"h100":    {Name: "NVIDIA H100 80GB HBM3", Capability: 90, Multiprocessors: 132, Clock: 1980, MemoryClock: 2619, BusWidth: 5120, L2Cache: 50 << 20, ECC: true, PCIDevice: 0x2330},
+	"v100":    {Name: "Tesla V100-SXM2-16GB", Capability: 70, Multiprocessors: 80, Clock: 1530, MemoryClock: 877, BusWidth: 4096, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x1db1, LinkGeneration: 3},
+	"t4":      {Name: "Tesla T4", Capability: 75, Multiprocessors: 40, Clock: 1590, MemoryClock: 5001, BusWidth: 256, L2Cache: 4 << 20, ECC: true, PCIDevice: 0x1eb8, LinkGeneration: 3},
+	"a100":    {Name: "NVIDIA A100-SXM4-40GB", Capability: 80, Multiprocessors: 108, Clock: 1410, MemoryClock: 1215, BusWidth: 5120, L2Cache: 40 << 20, ECC: true, PCIDevice: 0x20b0, LinkGeneration: 4},
+	"a10":     {Name: "NVIDIA A10", Capability: 86, Multiprocessors: 72, Clock: 1695, MemoryClock: 6251, BusWidth: 384, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x2236, LinkGeneration: 4},
+	"rtx3090": {Name: "NVIDIA GeForce RTX 3090", Capability: 86, Multiprocessors: 82, Clock: 1695, MemoryClock: 9751, BusWidth: 384, L2Cache: 6 << 20, PCIDevice: 0x2204, LinkGeneration: 4},
+	"l4":      {Name: "NVIDIA L4", Capability: 89, Multiprocessors: 58, Clock: 2040, MemoryClock: 6251, BusWidth: 192, L2Cache: 48 << 20, ECC: true, PCIDevice: 0x27b8, LinkGeneration: 4},
+	"l40s":    {Name: "NVIDIA L40S", Capability: 89, Multiprocessors: 142, Clock: 2520, MemoryClock: 9001, BusWidth: 384, L2Cache: 96 << 20, ECC: true, PCIDevice: 0x26b9, LinkGeneration: 4},
+	"rtx4090": {Name: "NVIDIA GeForce RTX 4090", Capability: 89, Multiprocessors: 128, Clock: 2520, MemoryClock: 10501, BusWidth: 384, L2Cache: 72 << 20, PCIDevice: 0x2684, LinkGeneration: 4},
+	"h100":    {Name: "NVIDIA H100 80GB HBM3", Capability: 90, Multiprocessors: 132, Clock: 1980, MemoryClock: 2619, BusWidth: 5120, L2Cache: 50 << 20, ECC: true, PCIDevice: 0x2330, LinkGeneration: 5},
 }
 
 // Find returns the model with a name that options use; "" is Default.
