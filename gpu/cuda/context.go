@@ -162,6 +162,9 @@ func (c *context) push(s worker.Stream, o *op) error {
 		if !o.barrier && o.drained == nil { // those wait for everything
 			c.orders(o)
 		}
+		if o.event != nil {
+			o.event.enter(o)
+		}
 		c.arrived = append(c.arrived, o)
 	}
 	c.mu.Unlock()

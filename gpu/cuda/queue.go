@@ -12,7 +12,7 @@ import (
 // submitted in the guest's order:
 //
 //   - the default stream and those that block on it submit in one order;
-//   - operations on one event are submitted in order.
+//   - operations on one event are submitted in order, also those of other contexts.
 //
 // The oldest operation of all is delayed only by its stream's depth, and that
 // only by work that is on the device with everything before it: so all streams
@@ -62,9 +62,6 @@ func (c *context) admit() {
 		if o.barrier || o.drained != nil {
 			c.barriers = append(c.barriers, o)
 			continue
-		}
-		if o.event != nil {
-			o.event.waiting = append(o.event.waiting, o)
 		}
 		s := o.stream
 		s.waiting = append(s.waiting, o)
@@ -121,7 +118,7 @@ func (c *context) ready(s *stream) bool {
 	if len(s.pending) >= s.depth {
 		return false
 	}
-	if o.event != nil && o.event.waiting[0] != o {
+	if o.event != nil && !o.event.first(o) && c.failed() == nil {
 		return false
 	}
 	if s == c.def {
@@ -151,7 +148,7 @@ func (c *context) pop(s *stream) *op {
 	s.waiting[0] = nil
 	s.waiting = s.waiting[1:]
 	if o.event != nil {
-		o.event.waiting = o.event.waiting[1:]
+		o.event.remove(o)
 	}
 	return o
 }

@@ -2,8 +2,11 @@ package cuda
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
 // bare returns a context without a loop and without libcuda, and its streams: the
@@ -143,6 +146,39 @@ func TestOrderBetweenStreams(t *testing.T) {
 		}
 		if oldest := c.oldest(); oldest != 1<<64-1 && len(c.waiting) > 0 {
 			t.Fatalf("seed %d: operation %d is not over at the end", seed, oldest)
+		}
+	}
+}
+
+// A wait for an event of another context is submitted after the record, whichever
+// context's loop is first, unless its own context has failed.
+func TestEventOfAnotherContext(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		a, ofA := bare()
+		b, ofB := bare()
+		e := &event{}
+		var order []string
+		put := func(c *context, s *stream, name string, records bool) {
+			t.Helper()
+			if err := c.push(s, &op{event: e, records: records, submit: func(uintptr) error { order = append(order, name); return nil }}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(a, ofA[1], "record", true)
+		put(b, ofB[1], "wait", false)
+		if fails {
+			b.poison(abi.ErrIllegalAddress)
+		}
+		for _, c := range []*context{b, a, b} {
+			c.admit()
+			c.submitReady(submitAtOnce)
+		}
+		want := []string{"record", "wait"}
+		if fails {
+			want = want[:1]
+		}
+		if !slices.Equal(order, want) || len(e.waiting) != 0 || len(b.waiting) != 0 {
+			t.Errorf("submitted %q with %d operations left on the event, want %q and none", order, len(e.waiting), want)
 		}
 	}
 }

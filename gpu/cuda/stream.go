@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -111,7 +113,28 @@ type event struct {
 	timing bool
 	record *record // the newest one; guarded by the context's mu
 
-	waiting []*op // operations on it that are not submitted; owned by the loop
+	mu      sync.Mutex // guards the following; contexts may wait for each other's events
+	waiting []*op      // operations on it that are not submitted, in the guest's order
+}
+
+// enter adds an operation that is being enqueued.
+func (e *event) enter(o *op) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = append(e.waiting, o)
+}
+
+// first reports whether no operation on the event is before o.
+func (e *event) first(o *op) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waiting[0] == o
+}
+
+func (e *event) remove(o *op) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = slices.DeleteFunc(e.waiting, func(x *op) bool { return x == o })
 }
 
 // record is one recording of an event.
