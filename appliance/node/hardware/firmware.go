@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -12,6 +13,13 @@ import (
 // four bytes of attributes, then a byte that is 1 if Secure Boot is enabled.
 const secureBoot = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
+// SecureBoot reports whether the firmware below root, the root of a file system with /sys,
+// has Secure Boot enabled.
+func SecureBoot(f fs.FS) bool {
+	value := read(f, secureBoot)
+	return len(value) == 5 && value[4] == 1
+}
+
 func firmware(f Facts) api.HardwareCheck {
 	const id = api.HardwareFirmware
 	if !exists(f.FS, "sys/firmware") {
@@ -20,13 +28,12 @@ func firmware(f Facts) api.HardwareCheck {
 	if !exists(f.FS, "sys/firmware/efi") {
 		return ok(id, "BIOS, or UEFI in its legacy mode; no Secure Boot")
 	}
-	value := read(f.FS, secureBoot)
 	switch {
-	case len(value) != 5:
+	case len(read(f.FS, secureBoot)) != 5:
 		return ok(id, "UEFI; it does not say whether Secure Boot is on")
-	case value[4] != 1:
+	case !SecureBoot(f.FS):
 		return ok(id, "UEFI, Secure Boot off")
-	case slices.ContainsFunc(nvidia(f.FS), func(g pciGPU) bool { return g.driver != "nvidia" }):
+	case slices.ContainsFunc(NVIDIA(f.FS), func(g GPU) bool { return g.Driver != "nvidia" }):
 		return warning(id, "UEFI, Secure Boot on, and an NVIDIA GPU without its driver", "The kernel loads signed modules only: a driver that was built on this machine is refused.",
 			"Sign the driver's modules with a key that the firmware knows, or turn Secure Boot off; see docs/gpu-nodes.md.")
 	}
