@@ -74,6 +74,7 @@ var rules = []rule{
 	{"appliance/node/sshgateway", []string{"api", "appliance/node/limit", "appliance/node/sealed"}, "SSH on both sides: main passes authorization and dialing"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs independently of what they do"},
 	{"appliance/node/hardware", []string{"api"}, "it describes a machine for node, CLI and installer, and must not depend on them"},
+	{"appliance/node/gpudriver", []string{"appliance/atomicfile", "appliance/node/hardware"}, "it installs packages on a node that may not be a member yet: it depends on files and programs only"},
 	{"appliance/node/mirror", nil, "it must repair disks while nothing else works: it depends on the kernel's files and on programs only"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "it must work when everything else has failed, so it depends only on its files"},
 	{"appliance/node/hostnet", []string{"appliance/strictyaml"}, "the declaration and its files, for node and installer: pure"},
@@ -139,7 +140,7 @@ var rules = []rule{
 	{"billing/ledger", []string{"api"}, "documents as entries, independently of their origin"},
 	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not change them"},
 	{"ui", []string{"ui"}, "the portal uses HTTP only"},
-	{"installer", []string{"api", "installer", "appliance/node/hardware", "appliance/node/hostnet", "appliance/node/nfs", "appliance/strictyaml"}, "the installer runs before there is a cluster"},
+	{"installer", []string{"api", "installer", "appliance/node/gpudriver", "appliance/node/hardware", "appliance/node/hostnet", "appliance/node/nfs", "appliance/strictyaml"}, "the installer runs before there is a cluster"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

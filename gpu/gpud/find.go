@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
@@ -128,7 +129,10 @@ func (f *finder) unusable(c busCard, memory error) string {
 	case c.driver == "vfio-pci":
 		return ""
 	case c.driver == "":
-		return "no driver is bound to it: install the NVIDIA driver (docs/gpu-nodes.md), and look for NVRM in the kernel log"
+		if report := f.report(); report != "" {
+			return "no driver is bound to it: " + report
+		}
+		return "no driver is bound to it: install the NVIDIA driver on the node (basalt-gpud driver install, docs/gpu-nodes.md), and look for NVRM in the kernel log"
 	case c.driver != "nvidia":
 		return "driver " + c.driver + " is bound to it: remove that driver, and load the NVIDIA driver (docs/gpu-nodes.md)"
 	case f.driver == nil:
@@ -139,6 +143,24 @@ func (f *finder) unusable(c busCard, memory error) string {
 		return memory.Error()
 	}
 	return ""
+}
+
+// DriverReport is the file in which an installation of the driver reports its progress or
+// its failure, in one line. It exists only until the installation has succeeded.
+const DriverReport = "/run/basalt/gpu-driver"
+
+// maxReport limits the report, in bytes.
+const maxReport = 500
+
+// report returns how the installation of the driver goes, or an empty string if there is
+// none.
+func (f *finder) report() string {
+	raw, err := os.ReadFile(filepath.Join(f.root, DriverReport))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(raw), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), maxReport)], "")
 }
 
 // find returns new cards, and logs the cards that cannot be used when that has changed.

@@ -106,6 +106,11 @@ func TestUnusableCards(t *testing.T) {
 		"its sound device": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, "0x040300", "") }},
 		"no driver": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, display, "") },
 			want: []string{"no driver is bound to it: install the NVIDIA driver"}},
+		"its driver is being installed": {plug: func(m *machine) {
+			m.failed = errNoDriver
+			m.plug(a, nvidiaID, display, "")
+			m.file(DriverReport, "the driver is being installed since 03:04 UTC: install the packages (step 4 of 9)\nmore\n")
+		}, want: []string{"no driver is bound to it: the driver is being installed since 03:04 UTC: install the packages (step 4 of 9)"}},
 		"nouveau": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, "0x030000", "nouveau") },
 			want: []string{"driver nouveau is bound to it"}},
 		"given to a guest": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, display, "vfio-pci") }},

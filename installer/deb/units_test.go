@@ -96,3 +96,21 @@ func TestOOMOrder(t *testing.T) {
 		last = n
 	}
 }
+
+// TestDriverUnit checks that the installation of the GPUs' driver, which takes long, does
+// not delay the boot, and that it is not repeated when that does not help.
+func TestDriverUnit(t *testing.T) {
+	const unit = "basalt-gpu-driver.service"
+	for setting, want := range map[string][]string{
+		"Type": {"exec"}, "RestartPreventExitStatus": {"2"}, "ConditionPathExists": {"/etc/basalt/gpu-driver"}, "EnvironmentFile": {"/etc/basalt/gpu-driver"}, "Before": nil,
+	} {
+		if got := values(t, unit, setting); !slices.Equal(got, want) {
+			t.Errorf("%s of %s = %q, want %q", setting, unit, got, want)
+		}
+	}
+	for _, other := range []string{"basaltd.service", "basalt-gpud.service", "basalt-guests.service"} {
+		if slices.Contains(values(t, other, "After"), unit) {
+			t.Errorf("%s is ordered after %s, so that it waits for the driver", other, unit)
+		}
+	}
+}

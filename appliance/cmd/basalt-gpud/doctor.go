@@ -102,7 +102,7 @@ func (d doctor) run(ctx context.Context) error {
 func (d doctor) driver() error {
 	b, err := os.ReadFile(filepath.Join(d.root, "proc/driver/nvidia/version"))
 	if err != nil {
-		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version does not exist. Install NVIDIA's driver for CUDA 12.4 or newer (550 or newer) and load it: modprobe nvidia")
+		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version does not exist. Install NVIDIA's driver for CUDA 12.4 or newer (550 or newer): basalt-gpud driver install shows how, and basalt-gpud driver status what is missing")
 	}
 	first, _, _ := strings.Cut(string(b), "\n")
 	fmt.Fprintln(d.out, strings.Join(strings.Fields(first), " "))

@@ -1,6 +1,7 @@
 // Command basalt-gpud is the GPU daemon of a node: inventory, leases, VRAM
 // ledger and meter. With --standalone it serves programs on this machine;
-// doctor reports whether this machine's GPUs can be used.
+// doctor reports whether this machine's GPUs can be used, and driver installs
+// NVIDIA's driver.
 package main
 
 import (
@@ -20,15 +21,20 @@ func main() {
 	err := run(os.Args[1:])
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "basalt-gpud:", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
 }
 
 func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if len(args) > 0 && args[0] == "doctor" {
-		return runDoctor(ctx, args[1:])
+	if len(args) > 0 {
+		switch args[0] {
+		case "doctor":
+			return runDoctor(ctx, args[1:])
+		case "driver":
+			return runDriver(ctx, args[1:])
+		}
 	}
 	o, err := parse(args)
 	if err != nil {

@@ -63,6 +63,10 @@ On a node:
 To check whether the NVIDIA GPUs of this machine can be used:
   basalt-gpud doctor
 
+To install NVIDIA's driver:
+  basalt-gpud driver install --accept-nvidia-license
+  basalt-gpud driver status
+
 Standalone, for CUDA programs on this machine, with or without a GPU:
   basalt-gpud --standalone --soft-gpu vram=8GiB --socket PATH
   BASALT_GPU=unix:PATH LD_LIBRARY_PATH=build/guest/lib ./program

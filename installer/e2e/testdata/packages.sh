@@ -16,7 +16,7 @@ install() { in_root sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/log" 2>&1 || { cat "
 
 install
 grep -q '^basalt-worker:.*:/usr/sbin/nologin$' "$root/etc/passwd" || fail "no user basalt-worker without a login"
-for unit in basaltd basalt-gpud basalt-fence basalt-guests; do
+for unit in basaltd basalt-gpud basalt-fence basalt-guests basalt-gpu-driver; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
