@@ -29,6 +29,9 @@
 //	  fileSystems: {root: 32GiB, state: 16GiB, logs: 8GiB}
 //	                                   # or one; without it the disk's size decides
 //	console: {serial: ttyS0}
+//	gpuDriver: {acceptNVIDIALicense: true}
+//	                                   # installs NVIDIA's driver at the first start, if there
+//	                                   # is a card; packages: LABEL:/DIR instead of the archive
 //	allowEmulation: true               # instances on this node even without KVM: for trials
 //	after: reboot                      # or poweroff
 package answers
@@ -52,7 +55,8 @@ type Answers struct {
 	Root        Root
 	SharedDir   string // directory shared by the nodes; empty: none
 	FileSystems FileSystems
-	Serial      string // serial console of the installed node ("ttyS0"); empty: none
+	Serial      string     // serial console of the installed node ("ttyS0"); empty: none
+	GPUDriver   *GPUDriver // nil: NVIDIA's driver is not installed
 	// AllowEmulation lets instances be placed on the node while it has no KVM.
 	AllowEmulation bool
 	After          After

@@ -39,7 +39,8 @@ func TestParse(t *testing.T) {
 			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")},
 		},
 		NTP: []string{"ntp.example.net", "192.0.2.123"}, Cluster: Cluster{Init: "basalt"},
-		SharedDir: "/srv/shared", FileSystems: FileSystems{Root: 32 << 30, Logs: 8 << 30}, Serial: "ttyS0,115200", AllowEmulation: true, After: PowerOff,
+		SharedDir: "/srv/shared", FileSystems: FileSystems{Root: 32 << 30, Logs: 8 << 30}, Serial: "ttyS0,115200",
+		GPUDriver: &GPUDriver{From: &Place{Device: "/dev/disk/by-label/BASALT-ANS", Path: "nvidia"}}, AllowEmulation: true, After: PowerOff,
 	}
 	want.Root = a.Root // compared below
 	if d := cmp.Diff(want, a, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
@@ -57,6 +58,18 @@ func TestParseSmall(t *testing.T) {
 	}
 	if !a.Disk.Only || !a.Network.DHCP || a.Serial != "ttyS0" || a.After != Reboot {
 		t.Errorf("answers with defaults = %+v, want the only disk, DHCP, ttyS0 and reboot", a)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for text, want := range map[string]string{
+		"STICK:/nvidia/": "/dev/disk/by-label/STICK:/nvidia", "STICK:nvidia/../x": "/dev/disk/by-label/STICK:/x", "STICK:": "/dev/disk/by-label/STICK:/",
+		"/dev/sdb1:/../a": "/dev/sdb1:/a", "/dev/disk/by-path/pci-0:1.0-usb:/a": "/dev/disk/by-path/pci-0:1.0-usb:/a",
+	} {
+		p, err := ParsePlace(text)
+		if err != nil || p.String() != want {
+			t.Errorf("ParsePlace(%q) = %s, error %v; want %s", text, p, err, want)
+		}
 	}
 }
 
@@ -107,6 +120,13 @@ func TestOneMistake(t *testing.T) {
 		{"root:", "storage: {fileSystems: {state: 16}}\nroot:", 6, "storage.fileSystems.state", "not a size"},
 		{"root:", "storage: {fileSystems: {state: 1GiB}}\nroot:", 6, "storage.fileSystems.state", "too small"},
 		{"root:", "storage: {fileSystems: {images: 1GiB}}\nroot:", 6, "storage.fileSystems.images", "unknown field"},
+		{"root:", "gpuDriver: yes\nroot:", 6, "gpuDriver", "not a mapping"},
+		{"root:", "gpuDriver: {packages: 'STICK:/nvidia'}\nroot:", 6, "gpuDriver.acceptNVIDIALicense", "is missing"},
+		{"root:", "gpuDriver: {acceptNVIDIALicense: false}\nroot:", 6, "gpuDriver.acceptNVIDIALicense", "cannot be installed"},
+		{"root:", "gpuDriver: {acceptNVIDIALicense: maybe}\nroot:", 6, "gpuDriver.acceptNVIDIALicense", "neither true nor false"},
+		{"root:", "gpuDriver: {acceptNVIDIALicense: true, packages: /nvidia}\nroot:", 6, "gpuDriver.packages", "names no file or directory"},
+		{"root:", "gpuDriver: {acceptNVIDIALicense: true, packages: 'a b:/nvidia'}\nroot:", 6, "gpuDriver.packages", "names no medium"},
+		{"root:", "gpuDriver: {acceptNVIDIALicense: true, from: x}\nroot:", 6, "gpuDriver.from", "unknown field"},
 		{"erase: yes-everything-on-it\n", "", 1, "erase", "is missing"},
 		{"hostname: node1", "hostname: node1.example.net", 3, "hostname", "cannot be a name"},
 		{"hostname: node1", "hostname: localhost", 3, "hostname", "every machine"},

@@ -62,6 +62,7 @@ func (r *reader) answers(root *yaml.Node, a *Answers) {
 				}
 			}})
 		}},
+		strictyaml.Field{Name: "gpuDriver", Read: func(n *yaml.Node, at string) { r.gpuDriver(n, at, a) }},
 		strictyaml.Field{Name: "allowEmulation", Read: func(n *yaml.Node, at string) { a.AllowEmulation = r.Flag(n, at) }},
 		strictyaml.Field{Name: "after", Read: func(n *yaml.Node, at string) { r.after(n, at, &a.After) }},
 	)

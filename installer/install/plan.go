@@ -80,6 +80,7 @@ func Plan(j Job) []Step {
 		names = append(names, d.Path)
 		check = append(check, Recheck{d})
 	}
+	check = append(check, checkDriver(j.Answers.GPUDriver)...)
 	return []Step{
 		{"check", "Look at the disk a last time", "it only looks", check},
 		{"erase", "Erase " + strings.Join(names, " and "), "what is erased stays erased", erase(j)},
@@ -126,6 +127,7 @@ func configure(j Job) []Action {
 		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
 		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},
 	)
+	acts = append(acts, requestDriver(a.GPUDriver)...)
 	if path.IsAbs(a.SharedDir) { // basaltd mounts exports of servers
 		acts = append(acts, Mkdir{strings.TrimPrefix(a.SharedDir, "/"), 0o755})
 	}

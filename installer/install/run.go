@@ -33,6 +33,7 @@ type Executor struct {
 	Progress func(Progress) // not called concurrently
 	Disks    func(ctx context.Context, ignoreBelow string) ([]machine.Disk, error)
 	Sys      string // where the kernel's sysfs is mounted; empty: /sys
+	Packages string // where a medium with packages is mounted; empty: below /run
 	// Command runs a program and writes its output to out.
 	Command func(ctx context.Context, argv []string, input string, out io.Writer) error
 }
@@ -81,6 +82,10 @@ func (e *Executor) act(ctx context.Context, a Action, at Progress) error {
 		return e.stopArrays(ctx, a)
 	case Release:
 		return release(e.Target)
+	case CheckPackages:
+		return e.CheckPackages(ctx, a.From)
+	case CopyPackages:
+		return e.copyPackages(ctx, a)
 	case Await:
 		return await(ctx, a.Paths, 30*time.Second)
 	case Write:

@@ -14,6 +14,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -30,6 +31,8 @@ type fake struct {
 	installed []install.Request
 	ended     []answers.After
 	hardware  []api.HardwareCheck
+	gpus      []hardware.GPU
+	packages  error // of CheckPackages
 }
 
 func newFake() *fake {
@@ -56,12 +59,14 @@ func newFake() *fake {
 	}
 }
 
-func (f *fake) Disks(context.Context) ([]machine.Disk, error) { return f.disks, nil }
-func (f *fake) NICs(context.Context) ([]machine.NIC, error)   { return f.nics, nil }
-func (f *fake) Hardware(context.Context) []api.HardwareCheck  { return f.hardware }
-func (f *fake) Log() string                                   { return "first line\n\x1b[31mlast line\n" }
-func (f *fake) Shell() *exec.Cmd                              { return exec.Command("true") }
-func (f *fake) End(a answers.After) error                     { f.ended = append(f.ended, a); return nil }
+func (f *fake) Disks(context.Context) ([]machine.Disk, error)      { return f.disks, nil }
+func (f *fake) NICs(context.Context) ([]machine.NIC, error)        { return f.nics, nil }
+func (f *fake) Hardware(context.Context) []api.HardwareCheck       { return f.hardware }
+func (f *fake) GPUs() []hardware.GPU                               { return f.gpus }
+func (f *fake) CheckPackages(context.Context, answers.Place) error { return f.packages }
+func (f *fake) Log() string                                        { return "first line\n\x1b[31mlast line\n" }
+func (f *fake) Shell() *exec.Cmd                                   { return exec.Command("true") }
+func (f *fake) End(a answers.After) error                          { f.ended = append(f.ended, a); return nil }
 
 func (f *fake) Try(_ context.Context, _ string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check) {
 	up := network.Up{Card: nic.Name, MAC: nic.MAC, Address: p.Address, Gateway: gateway, DNS: dns}

@@ -1,8 +1,8 @@
 // Package tui is the interactive installer: pages on a screen of at least 80 by 24
 // characters, on the console or a serial line.
 //
-//	welcome ─► hardware ─► disk ─► mirror ─► network ─► cluster ─► access ─► summary ─► progress ─► end
-//	      ◄────────◄────────◄──────────◄─────────◄──────────◄──────────◄─────────◄──(failed)
+//	welcome ─► hardware ─► disk ─► mirror ─► network ─► cluster ─► access ─► GPU ─► summary ─► progress ─► end
+//	      ◄────────◄────────◄──────────◄─────────◄──────────◄──────────◄──────◄────────◄──(failed)
 //	help, log, leave: over any page
 //
 // Update is pure: effects are commands that call System and whose results return as
@@ -19,6 +19,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -33,6 +34,10 @@ type System interface {
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
 	// Hardware checks the machine (appliance/node/hardware).
 	Hardware(ctx context.Context) []api.HardwareCheck
+	// GPUs returns the NVIDIA GPUs on the PCI bus.
+	GPUs() []hardware.GPU
+	// CheckPackages returns an error unless the place has the packages of NVIDIA's driver.
+	CheckPackages(ctx context.Context, p answers.Place) error
 	Reach(ctx context.Context, t answers.Token) []network.Check
 	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 	Log() string
@@ -79,7 +84,11 @@ func New(sys System, o Options) *Model {
 	m := &Model{sys: sys, look: newLook(o.Plain), version: o.Version, width: minWidth, height: minHeight, now: o.Now}
 	m.request.Answers = answers.Answers{Serial: "ttyS0", After: answers.Reboot}
 	m.tick = func() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} }) }
-	m.pages = []page{&welcomePage{}, &hardwarePage{}, newDiskPage(), newMirrorPage(), newNetworkPage(), newClusterPage(), newAccessPage(), &summaryPage{}, &progressPage{}, &endPage{}}
+	m.pages = []page{&welcomePage{}, &hardwarePage{}, newDiskPage(), newMirrorPage(), newNetworkPage(), newClusterPage(), newAccessPage()}
+	if gpus := sys.GPUs(); len(gpus) > 0 {
+		m.pages = append(m.pages, newGPUPage(gpus))
+	}
+	m.pages = append(m.pages, &summaryPage{}, &progressPage{}, &endPage{})
 	return m
 }
 
@@ -210,6 +219,9 @@ func (m *Model) header(p page) string {
 	right := p.name() + "  "
 	if m.at > 0 && m.at < len(m.pages)-1 {
 		right = stepsLine(m, p)
+	}
+	if len(left)+len(right) > m.width-1 { // the version is on the first page
+		left = " BASALT"
 	}
 	gap := max(1, m.width-1-len(left)-len(right))
 	return m.look.bar.Render(left + strings.Repeat(" ", gap) + right)

@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/machine"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
@@ -275,6 +276,10 @@ func wrong(l look, err error, width int) string {
 	var b *answers.Bad
 	if errors.As(err, &b) {
 		return message(l.bad, b.Reason, b.Instead, width)
+	}
+	var known *api.Error
+	if errors.As(err, &known) {
+		return message(l.bad, known.Message, known.Hint, width)
 	}
 	return message(l.bad, err.Error(), "", width)
 }

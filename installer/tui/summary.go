@@ -83,6 +83,14 @@ func (*summaryPage) body(m *Model) string {
 	}
 	line("Root password", password)
 	line("SSH keys", fmt.Sprint(len(a.Root.SSHKeys)))
+	if g := a.GPUDriver; g != nil {
+		line("GPU driver", "NVIDIA's, license accepted")
+		from := "from Debian's archive"
+		if g.From != nil {
+			from = "on " + g.From.String()
+		}
+		line("  packages", from)
+	}
 	b.WriteString("\nPress " + m.look.chosen.Render("i") + " to erase " + m.look.bad.Render(erased) + " and install.")
 	return b.String()
 }

@@ -66,6 +66,15 @@ func (s *system) Hardware(ctx context.Context) []api.HardwareCheck {
 	return all
 }
 
+// GPUs implements tui.System.
+func (s *system) GPUs() []hardware.GPU { return hardware.NVIDIA(os.DirFS("/")) }
+
+// CheckPackages implements tui.System.
+func (s *system) CheckPackages(ctx context.Context, p answers.Place) error {
+	e := &install.Executor{Log: s.log, Command: install.Exec}
+	return e.CheckPackages(ctx, p)
+}
+
 func (s *system) Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check) {
 	up, checks := network.Try(ctx, name, nic.Name, nic.MAC, p, gateway, dns)
 	s.logChecks("network "+name+" on "+nic.Name, checks)

@@ -11,10 +11,10 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
-	"path"
 	"regexp"
 	"strings"
 
@@ -51,11 +51,7 @@ func (s Source) String() string {
 
 const answersForm = "write basalt.answers=LABEL:/answers.yaml, /dev/sdb1:/answers.yaml or https://host/answers.yaml"
 
-var (
-	labelForm  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,32}$`)
-	deviceForm = regexp.MustCompile(`^/dev/[A-Za-z0-9_./:-]{1,128}$`)
-	cardForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
-)
+var cardForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
 
 // FromCommandLine returns the source named on the kernel's command line.
 func FromCommandLine(cmdline string) (Source, error) {
@@ -93,23 +89,15 @@ func (s *Source) parse(value string) error {
 		s.Device, s.Path, s.URL = "", "", u.String()
 		return nil
 	}
-	// The last colon separates the path, since names under /dev may contain colons.
-	i := strings.LastIndex(value, ":")
-	if i < 0 {
-		return wrong(answersForm, "basalt.answers=%q names no file", value)
-	}
-	device, file := value[:i], strings.TrimPrefix(path.Clean("/"+value[i+1:]), "/")
+	place, err := answers.ParsePlace(value)
+	var bad *answers.Bad
 	switch {
-	case file == "":
+	case errors.As(err, &bad):
+		return wrong(answersForm, "basalt.answers=%s", bad.Reason)
+	case place.Path == ".":
 		return wrong(answersForm, "basalt.answers=%q names no file", value)
-	case deviceForm.MatchString(device) && path.Clean(device) == device:
-		s.Device = device
-	case labelForm.MatchString(device):
-		s.Device = "/dev/disk/by-label/" + device
-	default:
-		return wrong(answersForm, "basalt.answers=%q names no medium", value)
 	}
-	s.Path, s.URL = file, ""
+	s.Device, s.Path, s.URL = place.Device, place.Path, ""
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 	"github.com/basalt-gpu/basalt/installer/answers"
@@ -30,6 +31,8 @@ type System interface {
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
 	TryDeclared(ctx context.Context, n *hostnet.Network) ([]network.Up, []network.Check)
 	Reach(ctx context.Context, t answers.Token) []network.Check
+	// GPUs returns the NVIDIA GPUs on the PCI bus.
+	GPUs() []hardware.GPU
 	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 }
 
@@ -66,6 +69,10 @@ func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.A
 // request resolves the answers on this machine. It does not write to any disk.
 func request(ctx context.Context, sys System, a answers.Answers, say func(string, ...any)) (r install.Request, err error) {
 	r.Answers = a
+	if a.GPUDriver != nil && len(sys.GPUs()) == 0 {
+		say("this computer has no NVIDIA GPU: its driver is not installed")
+		r.Answers.GPUDriver = nil
+	}
 	disks, err := sys.Disks(ctx)
 	if err != nil {
 		return r, err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
@@ -26,6 +27,7 @@ type fake struct {
 	check     network.Check
 	fail      error
 	installed []install.Request
+	gpus      []hardware.GPU
 }
 
 func (f *fake) Disks(context.Context) ([]machine.Disk, error) { return f.disks, nil }
@@ -46,6 +48,7 @@ func (f *fake) TryDeclared(_ context.Context, n *hostnet.Network) ([]network.Up,
 	}
 	return ups, []network.Check{f.check}
 }
+func (f *fake) GPUs() []hardware.GPU                                 { return f.gpus }
 func (f *fake) Reach(context.Context, answers.Token) []network.Check { return nil }
 func (f *fake) Install(_ context.Context, r install.Request, progress func(install.Progress)) error {
 	f.installed = append(f.installed, r)
@@ -101,6 +104,22 @@ func TestDeclaredNetwork(t *testing.T) {
 	}
 	if r := f.installed[0]; r.Main.Card != "bond0" || r.Main.Address.String() != "192.0.2.11/24" || r.Second != nil || r.Answers.Network.Declared == nil {
 		t.Errorf("installed with %+v, want only bond0 with 192.0.2.11/24", r)
+	}
+}
+
+// TestDriverNeedsAGPU checks that one answer file serves computers with and without GPUs.
+func TestDriverNeedsAGPU(t *testing.T) {
+	text := file + "gpuDriver: {acceptNVIDIALicense: true}\n"
+	for _, gpus := range [][]hardware.GPU{nil, {{Address: "0000:65:00.0"}}} {
+		f := good()
+		f.gpus = gpus
+		var out strings.Builder
+		if _, err := Run(t.Context(), f, []byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.installed[0].Answers.GPUDriver != nil; got != (len(gpus) > 0) || strings.Contains(out.String(), "no NVIDIA GPU") == got {
+			t.Errorf("with GPUs %v: driver requested: %v, output\n%s", gpus, got, out.String())
+		}
 	}
 }
 
