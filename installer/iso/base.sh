@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Unpacks the Debian part of the ISO: base.sh DIR. Called only by build.sh, when the
-# list of packages or a file here has changed.
+# Unpacks the Debian part of the ISO: base.sh DIR. DIR.packages gets packages that the ISO
+# carries without installing them (packages-gpu.txt). Called only by build.sh, when a list
+# of packages or a file here has changed.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,6 +42,7 @@ for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
 options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
 
 packages=$(sed 's/#.*//' "${lists[@]}" | xargs | tr ' ' ,)
+carried=$(sed 's/#.*//' "$here/packages-gpu.txt" | xargs)
 # In a mount namespace of its own: see installer/guest/build.sh.
 sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \
@@ -53,5 +55,6 @@ sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant
 	--essential-hook="copy-in $here/files/mdadm.conf /etc/mdadm" \
 	--essential-hook='echo force-confold >"$1/etc/dpkg/dpkg.cfg.d/basalt-keep"' \
 	--customize-hook='rm "$1/etc/dpkg/dpkg.cfg.d/basalt-keep"' \
+	--customize-hook="$here/files/gpu-packages \"\$1\" '$out.packages' $carried" \
 	--customize-hook="$here/files/customize \"\$1\"" \
 	"$suite" "$out" -

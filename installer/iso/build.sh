@@ -15,9 +15,11 @@
 #   /live/vmlinuz, initrd.img   copies of its kernel and initramfs
 #   /boot/grub                  loader for BIOS and UEFI
 #   /packages                   a signed repository (repository.sh) for nodes that are
-#                               there already: Basalt's packages; with SINCE=FILE, the
-#                               basalt.iso.contents of another medium, also Debian's
-#                               that are not on that one, or in another version
+#                               there already: Basalt's packages, and what builds the
+#                               modules of NVIDIA's driver (packages-gpu.txt); with
+#                               SINCE=FILE, the basalt.iso.contents of another medium,
+#                               also Debian's that are not on that one, or in another
+#                               version
 #
 # BASALT_RELEASE_KEY is the path of the signing key, which is generated if it does not
 # exist.
@@ -63,14 +65,15 @@ if [ "${1:-}" != --make ]; then
 	flock 9
 	anew=()
 	[ "${1:-}" != --fresh ] || anew=(--anew)
-	if [ -n "${anew[*]}" ] || [ ! -d "$base" ]; then
+	if [ -n "${anew[*]}" ] || [ ! -d "$base" ] || [ ! -d "$base.packages" ]; then
 		rm -rf --one-file-system "$cache"/iso-*
-		"$top/installer/dev/cache.sh" "${anew[@]}" iso-base "$hash" "$cache" "iso-$hash" -- "$0" --make-base
+		"$top/installer/dev/cache.sh" "${anew[@]}" iso-base "$hash" "$cache" "iso-$hash.packages" "iso-$hash" -- "$0" --make-base
 	fi
 	"$here/repository.sh" "$BASALT_RELEASE_KEY" ''
 	# The medium's inputs.
 	want=$({
 		cat "$base/var/lib/dpkg/status" "$here/build.sh" "$here/repository.sh" "$here/grub.cfg" "$BASALT_RELEASE_KEY.pub" "${debs[@]}" ${SINCE:+"$SINCE"}
+		(cd "$base.packages" && sha256sum -- *.deb)
 		dpkg-query -W squashfs-tools grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools
 	} | sha256sum | cut -d' ' -f1)
 	if [ -n "${anew[*]}" ] || [ ! -s "$iso" ] || [ "$(cat "$iso.inputs" 2>/dev/null)" != "$want" ]; then
@@ -138,6 +141,8 @@ if [ -n "${SINCE:-}" ]; then
 	say "$(wc -l <"$work/changed") packages of Debian since $SINCE"
 fi
 rm -f "$work"/debs/basalt-installer_*.deb
+cp "$base.packages"/*.deb "$work/debs/"
+say "packages that build NVIDIA's modules: $(du -sm "$base.packages" | cut -f1) MiB"
 SOURCE_DATE_EPOCH=$(stat -c %Y "${debs[0]}") "$here/repository.sh" "$BASALT_RELEASE_KEY" "$work/iso/packages" "$work"/debs/*.deb
 say "packages: $(du -sm "$work/iso/packages" | cut -f1) MiB"
 
