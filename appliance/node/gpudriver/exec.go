@@ -55,13 +55,19 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the last lines, in one.
+// String returns the last lines, in one: only apt's errors if there are some.
 func (t *tail) String() string {
-	var lines []string
+	var lines, errs []string
 	for line := range strings.Lines(string(t.text)) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
+		if strings.HasPrefix(line, "E: ") {
+			errs = append(errs, line)
+		}
+	}
+	if len(errs) > 0 {
+		lines = errs
 	}
 	return strings.Join(lines[max(0, len(lines)-4):], "; ")
 }

@@ -12,7 +12,7 @@ type shown struct{ io.Writer }
 
 func TestExec(t *testing.T) {
 	var out bytes.Buffer
-	err := Exec(t.Context(), []string{"sh", "-c", "echo one; printf 'two\\rthree\\n'; echo >&2 E: it failed; exit 3"}, shown{&out})
+	err := Exec(t.Context(), []string{"sh", "-c", "echo one; printf 'two\\rthree\\n'; echo >&2 W: a stack; echo >&2 E: it failed; exit 3"}, shown{&out})
 	if err == nil || err.Error() != "exit status 3: E: it failed" {
 		t.Errorf("Exec of a program that fails: error %v, want its status and its message", err)
 	}

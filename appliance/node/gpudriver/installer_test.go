@@ -272,6 +272,7 @@ func TestFromDirectories(t *testing.T) {
 	n.file("stick/readme.txt", "not one")
 	n.file("medium/packages/InRelease", "signed")
 	n.file(KeptMedium+"/InRelease", "signed")
+	n.file(keyring, "key")
 	var list, sources string
 	i := n.installer()
 	i.Command = func(ctx context.Context, argv []string, out io.Writer) error {
@@ -303,16 +304,21 @@ func TestFromDirectories(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(n.root, listFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: error %v, want no change of the archives", listFile, err)
 	}
+	n.status["linux-headers-amd64"] = "installed"
+	if err := n.installer().Status(t.Context(), Options{}); err != nil {
+		t.Errorf("Status: error %v, want none: the archives are not needed\n%s", err, n.out.String())
+	}
 }
 
 func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 	n := newNode(t)
 	n.file("empty/readme.txt", "")
 	n.file("with space/InRelease", "signed")
+	n.file("unknown/InRelease", "signed")
 	n.file("broken/libcuda1.deb", "")
 	n.fail["dpkg-deb"] = errors.New("exit status 2: not a Debian format archive")
 	for dir, want := range map[string]string{
-		"empty": "contains no packages", "none": "cannot be read: no such file or directory", "with space": "spaces or brackets", "broken": "is damaged: exit status 2",
+		"empty": "contains no packages", "none": "cannot be read: no such file or directory", "with space": "spaces or brackets", "unknown": keyring + " is missing", "broken": "is damaged: exit status 2",
 	} {
 		err := n.install(Options{AcceptLicense: true, From: []string{filepath.Join(n.root, dir)}})
 		var refusal *Refusal

@@ -49,7 +49,7 @@ func (n *Installer) perform(ctx context.Context, id StepID, s State, o Options) 
 // run runs a program, with its output on Out.
 func (n *Installer) run(ctx context.Context, argv ...string) error {
 	if err := n.Command(ctx, argv, n.Out); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(argv[:min(len(argv), 2)], " "), err)
+		return fmt.Errorf("%s: %w", argv[0], err)
 	}
 	return nil
 }

@@ -163,7 +163,8 @@ func steps(s State, o Options) []Step {
 		step(StepUnfinished, "finish interrupted installations of packages", len(s.Unfinished) == 0, "not configured: "+strings.Join(s.Unfinished, ", ")),
 	}
 	if len(o.From) == 0 {
-		all = append(all, step(StepSources, "add contrib and non-free to the package archives", s.NonFree, "the archives are configured without them"))
+		// A node whose packages came from directories needs no archives.
+		all = append(all, step(StepSources, "add contrib and non-free to the package archives", s.NonFree || len(missing) == 0, "the archives are configured without them"))
 	}
 	all = append(all,
 		step(StepPackages, "install the packages", len(missing) == 0, "not installed: "+strings.Join(missing, ", ")),

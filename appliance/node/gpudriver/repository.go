@@ -47,6 +47,9 @@ func (n *Installer) localSources(ctx context.Context, dirs []string) (string, er
 			if strings.ContainsAny(abs, " \t\n[]") {
 				return "", refuse("mount or copy it elsewhere", "%s: apt cannot read a path with spaces or brackets", abs)
 			}
+			if !n.exists(keyring) {
+				return "", refuse("copy it from another node, or from whoever builds the media", "%s is missing: it has the key that the packages in %s are signed with", keyring, abs)
+			}
 			lines += fmt.Sprintf("deb [signed-by=%s] file:%s ./\n", keyring, abs)
 			continue
 		}
