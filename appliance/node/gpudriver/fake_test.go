@@ -129,6 +129,9 @@ func (n *node) run(ctx context.Context, argv []string, out io.Writer) error {
 func (n *node) perform(argv []string, half bool, out io.Writer) error {
 	switch argv[0] {
 	case "dpkg":
+		if !half {
+			n.journal(false)
+		}
 		for p, s := range n.status {
 			if s != "installed" && !half {
 				n.status[p] = "installed"
@@ -174,6 +177,12 @@ func (n *node) apt(argv []string, half bool) error {
 		}
 		return nil
 	}
+	if n.interrupted() {
+		return errors.New("exit status 100: E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem")
+	}
+	if half {
+		n.journal(true)
+	}
 	for j, p := range argv[i+1:] {
 		switch {
 		case n.offered[p] == "" && n.status[p] == "":
@@ -189,6 +198,22 @@ func (n *node) apt(argv []string, half bool) error {
 		n.module()
 	}
 	return nil
+}
+
+const journalFile = "var/lib/dpkg/updates/0001"
+
+// journal creates or removes what a killed dpkg leaves.
+func (n *node) journal(exists bool) {
+	if exists {
+		n.file(journalFile, "Package: gcc\n")
+	} else if err := os.RemoveAll(filepath.Join(n.root, journalFile)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *node) interrupted() bool {
+	_, err := os.Stat(filepath.Join(n.root, journalFile))
+	return err == nil
 }
 
 func (n *node) module() {

@@ -95,6 +95,20 @@ func TestInterruptedPackages(t *testing.T) {
 	}
 }
 
+// TestKilledInTheFirstPackage checks that dpkg is repaired when it was killed before any
+// package was unpacked: apt refuses to work before.
+func TestKilledInTheFirstPackage(t *testing.T) {
+	n := newNode(t)
+	n.status["gcc"] = "half-installed"
+	n.journal(true)
+	if err := n.installer().Status(t.Context(), Options{}); err == nil || !strings.Contains(n.out.String(), "interrupted installations of packages: dpkg was killed") {
+		t.Errorf("Status: error %v, output\n%s\nwant that dpkg was killed", err, n.out.String())
+	}
+	if err := n.install(accepted); err != nil || n.verbs()[0] != "dpkg --configure" {
+		t.Errorf("Install: error %v, commands %q; want dpkg --configure first", err, n.verbs())
+	}
+}
+
 func TestBuildsForAKernelThatDkmsLeftOut(t *testing.T) {
 	n := newNode(t)
 	n.builds = false

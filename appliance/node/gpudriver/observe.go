@@ -61,6 +61,13 @@ func (n *Installer) observe(ctx context.Context) (State, error) {
 		return s, err
 	}
 	s.NonFree = n.read(listFile) == list && n.read(stanzaFile) == stanzas
+	// What dpkg had not yet written to its list of packages when it was killed. apt refuses
+	// to work until "dpkg --configure -a" has done so.
+	journal, err := filepath.Glob(filepath.Join(n.Root, "var/lib/dpkg/updates/[0-9]*"))
+	if err != nil {
+		return s, err
+	}
+	s.Interrupted = len(journal) > 0
 	s.Installed, s.Unfinished, err = n.packages(ctx)
 	return s, err
 }

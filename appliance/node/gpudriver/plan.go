@@ -39,23 +39,24 @@ type Options struct {
 
 // State is what was observed of a node.
 type State struct {
-	Cards      []hardware.GPU // without those that the operator has assigned to vfio-pci
-	SecureBoot bool
-	Kernel     string            // the release that modules are built for
-	Running    bool              // it is the running one
-	Known      bool              // it is installed
-	Installed  map[string]string // version by package
-	Unfinished []string          // packages that are unpacked and not configured
-	NonFree    bool              // the configured archives include contrib and non-free
-	Settings   bool              // the files of dkms, modprobe.d and modules-load.d are as wanted
-	Built      bool              // the kernel has the modules nvidia and nvidia-uvm
-	Driver     string            // version of the loaded driver; empty: none
-	Unified    bool              // the module nvidia-uvm is loaded
-	Nouveau    bool              // the module nouveau is loaded
-	Devices    bool              // /dev/nvidiactl and /dev/nvidia-uvm exist
-	Enabled    bool              // nvidia-persistenced starts at boot
-	Persistent bool              // nvidia-persistenced runs
-	Checked    bool              // basalt-gpud doctor has succeeded in this run
+	Cards       []hardware.GPU // without those that the operator has assigned to vfio-pci
+	SecureBoot  bool
+	Kernel      string            // the release that modules are built for
+	Running     bool              // it is the running one
+	Known       bool              // it is installed
+	Installed   map[string]string // version by package
+	Unfinished  []string          // packages that are unpacked and not configured
+	Interrupted bool              // dpkg was killed
+	NonFree     bool              // the configured archives include contrib and non-free
+	Settings    bool              // the files of dkms, modprobe.d and modules-load.d are as wanted
+	Built       bool              // the kernel has the modules nvidia and nvidia-uvm
+	Driver      string            // version of the loaded driver; empty: none
+	Unified     bool              // the module nvidia-uvm is loaded
+	Nouveau     bool              // the module nouveau is loaded
+	Devices     bool              // /dev/nvidiactl and /dev/nvidia-uvm exist
+	Enabled     bool              // nvidia-persistenced starts at boot
+	Persistent  bool              // nvidia-persistenced runs
+	Checked     bool              // basalt-gpud doctor has succeeded in this run
 }
 
 // Step is a step of the installation.
@@ -160,7 +161,7 @@ func steps(s State, o Options) []Step {
 	all := []Step{
 		// First, as unfinished packages may have to build the modules.
 		step(StepSettings, "configure the modules", s.Settings, "/etc/dkms, /etc/modprobe.d or /etc/modules-load.d lacks the driver's configuration"),
-		step(StepUnfinished, "finish interrupted installations of packages", len(s.Unfinished) == 0, "not configured: "+strings.Join(s.Unfinished, ", ")),
+		step(StepUnfinished, "finish interrupted installations of packages", len(s.Unfinished) == 0 && !s.Interrupted, unfinished(s)),
 	}
 	if len(o.From) == 0 {
 		// A node whose packages came from directories needs no archives.
@@ -179,6 +180,13 @@ func steps(s State, o Options) []Step {
 		step(StepPersistence, "enable nvidia-persistenced", s.Enabled && s.Persistent, "it is not running or does not start at boot"),
 		step(StepDoctor, "check the cards (basalt-gpud doctor)", s.Checked, "not checked"),
 	)
+}
+
+func unfinished(s State) string {
+	if len(s.Unfinished) == 0 {
+		return "dpkg was killed"
+	}
+	return "not configured: " + strings.Join(s.Unfinished, ", ")
 }
 
 func step(id StepID, text string, done bool, missing string) Step {
