@@ -254,41 +254,46 @@ func (m *machine) runRegion(g *group) error {
 	r := m.native.code.region
 	m.clock-- // runGroup has counted it
 	alone := len(m.groups) == 1 && m.shadow == nil
-	for {
-		m.callRegion(r, g.pc, g.spans)
+	for changed := false; ; {
+		changed = m.callRegion(r, g.pc, g.spans) || changed
 		if !alone {
 			break
 		}
-		to := m.barrierAhead(r, g.pc, m.leftAlike(g.spans))
+		to := m.barrierAhead(r, g.pc, m.leftAlike(g.spans), changed)
 		if to < 0 || m.bars[r.barriers[to]] != (barrier{}) {
 			break
 		}
+		changed = changed && to > g.pc
 		g.pc = to
 	}
 	return m.behindRegion(g, r)
 }
 
-// callRegion executes a region from a block for some warps.
-func (m *machine) callRegion(r *regionCode, block int, spans []span) {
+// callRegion executes a region from a block for some warps, and reports whether it has
+// changed memory.
+func (m *machine) callRegion(r *regionCode, block int, spans []span) (changed bool) {
 	m.clock += regionBlocks
 	for _, s := range spans {
 		m.native.context.RunRegion(r.entries[block], s.w0, s.w1)
 		if m.native.context.Changed() {
 			m.did |= didChange
+			changed = true
 		}
 	}
+	return changed
 }
 
 // barrierAhead returns the block behind the barrier at which all threads have left a
 // region that they entered at a block, all by one exit, or -1: they need not wait there,
-// and no other group can be affected. Only barriers that are ahead count, so that a loop
-// returns to the caller in each iteration. A check that is due can wait for a few calls.
-func (m *machine) barrierAhead(r *regionCode, from, exit int) int {
+// and no other group can be affected. A barrier that is not ahead in the program ends an
+// iteration of a loop. It counts only if the iteration has changed memory: otherwise the
+// caller must find out whether threads wait. A check that is due can wait for a few calls.
+func (m *machine) barrierAhead(r *regionCode, from, exit int, changed bool) int {
 	if exit < 0 || m.clock >= m.due+checkBlocks {
 		return -1
 	}
 	e := &r.exits[exit]
-	if e.Where != native.AtStart || e.Block <= from || r.barriers[e.Block] == noBarrier {
+	if e.Where != native.AtStart || e.Block <= from && !changed || r.barriers[e.Block] == noBarrier {
 		return -1
 	}
 	return e.Block
@@ -301,9 +306,11 @@ func (m *machine) startRegion() (outcome, error) {
 	m.did, m.reads = 0, 0
 	all := []span{{0, m.warps, true}}
 	var at, exit int
-	for to := m.p.Entry; to >= 0; to = m.barrierAhead(r, at, exit) {
+	changed := false
+	for to := m.p.Entry; to >= 0; to = m.barrierAhead(r, at, exit, changed) {
+		changed = changed && to > at
 		at = to
-		m.callRegion(r, at, all)
+		changed = m.callRegion(r, at, all) || changed
 		exit = m.leftAlike(all)
 	}
 	if exit >= 0 && r.exits[exit].Where == native.AtStart && r.ends[r.exits[exit].Block] {
