@@ -55,7 +55,9 @@ func Known(insts []ir.Inst) int {
 				break
 			}
 			elements += op.N
-			globals++
+			if op.Space <= ir.Global {
+				globals++
+			}
 			if op.Space != ir.Param { // no store can change parameters
 				loads++
 			}
