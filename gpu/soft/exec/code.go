@@ -261,7 +261,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		if old == nil {
 			return step{}, false
 		}
-		o.Expect = native.Expected(old.seen)
+		o.Expect, o.Tiles = native.Expected(old.seen), native.ExpectedTiles(old.seen)
 		r.all, r.some, r.windows, r.seen = old.all, old.some, old.windows, old.seen
 	} else if c.make(r, insts, o) != nil {
 		return step{}, false

@@ -61,6 +61,8 @@ type builder struct {
 	groupCount int
 	insts      []ir.Inst // of the run
 	quads      []*quad
+	warp       *warpTiles // of a body for all tiles of a warp, or nil
+	tile       int        // of it, of which the next instruction is
 }
 
 func newBuilder() *builder {

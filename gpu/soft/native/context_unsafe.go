@@ -67,9 +67,11 @@ type Context struct {
 	back                    uintptr
 	fixed                   uint64 // not 0 if the scalars that are the same in all warps have been computed
 	scalars                 [maxScalars]uint64
-	points                  [maxSteadyLeads]uint64             // addresses in memory at which accesses begin
-	values                  [maxSteadyLeads]uint64             // values that all lanes load
-	ready                   [ir.MaxThreads / ir.WarpSize]uint8 // warps whose deferred registers are in the files
+	points                  [maxSteadyLeads]uint64                    // addresses in memory at which accesses begin
+	values                  [maxSteadyLeads]uint64                    // values that all lanes load
+	ready                   [ir.MaxThreads / ir.WarpSize]uint8        // warps whose deferred registers are in the files
+	firsts                  [maxGroups][tilesOfWarp]uint64            // the first lanes' addresses of groups whose addresses are observed
+	steps                   [maxSteps][ir.MaxThreads / ir.Tile]uint64 // the last addresses in memory of accesses of a region, by tile
 }
 
 // The values of Context.steady: the warp's scalars have not been computed, have been
@@ -112,6 +114,9 @@ type memo struct{ key, address, value uint64 }
 
 // maxGlobals is the maximum number of accesses to device memory of a run.
 const maxGlobals = 32
+
+// maxSteps is the number of accesses of a region of which Context.steps has addresses.
+const maxSteps = 16
 
 // maxMemos is the maximum number of elements of all loads of a run.
 const maxMemos = 64
@@ -202,6 +207,16 @@ func termOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.terms)) + 
 
 func walkOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.walks)) + int32(i)*int32(unsafe.Sizeof(walking{}))
+}
+
+// stepOffset returns the offset of the first tile's last address of an access.
+func stepOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.steps)) + int32(i)*int32(unsafe.Sizeof(Context{}.steps[0]))
+}
+
+// firstOffset returns the offset of the first tile's address of a group.
+func firstOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.firsts)) + int32(i)*int32(unsafe.Sizeof(Context{}.firsts[0]))
 }
 
 // memoOffset returns the offset of a memo.
@@ -311,11 +326,12 @@ func (c *Context) SetWindow(i int, w Window) { c.region[i] = w.window() }
 func (c *Context) ClearWindows() { clear(c.region[:]) }
 
 // Kinds adds the patterns of the addresses of the first groups in the last tile of the
-// last Run, as one bit for each Kind.
+// last Run, as one bit for each Kind, and what the addresses of its last tiles have in
+// common (tilePattern).
 func (c *Context) Kinds(seen []atomic.Uint32) {
 	for i := range seen {
 		if k := c.groups[i].kind; k < uint64(Unknown) {
-			seen[i].Or(1 << k)
+			seen[i].Or(1<<k | tilePattern(&c.firsts[i]))
 		}
 	}
 }
@@ -324,9 +340,20 @@ func (c *Context) Kinds(seen []atomic.Uint32) {
 func Expected(seen []atomic.Uint32) []Kind {
 	list := make([]Kind, len(seen))
 	for i := range seen {
-		if list[i] = Unknown; bits.OnesCount32(seen[i].Load()) == 1 {
-			list[i] = Kind(bits.TrailingZeros32(seen[i].Load()))
+		kinds := seen[i].Load() & (1<<Unknown - 1)
+		if list[i] = Unknown; bits.OnesCount32(kinds) == 1 {
+			list[i] = Kind(bits.TrailingZeros32(kinds))
 		}
+	}
+	return list
+}
+
+// ExpectedTiles returns what the tiles of a warp had in common each time that Kinds has
+// seen them.
+func ExpectedTiles(seen []atomic.Uint32) []Tiles {
+	list := make([]Tiles, len(seen))
+	for i := range seen {
+		list[i] = tilesOf(seen[i].Load())
 	}
 	return list
 }

@@ -47,6 +47,9 @@ type group struct {
 	low, high int64 // the least and the greatest offset, relative to the first one's
 	walk      *walk // of a loop that examines the addresses once, or nil
 	walkIndex int
+	reg       amd64.Reg // has its address in memory, or NoReg
+	base      value     // the addresses of its lanes, without the offset
+	span      int64     // the greatest distance of other tiles' addresses from its own
 }
 
 // groupPointers hold the addresses in memory of the first groups.
@@ -55,8 +58,8 @@ var groupPointers = []amd64.Reg{amd64.R14, amd64.R15}
 // pointer returns the register with the group's address, which is loaded to offset if
 // it is in none.
 func (g *group) pointer(a *amd64.Assembler) amd64.Reg {
-	if g.number < len(groupPointers) {
-		return groupPointers[g.number]
+	if g.reg != amd64.NoReg {
+		return g.reg
 	}
 	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, groupOffset(g.number)+groupData))
 	return offset
@@ -73,22 +76,42 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 		rel := int64(x.Off - g.Off)
 		if low, high := min(g.low, rel), max(g.high, rel); high-low <= maxSpan {
 			g.low, g.high = low, high
-			return groupedLoad{x, g, int32(rel)}, true
+			b.warp.enter(b.tile, g, 0)
+			return groupedLoad{x, g, int32(rel + b.warp.more(b.tile, g))}, true
 		}
+	}
+	if g, more := b.sharedGroup(v); g != nil {
+		b.groups[key] = append(b.groups[key], g)
+		return groupedLoad{x, g, int32(int64(x.Off-g.Off) + more)}, true
 	}
 	if b.groupCount == maxGroups {
 		return load, false
 	}
-	g := &group{access: x, number: b.groupCount, expect: Unknown}
-	if g.number < len(b.expect) && (b.expect[g.number] != consecutive || g.transposed()) {
-		g.expect = b.expect[g.number]
-	}
-	b.groupCount++
+	g := b.newGroup(x)
+	g.base = v
 	b.groups[key] = append(b.groups[key], g)
+	b.warp.enter(b.tile, g, 0)
 	if !b.walks(g, x.exit) {
 		b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitMatch)
 	}
 	return groupedLoad{x, g, 0}, true
+}
+
+// newGroup returns a group of the current tile whose first access is x.
+func (b *builder) newGroup(x access) *group {
+	g := &group{access: x, number: b.groupCount, expect: Unknown, reg: amd64.NoReg}
+	index, registers := g.number, groupPointers
+	if b.warp != nil {
+		index, registers = len(b.warp.tiles[b.tile].groups), warpPointers
+	}
+	if index < len(b.expect) && (b.expect[index] != consecutive || g.transposed()) {
+		g.expect = b.expect[index]
+	}
+	if g.number < len(registers) {
+		g.reg = registers[g.number]
+	}
+	b.groupCount++
+	return g
 }
 
 // emitMatch determines the pattern of the addresses, and the address in memory of the
@@ -97,7 +120,15 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 func (g *group) emitMatch(a *amd64.Assembler, r regs) {
 	if g.expect < apart {
 		g.match(a, r, g.expect, g.quick.general)
+		if g.expect == consecutive && g.quick.warp != nil {
+			g.prefetchNext(a)
+		}
 		return
+	}
+	if g.of == nil { // the addresses are being observed
+		a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(regTile))
+		a.Emit(amd64.AND, amd64.D(amd64.RAX), amd64.Imm(tilesOfWarp-1))
+		a.Emit(amd64.VMOVQ, amd64.Mem(regContext, firstOffset(g.number)).Index(amd64.RAX, 8), amd64.X(r.use[0]))
 	}
 	other, done := a.Label(), a.Label()
 	patterns := []Kind{equal, inside}
@@ -149,9 +180,9 @@ func (g *group) point(a *amd64.Assembler, r regs, more uint64, no amd64.Label) {
 	} else if n != 0 {
 		a.Emit(amd64.ADD, amd64.Q(offset), amd64.Imm(n))
 	}
-	g.inside(a, g.Size*uint64(g.N)+more+uint64(g.high-g.low), no, no)
-	if g.number < len(groupPointers) {
-		a.Emit(amd64.MOV, amd64.Q(groupPointers[g.number]), amd64.Q(offset))
+	g.inside(a, g.Size*uint64(g.N)+more+uint64(g.high-g.low+g.span), no, no)
+	if g.reg != amd64.NoReg {
+		a.Emit(amd64.MOV, amd64.Q(g.reg), amd64.Q(offset))
 	} else {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, groupOffset(g.number)+groupData), amd64.Q(offset))
 	}

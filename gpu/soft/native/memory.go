@@ -49,6 +49,8 @@ type access struct {
 	window int32     // of the context
 	exit   int       // the number of the instruction
 	memo   int       // index of the first memo of a load
+	step   int       // of a load of device memory in a region: index in Context.steps
+	tile   int       // of a body for all tiles of a warp
 	at     amd64.Reg // address in memory that it reads at, or relative to
 	local  uint64    // bytes of a lane's local memory
 	masked bool
@@ -114,6 +116,9 @@ func (b *builder) activeMask(in *ir.Inst, o *Options) []id {
 
 func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
 	x := access{Access: a, window: b.window(a, index), exit: index, at: offset, local: o.LocalBytes, of: b.segment}
+	if b.segment != nil && a.Space <= ir.Global {
+		x.step, x.tile = b.segment.windows[len(b.globals)-1], b.tile
+	}
 	b.accesses++
 	b.once = b.once || b.stored
 	if b.quick {
@@ -142,7 +147,9 @@ func (b *builder) window(a *ir.Access, index int) int32 {
 	case ir.Local:
 		return 0
 	}
-	b.globals = append(b.globals, index)
+	if b.tile == 0 { // else the instruction of another tile
+		b.globals = append(b.globals, index)
+	}
 	if b.segment != nil {
 		return b.segment.window(len(b.globals) - 1)
 	}
@@ -183,6 +190,9 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 	if o.Space == ir.Local {
 		return b.add(regalloc.Inst{Uses: b.access(&x, in, opt), Temps: []regalloc.Class{0, 0, 0}, Early: true}, n, x.emitLocalLoad)
 	}
+	if b.warp != nil {
+		return b.warpLoad(x, n)
+	}
 	x.memo = b.memos
 	b.memos += o.N
 	if b.quick && in.Guard == nil {
@@ -219,15 +229,7 @@ func (b *builder) kept(v value, mask uint64) value {
 func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 	var data []id
 	for _, s := range o.S {
-		v := b.settle(b.read(s))
-		switch {
-		case o.Size == 8:
-			data = append(data, v.lo, v.hi)
-		case v.class == ir.Class64:
-			data = append(data, b.low(v))
-		default:
-			data = append(data, v.lo)
-		}
+		data = append(data, b.elements(o, s)...)
 	}
 	b.stores = true
 	if b.steady != nil && b.steady.block != nil {
@@ -242,6 +244,18 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 		b.localStore()
 	}
 	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, emit)
+}
+
+// elements returns the vectors with the lanes' elements of a register that is stored.
+func (b *builder) elements(o *ir.Store, s ir.Ref) []id {
+	v := b.settle(b.read(s))
+	switch {
+	case o.Size == 8:
+		return []id{v.lo, v.hi}
+	case v.class == ir.Class64:
+		return []id{b.low(v)}
+	}
+	return []id{v.lo}
 }
 
 // Scratch registers of an access.
@@ -358,4 +372,21 @@ func (x *access) prefetch(a *amd64.Assembler, from amd64.Reg, rel, bytes int64) 
 	for n := int32(0); n < int32(bytes); n += line {
 		a.Emit(amd64.PREFETCHT0, amd64.Mem(from, int32(rel)+ahead+n))
 	}
+}
+
+// prefetchNext prefetches what a tile accesses next, in a body for all tiles of a warp, if
+// the addresses of its accesses change by the same step each time: a loop that a barrier
+// interrupts often reads one row of a matrix after another, which the processor's own
+// prefetching does not predict, as the tiles of all warps read their parts of a row in
+// between. The address in memory is in offset. It needs no bounds check, as it cannot
+// fault.
+func (x *access) prefetchNext(a *amd64.Assembler) {
+	if x.Space > ir.Global || x.step >= maxSteps {
+		return
+	}
+	last := amd64.Mem(regContext, stepOffset(x.step)+8*int32(x.tile)).Index(regTile, 8)
+	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.Mem(offset, 0).Index(offset, 1))
+	a.Emit(amd64.SUB, amd64.Q(amd64.RAX), last)
+	a.Emit(amd64.MOV, last, amd64.Q(offset))
+	a.Emit(amd64.PREFETCHT0, amd64.Mem(amd64.RAX, 0))
 }

@@ -9,6 +9,7 @@ type place struct {
 	kind placeKind
 	n    uint64 // a register, or a constant of 64 bits
 	half uint8  // of a 64-bit register
+	tile uint8  // after the current tile
 }
 
 type placeKind uint8
@@ -49,11 +50,11 @@ type layout struct{ lanes uint64 }
 func (l layout) offset(p place) uint64 {
 	switch p.kind {
 	case file32:
-		return p.n * l.lanes * 4
+		return p.n*l.lanes*4 + uint64(p.tile)*tile32
 	case file64:
-		return p.n*l.lanes*8 + uint64(p.half)*32
+		return p.n*l.lanes*8 + uint64(p.tile)*tile64 + uint64(p.half)*32
 	case filePred:
-		return p.n * predBytes
+		return p.n*predBytes + uint64(p.tile)
 	}
 	return 0
 }

@@ -348,11 +348,21 @@ func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 		turns := turnsFor(len(x.Insts), r.lanes/ir.Tile, len(f.bodies[0].globals) > 0)
 		a.Emit(amd64.MOV, amd64.Mem(regContext, limitOffset).Size(8), amd64.Imm(int64(turns)))
 	}
+	done := a.Label()
+	if !masked {
+		if w := x.warpBody(s); w != nil {
+			w.general = a.Label()
+			w.write(a)
+			a.Jump(done)
+			a.Bind(w.general)
+		}
+	}
 	f.eachTile(a)
 	if !s.ordered && f.bodies[0].accesses > 0 {
 		s.left(a)
 	}
 	r.toFirstTile()
+	a.Bind(done)
 	return nil
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	// Expect has the most frequent patterns of the addresses of the function's groups
 	// (Function.Groups, Context.Kinds). It is nil where they are not known.
 	Expect []Kind
+	// Tiles has for the same groups what the addresses of the tiles of a warp have in
+	// common.
+	Tiles []Tiles
 	// Loop describes the condition for repeating the run. It is nil where the code does
 	// not repeat it.
 	Loop *Loop
@@ -317,14 +320,14 @@ func (b *builder) isConstant(v id) (uint64, bool) {
 
 // outside returns the value of a register in the files at the start.
 func (b *builder) outside(r ir.Ref) value {
-	n := uint64(r.Slot)
+	n, t := uint64(r.Slot), uint8(b.tile)
 	switch r.Class {
 	case ir.Class32:
-		return value{class: r.Class, lo: b.in(place{kind: file32, n: n})}
+		return value{class: r.Class, lo: b.in(place{kind: file32, n: n, tile: t})}
 	case ir.Class64:
-		return value{r.Class, b.in(place{kind: file64, n: n}), b.in(place{kind: file64, n: n, half: 1})}
+		return value{r.Class, b.in(place{kind: file64, n: n, tile: t}), b.in(place{kind: file64, n: n, half: 1, tile: t})}
 	}
-	return value{class: r.Class, lo: b.in(place{kind: filePred, n: n})}
+	return value{class: r.Class, lo: b.in(place{kind: filePred, n: n, tile: t})}
 }
 
 // pred returns a predicate operand as a mask.

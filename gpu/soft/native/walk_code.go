@@ -153,8 +153,8 @@ func (g *group) relative(a *amd64.Assembler, r regs) {
 		a.Emit(amd64.VPSUBQ, u, u, t)
 		a.Emit(amd64.VMOVDQU, at(4*half), u)
 	}
-	if g.number < len(groupPointers) {
-		a.Emit(amd64.MOV, amd64.Q(groupPointers[g.number]), amd64.Q(lowest))
+	if g.reg != amd64.NoReg {
+		a.Emit(amd64.MOV, amd64.Q(g.reg), amd64.Q(lowest))
 	} else {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, groupOffset(g.number)+groupData), amd64.Q(lowest))
 	}
@@ -165,8 +165,7 @@ func (g *group) relative(a *amd64.Assembler, r regs) {
 func (l *cycle) advance(a *amd64.Assembler) {
 	for _, g := range l.walks {
 		at := walkOffset(g.walkIndex)
-		if g.number < len(groupPointers) {
-			p := groupPointers[g.number]
+		if p := g.reg; p != amd64.NoReg {
 			a.Emit(amd64.ADD, amd64.Q(p), amd64.Mem(regContext, at+walkStep))
 			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(p))
 			if g.expect == consecutive {
