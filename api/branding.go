@@ -43,8 +43,8 @@ func (b StoredBranding) Shown() Branding {
 	return out
 }
 
-// Asked returns the branding in the form that the store keeps, with a logo.
-func (b Branding) Asked(logo []byte) BrandingSpec {
+// Spec returns the branding in the form that the store keeps, with a logo.
+func (b Branding) Spec(logo []byte) BrandingSpec {
 	return BrandingSpec{ProductName: b.ProductName, AccentColor: b.AccentColor, SupportEmail: b.SupportEmail, SupportURL: b.SupportURL, Logo: logo}
 }
 

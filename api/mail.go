@@ -110,8 +110,8 @@ func (m StoredMailSettings) Shown(status MailStatus) MailSettings {
 		HasPassword: s.Password != "", Sender: s.Sender, PortalURL: s.PortalURL, Language: s.Language, PerMinute: s.PerMinute, AlertsTo: s.AlertsTo, Status: status}
 }
 
-// Asked returns the settings in a client's request, with defaults for what it left out.
-func (s MailSettings) Asked() MailSettingsSpec {
+// Spec returns the settings in a client's request, with defaults for what it left out.
+func (s MailSettings) Spec() MailSettingsSpec {
 	out := MailSettingsSpec{Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: cmp.Or(s.Security, MailSTARTTLS), User: s.User, Password: s.Password,
 		Sender: Login(s.Sender), PortalURL: s.PortalURL, Language: cmp.Or(s.Language, MailEnglish), PerMinute: cmp.Or(s.PerMinute, defaultPerMinute)}
 	if out.Port == 0 {
@@ -133,7 +133,7 @@ func (s MailSettingsSpec) SameServer(t MailSettingsSpec) bool {
 
 var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?$`)
 
-// ValidateMailSettings checks settings that Asked returned.
+// ValidateMailSettings checks settings that Spec returned.
 func ValidateMailSettings(s MailSettingsSpec) error {
 	var bad faults
 	given := func(field, value string) bool {

@@ -55,8 +55,8 @@ func (p StoredPaymentSettings) Shown(status PaymentProviderStatus) PaymentSettin
 		PortalURL: s.PortalURL, MinMicros: s.MinMicros, MaxMicros: s.MaxMicros, Status: status}
 }
 
-// Asked returns the settings in a client's request, with defaults for what it left out.
-func (s PaymentSettings) Asked() PaymentSettingsSpec {
+// Spec returns the settings in a client's request, with defaults for what it left out.
+func (s PaymentSettings) Spec() PaymentSettingsSpec {
 	return PaymentSettingsSpec{Enabled: s.Enabled, Provider: cmp.Or(s.Provider, PaymentStripe), SecretKey: s.SecretKey, WebhookSecret: s.WebhookSecret, PortalURL: s.PortalURL,
 		MinMicros: cmp.Or(s.MinMicros, defaultMinCheckout), MaxMicros: cmp.Or(s.MaxMicros, defaultMaxCheckout)}
 }
@@ -80,7 +80,7 @@ func ValidatePaymentSecrets(s PaymentSettingsSpec) error {
 	return bad.err()
 }
 
-// ValidatePaymentSettings checks settings that Asked returned.
+// ValidatePaymentSettings checks settings that Spec returned.
 func ValidatePaymentSettings(s PaymentSettingsSpec) error {
 	var bad faults
 	given := func(field, value string) bool {

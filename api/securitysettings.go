@@ -26,8 +26,8 @@ func (p StoredSecuritySettings) Shown() SecuritySettings {
 	return SecuritySettings{Revision: p.Meta.Revision, RequireSecondFactor: p.Spec.RequireSecondFactor, RequireSupportConsent: p.Spec.RequireSupportConsent}
 }
 
-// Asked returns the settings in the form of the store: each role once, in the order of Roles.
-func (s SecuritySettings) Asked() (SecuritySettingsSpec, error) {
+// Spec returns the settings in the form of the store: each role once, in the order of Roles.
+func (s SecuritySettings) Spec() (SecuritySettingsSpec, error) {
 	out := SecuritySettingsSpec{RequireSupportConsent: s.RequireSupportConsent}
 	for i, r := range s.RequireSecondFactor {
 		if !slices.Contains(Roles(), r) {

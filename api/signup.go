@@ -74,8 +74,8 @@ func (p StoredSignUpSettings) Shown() SignUpSettings {
 		Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: s.VerifyURL, HasCaptchaSecret: s.CaptchaSecret != ""}
 }
 
-// Asked returns the settings in a client's request, with defaults for what it left out.
-func (s SignUpSettings) Asked() SignUpSettingsSpec {
+// Spec returns the settings in a client's request, with defaults for what it left out.
+func (s SignUpSettings) Spec() SignUpSettingsSpec {
 	out := SignUpSettingsSpec{Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, PriceBook: s.PriceBook, CreditMicros: s.CreditMicros, Currency: s.Currency,
 		Quota: s.Quota, Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: cmp.Or(s.VerifyURL, captchaVerify[s.Captcha]), CaptchaSecret: s.CaptchaSecret}
 	for _, d := range s.AllowedDomains {
@@ -89,7 +89,7 @@ func (s SignUpSettings) Asked() SignUpSettingsSpec {
 
 var mailDomainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
 
-// ValidateSignUpSettings checks settings that Asked returned.
+// ValidateSignUpSettings checks settings that Spec returned.
 func ValidateSignUpSettings(s SignUpSettingsSpec) error {
 	var bad faults
 	if s.TermsURL != "" {

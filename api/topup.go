@@ -73,8 +73,8 @@ func (t StoredTopUp) Shown() TopUp {
 	return out
 }
 
-// Asked returns the settings in a client's request, in the form of the store.
-func (t TopUp) Asked() TopUpSpec {
+// Spec returns the settings in a client's request, in the form of the store.
+func (t TopUp) Spec() TopUpSpec {
 	return TopUpSpec{Enabled: t.Enabled, Currency: t.Currency, BelowMicros: t.BelowMicros, AmountMicros: t.AmountMicros, MonthlyLimitMicros: t.MonthlyLimitMicros, Card: t.Card}
 }
 

@@ -62,7 +62,7 @@ func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding])
 	if err != nil {
 		return nil, err
 	}
-	b, err := h.rebrand(ctx, "", r.Body.Revision, r.Body.Asked(old.Spec.Logo))
+	b, err := h.rebrand(ctx, "", r.Body.Revision, r.Body.Spec(old.Spec.Logo))
 	return &b, err
 }
 

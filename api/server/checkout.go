@@ -19,7 +19,7 @@ const maxPaymentEvent = 256 << 10
 func (h *handlers) paymentSettings(ctx context.Context, id string) (api.StoredPaymentSettings, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindPaymentSettings, id)
 	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredPaymentSettings{Kind: api.KindPaymentSettings, Spec: api.PaymentSettings{}.Asked()}, nil
+		return api.StoredPaymentSettings{Kind: api.KindPaymentSettings, Spec: api.PaymentSettings{}.Spec()}, nil
 	}
 	if err != nil {
 		return api.StoredPaymentSettings{}, err
@@ -45,7 +45,7 @@ func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.Pay
 	if err != nil {
 		return nil, err
 	}
-	spec := r.Body.Asked()
+	spec := r.Body.Spec()
 	if err := api.ValidatePaymentSecrets(spec); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSe
 	if err != nil {
 		return nil, err
 	}
-	spec := r.Body.Asked()
+	spec := r.Body.Spec()
 	if err := api.ValidateMailPassword(spec.Password); err != nil {
 		return nil, err
 	}

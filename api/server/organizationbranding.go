@@ -45,7 +45,7 @@ func (h *handlers) UpdateOrganizationBranding(ctx context.Context, r in[none, ap
 	if err := api.ValidateOrganizationBranding(*r.Body); err != nil {
 		return nil, err
 	}
-	b, err := h.rebrand(ctx, id, r.Body.Revision, r.Body.Asked(old.Spec.Logo))
+	b, err := h.rebrand(ctx, id, r.Body.Revision, r.Body.Spec(old.Spec.Logo))
 	return &b, err
 }
 

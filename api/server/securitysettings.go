@@ -15,7 +15,7 @@ func (h *handlers) GetSecuritySettings(ctx context.Context, _ in[none, none]) (*
 
 // UpdateSecuritySettings replaces the settings.
 func (h *handlers) UpdateSecuritySettings(ctx context.Context, r in[none, api.SecuritySettings]) (*api.SecuritySettings, error) {
-	spec, err := r.Body.Asked()
+	spec, err := r.Body.Spec()
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 	if err != nil {
 		return nil, err
 	}
-	spec := r.Body.Asked()
+	spec := r.Body.Spec()
 	if err := api.ValidateCaptchaSecret(spec.CaptchaSecret); err != nil {
 		return nil, err
 	}

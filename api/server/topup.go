@@ -57,7 +57,7 @@ func (h *handlers) UpdateTopUp(ctx context.Context, r in[api.UpdateTopUpParams, 
 	if err != nil {
 		return nil, err
 	}
-	spec := r.Body.Asked()
+	spec := r.Body.Spec()
 	if spec.Currency, err = h.opts.Billing.Currency(ctx, id); err != nil {
 		return nil, err
 	}

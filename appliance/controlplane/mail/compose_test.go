@@ -169,7 +169,7 @@ func FuzzCompose(f *testing.F) {
 	f.Add(`"Cloud", <eve@example.com>,`, "=?utf-8?q?=0d=0aBcc:_eve?=", "{{.to}}\x00\xff")
 	f.Add(strings.Repeat("ü", 300), strings.Repeat("x", 2000), "\n\n--boundary--\n")
 	f.Fuzz(func(t *testing.T, product, value, token string) {
-		s := api.MailSettings{Sender: "cloud@example.com", PortalURL: "https://cloud.example.com"}.Asked()
+		s := api.MailSettings{Sender: "cloud@example.com", PortalURL: "https://cloud.example.com"}.Spec()
 		brand := api.NearestBranding{StoredBranding: api.StoredBranding{Spec: api.BrandingSpec{ProductName: product, SupportURL: "https://example.com/" + value}}}
 		data := map[string]string{}
 		for _, name := range []string{"number", "organization", "budget", "reason", "alerts", "total", "state"} {

@@ -35,7 +35,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	return &fixture{T: t, store: memstore.New(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		settings: api.MailSettings{Enabled: true, Server: "127.0.0.1", Security: api.MailPlain, Sender: "cloud@example.com", PortalURL: "https://cloud.example.com", PerMinute: 6000}.Asked()}
+		settings: api.MailSettings{Enabled: true, Server: "127.0.0.1", Security: api.MailPlain, Sender: "cloud@example.com", PortalURL: "https://cloud.example.com", PerMinute: 6000}.Spec()}
 }
 
 func (h *fixture) clock() time.Time {
