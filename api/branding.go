@@ -32,8 +32,8 @@ type StoredBranding struct {
 	Spec BrandingSpec
 }
 
-// Shown returns the public part of the branding, which needs no sign-in to read.
-func (b StoredBranding) Shown() Branding {
+// View returns the public part of the branding, which needs no sign-in to read.
+func (b StoredBranding) View() Branding {
 	s := b.Spec
 	out := Branding{Revision: b.Meta.Revision, ProductName: s.ProductName, AccentColor: s.AccentColor, SupportEmail: s.SupportEmail, SupportURL: s.SupportURL}
 	if len(s.Logo) > 0 {

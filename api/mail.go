@@ -103,8 +103,8 @@ type StoredMailSettings struct {
 	Status MailStatus
 }
 
-// Shown returns what operators may read: everything except the password.
-func (m StoredMailSettings) Shown(status MailStatus) MailSettings {
+// View returns what operators may read: everything except the password.
+func (m StoredMailSettings) View(status MailStatus) MailSettings {
 	s := m.Spec
 	return MailSettings{Revision: m.Meta.Revision, Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: s.Security, User: s.User,
 		HasPassword: s.Password != "", Sender: s.Sender, PortalURL: s.PortalURL, Language: s.Language, PerMinute: s.PerMinute, AlertsTo: s.AlertsTo, Status: status}

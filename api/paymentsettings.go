@@ -48,8 +48,8 @@ type StoredPaymentSettings struct {
 	Status PaymentProviderStatus
 }
 
-// Shown returns what operators may read: everything except the secrets.
-func (p StoredPaymentSettings) Shown(status PaymentProviderStatus) PaymentSettings {
+// View returns what operators may read: everything except the secrets.
+func (p StoredPaymentSettings) View(status PaymentProviderStatus) PaymentSettings {
 	s := p.Spec
 	return PaymentSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, Provider: s.Provider, HasSecretKey: s.SecretKey != "", HasWebhookSecret: s.WebhookSecret != "",
 		PortalURL: s.PortalURL, MinMicros: s.MinMicros, MaxMicros: s.MaxMicros, Status: status}

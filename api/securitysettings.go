@@ -21,8 +21,8 @@ type StoredSecuritySettings struct {
 	Spec SecuritySettingsSpec
 }
 
-// Shown returns the settings in the form of the API.
-func (p StoredSecuritySettings) Shown() SecuritySettings {
+// View returns the settings in the form of the API.
+func (p StoredSecuritySettings) View() SecuritySettings {
 	return SecuritySettings{Revision: p.Meta.Revision, RequireSecondFactor: p.Spec.RequireSecondFactor, RequireSupportConsent: p.Spec.RequireSupportConsent}
 }
 

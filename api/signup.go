@@ -66,8 +66,8 @@ type StoredSignUpSettings struct {
 	Spec SignUpSettingsSpec
 }
 
-// Shown returns what operators may read: everything except the secret.
-func (p StoredSignUpSettings) Shown() SignUpSettings {
+// View returns what operators may read: everything except the secret.
+func (p StoredSignUpSettings) View() SignUpSettings {
 	s := p.Spec
 	return SignUpSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, AllowedDomains: s.AllowedDomains,
 		BlockedDomains: s.BlockedDomains, PriceBook: s.PriceBook, CreditMicros: s.CreditMicros, Currency: s.Currency, Quota: s.Quota,

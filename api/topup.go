@@ -57,8 +57,8 @@ func TopUpID(org OrganizationID) string {
 	return KindTopUp.Info().IDPrefix + "-" + random
 }
 
-// Shown returns the settings in the form of the API.
-func (t StoredTopUp) Shown() TopUp {
+// View returns the settings in the form of the API.
+func (t StoredTopUp) View() TopUp {
 	s := t.Spec
 	out := TopUp{Organization: OrganizationID(t.Meta.Organization), Revision: t.Meta.Revision, Enabled: s.Enabled, Currency: s.Currency, BelowMicros: s.BelowMicros,
 		AmountMicros: s.AmountMicros, MonthlyLimitMicros: s.MonthlyLimitMicros, Card: s.Card, Status: t.Status}

@@ -33,7 +33,7 @@ func (h *handlers) rebrand(ctx context.Context, organization string, revision in
 		return api.Branding{}, err
 	}
 	b, err := decode[api.StoredBranding](o)
-	return b.Shown(), err
+	return b.View(), err
 }
 
 // portalBranding returns the branding of the portal that the request was sent to.
@@ -49,7 +49,7 @@ func (h *handlers) portalBranding(ctx context.Context) (api.StoredBranding, erro
 // GetBranding needs no authentication, since the sign-in page shows the branding.
 func (h *handlers) GetBranding(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
 	b, err := h.portalBranding(ctx)
-	shown := b.Shown()
+	shown := b.View()
 	return &shown, err
 }
 

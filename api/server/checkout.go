@@ -34,7 +34,7 @@ func (h *handlers) GetPaymentSettings(ctx context.Context, _ in[none, none]) (*a
 		return nil, err
 	}
 	st, err := h.paymentSettings(ctx, api.PaymentStatusID)
-	shown := s.Shown(st.Status)
+	shown := s.View(st.Status)
 	return &shown, err
 }
 
@@ -71,7 +71,7 @@ func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.Pay
 		return nil, err
 	}
 	s, err := api.Decode[api.StoredPaymentSettings](o)
-	shown := s.Shown(api.PaymentProviderStatus{})
+	shown := s.View(api.PaymentProviderStatus{})
 	return &shown, err
 }
 

@@ -12,12 +12,12 @@ func (h *handlers) GetMailSettings(ctx context.Context, _ in[none, none]) (*api.
 	if err != nil {
 		return nil, err
 	}
-	return h.shownMail(ctx, m)
+	return h.mailView(ctx, m)
 }
 
-func (h *handlers) shownMail(ctx context.Context, m api.StoredMailSettings) (*api.MailSettings, error) {
+func (h *handlers) mailView(ctx context.Context, m api.StoredMailSettings) (*api.MailSettings, error) {
 	status, err := h.auth.MailStatus(ctx)
-	shown := m.Shown(status)
+	shown := m.View(status)
 	return &shown, err
 }
 
@@ -58,7 +58,7 @@ func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSe
 	if err != nil {
 		return nil, err
 	}
-	return h.shownMail(ctx, m)
+	return h.mailView(ctx, m)
 }
 
 // TestMail queues a test message to the caller, or to the given address.

@@ -32,7 +32,7 @@ func (h *handlers) organizationBranding(ctx context.Context, ref string) (string
 // GetOrganizationBranding returns the branding that a reseller has set.
 func (h *handlers) GetOrganizationBranding(ctx context.Context, r in[none, none]) (*api.Branding, error) {
 	_, b, err := h.organizationBranding(ctx, r.ID)
-	shown := b.Shown()
+	shown := b.View()
 	return &shown, err
 }
 

@@ -9,7 +9,7 @@ import (
 // GetSecuritySettings returns the settings of the cluster.
 func (h *handlers) GetSecuritySettings(ctx context.Context, _ in[none, none]) (*api.SecuritySettings, error) {
 	s, err := h.auth.SecuritySettings(ctx)
-	shown := s.Shown()
+	shown := s.View()
 	return &shown, err
 }
 
@@ -25,6 +25,6 @@ func (h *handlers) UpdateSecuritySettings(ctx context.Context, r in[none, api.Se
 		return nil, err
 	}
 	s, err := api.Decode[api.StoredSecuritySettings](o)
-	shown := s.Shown()
+	shown := s.View()
 	return &shown, err
 }

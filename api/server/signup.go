@@ -20,7 +20,7 @@ func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUp
 // GetSignUpSettings returns everything except the secret.
 func (h *handlers) GetSignUpSettings(ctx context.Context, _ in[none, none]) (*api.SignUpSettings, error) {
 	s, err := h.auth.SignUpSettings(ctx)
-	shown := s.Shown()
+	shown := s.View()
 	return &shown, err
 }
 
@@ -67,7 +67,7 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 		return nil, err
 	}
 	s, err := api.Decode[api.StoredSignUpSettings](o)
-	shown := s.Shown()
+	shown := s.View()
 	return &shown, err
 }
 

@@ -30,13 +30,13 @@ func (h *handlers) GetTopUp(ctx context.Context, r in[api.GetTopUpParams, none])
 	if err != nil {
 		return nil, err
 	}
-	return h.shownTopUp(ctx, t)
+	return h.topUpView(ctx, t)
 }
 
-// shownTopUp returns the settings in the form of the API, with the organization's
+// topUpView returns the settings in the form of the API, with the organization's
 // currency if none was saved.
-func (h *handlers) shownTopUp(ctx context.Context, t api.StoredTopUp) (*api.TopUp, error) {
-	shown := t.Shown()
+func (h *handlers) topUpView(ctx context.Context, t api.StoredTopUp) (*api.TopUp, error) {
+	shown := t.View()
 	if shown.Currency == "" {
 		var err error
 		if shown.Currency, err = h.opts.Billing.Currency(ctx, shown.Organization); err != nil {
@@ -85,7 +85,7 @@ func (h *handlers) UpdateTopUp(ctx context.Context, r in[api.UpdateTopUpParams, 
 	if err != nil {
 		return nil, err
 	}
-	return h.shownTopUp(ctx, t)
+	return h.topUpView(ctx, t)
 }
 
 // topUpLimits returns the limits of one charge, or why a top-up cannot be enabled.

@@ -59,7 +59,7 @@ var (
 
 // compose composes a message; token is part of its link.
 func compose(m api.MailMessage, s api.MailSettingsSpec, of api.NearestBranding, token string) composed {
-	brand, portal := of.Shown(), of.Portal(s.PortalURL)
+	brand, portal := of.View(), of.Portal(s.PortalURL)
 	language := cmp.Or(m.Spec.Language, s.Language, api.MailEnglish)
 	w, known := wordings[m.Spec.Type][language]
 	if !known {
