@@ -16,7 +16,7 @@ func BrandingIDOf(organization string) string {
 // BrandingReader is the part of a store that is read to find a branding.
 type BrandingReader interface {
 	Lister
-	Get(ctx context.Context, kind Kind, id string) (Object, error)
+	Getter
 }
 
 // NearestBranding is the branding for the users of an organization.
@@ -52,7 +52,7 @@ func BrandingFor(ctx context.Context, r BrandingReader, organization string) (Ne
 		if organization == "" {
 			break
 		}
-		b, err := storedBranding(ctx, r, BrandingIDOf(organization))
+		b, err := Settings[StoredBranding](ctx, r, KindBranding, BrandingIDOf(organization))
 		if err != nil {
 			return NearestBranding{}, err
 		}
@@ -64,7 +64,7 @@ func BrandingFor(ctx context.Context, r BrandingReader, organization string) (Ne
 			return NearestBranding{}, err
 		}
 	}
-	b, err := storedBranding(ctx, r, BrandingID)
+	b, err := Settings[StoredBranding](ctx, r, KindBranding, BrandingID)
 	return NearestBranding{StoredBranding: b}, err
 }
 
@@ -131,16 +131,4 @@ func parentOrganization(ctx context.Context, r BrandingReader, organization stri
 		return "", err
 	}
 	return o.Meta.Organization, nil
-}
-
-// storedBranding returns a branding, or an empty one if it was never set.
-func storedBranding(ctx context.Context, r BrandingReader, id string) (StoredBranding, error) {
-	o, err := r.Get(ctx, KindBranding, id)
-	if err != nil {
-		if CodeOf(err) == CodeNotFound {
-			err = nil
-		}
-		return StoredBranding{Kind: KindBranding}, err
-	}
-	return Decode[StoredBranding](o)
 }

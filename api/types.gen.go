@@ -5185,6 +5185,21 @@ type DeleteBackupParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// PatchBrandingApplicationMergePatchPlusJSONBody defines parameters for PatchBranding.
+type PatchBrandingApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchBrandingParams defines parameters for PatchBranding.
+type PatchBrandingParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateBrandingParams defines parameters for UpdateBranding.
+type UpdateBrandingParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListCardsParams defines parameters for ListCards.
 type ListCardsParams struct {
 	// Limit Defaults to 1000.
@@ -5473,6 +5488,21 @@ type GetLedgerParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// PatchMailSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchMailSettings.
+type PatchMailSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchMailSettingsParams defines parameters for PatchMailSettings.
+type PatchMailSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateMailSettingsParams defines parameters for UpdateMailSettings.
+type UpdateMailSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListMailMessagesParams defines parameters for ListMailMessages.
 type ListMailMessagesParams struct {
 	// Limit Defaults to 1000.
@@ -5582,6 +5612,36 @@ type CreateOrganizationParams struct {
 
 	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// PatchOrganizationBrandingApplicationMergePatchPlusJSONBody defines parameters for PatchOrganizationBranding.
+type PatchOrganizationBrandingApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchOrganizationBrandingParams defines parameters for PatchOrganizationBranding.
+type PatchOrganizationBrandingParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateOrganizationBrandingParams defines parameters for UpdateOrganizationBranding.
+type UpdateOrganizationBrandingParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// PatchPaymentSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchPaymentSettings.
+type PatchPaymentSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchPaymentSettingsParams defines parameters for PatchPaymentSettings.
+type PatchPaymentSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdatePaymentSettingsParams defines parameters for UpdatePaymentSettings.
+type UpdatePaymentSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListPortalDomainsParams defines parameters for ListPortalDomains.
@@ -5707,6 +5767,21 @@ type GetRevenueParams struct {
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
+// PatchSecuritySettingsApplicationMergePatchPlusJSONBody defines parameters for PatchSecuritySettings.
+type PatchSecuritySettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchSecuritySettingsParams defines parameters for PatchSecuritySettings.
+type PatchSecuritySettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateSecuritySettingsParams defines parameters for UpdateSecuritySettings.
+type UpdateSecuritySettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListServiceUsageParams defines parameters for ListServiceUsage.
 type ListServiceUsageParams struct {
 	// Installation The billing system's name, as in the names of its services.
@@ -5769,6 +5844,21 @@ type DeleteServiceParams struct {
 
 // PutServiceParams defines parameters for PutService.
 type PutServiceParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// PatchSignUpSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchSignUpSettings.
+type PatchSignUpSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchSignUpSettingsParams defines parameters for PatchSignUpSettings.
+type PatchSignUpSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateSignUpSettingsParams defines parameters for UpdateSignUpSettings.
+type UpdateSignUpSettingsParams struct {
 	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
@@ -5872,10 +5962,25 @@ type GetTopUpParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// PatchTopUpApplicationMergePatchPlusJSONBody defines parameters for PatchTopUp.
+type PatchTopUpApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchTopUpParams defines parameters for PatchTopUp.
+type PatchTopUpParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // UpdateTopUpParams defines parameters for UpdateTopUp.
 type UpdateTopUpParams struct {
 	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListUsageParams defines parameters for ListUsage.
@@ -6088,6 +6193,9 @@ type CreateAPIKeyJSONRequestBody = APIKey
 // RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
 type RotateAPIKeyJSONRequestBody = APIKeyRotation
 
+// PatchBrandingApplicationMergePatchPlusJSONRequestBody defines body for PatchBranding for application/merge-patch+json ContentType.
+type PatchBrandingApplicationMergePatchPlusJSONRequestBody PatchBrandingApplicationMergePatchPlusJSONBody
+
 // UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
 type UpdateBrandingJSONRequestBody = Branding
 
@@ -6133,6 +6241,9 @@ type FinishOIDCLoginJSONRequestBody = OIDCFinish
 // FinishPasskeyLoginJSONRequestBody defines body for FinishPasskeyLogin for application/json ContentType.
 type FinishPasskeyLoginJSONRequestBody = PasskeyLogin
 
+// PatchMailSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchMailSettings for application/merge-patch+json ContentType.
+type PatchMailSettingsApplicationMergePatchPlusJSONRequestBody PatchMailSettingsApplicationMergePatchPlusJSONBody
+
 // UpdateMailSettingsJSONRequestBody defines body for UpdateMailSettings for application/json ContentType.
 type UpdateMailSettingsJSONRequestBody = MailSettings
 
@@ -6141,6 +6252,9 @@ type TestMailJSONRequestBody = MailTest
 
 // CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
 type CreateOrganizationJSONRequestBody = Organization
+
+// PatchOrganizationBrandingApplicationMergePatchPlusJSONRequestBody defines body for PatchOrganizationBranding for application/merge-patch+json ContentType.
+type PatchOrganizationBrandingApplicationMergePatchPlusJSONRequestBody PatchOrganizationBrandingApplicationMergePatchPlusJSONBody
 
 // UpdateOrganizationBrandingJSONRequestBody defines body for UpdateOrganizationBranding for application/json ContentType.
 type UpdateOrganizationBrandingJSONRequestBody = Branding
@@ -6166,6 +6280,9 @@ type RequestPasswordResetJSONRequestBody = PasswordResetRequest
 // ReceivePaymentEventJSONRequestBody defines body for ReceivePaymentEvent for application/json ContentType.
 type ReceivePaymentEventJSONRequestBody = PaymentEvent
 
+// PatchPaymentSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchPaymentSettings for application/merge-patch+json ContentType.
+type PatchPaymentSettingsApplicationMergePatchPlusJSONRequestBody PatchPaymentSettingsApplicationMergePatchPlusJSONBody
+
 // UpdatePaymentSettingsJSONRequestBody defines body for UpdatePaymentSettings for application/json ContentType.
 type UpdatePaymentSettingsJSONRequestBody = PaymentSettings
 
@@ -6184,6 +6301,9 @@ type UpdatePortalDomainJSONRequestBody = PortalDomain
 // QuotePriceBookJSONRequestBody defines body for QuotePriceBook for application/json ContentType.
 type QuotePriceBookJSONRequestBody = PriceQuoteRequest
 
+// PatchSecuritySettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchSecuritySettings for application/merge-patch+json ContentType.
+type PatchSecuritySettingsApplicationMergePatchPlusJSONRequestBody PatchSecuritySettingsApplicationMergePatchPlusJSONBody
+
 // UpdateSecuritySettingsJSONRequestBody defines body for UpdateSecuritySettings for application/json ContentType.
 type UpdateSecuritySettingsJSONRequestBody = SecuritySettings
 
@@ -6199,6 +6319,9 @@ type SuspendServiceJSONRequestBody = OrganizationSuspension
 // RequestSignUpJSONRequestBody defines body for RequestSignUp for application/json ContentType.
 type RequestSignUpJSONRequestBody = SignUpRequest
 
+// PatchSignUpSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchSignUpSettings for application/merge-patch+json ContentType.
+type PatchSignUpSettingsApplicationMergePatchPlusJSONRequestBody PatchSignUpSettingsApplicationMergePatchPlusJSONBody
+
 // UpdateSignUpSettingsJSONRequestBody defines body for UpdateSignUpSettings for application/json ContentType.
 type UpdateSignUpSettingsJSONRequestBody = SignUpSettings
 
@@ -6210,6 +6333,9 @@ type CreateSSHKeyJSONRequestBody = SSHKey
 
 // CreateSupportGrantJSONRequestBody defines body for CreateSupportGrant for application/json ContentType.
 type CreateSupportGrantJSONRequestBody = SupportGrant
+
+// PatchTopUpApplicationMergePatchPlusJSONRequestBody defines body for PatchTopUp for application/merge-patch+json ContentType.
+type PatchTopUpApplicationMergePatchPlusJSONRequestBody PatchTopUpApplicationMergePatchPlusJSONBody
 
 // UpdateTopUpJSONRequestBody defines body for UpdateTopUp for application/json ContentType.
 type UpdateTopUpJSONRequestBody = TopUp

@@ -162,6 +162,12 @@ func (a *API) UpdateTopUp(ctx context.Context, organization string, t api.TopUp)
 	return call[api.TopUp](ctx, a, request{method: http.MethodPut, path: []string{"top-up"}, params: api.UpdateTopUpParams{Organization: organization}, body: t})
 }
 
+// PatchTopUp changes the fields of an organization's automatic top-up that a JSON merge
+// patch names, as MergePatch returns; empty means the caller's.
+func (a *API) PatchTopUp(ctx context.Context, organization string, changes any) (api.TopUp, error) {
+	return call[api.TopUp](ctx, a, request{method: http.MethodPatch, path: []string{"top-up"}, params: api.PatchTopUpParams{Organization: organization}, body: changes})
+}
+
 // RedeemVoucher gives an organization the credit of a voucher; empty means the
 // caller's.
 func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {
@@ -179,6 +185,11 @@ func (a *API) UpdateSecuritySettings(ctx context.Context, s api.SecuritySettings
 	return put[api.SecuritySettings](ctx, a, s, "security-settings")
 }
 
+// PatchSecuritySettings changes the fields of the settings that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchSecuritySettings(ctx context.Context, changes any) (api.SecuritySettings, error) {
+	return patch[api.SecuritySettings](ctx, a, changes, "security-settings")
+}
+
 // SignUpSettings returns the settings without the secret.
 func (a *API) SignUpSettings(ctx context.Context) (api.SignUpSettings, error) {
 	return get[api.SignUpSettings](ctx, a, nil, "sign-up-settings")
@@ -190,6 +201,11 @@ func (a *API) UpdateSignUpSettings(ctx context.Context, s api.SignUpSettings) (a
 	return put[api.SignUpSettings](ctx, a, s, "sign-up-settings")
 }
 
+// PatchSignUpSettings changes the fields of the settings that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchSignUpSettings(ctx context.Context, changes any) (api.SignUpSettings, error) {
+	return patch[api.SignUpSettings](ctx, a, changes, "sign-up-settings")
+}
+
 // PaymentSettings returns the settings of card payments, without the secrets.
 func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) {
 	return get[api.PaymentSettings](ctx, a, nil, "payment-settings")
@@ -199,6 +215,11 @@ func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) 
 // revision.
 func (a *API) UpdatePaymentSettings(ctx context.Context, s api.PaymentSettings) (api.PaymentSettings, error) {
 	return put[api.PaymentSettings](ctx, a, s, "payment-settings")
+}
+
+// PatchPaymentSettings changes the fields of the settings that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchPaymentSettings(ctx context.Context, changes any) (api.PaymentSettings, error) {
+	return patch[api.PaymentSettings](ctx, a, changes, "payment-settings")
 }
 
 // SimulatePriceBook returns what would have been paid by a price book; an empty

@@ -17,6 +17,11 @@ func (a *API) UpdateMailSettings(ctx context.Context, s api.MailSettings) (api.M
 	return put[api.MailSettings](ctx, a, s, "mail")
 }
 
+// PatchMailSettings changes the fields of the settings that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchMailSettings(ctx context.Context, changes any) (api.MailSettings, error) {
+	return patch[api.MailSettings](ctx, a, changes, "mail")
+}
+
 // TestMail sends a test message to an address; empty means the caller's.
 func (a *API) TestMail(ctx context.Context, to string) (api.MailMessage, error) {
 	return post[api.MailMessage](ctx, a, api.MailTest{To: to}, "mail", "test")

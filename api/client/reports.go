@@ -27,8 +27,19 @@ func (a *API) UpdateOrganizationBranding(ctx context.Context, organization strin
 	return put[api.Branding](ctx, a, b, "organizations", organization, "branding")
 }
 
+// PatchOrganizationBranding changes the fields of the branding of a reseller that a JSON
+// merge patch names, as MergePatch returns.
+func (a *API) PatchOrganizationBranding(ctx context.Context, organization string, changes any) (api.Branding, error) {
+	return patch[api.Branding](ctx, a, changes, "organizations", organization, "branding")
+}
+
 // UpdateBranding replaces the branding except the logo, unless it was changed since its
 // revision.
 func (a *API) UpdateBranding(ctx context.Context, b api.Branding) (api.Branding, error) {
 	return put[api.Branding](ctx, a, b, "branding")
+}
+
+// PatchBranding changes the fields of the branding that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchBranding(ctx context.Context, changes any) (api.Branding, error) {
+	return patch[api.Branding](ctx, a, changes, "branding")
 }

@@ -42,6 +42,11 @@ func put[T any](ctx context.Context, a *API, body any, path ...string) (T, error
 	return call[T](ctx, a, request{method: http.MethodPut, path: path, body: body})
 }
 
+// patch sends a PATCH request with a JSON merge patch (RFC 7396) for a path.
+func patch[T any](ctx context.Context, a *API, body any, path ...string) (T, error) {
+	return call[T](ctx, a, request{method: http.MethodPatch, path: path, body: body})
+}
+
 // call sends a request and decodes the response, or returns its error.
 func call[T any](ctx context.Context, a *API, r request) (T, error) {
 	var out T

@@ -9,31 +9,50 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// branding returns a stored branding; revision 0 means that it was never changed.
-func (h *handlers) branding(ctx context.Context, id string) (api.StoredBranding, error) {
-	o, err := h.opts.Store.Get(ctx, api.KindBranding, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredBranding{Kind: api.KindBranding}, nil
+// clusterBranding defines the branding of the cluster. Get needs no authentication, since
+// the sign-in page shows the branding of the portal.
+func (h *handlers) clusterBranding() settings[none, api.StoredBranding, api.Branding] {
+	return settings[none, api.StoredBranding, api.Branding]{
+		what:  "branding",
+		unset: ofCluster(api.KindBranding, api.BrandingID, "branding"),
+		view:  brandingView,
+		spec: func(_ context.Context, old api.StoredBranding, b api.Branding) (any, error) {
+			return b.Spec(old.Spec.Logo), api.ValidateBranding(b)
+		},
+		get: func(ctx context.Context) (api.Branding, error) {
+			b, err := h.portalBranding(ctx)
+			return b.View(), err
+		},
 	}
-	if err != nil {
-		return api.StoredBranding{}, err
-	}
-	return api.Decode[api.StoredBranding](o)
 }
 
-// rebrand writes the branding of an organization, or of the cluster if it is empty, unless
-// it was changed since revision.
-func (h *handlers) rebrand(ctx context.Context, organization string, revision int64, spec api.BrandingSpec) (api.Branding, error) {
-	c := api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)}
-	if organization != "" {
-		c.ID, c.Organization = api.BrandingIDOf(organization), organization
-	}
-	o, err := h.putSettings(ctx, "branding", c)
+func brandingView(_ context.Context, b api.StoredBranding) (api.Branding, error) {
+	return b.View(), nil
+}
+
+// serveBranding registers the operations of a branding and those that change its logo;
+// of is what their names begin with.
+func serveBranding(r *router, h *handlers, of string, k settings[none, api.StoredBranding, api.Branding]) {
+	serveSettings(r, h, of+"Branding", k)
+	serve(r, "Put"+of+"Logo", func(ctx context.Context, q in[none, stream]) (*api.Branding, error) {
+		return h.putLogo(ctx, k, q.ID, func() ([]byte, error) { return readLogo(q.Body) })
+	})
+	serve(r, "Delete"+of+"Logo", func(ctx context.Context, q in[none, none]) (*api.Branding, error) {
+		return h.putLogo(ctx, k, q.ID, func() ([]byte, error) { return nil, nil })
+	})
+}
+
+// putLogo replaces a logo; read is called once the caller may do that.
+func (h *handlers) putLogo(ctx context.Context, k settings[none, api.StoredBranding, api.Branding], id string, read func() ([]byte, error)) (*api.Branding, error) {
+	o, b, err := k.stored(ctx, h, id, none{})
 	if err != nil {
-		return api.Branding{}, err
+		return nil, err
 	}
-	b, err := decode[api.StoredBranding](o)
-	return b.View(), err
+	if b.Spec.Logo, err = read(); err != nil {
+		return nil, err
+	}
+	o.Spec = api.Encode(b.Spec)
+	return k.put(ctx, h, o, b)
 }
 
 // portalBranding returns the branding of the portal that the request was sent to.
@@ -46,27 +65,7 @@ func (h *handlers) portalBranding(ctx context.Context) (api.StoredBranding, erro
 	return b.StoredBranding, err
 }
 
-// GetBranding needs no authentication, since the sign-in page shows the branding.
-func (h *handlers) GetBranding(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
-	b, err := h.portalBranding(ctx)
-	shown := b.View()
-	return &shown, err
-}
-
-// UpdateBranding replaces the branding except the logo.
-func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding]) (*api.Branding, error) {
-	if err := api.ValidateBranding(*r.Body); err != nil {
-		return nil, err
-	}
-	old, err := h.branding(ctx, api.BrandingID)
-	if err != nil {
-		return nil, err
-	}
-	b, err := h.rebrand(ctx, "", r.Body.Revision, r.Body.Spec(old.Spec.Logo))
-	return &b, err
-}
-
-// GetLogo needs no authentication either.
+// GetLogo needs no authentication, as GetBranding.
 func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error) {
 	b, err := h.portalBranding(ctx)
 	if err != nil {
@@ -100,16 +99,6 @@ func (l logo) write(w http.ResponseWriter) error {
 	return err
 }
 
-// PutLogo replaces the logo.
-func (h *handlers) PutLogo(ctx context.Context, r in[none, stream]) (*api.Branding, error) {
-	clean, err := readLogo(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	b, err := h.newLogo(ctx, clean)
-	return &b, err
-}
-
 // readLogo reads an uploaded logo.
 func readLogo(from io.Reader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(from, api.MaxLogoBytes+1)) // CleanLogo refuses larger ones
@@ -117,19 +106,4 @@ func readLogo(from io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	return api.CleanLogo(raw)
-}
-
-// DeleteLogo restores the portal's default logo.
-func (h *handlers) DeleteLogo(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
-	b, err := h.newLogo(ctx, nil)
-	return &b, err
-}
-
-func (h *handlers) newLogo(ctx context.Context, png []byte) (api.Branding, error) {
-	old, err := h.branding(ctx, api.BrandingID)
-	if err != nil {
-		return api.Branding{}, err
-	}
-	old.Spec.Logo = png
-	return h.rebrand(ctx, "", old.Meta.Revision, old.Spec)
 }

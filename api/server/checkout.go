@@ -14,65 +14,40 @@ import (
 // maxPaymentEvent limits the size of an event from the payment provider, in bytes.
 const maxPaymentEvent = 256 << 10
 
-// paymentSettings returns the stored settings; revision 0 means that they were never
-// changed.
-func (h *handlers) paymentSettings(ctx context.Context, id string) (api.StoredPaymentSettings, error) {
-	o, err := h.opts.Store.Get(ctx, api.KindPaymentSettings, id)
-	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredPaymentSettings{Kind: api.KindPaymentSettings, Spec: api.PaymentSettings{}.Spec()}, nil
-	}
-	if err != nil {
-		return api.StoredPaymentSettings{}, err
-	}
-	return api.Decode[api.StoredPaymentSettings](o)
-}
-
-// GetPaymentSettings returns everything except the secrets.
-func (h *handlers) GetPaymentSettings(ctx context.Context, _ in[none, none]) (*api.PaymentSettings, error) {
-	s, err := h.paymentSettings(ctx, api.PaymentSettingsID)
-	if err != nil {
-		return nil, err
-	}
-	st, err := h.paymentSettings(ctx, api.PaymentStatusID)
-	shown := s.View(st.Status)
-	return &shown, err
-}
-
-// UpdatePaymentSettings replaces the settings; a secret that is left out is kept. It
+// paymentSettings defines the payment settings. A secret that is left out is kept. A change
 // also resets the backoff, so that the provider is contacted at once.
-func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.PaymentSettings]) (*api.PaymentSettings, error) {
-	old, err := h.paymentSettings(ctx, api.PaymentSettingsID)
-	if err != nil {
-		return nil, err
+func (h *handlers) paymentSettings() settings[none, api.StoredPaymentSettings, api.PaymentSettings] {
+	return settings[none, api.StoredPaymentSettings, api.PaymentSettings]{
+		what: "payment settings",
+		unset: func(context.Context, string, none) (api.Object, error) {
+			return api.Object{Kind: api.KindPaymentSettings, Meta: api.Meta{ID: api.PaymentSettingsID, Name: "payments"}, Spec: api.Encode(api.PaymentSettings{}.Spec())}, nil
+		},
+		view: func(ctx context.Context, s api.StoredPaymentSettings) (api.PaymentSettings, error) {
+			status, err := api.Settings[api.StoredPaymentSettings](ctx, h.opts.Store, api.KindPaymentSettings, api.PaymentStatusID)
+			return s.View(status.Status), err
+		},
+		spec: h.paymentSettingsSpec,
+		beside: func(api.StoredPaymentSettings) []api.Command {
+			return []api.Command{
+				{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Name: "payments-status", Data: api.Encode(struct{}{})},
+				{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(api.PaymentProviderStatus{})},
+			}
+		},
 	}
-	spec := r.Body.Spec()
+}
+
+func (h *handlers) paymentSettingsSpec(ctx context.Context, old api.StoredPaymentSettings, s api.PaymentSettings) (any, error) {
+	spec := s.Spec()
 	if err := api.ValidatePaymentSecrets(spec); err != nil {
 		return nil, err
 	}
-	for _, s := range []struct {
-		to  *string
-		was string
-	}{{&spec.SecretKey, old.Spec.SecretKey}, {&spec.WebhookSecret, old.Spec.WebhookSecret}} {
-		if *s.to == "" {
-			*s.to = s.was
-		} else if *s.to, err = h.auth.Sealed(ctx, *s.to); err != nil {
-			return nil, err
-		}
-	}
-	if err := api.ValidatePaymentSettings(spec); err != nil {
+	if err := h.sealed(ctx, &spec.SecretKey, old.Spec.SecretKey, true); err != nil {
 		return nil, err
 	}
-	o, err := h.putSettings(ctx, "payment settings",
-		api.Command{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentSettingsID, Expect: r.Body.Revision, Name: "payments", Data: api.Encode(spec)},
-		api.Command{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Name: "payments-status", Data: api.Encode(struct{}{})},
-		api.Command{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(api.PaymentProviderStatus{})},
-	)
-	if err != nil {
+	if err := h.sealed(ctx, &spec.WebhookSecret, old.Spec.WebhookSecret, true); err != nil {
 		return nil, err
 	}
-	s, err := api.Decode[api.StoredPaymentSettings](o)
-	shown := s.View(api.PaymentProviderStatus{})
-	return &shown, err
+	return spec, api.ValidatePaymentSettings(spec)
 }
 
 // cards returns the limits of an organization's card payments, or nil if it cannot pay
@@ -81,7 +56,7 @@ func (h *handlers) cards(ctx context.Context, org api.Organization) (*api.CardPa
 	if h.opts.Payments == nil || org.Spec.Parent != "" {
 		return nil, nil
 	}
-	s, err := h.paymentSettings(ctx, api.PaymentSettingsID)
+	s, err := api.Settings[api.StoredPaymentSettings](ctx, h.opts.Store, api.KindPaymentSettings, api.PaymentSettingsID)
 	if err != nil || !s.Spec.Enabled {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func withIfMatch(ctx context.Context, r *http.Request, o operation) (context.Con
 	}
 	text, err := strconv.Unquote(tag)
 	revision, numberErr := strconv.ParseInt(text, 10, 64)
-	if err != nil || numberErr != nil || revision <= 0 {
+	if err != nil || numberErr != nil || revision < 0 || revision == 0 && !o.settings {
 		return ctx, api.Errorf(api.CodeInvalid, "%.64q is not an ETag of an object", tag).At("If-Match").WithHint("use the object's revision in quotes, as returned in the ETag header of a GET")
 	}
 	return context.WithValue(ctx, ifMatchKey{}, revision), nil
@@ -69,13 +69,19 @@ func mismatch(revision int64) error {
 		WithHint("GET it again")
 }
 
-// setETag sets the ETag if the response is an object.
-func setETag(h http.Header, out any) {
+// setETag sets the ETag if the response is an object or settings.
+func setETag(h http.Header, out any, o operation) {
 	v := reflect.ValueOf(out).Elem()
+	if o.settings {
+		h.Set("ETag", etag(v.FieldByName("Revision").Int()))
+		return
+	}
 	if v.Kind() != reflect.Struct || !v.FieldByName("Meta").IsValid() {
 		return
 	}
 	if m, ok := v.FieldByName("Meta").Interface().(api.Meta); ok && m.Revision > 0 {
-		h.Set("ETag", strconv.Quote(strconv.FormatInt(m.Revision, 10)))
+		h.Set("ETag", etag(m.Revision))
 	}
 }
+
+func etag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }

@@ -6,59 +6,36 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GetMailSettings returns everything except the password.
-func (h *handlers) GetMailSettings(ctx context.Context, _ in[none, none]) (*api.MailSettings, error) {
-	m, err := h.auth.MailSettings(ctx)
-	if err != nil {
-		return nil, err
+// mailSettings defines the mail settings. Without a new password the stored one is kept if
+// the server is the same.
+func (h *handlers) mailSettings() settings[none, api.StoredMailSettings, api.MailSettings] {
+	return settings[none, api.StoredMailSettings, api.MailSettings]{
+		what:  "mail settings",
+		unset: ofCluster(api.KindMailSettings, api.MailSettingsID, "mail"),
+		view: func(ctx context.Context, m api.StoredMailSettings) (api.MailSettings, error) {
+			status, err := h.auth.MailStatus(ctx)
+			return m.View(status), err
+		},
+		spec: h.mailSpec,
+		beside: func(api.StoredMailSettings) []api.Command {
+			return []api.Command{{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})}}
+		},
 	}
-	return h.mailView(ctx, m)
 }
 
-func (h *handlers) mailView(ctx context.Context, m api.StoredMailSettings) (*api.MailSettings, error) {
-	status, err := h.auth.MailStatus(ctx)
-	shown := m.View(status)
-	return &shown, err
-}
-
-// UpdateMailSettings replaces the settings; without a new password the old one is kept
-// if the server is the same.
-func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSettings]) (*api.MailSettings, error) {
-	old, err := h.auth.MailSettings(ctx)
-	if err != nil {
-		return nil, err
-	}
-	spec := r.Body.Spec()
+func (h *handlers) mailSpec(ctx context.Context, old api.StoredMailSettings, s api.MailSettings) (any, error) {
+	spec := s.Spec()
 	if err := api.ValidateMailPassword(spec.Password); err != nil {
 		return nil, err
 	}
-	switch {
-	case spec.Password != "":
-		if spec.Password, err = h.auth.Sealed(ctx, spec.Password); err != nil {
-			return nil, err
-		}
-	case spec.User != "" && spec.SameServer(old.Spec):
-		spec.Password = old.Spec.Password
-	}
-	if err := api.ValidateMailSettings(spec); err != nil {
+	if err := h.sealed(ctx, &spec.Password, old.Spec.Password, spec.User != "" && spec.SameServer(old.Spec)); err != nil {
 		return nil, err
 	}
 	spec.EventsAfter = old.Spec.EventsAfter
 	if !old.Spec.Enabled {
 		spec.EventsAfter = 2*h.opts.Store.Revision() + 1 // only later events send messages
 	}
-	o, err := h.putSettings(ctx, "mail settings",
-		api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailSettingsID, Expect: r.Body.Revision, Name: "mail", Data: api.Encode(spec)},
-		api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})},
-	)
-	if err != nil {
-		return nil, err
-	}
-	m, err := api.Decode[api.StoredMailSettings](o)
-	if err != nil {
-		return nil, err
-	}
-	return h.mailView(ctx, m)
+	return spec, api.ValidateMailSettings(spec)
 }
 
 // TestMail queues a test message to the caller, or to the given address.

@@ -16,8 +16,9 @@ import (
 // changes.
 const mostPatches = 8
 
-// patch applies a JSON merge patch (RFC 7396) to an object.
-func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, body io.Reader) (*T, error) {
+// patched reads a JSON merge patch (RFC 7396), and calls once to apply it to the current
+// state, again after concurrent changes unless the request has a revision.
+func patched[T any](ctx context.Context, body io.Reader, once func(patch any) (*T, error)) (*T, error) {
 	raw, err := io.ReadAll(body)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
@@ -27,17 +28,18 @@ func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, body
 		return nil, err
 	}
 	if _, ok := patch.(map[string]any); !ok {
-		return nil, api.Errorf(api.CodeInvalid, "patch must be a JSON object").WithHint(`as {"spec": {"vcpus": 4}}`)
+		return nil, api.Errorf(api.CodeInvalid, "patch must be a JSON object").WithHint("send an object with the fields that change")
 	}
 	for i := 1; ; i++ {
-		out, err := k.patchOnce(ctx, h, ref, patch)
+		out, err := once(patch)
 		if err == nil || i == mostPatches || api.CodeOf(err) != api.CodeConflict || expected(ctx) != api.AnyRevision {
 			return out, err
 		}
 	}
 }
 
-func (k resource[T, S]) patchOnce(ctx context.Context, h *handlers, ref string, patch any) (*T, error) {
+// patch applies a JSON merge patch to an object.
+func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, patch any) (*T, error) {
 	kind := api.KindOf[T]()
 	now, err := get[T](ctx, h, kind, ref, "", "")
 	if err != nil {
@@ -48,22 +50,27 @@ func (k resource[T, S]) patchOnce(ctx context.Context, h *handlers, ref string, 
 	if revision := expected(ctx); revision != api.AnyRevision {
 		m.Revision = revision
 	}
-	raw, err := json.Marshal(now)
+	next, err := merged(now, patch)
 	if err != nil {
-		return nil, err
-	}
-	target, err := document(raw)
-	if err != nil {
-		return nil, err
-	}
-	if raw, err = json.Marshal(mergePatch(target, patch)); err != nil {
-		return nil, err
-	}
-	var next T
-	if err := decodeStrict(raw, &next); err != nil {
 		return nil, err
 	}
 	return k.update(ctx, h, m.ID, next)
+}
+
+// merged returns a value with a patch applied.
+func merged[T any](now T, patch any) (next T, err error) {
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return next, err
+	}
+	target, err := document(raw)
+	if err != nil {
+		return next, err
+	}
+	if raw, err = json.Marshal(mergePatch(target, patch)); err != nil {
+		return next, err
+	}
+	return next, decodeStrict(raw, &next)
 }
 
 // document parses JSON of any structure, leaving numbers unparsed.

@@ -58,7 +58,7 @@ func (h *handlers) ownHosts(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	pay, err := h.paymentSettings(ctx, api.PaymentSettingsID)
+	pay, err := api.Settings[api.StoredPaymentSettings](ctx, h.opts.Store, api.KindPaymentSettings, api.PaymentSettingsID)
 	if err != nil {
 		return nil, err
 	}

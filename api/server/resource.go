@@ -105,7 +105,7 @@ func serveIn[W where, T, S any](r *router, h *handlers, k resource[T, S]) {
 		return k.update(ctx, h, q.ID, *q.Body)
 	})
 	unless(r, can, api.CanUpdate, "Patch"+string(kind), func(ctx context.Context, q in[none, stream]) (*T, error) {
-		return k.patch(ctx, h, q.ID, q.Body)
+		return patched(ctx, q.Body, func(patch any) (*T, error) { return k.patch(ctx, h, q.ID, patch) })
 	})
 	unless(r, can, api.CanDelete, "Delete"+string(kind), func(ctx context.Context, q in[none, none]) (*T, error) {
 		return k.delete(ctx, h, q.ID)

@@ -26,6 +26,7 @@ type operation struct {
 	method, path string
 	status       int        // of a successful response
 	conditional  bool       // supports If-Match
+	settings     bool       // it answers with settings, whose ETag is that of revision 0 before their first change
 	dryRun       bool       // it has a dry run
 	hides        []*secrets // in its responses
 }
@@ -112,7 +113,7 @@ func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]
 			return unmatched(ctx, err)
 		}
 		if !dryRun(ctx) { // the tried revision is never stored
-			setETag(c.Response().Header(), out)
+			setETag(c.Response().Header(), out, o)
 		}
 		if a, ok := any(*out).(answer); ok {
 			return a.write(c.Response())

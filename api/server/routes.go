@@ -6,6 +6,18 @@ import "github.com/basalt-gpu/basalt/api"
 func (h *handlers) routes(r *router) {
 	h.special(r)
 	h.resources(r)
+	h.settings(r)
+}
+
+// settings registers the operations that settings have in common.
+func (h *handlers) settings(r *router) {
+	serveBranding(r, h, "", h.clusterBranding())
+	serveBranding(r, h, "Organization", h.organizationBranding())
+	serveSettings(r, h, "MailSettings", h.mailSettings())
+	serveSettings(r, h, "PaymentSettings", h.paymentSettings())
+	serveSettings(r, h, "SecuritySettings", h.securitySettings())
+	serveSettings(r, h, "SignUpSettings", h.signUpSettings())
+	serveSettings(r, h, "TopUp", h.topUp())
 }
 
 // resources registers the operations that kinds have in common.
@@ -62,18 +74,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "ListAuditEvents", h.ListAuditEvents)
 	serve(r, "ListAccess", h.ListAccess)
 	serve(r, "DeleteBackup", h.DeleteBackup)
-	serve(r, "GetBranding", h.GetBranding)
-	serve(r, "UpdateBranding", h.UpdateBranding)
-	serve(r, "DeleteLogo", h.DeleteLogo)
 	serve(r, "GetLogo", h.GetLogo)
-	serve(r, "PutLogo", h.PutLogo)
-	serve(r, "GetOrganizationBranding", h.GetOrganizationBranding)
-	serve(r, "UpdateOrganizationBranding", h.UpdateOrganizationBranding)
 	serve(r, "GetOrganizationLogo", h.GetOrganizationLogo)
-	serve(r, "PutOrganizationLogo", h.PutOrganizationLogo)
-	serve(r, "DeleteOrganizationLogo", h.DeleteOrganizationLogo)
-	serve(r, "GetMailSettings", h.GetMailSettings)
-	serve(r, "UpdateMailSettings", h.UpdateMailSettings)
 	serve(r, "TestMail", h.TestMail)
 	serve(r, "InviteUser", h.InviteUser)
 	serve(r, "GetCluster", h.GetCluster)
@@ -130,10 +132,6 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetSignUp", h.GetSignUp)
 	serve(r, "RequestSignUp", body(h.auth.RequestSignUp))
 	serve(r, "FinishSignUp", h.FinishSignUp)
-	serve(r, "GetSecuritySettings", h.GetSecuritySettings)
-	serve(r, "UpdateSecuritySettings", h.UpdateSecuritySettings)
-	serve(r, "GetSignUpSettings", h.GetSignUpSettings)
-	serve(r, "UpdateSignUpSettings", h.UpdateSignUpSettings)
 	serve(r, "RequestPasswordReset", body(h.auth.RequestPasswordReset))
 	serve(r, "CreatePayment", h.CreatePayment)
 	serve(r, "CreateVoucher", h.CreateVoucher)
@@ -142,11 +140,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "CreateCard", h.CreateCard)
 	serve(r, "DeleteCard", h.DeleteCard)
 	serve(r, "SetDefaultCard", h.SetDefaultCard)
-	serve(r, "GetTopUp", h.GetTopUp)
-	serve(r, "UpdateTopUp", h.UpdateTopUp)
 	serve(r, "ReceivePaymentEvent", h.ReceivePaymentEvent)
-	serve(r, "GetPaymentSettings", h.GetPaymentSettings)
-	serve(r, "UpdatePaymentSettings", h.UpdatePaymentSettings)
 	serve(r, "ListPriceBookVersions", h.ListPriceBookVersions)
 	serve(r, "SimulatePriceBook", h.SimulatePriceBook)
 	serve(r, "QuotePriceBook", h.QuotePriceBook)

@@ -17,31 +17,27 @@ func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUp
 	return h.auth.GetSignUp(ctx)
 }
 
-// GetSignUpSettings returns everything except the secret.
-func (h *handlers) GetSignUpSettings(ctx context.Context, _ in[none, none]) (*api.SignUpSettings, error) {
-	s, err := h.auth.SignUpSettings(ctx)
-	shown := s.View()
-	return &shown, err
+// signUpSettings defines the sign-up settings. Without a new secret the stored one is kept
+// if the verification URL is the same.
+func (h *handlers) signUpSettings() settings[none, api.StoredSignUpSettings, api.SignUpSettings] {
+	return settings[none, api.StoredSignUpSettings, api.SignUpSettings]{
+		what:  "sign-up settings",
+		unset: ofCluster(api.KindSignUpSettings, api.SignUpSettingsID, "sign-up"),
+		view: func(_ context.Context, s api.StoredSignUpSettings) (api.SignUpSettings, error) {
+			return s.View(), nil
+		},
+		spec: h.signUpSpec,
+	}
 }
 
-// UpdateSignUpSettings replaces the settings; without a new secret the old one is kept
-// if the verification URL is the same.
-func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.SignUpSettings]) (*api.SignUpSettings, error) {
-	old, err := h.auth.SignUpSettings(ctx)
+func (h *handlers) signUpSpec(ctx context.Context, old api.StoredSignUpSettings, s api.SignUpSettings) (any, error) {
+	spec := s.Spec()
+	err := api.ValidateCaptchaSecret(spec.CaptchaSecret)
 	if err != nil {
 		return nil, err
 	}
-	spec := r.Body.Spec()
-	if err := api.ValidateCaptchaSecret(spec.CaptchaSecret); err != nil {
+	if err = h.sealed(ctx, &spec.CaptchaSecret, old.Spec.CaptchaSecret, spec.Captcha != "" && spec.VerifyURL == old.Spec.VerifyURL); err != nil {
 		return nil, err
-	}
-	switch {
-	case spec.CaptchaSecret != "":
-		if spec.CaptchaSecret, err = h.auth.Sealed(ctx, spec.CaptchaSecret); err != nil {
-			return nil, err
-		}
-	case spec.Captcha != "" && spec.VerifyURL == old.Spec.VerifyURL:
-		spec.CaptchaSecret = old.Spec.CaptchaSecret
 	}
 	if err := api.ValidateSignUpSettings(spec); err != nil {
 		return nil, err
@@ -61,14 +57,7 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 			return nil, api.Errorf(api.CodeInvalid, "the price book is in %s, got %s", is, spec.Currency).At("currency").WithHint("give the credit in %s", is)
 		}
 	}
-	o, err := h.putSettings(ctx, "sign-up settings",
-		api.Command{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Expect: r.Body.Revision, Name: "sign-up", Data: api.Encode(spec)})
-	if err != nil {
-		return nil, err
-	}
-	s, err := api.Decode[api.StoredSignUpSettings](o)
-	shown := s.View()
-	return &shown, err
+	return spec, nil
 }
 
 // FinishSignUp creates an organization, its first project, its owner, the sign-up

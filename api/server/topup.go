@@ -6,86 +6,49 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// topUp returns the stored settings of an organization; revision 0 means that they were
-// never changed.
-func (h *handlers) topUp(ctx context.Context, org api.OrganizationID) (api.StoredTopUp, error) {
-	o, err := h.opts.Store.Get(ctx, api.KindTopUp, api.TopUpID(org))
-	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredTopUp{Kind: api.KindTopUp, Meta: api.Meta{Organization: string(org)}}, nil
+// topUp defines the automatic top-up of an organization. A change forgets the failures of
+// earlier charges.
+func (h *handlers) topUp() settings[api.GetTopUpParams, api.StoredTopUp, api.TopUp] {
+	return settings[api.GetTopUpParams, api.StoredTopUp, api.TopUp]{
+		what: "top-up",
+		unset: func(ctx context.Context, _ string, p api.GetTopUpParams) (api.Object, error) {
+			now := h.opts.Now()
+			org, err := h.payer(ctx, p.Organization, now, now.Add(1))
+			id := api.TopUpID(org)
+			return api.Object{Kind: api.KindTopUp, Meta: api.Meta{ID: id, Name: id, Organization: string(org)}}, err
+		},
+		view: h.topUpView,
+		spec: h.topUpSpec,
+		beside: func(old api.StoredTopUp) []api.Command {
+			id := api.TopUpID(api.OrganizationID(old.Meta.Organization))
+			return []api.Command{{Op: api.OpReport, Kind: api.KindTopUp, ID: id, Expect: api.AnyRevision, Data: api.Encode(old.Status.Saved())}}
+		},
 	}
-	if err != nil {
-		return api.StoredTopUp{}, err
-	}
-	return api.Decode[api.StoredTopUp](o)
-}
-
-// GetTopUp returns the automatic top-up of an organization.
-func (h *handlers) GetTopUp(ctx context.Context, r in[api.GetTopUpParams, none]) (*api.TopUp, error) {
-	now := h.opts.Now()
-	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
-	if err != nil {
-		return nil, err
-	}
-	t, err := h.topUp(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	return h.topUpView(ctx, t)
 }
 
 // topUpView returns the settings in the form of the API, with the organization's
 // currency if none was saved.
-func (h *handlers) topUpView(ctx context.Context, t api.StoredTopUp) (*api.TopUp, error) {
-	shown := t.View()
-	if shown.Currency == "" {
-		var err error
-		if shown.Currency, err = h.opts.Billing.Currency(ctx, shown.Organization); err != nil {
-			return nil, err
-		}
+func (h *handlers) topUpView(ctx context.Context, t api.StoredTopUp) (view api.TopUp, err error) {
+	if view = t.View(); view.Currency == "" {
+		view.Currency, err = h.opts.Billing.Currency(ctx, view.Organization)
 	}
-	return &shown, nil
+	return view, err
 }
 
-// UpdateTopUp replaces the settings, and forgets the failures of earlier charges.
-func (h *handlers) UpdateTopUp(ctx context.Context, r in[api.UpdateTopUpParams, api.TopUp]) (*api.TopUp, error) {
-	now := h.opts.Now()
-	id, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
+func (h *handlers) topUpSpec(ctx context.Context, old api.StoredTopUp, t api.TopUp) (any, error) {
+	org, err := get[api.Organization](ctx, h, api.KindOrganization, old.Meta.Organization, "", "")
 	if err != nil {
 		return nil, err
 	}
-	org, err := get[api.Organization](ctx, h, api.KindOrganization, string(id), "", "")
-	if err != nil {
-		return nil, err
-	}
-	spec := r.Body.Spec()
-	if spec.Currency, err = h.opts.Billing.Currency(ctx, id); err != nil {
+	spec := t.Spec()
+	if spec.Currency, err = h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID)); err != nil {
 		return nil, err
 	}
 	limits, err := h.topUpLimits(ctx, org, spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := api.ValidateTopUp(spec, limits); err != nil {
-		return nil, err
-	}
-	was, err := h.topUp(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if was.Meta.Revision != r.Body.Revision { // otherwise a status of another revision would be written
-		return nil, api.Errorf(api.CodeConflict, "top-up: the revision is %d, got %d", was.Meta.Revision, r.Body.Revision).At("revision").WithHint("GET it again")
-	}
-	stored := api.TopUpID(id)
-	if _, err = h.putSettings(ctx, "top-up",
-		api.Command{Op: api.OpPutSpec, Kind: api.KindTopUp, ID: stored, Expect: r.Body.Revision, Name: stored, Organization: string(id), Data: api.Encode(spec)},
-		api.Command{Op: api.OpReport, Kind: api.KindTopUp, ID: stored, Expect: api.AnyRevision, Data: api.Encode(was.Status.Saved())}); err != nil {
-		return nil, err
-	}
-	t, err := h.topUp(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return h.topUpView(ctx, t)
+	return spec, api.ValidateTopUp(spec, limits)
 }
 
 // topUpLimits returns the limits of one charge, or why a top-up cannot be enabled.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) brandingCommand() *cobra.Command {
@@ -52,6 +53,7 @@ func (a *App) brandingSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		was := b
 		for flag, set := range map[string]func(){
 			"product": func() { b.ProductName = *name }, "color": func() { b.AccentColor = *color },
 			"support-email": func() { b.SupportEmail = *email }, "support-url": func() { b.SupportURL = *url },
@@ -61,9 +63,9 @@ func (a *App) brandingSet() *cobra.Command {
 			}
 		}
 		if *reseller == "" {
-			b, err = a.api.UpdateBranding(cmd.Context(), b)
+			b, err = a.api.PatchBranding(cmd.Context(), client.MergePatch(was, b))
 		} else {
-			b, err = a.api.UpdateOrganizationBranding(cmd.Context(), *reseller, b)
+			b, err = a.api.PatchOrganizationBranding(cmd.Context(), *reseller, client.MergePatch(was, b))
 		}
 		if err != nil {
 			return err

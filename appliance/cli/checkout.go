@@ -114,6 +114,7 @@ func (a *App) paymentSettingsSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		was := s
 		if f.Changed("portal-url") {
 			s.PortalURL = *portal
 		}
@@ -136,7 +137,7 @@ func (a *App) paymentSettingsSet() *cobra.Command {
 				return err
 			}
 		}
-		if s, err = a.api.UpdatePaymentSettings(cmd.Context(), s); err != nil {
+		if s, err = a.api.PatchPaymentSettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
 		}
 		return a.printPaymentSettings(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) mailCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func (a *App) mailSet() *cobra.Command {
 				return err
 			}
 		}
-		if s, err = a.api.UpdateMailSettings(cmd.Context(), s); err != nil {
+		if s, err = a.api.PatchMailSettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
 		}
 		return a.printMail(s)

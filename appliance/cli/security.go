@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) securitySettingsCommand() *cobra.Command {
@@ -43,6 +44,7 @@ func (a *App) securitySettingsSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		was := s
 		if given("require-second-factor") {
 			s.RequireSecondFactor = nil
 			for _, r := range *roles {
@@ -52,7 +54,7 @@ func (a *App) securitySettingsSet() *cobra.Command {
 		if given("require-support-consent") {
 			s.RequireSupportConsent = *consent
 		}
-		if s, err = a.api.UpdateSecuritySettings(cmd.Context(), s); err != nil {
+		if s, err = a.api.PatchSecuritySettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
 		}
 		return a.printSecurity(s)

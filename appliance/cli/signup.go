@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) signUpSettingsCommand() *cobra.Command {
@@ -41,6 +42,7 @@ func (a *App) signUpSettingsSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		was := s
 		if err := change(&s); err != nil {
 			return err
 		}
@@ -49,7 +51,7 @@ func (a *App) signUpSettingsSet() *cobra.Command {
 				return err
 			}
 		}
-		if s, err = a.api.UpdateSignUpSettings(cmd.Context(), s); err != nil {
+		if s, err = a.api.PatchSignUpSettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
 		}
 		return a.printSignUp(s)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) topUpCommand() *cobra.Command {
@@ -38,6 +39,7 @@ func (a *App) topUpSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		was := t
 		if *enable || *disable {
 			t.Enabled = *enable
 		}
@@ -53,7 +55,7 @@ func (a *App) topUpSet() *cobra.Command {
 				}
 			}
 		}
-		if t, err = a.api.UpdateTopUp(cmd.Context(), a.config.Organization, t); err != nil {
+		if t, err = a.api.PatchTopUp(cmd.Context(), a.config.Organization, client.MergePatch(was, t)); err != nil {
 			return err
 		}
 		return a.printTopUp(t)

@@ -25,24 +25,13 @@ func errNoMail() error {
 // MailSettings returns the stored settings; revision 0 means that they were never
 // changed.
 func (a *Authenticator) MailSettings(ctx context.Context) (api.StoredMailSettings, error) {
-	return a.mailObject(ctx, api.MailSettingsID)
+	return api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailSettingsID)
 }
 
 // MailStatus returns the status of sending mail.
 func (a *Authenticator) MailStatus(ctx context.Context) (api.MailStatus, error) {
-	o, err := a.mailObject(ctx, api.MailStatusID)
+	o, err := api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailStatusID)
 	return o.Status, err
-}
-
-func (a *Authenticator) mailObject(ctx context.Context, id string) (api.StoredMailSettings, error) {
-	o, err := a.opts.Store.Get(ctx, api.KindMailSettings, id)
-	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredMailSettings{Kind: api.KindMailSettings}, nil
-	}
-	if err != nil {
-		return api.StoredMailSettings{}, err
-	}
-	return api.Decode[api.StoredMailSettings](o)
 }
 
 // RequestPasswordReset queues a message with a link. The message and the response are

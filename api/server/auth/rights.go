@@ -31,8 +31,7 @@ var Rights = withKinds(map[string]Roles{
 
 	"ListWebhookDeliveries": admins,
 	"SetDefaultCard":        admins | billing,
-	"GetTopUp":              admins | billing, "UpdateTopUp": admins | billing,
-	"RotateWebhook": admins, "ReplayWebhook": admins, "TestWebhook": admins,
+	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
 	"ResetUser": admins, "InviteUser": admins,
 
@@ -42,8 +41,7 @@ var Rights = withKinds(map[string]Roles{
 	// The caller's own credentials, for every role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing, "ChooseLanguage": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
-	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
-	"GetSecuritySettings": operators, "UpdateSecuritySettings": operators,
+	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody,
 	"ListPasskeys": viewers | billing, "BeginPasskey": viewers | billing, "ConfirmPasskey": viewers | billing, "DeletePasskey": viewers | billing,
 	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 
@@ -56,16 +54,15 @@ var Rights = withKinds(map[string]Roles{
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
 	"SimulatePriceBook": Sellers, "QuotePriceBook": Sellers, "ListPriceBookVersions": Sellers, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
-	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
+	"ReceivePaymentEvent": Everybody,
 
 	"RedeemVoucher": admins | billing,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,
-	"GetBranding": Everybody, "GetLogo": Everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
-	"GetOrganizationBranding": Sellers, "UpdateOrganizationBranding": Sellers,
+	"GetLogo": Everybody, "PutLogo": operators, "DeleteLogo": operators,
 	"GetOrganizationLogo": Sellers, "PutOrganizationLogo": Sellers, "DeleteOrganizationLogo": Sellers,
-	"GetMailSettings": operators, "UpdateMailSettings": operators, "TestMail": operators,
+	"TestMail":   operators,
 	"Watch":      viewers,
 	"Whoami":     viewers | billing,
 	"GetVersion": Everybody,
@@ -119,7 +116,18 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindUpgrade:          {read: operators, write: operators},
 }
 
-// withKinds adds the operations that kinds have in common.
+// settingsRights are the roles that may read settings, and those that may change them.
+var settingsRights = map[string]struct{ read, write Roles }{
+	"Branding":             {read: Everybody, write: operators},
+	"OrganizationBranding": {read: Sellers, write: Sellers},
+	"MailSettings":         {read: operators, write: operators},
+	"PaymentSettings":      {read: operators, write: operators},
+	"SecuritySettings":     {read: operators, write: operators},
+	"SignUpSettings":       {read: operators, write: operators},
+	"TopUp":                {read: admins | billing, write: admins | billing},
+}
+
+// withKinds adds the operations that kinds have in common, and those that settings have.
 func withKinds(all map[string]Roles) map[string]Roles {
 	for kind, may := range kindRights {
 		for op, reads := range operationsOf(kind) {
@@ -127,6 +135,9 @@ func withKinds(all map[string]Roles) map[string]Roles {
 				all[op] = may.read
 			}
 		}
+	}
+	for name, may := range settingsRights {
+		all["Get"+name], all["Update"+name], all["Patch"+name] = may.read, may.write, may.write
 	}
 	return all
 }

@@ -18,14 +18,7 @@ var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys",
 // SecuritySettings returns the stored settings; revision 0 means that they were never
 // changed.
 func (a *Authenticator) SecuritySettings(ctx context.Context) (api.StoredSecuritySettings, error) {
-	o, err := a.opts.Store.Get(ctx, api.KindSecuritySettings, api.SecuritySettingsID)
-	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		return api.StoredSecuritySettings{Kind: api.KindSecuritySettings}, nil
-	}
-	if err != nil {
-		return api.StoredSecuritySettings{}, err
-	}
-	return api.Decode[api.StoredSecuritySettings](o)
+	return api.Settings[api.StoredSecuritySettings](ctx, a.opts.Store, api.KindSecuritySettings, api.SecuritySettingsID)
 }
 
 // requiresTotp reports whether a grant needs a second factor. A change of the settings

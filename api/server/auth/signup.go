@@ -28,14 +28,7 @@ const maxSignUpToken = 4 << 10
 // SignUpSettings returns the stored settings; revision 0 means that they were never
 // changed.
 func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSettings, error) {
-	o, err := a.opts.Store.Get(ctx, api.KindSignUpSettings, api.SignUpSettingsID)
-	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return api.StoredSignUpSettings{Kind: api.KindSignUpSettings}, nil
-	}
-	if err != nil {
-		return api.StoredSignUpSettings{}, err
-	}
-	return api.Decode[api.StoredSignUpSettings](o)
+	return api.Settings[api.StoredSignUpSettings](ctx, a.opts.Store, api.KindSignUpSettings, api.SignUpSettingsID)
 }
 
 // SignUpOpen returns the settings, or an error if sign-up is disabled. It is disabled in the

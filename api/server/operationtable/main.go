@@ -96,10 +96,24 @@ func row(method, path string, op *openapi3.Operation, below schemaSecrets) strin
 	if op.Parameters.GetByInAndName(openapi3.ParameterInQuery, "dryRun") != nil {
 		out += ", dryRun: true"
 	}
+	if ofSettings(op) {
+		out += ", settings: true"
+	}
 	if hides.Len() > 0 {
 		out += ", hides: []*secrets{" + hides.String() + "}"
 	}
 	return out + "}"
+}
+
+// ofSettings reports whether an operation answers with settings: an object that has a
+// revision itself instead of in its meta.
+func ofSettings(op *openapi3.Operation) bool {
+	response := op.Responses.Value("200")
+	if response == nil || response.Value == nil || response.Value.Headers["ETag"] == nil {
+		return false
+	}
+	content := response.Value.Content.Get("application/json")
+	return content != nil && content.Schema.Value.Properties["revision"] != nil
 }
 
 // secrets are the marks below a schema, as in api/server; nil: none.

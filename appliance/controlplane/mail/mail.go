@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -151,27 +152,15 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 
 // read reads the settings and the status; those that do not exist are empty.
 func (m *Mailer) read(ctx context.Context) (s state, err error) {
-	stored := func(kind api.Kind, id string, into func(api.Object) error) {
-		o, e := m.o.Store.Get(ctx, kind, id)
-		if e == nil {
-			e = into(o)
-		} else if api.CodeOf(e) == api.CodeNotFound {
-			e = nil
-		}
-		if err == nil {
-			err = e
-		}
+	if s.settings, err = api.Settings[api.StoredMailSettings](ctx, m.o.Store, api.KindMailSettings, api.MailSettingsID); err != nil {
+		return s, fmt.Errorf("read mail settings: %w", err)
 	}
-	stored(api.KindMailSettings, api.MailSettingsID, func(o api.Object) (e error) {
-		s.settings, e = api.Decode[api.StoredMailSettings](o)
-		return e
-	})
-	stored(api.KindMailSettings, api.MailStatusID, func(o api.Object) error {
-		x, e := api.Decode[api.StoredMailSettings](o)
-		s.status = x.Status
-		return e
-	})
-	return s, err
+	status, err := api.Settings[api.StoredMailSettings](ctx, m.o.Store, api.KindMailSettings, api.MailStatusID)
+	if err != nil {
+		return s, fmt.Errorf("read mail status: %w", err)
+	}
+	s.status = status.Status
+	return s, nil
 }
 
 // tidy removes messages that are not needed any more, and fails those that have waited

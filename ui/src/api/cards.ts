@@ -49,11 +49,3 @@ export const useTopUp = (organization: string | undefined) =>
     queryFn: ({ signal }) => ok(api.GET('/v1/top-up', { params: { query: { organization } }, signal })),
     refetchInterval: 30_000,
   });
-
-export const useSaveTopUp = (organization: string | undefined) => {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: TopUp) => ok(api.PUT('/v1/top-up', { params: { query: { organization } }, body })),
-    onSuccess: (t) => client.setQueryData(['top-up', organization], t),
-  });
-};

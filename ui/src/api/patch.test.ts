@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergePatch, patchOf } from './patch';
+import { mergePatch, patchOf, settingsPatch } from './patch';
 
 test('what has changed is sent, what is gone is null, lists go whole', () => {
   expect(
@@ -25,4 +25,12 @@ test('of an object only what users say is sent', () => {
     spec: { instance: null },
   });
   expect(patchOf(was, { meta: {}, spec: was.spec })).toEqual({});
+});
+
+test('of settings what a form does not have is kept, and the revision is not in the patch', () => {
+  const was = { revision: 7, port: 465, user: 'a', perMinute: 60, hasPassword: true, status: { sent: 3 } };
+  expect(settingsPatch(was, { revision: 7, port: undefined, user: 'b', password: undefined })).toEqual({
+    port: null,
+    user: 'b',
+  });
 });

@@ -21,6 +21,14 @@ export function mergePatch(was: Json, now: Json): Json {
   return patch;
 }
 
+/** settingsPatch returns the patch of what a form sends of settings: members that the form does not have are kept. The
+ * revision is sent in If-Match. */
+export function settingsPatch(was: object, now: object): Json {
+  const of = (s: Json) =>
+    Object.fromEntries(Object.keys(now).flatMap((k) => (k === 'revision' ? [] : [[k, s[k]] as const])));
+  return mergePatch(of(was as Json), of(now as Json));
+}
+
 interface Thing {
   meta: { name?: string; labels?: unknown };
   spec: unknown;

@@ -1,7 +1,7 @@
 // The kinds whose objects are edited in forms: how to read, write and find them in the query cache.
 import type { QueryKey } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
-import { patchOf } from './patch';
+import { patchOf, settingsPatch } from './patch';
 
 /** Resource is a kind whose objects have revisions: a change based on an old revision is refused. */
 export interface Resource<T> {
@@ -15,8 +15,8 @@ export interface Resource<T> {
   get: (id: string) => Promise<T | null>;
   /** patch sends the differences from was, and takes effect only at the revision of was. */
   patch: (id: string, was: T, now: T) => Promise<T>;
-  /** partial returns the body of patch; for kinds without it the whole object is sent. */
-  partial?: (was: T, now: T) => object;
+  /** partial returns the body of patch. */
+  partial: (was: T, now: T) => object;
   post: (body: T) => Promise<T>;
 }
 
@@ -25,6 +25,9 @@ interface Thing {
   meta: Schemas['Meta'];
   spec: unknown;
 }
+
+const ifMatch = (revision = 0) => ({ 'If-Match': `"${revision}"` });
+const mergePatchType = { 'Content-Type': 'application/merge-patch+json' };
 
 /** resource returns the resource of a kind. All kinds have the same operations; the types of GPUPool represent them
  * here. */
@@ -45,8 +48,8 @@ function resource<T extends Thing>(kind: string, path: string): Resource<T> {
       as(
         ok(
           api.PATCH(one, {
-            params: { ...at(id).params, header: { 'If-Match': `"${was.meta.revision ?? 0}"` } },
-            headers: { 'Content-Type': 'application/merge-patch+json' },
+            params: { ...at(id).params, header: ifMatch(was.meta.revision) },
+            headers: mergePatchType,
             body: patchOf(was, now),
           }),
         ),
@@ -85,34 +88,49 @@ export const projects = resource<Schemas['Project']>('Project', '/v1/projects');
 export const securityGroups = resource<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups');
 export const volumes = resource<Schemas['Volume']>('Volume', '/v1/volumes');
 
-/** single returns the resource of settings: one object that always exists. It has no PATCH; its PUT has the revision
- * in the body. The types of Branding represent all of them here. */
-function single<T extends { revision?: number }>(key: string, path: string): Resource<T> {
+/** single returns the resource of settings: one object that always exists. The types of Branding represent all of them
+ * here. */
+function single<T extends { revision?: number }>(path: string, key: QueryKey): Resource<T> {
   const at = path as '/v1/branding';
-  const put = (body: T) => ok(api.PUT(at, { body })) as unknown as Promise<T>;
+  const send = (was: T, now: T) =>
+    ok(
+      api.PATCH(at, {
+        params: { header: ifMatch(was.revision) },
+        headers: mergePatchType,
+        body: settingsPatch(was, now),
+      }),
+    ) as unknown as Promise<T>;
   return {
     id: () => '',
     revision: (o) => o.revision ?? 0,
     path: () => path,
-    key: () => [key],
-    lists: [key],
+    key: () => key,
+    lists: key,
     get: () => ok(api.GET(at)) as unknown as Promise<T>,
-    patch: (_, __, body) => put(body),
-    post: put,
+    patch: (_, was, now) => send(was, now),
+    partial: settingsPatch,
+    post: (body) => send({} as T, body),
   };
 }
 
 /** brandingOf returns the branding of a reseller, or that which this portal shows. */
 export const brandingOf = (reseller?: string) =>
   reseller
-    ? single<Schemas['Branding']>(`branding of ${reseller}`, `/v1/organizations/${reseller}/branding`)
+    ? single<Schemas['Branding']>(`/v1/organizations/${reseller}/branding`, [`branding of ${reseller}`])
     : branding;
 
-export const branding = single<Schemas['Branding']>('branding', '/v1/branding');
-export const mail = single<Schemas['MailSettings']>('mail', '/v1/mail');
-export const paymentSettings = single<Schemas['PaymentSettings']>('payment-settings', '/v1/payment-settings');
-export const securitySettings = single<Schemas['SecuritySettings']>('security-settings', '/v1/security-settings');
-export const signUpSettings = single<Schemas['SignUpSettings']>('sign-up-settings', '/v1/sign-up-settings');
+export const branding = single<Schemas['Branding']>('/v1/branding', ['branding']);
+export const mail = single<Schemas['MailSettings']>('/v1/mail', ['mail']);
+export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-settings', ['payment-settings']);
+export const securitySettings = single<Schemas['SecuritySettings']>('/v1/security-settings', ['security-settings']);
+export const signUpSettings = single<Schemas['SignUpSettings']>('/v1/sign-up-settings', ['sign-up-settings']);
+
+/** topUpOf returns the automatic top-up of an organization; undefined: the caller's. */
+export const topUpOf = (organization: string | undefined) =>
+  single<Schemas['TopUp']>(
+    organization ? `/v1/top-up?organization=${encodeURIComponent(organization)}` : '/v1/top-up',
+    ['top-up', organization],
+  );
 
 /** changedMeanwhile reports whether a change was refused because the object was changed since it was read. */
 export const changedMeanwhile = (e: unknown) =>

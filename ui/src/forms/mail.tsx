@@ -3,7 +3,6 @@ import { Alert, Button, Checkbox } from '@patternfly/react-core';
 import type { MailSettings } from '../api/mail';
 import { mail } from '../api/resource';
 import { useText, type Key } from '../i18n';
-import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { Form } from '../parts/form';
@@ -55,8 +54,14 @@ const bodyOf = (s: MailSettings | undefined, f: Fields): MailSettings => ({
 
 export function MailForm({ settings }: { settings: MailSettings }) {
   const { t } = useText();
-  const edit = useEdit<MailSettings, Fields>({ of: mail, object: settings, fields: formOf, body: bodyOf });
-  const { form, body } = edit;
+  const edit = useEdit<MailSettings, Fields>({
+    of: mail,
+    object: settings,
+    fields: formOf,
+    body: bodyOf,
+    secrets: { password: 'PASSWORD' },
+  });
+  const { form } = edit;
   const set = (name: Exclude<keyof Fields, 'enabled'>) => (v: string) => edit.set(name)(v);
   const text = (name: Exclude<keyof Fields, 'enabled' | 'security' | 'language'>) => ({
     id: `mail-${name}`,
@@ -118,7 +123,7 @@ export function MailForm({ settings }: { settings: MailSettings }) {
           {t('cust.save')}
         </Button>
       </div>
-      <Same curl={asCurl('PUT', edit.path, { ...body, password: body.password && 'PASSWORD' })} />
+      <Same curl={edit.curl} />
     </Form>
   );
 }

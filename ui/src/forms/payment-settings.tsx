@@ -4,7 +4,6 @@ import type { PaymentSettings } from '../api/payments';
 import { paymentSettings } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
-import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { Form } from '../parts/form';
@@ -49,8 +48,9 @@ export function PaymentSettingsForm({ settings }: { settings: PaymentSettings })
     object: settings,
     fields: formOf,
     body: bodyOf,
+    secrets: { secretKey: 'SECRET_KEY', webhookSecret: 'SIGNING_SECRET' },
   });
-  const { form, body } = edit;
+  const { form } = edit;
   const text = (name: Exclude<keyof Fields, 'enabled'>) => ({
     id: `pay-${name}`,
     label: t(labels[name]),
@@ -84,13 +84,7 @@ export function PaymentSettingsForm({ settings }: { settings: PaymentSettings })
           {t('cust.save')}
         </Button>
       </div>
-      <Same
-        curl={asCurl('PUT', edit.path, {
-          ...body,
-          secretKey: body.secretKey && 'SECRET_KEY',
-          webhookSecret: body.webhookSecret && 'SIGNING_SECRET',
-        })}
-      />
+      <Same curl={edit.curl} />
     </Form>
   );
 }

@@ -44,10 +44,9 @@ test('terms, domains, credit and quota are sent in the units of the API', async 
   await save();
   await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]).toEqual({
-    method: 'PUT',
+    method: 'PATCH',
     path: 'sign-up-settings',
     body: {
-      revision: 3,
       enabled: true,
       termsURL: 'https://example.com/terms',
       termsVersion: '2026-03',
@@ -76,7 +75,7 @@ test('another provider of captchas needs its own secret and address', async () =
   await user.type(screen.getByLabelText(/Secret/), 'sesame');
   await save();
   await waitFor(() => expect(asked).toHaveLength(1));
-  expect(asked[0]?.body).toMatchObject({ captcha: 'turnstile', siteKey: 'a', verifyURL: '', captchaSecret: 'sesame' });
+  expect(asked[0]?.body).toMatchObject({ captcha: 'turnstile', verifyURL: '', captchaSecret: 'sesame' });
 });
 
 test('an amount or a limit that is no number is not sent', async () => {

@@ -8,7 +8,6 @@ import type { SignUpSettings } from '../api/sign-up';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
 import { isSize, limitsOf, quotaForm, quotaKey, quotas, wrong, type Quota, type QuotaForm } from '../lib/quota';
-import { asCurl } from '../lib/shell';
 import { CheckField } from '../parts/check-field';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
@@ -63,11 +62,9 @@ const bodyOf = (s: SignUpSettings | undefined, f: Fields, currency: string): Sig
     currency: creditMicros === 0 ? '' : currency,
     quota: wrong(f).length === 0 ? limitsOf(f, s?.quota) : {},
     captcha: (f.captcha || undefined) as SignUpSettings['captcha'],
-    ...(f.captcha && {
-      siteKey: f.siteKey.trim(),
-      verifyURL: f.verifyURL.trim(),
-      captchaSecret: f.captchaSecret.trim() || undefined,
-    }),
+    siteKey: f.captcha ? f.siteKey.trim() : undefined,
+    verifyURL: f.captcha ? f.verifyURL.trim() : undefined,
+    captchaSecret: (f.captcha && f.captchaSecret.trim()) || undefined,
   };
 };
 
@@ -100,8 +97,9 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
     object: settings,
     fields: formOf,
     body: (s, f) => bodyOf(s, f, currencyOf(f.priceBook)),
+    secrets: { captchaSecret: 'SECRET' },
   });
-  const { form, body } = edit;
+  const { form } = edit;
   const set = (name: Text | Quota) => (v: string) => edit.set(name)(v);
   const text = (name: Text) => ({
     id: `sus-${name}`,
@@ -119,7 +117,7 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
     <Form
       schema="SignUpSettings"
       long
-      body={body}
+      body={edit.body}
       wrong={wrong(form).map((q) => ({ path: `quota.${q}`, text: t('cust.quotaWrong') }))}
       busy={edit.busy}
       error={edit.error}
@@ -195,7 +193,7 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
           {t('cust.save')}
         </Button>
       </div>
-      <Same curl={asCurl('PUT', edit.path, { ...body, captchaSecret: body.captchaSecret && 'SECRET' })} />
+      <Same curl={edit.curl} />
     </Form>
   );
 }

@@ -47,4 +47,4 @@ export function asCurl(method: string, path: string, body?: unknown, server = lo
 
 /** changeAsCurl returns the request that makes now of was, as a form sends it. */
 export const changeAsCurl = <T>(of: Resource<T>, was: T, now: T) =>
-  of.partial ? asCurl('PATCH', of.path(of.id(was)), of.partial(was, now)) : asCurl('PUT', of.path(of.id(was)), now);
+  asCurl('PATCH', of.path(of.id(was)), of.partial(was, now));

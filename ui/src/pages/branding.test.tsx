@@ -49,9 +49,9 @@ test('a reseller edits its own branding', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Save' }));
   await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]).toMatchObject({
-    method: 'PUT',
+    method: 'PATCH',
     path: `organizations/${shop}/branding`,
-    body: { revision: 7, productName: 'Shop Cloud' },
+    body: { productName: 'Shop Cloud' },
   });
 });
 
@@ -60,7 +60,7 @@ test('an operator edits the branding of the cluster', async () => {
   expect(await screen.findByLabelText('Product name')).toHaveValue('Cluster');
   await userEvent.click(screen.getByRole('button', { name: 'Save' }));
   await waitFor(() => expect(asked).toHaveLength(1));
-  expect(asked[0]).toMatchObject({ method: 'PUT', path: 'branding' });
+  expect(asked[0]).toMatchObject({ method: 'PATCH', path: 'branding' });
 });
 
 async function chosen() {

@@ -15,6 +15,8 @@ interface Options<T, F> {
   /** Returns what is sent: the form applied to the newest known object, with its revision. */
   body: (object: T | undefined, form: F) => T;
   onSaved?: (saved: T) => void;
+  /** What the command of the form shows instead of secrets. */
+  secrets?: { [K in keyof T]?: T[K] };
 }
 
 interface State<T, F> {
@@ -75,7 +77,8 @@ export function useEdit<T, F extends object>({
   fields,
   body,
   onSaved,
-}: Options<T, F>): Edit<F> & { body: T; path: string; curl: string } {
+  secrets = {},
+}: Options<T, F>): Edit<F> & { body: T; curl: string } {
   const client = useQueryClient();
   const fresh = (o: T | undefined): State<T, F> => {
     const form = fields(o);
@@ -127,6 +130,9 @@ export function useEdit<T, F extends object>({
   const change = (at: At<F>): Change<F> => ({ ...at, theirs: valueAt(state.was, at), mine: valueAt(state.form, at) });
   const settle = (at: At<F>, form: (s: State<T, F>) => F) =>
     setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
+  const sent = body(state.object, state.form);
+  const hidden = Object.keys(secrets).filter((k) => sent[k as keyof T]);
+  const shown = { ...sent, ...Object.fromEntries(hidden.map((k) => [k, secrets[k as keyof T]])) };
   return {
     form: state.form,
     set: (field) => (value) => setState((s) => ({ ...s, form: { ...s.form, [field]: value } })),
@@ -144,11 +150,10 @@ export function useEdit<T, F extends object>({
     seen: () => setState((s) => ({ ...s, taken: [] })),
     met,
     gone: newest === null,
-    body: body(state.object, state.form),
-    path: of.path(id),
+    body: sent,
     curl:
       id === undefined || !state.object
-        ? asCurl('POST', of.path(id), body(state.object, state.form))
-        : changeAsCurl(of, state.object, body(state.object, state.form)),
+        ? asCurl('POST', of.path(id), shown)
+        : changeAsCurl(of, state.object, shown),
   };
 }

@@ -92,7 +92,7 @@ test('another card is made the default, and one is removed', async () => {
 });
 
 test('the automatic top-up is set up', async () => {
-  answers['PUT /v1/top-up'] = {
+  answers['PATCH /v1/top-up'] = {
     ...answers['GET /v1/top-up'],
     revision: 7,
     enabled: true,
@@ -108,12 +108,12 @@ test('the automatic top-up is set up', async () => {
   await user.type(screen.getByLabelText(/^Charge \(EUR\)/), '50');
   await user.type(screen.getByLabelText(/Monthly limit/), '200,00');
   await user.selectOptions(screen.getByLabelText('Payment card'), 'card-2');
+  answers['GET /v1/top-up'] = answers['PATCH /v1/top-up'];
   await user.click(screen.getByRole('button', { name: 'Save' }));
   await vi.waitFor(() => expect(sent).toHaveLength(1));
   expect(sent[0]).toMatchObject({
-    method: 'PUT',
+    method: 'PATCH',
     body: {
-      revision: 0,
       enabled: true,
       belowMicros: 10e6,
       amountMicros: 50e6,

@@ -1,12 +1,15 @@
 // The automatic top-up of an organization: its state, and the form that changes it.
 import { Alert, Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
-import { saved, useCards, useSaveTopUp, useTopUp, type TopUp } from '../api/cards';
+import { saved, useCards, useTopUp, type TopUp } from '../api/cards';
+import { topUpOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
 import { formatMicros, formatTime } from '../lib/format';
-import { asCommand, asCurl } from '../lib/shell';
+import { asCommand } from '../lib/shell';
 import { CheckField } from './check-field';
+import { Conflict } from './conflict';
+import { useEdit } from './edit';
 import { ErrorAlert } from './error';
 import { FormDialog } from './form-dialog';
 import { Rows } from './rows';
@@ -73,7 +76,37 @@ export function TopUpCard({ organization, currency }: { organization: string | u
   );
 }
 
+const labels = {
+  enabled: 'topup.enabled',
+  belowMicros: 'topup.belowField',
+  amountMicros: 'topup.amountField',
+  monthlyLimitMicros: 'topup.limitField',
+  card: 'topup.card',
+} as const satisfies Record<string, Key>;
+
+type Fields = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
+
 const shown = (micros: number | undefined) => (micros ? decimal(micros) : '');
+
+const formOf = (s: TopUp | undefined): Fields => ({
+  enabled: s?.enabled || !s?.revision, // the dialog is first opened to enable it
+  belowMicros: shown(s?.belowMicros),
+  amountMicros: shown(s?.amountMicros),
+  monthlyLimitMicros: shown(s?.monthlyLimitMicros),
+  card: s?.card ?? '',
+});
+
+const bodyOf = (s: TopUp | undefined, f: Fields): TopUp => {
+  const micros = (text: string) => (text.trim() === '' && !f.enabled ? 0 : (parseMicros(text) ?? NaN));
+  return {
+    revision: s?.revision,
+    enabled: f.enabled,
+    belowMicros: micros(f.belowMicros),
+    amountMicros: micros(f.amountMicros),
+    monthlyLimitMicros: micros(f.monthlyLimitMicros),
+    card: f.card || undefined,
+  };
+};
 
 function Dialog({
   organization,
@@ -87,72 +120,52 @@ function Dialog({
   onClose: () => void;
 }) {
   const { t } = useText();
-  const save = useSaveTopUp(organization);
   const cards = useCards(organization);
-  const [enabled, setEnabled] = useState(was.enabled || !was.revision);
-  const [below, setBelow] = useState(shown(was.belowMicros));
-  const [amount, setAmount] = useState(shown(was.amountMicros));
-  const [limit, setLimit] = useState(shown(was.monthlyLimitMicros));
-  const [card, setCard] = useState(was.card ?? '');
-  const micros = (text: string) => (text.trim() === '' && !enabled ? 0 : (parseMicros(text) ?? NaN));
-  const body: TopUp = {
-    revision: was.revision,
-    enabled,
-    belowMicros: micros(below),
-    amountMicros: micros(amount),
-    monthlyLimitMicros: micros(limit),
-    card: card || undefined,
-  };
+  const edit = useEdit<TopUp, Fields>({
+    of: topUpOf(organization),
+    object: was,
+    fields: formOf,
+    body: bodyOf,
+    onSaved: onClose,
+  });
+  const { form } = edit;
+  const text = (name: Exclude<keyof Fields, 'enabled' | 'card'>, id: string) => ({
+    id,
+    label: t(labels[name], { currency }),
+    path: name,
+    value: form[name],
+    onChange: (v: string) => edit.set(name)(v),
+    required: form.enabled,
+  });
   return (
     <FormDialog
       title={t('topup.title')}
       help={t('topup.dialogHelp')}
       action={t('cust.save')}
-      busy={save.isPending}
-      error={save.error}
+      busy={edit.busy}
+      error={edit.error}
       schema="TopUp"
-      body={body}
-      onSubmit={() => save.mutate(body, { onSuccess: onClose })}
+      body={edit.body}
+      onSubmit={edit.submit}
       onClose={onClose}
     >
+      <Conflict edit={edit} label={(f) => t(labels[f], { currency })} />
       <CheckField
         id="topup-enabled"
         label={t('topup.enabled')}
         path="enabled"
-        checked={enabled}
-        onChange={setEnabled}
+        checked={form.enabled}
+        onChange={edit.set('enabled')}
       />
-      <TextField
-        id="topup-below"
-        label={t('topup.belowField', { currency })}
-        path="belowMicros"
-        value={below}
-        onChange={setBelow}
-        required={enabled}
-      />
-      <TextField
-        id="topup-amount"
-        label={t('topup.amountField', { currency })}
-        path="amountMicros"
-        value={amount}
-        onChange={setAmount}
-        required={enabled}
-      />
-      <TextField
-        id="topup-limit"
-        label={t('topup.limitField', { currency })}
-        help={t('topup.limitHelp')}
-        path="monthlyLimitMicros"
-        value={limit}
-        onChange={setLimit}
-        required={enabled}
-      />
+      <TextField {...text('belowMicros', 'topup-below')} />
+      <TextField {...text('amountMicros', 'topup-amount')} />
+      <TextField {...text('monthlyLimitMicros', 'topup-limit')} help={t('topup.limitHelp')} />
       <SelectField
         id="topup-card"
         label={t('topup.card')}
         path="card"
-        value={card}
-        onChange={setCard}
+        value={form.card}
+        onChange={edit.set('card')}
         options={[
           ['', t('topup.cardDefault')],
           ...saved(cards.data?.items).map((c): [string, string] => [
@@ -162,14 +175,14 @@ function Dialog({
         ]}
       />
       <Same
-        cli={asCommand(['top-up', 'set', enabled ? '--enable' : '--disable'], {
-          below: below.trim(),
-          amount: amount.trim(),
-          'monthly-limit': limit.trim(),
-          card: card || 'default',
+        cli={asCommand(['top-up', 'set', form.enabled ? '--enable' : '--disable'], {
+          below: form.belowMicros.trim(),
+          amount: form.amountMicros.trim(),
+          'monthly-limit': form.monthlyLimitMicros.trim(),
+          card: form.card || 'default',
           organization,
         })}
-        curl={asCurl('PUT', `/v1/top-up?organization=${encodeURIComponent(organization ?? '')}`, body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );
