@@ -105,30 +105,16 @@ func billed(kind api.Kind) bool {
 
 // Sees reports whether the caller may see an object.
 func (i Identity) Sees(o api.Object) bool {
-	m := o.Meta
 	if !o.Kind.Public() {
 		return false // internal to the cluster
 	}
 	if i.Role == api.RoleBilling && !billed(o.Kind) {
 		return false
 	}
-	switch o.Kind {
-	case api.KindSSHKey: // its scope is its user's ID, as for a session
-		return i.User != "" && m.Project == string(i.User)
-	case api.KindPriceBook:
-		return i.chargedBy(m)
-	case api.KindOrganization:
-		return i.Role == api.RoleOperator || i.Org != "" && m.ID == i.Org || i.customer(m)
-	case api.KindProject:
-		return i.Reaches(m.Organization, m.ID)
-	case api.KindImage:
-		if i.Reaches(m.Organization, m.Project) {
-			return true
-		}
-		image, err := api.Decode[api.Image](o)
-		return err == nil && image.Spec.Public && RoleBits[i.Role] != 0
+	if sees := kindRights[o.Kind].sees; sees != nil {
+		return sees(i, o)
 	}
-	return i.reads(o.Kind.Info().Readers, m)
+	return i.reads(o.Kind.Info().Readers, o.Meta)
 }
 
 func (i Identity) reads(by api.Readers, m api.Meta) bool {
@@ -157,22 +143,8 @@ func (i Identity) customer(m api.Meta) bool {
 
 // Owns reports whether the caller may change an object that it sees.
 func (i Identity) Owns(o api.Object) bool {
-	switch o.Kind {
-	case api.KindProject:
-		return i.Reaches(o.Meta.Organization, o.Meta.ID)
-	case api.KindOrganization:
-		return i.Role == api.RoleOperator || i.customer(o.Meta)
-	case api.KindPriceBook:
-		return i.Role == api.RoleOperator || i.resells(o.Meta)
-	case api.KindSSHKey:
-		return i.Sees(o)
-	case api.KindUser: // a user with more rights elsewhere is managed only by callers who have those rights too
-		u, err := api.Decode[api.User](o)
-		beyond := func(g api.Grant) bool { return !i.Grants(g.Role, g.Organization, g.Project) }
-		return err == nil && i.Sees(o) && !slices.ContainsFunc(u.Spec.Grants, beyond)
-	case api.KindAPIKey: // a key with a stronger role cannot be changed by a weaker one
-		key, err := api.Decode[api.APIKey](o)
-		return err == nil && i.Sees(o) && i.Grants(key.Spec.Role, o.Meta.Organization, o.Meta.Project)
+	if owns := kindRights[o.Kind].owns; owns != nil {
+		return owns(i, o)
 	}
 	if o.Kind.Info().Readers == api.ReadByAll {
 		return i.Role == api.RoleOperator

@@ -69,15 +69,23 @@ var Rights = withKinds(map[string]Roles{
 	"GetHealth":  Everybody,
 })
 
-// kindRights are the roles that may list and get the objects of a kind, and those that
-// may create, update and delete them.
-var kindRights = map[api.Kind]struct{ read, write Roles }{
+// rights are those of a kind.
+type rights struct {
+	read  Roles // may list and get its objects
+	write Roles // may create, update and delete them
+	// sees and owns report whether a caller may see and change an object; nil: by the
+	// readers of the kind.
+	sees, owns func(Identity, api.Object) bool
+}
+
+// kindRights are the rights of all kinds.
+var kindRights = map[api.Kind]rights{
 	api.KindInstance:         {read: viewers, write: members},
 	api.KindVolume:           {read: viewers, write: members},
-	api.KindImage:            {read: viewers, write: members},
+	api.KindImage:            {read: viewers, write: members, sees: seesImage},
 	api.KindFlavor:           {read: viewers, write: operators},
 	api.KindApp:              {read: viewers, write: operators},
-	api.KindProject:          {read: viewers, write: admins},
+	api.KindProject:          {read: viewers, write: admins, sees: reachesProject, owns: reachesProject},
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
 	api.KindCheckout:         {read: admins | billing, write: admins | billing},
@@ -86,15 +94,15 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
 	api.KindMailMessage:      {read: operators, write: operators},
 	api.KindBudget:           {read: admins | billing, write: admins},
-	api.KindAPIKey:           {read: admins, write: admins},
-	api.KindOrganization:     {read: viewers, write: Sellers},
-	api.KindUser:             {read: admins, write: admins},
+	api.KindAPIKey:           {read: admins, write: admins, owns: ownsKey},
+	api.KindOrganization:     {read: viewers, write: Sellers, sees: seesOrganization, owns: ownsOrganization},
+	api.KindUser:             {read: admins, write: admins, owns: ownsUser},
 	api.KindWebhook:          {read: admins, write: admins},
 	api.KindSupportGrant:     {read: admins, write: admins},
 	api.KindPortalDomain:     {read: admins, write: Sellers},
 	api.KindService:          {read: Sellers, write: Sellers},
-	api.KindPriceBook:        {read: viewers | billing, write: Sellers},
-	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing},
+	api.KindPriceBook:        {read: viewers | billing, write: Sellers, sees: seesPriceBook, owns: ownsPriceBook},
+	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing, sees: hasKey, owns: hasKey},
 	api.KindUsageRecord:      {read: viewers | billing},
 	api.KindIdentityProvider: {read: operators, write: operators},
 	api.KindLoadBalancer:     {read: viewers, write: members},
