@@ -214,7 +214,7 @@ const firewallEvery = 3 * time.Second
 // keepFirewall keeps the packet filter of an installed node as its network declares it, with
 // the addresses of the present nodes.
 func (n *node) keepFirewall(c config) func(context.Context) error {
-	keeper := &firewall.Keeper{Host: firewall.System, Log: n.log}
+	reconciler := &firewall.Reconciler{Host: firewall.System, Log: n.log}
 	var written []netip.Addr
 	return func(ctx context.Context) error {
 		return watchcache.Run(ctx, n.cache, network.HostKinds, func(ctx context.Context, s *objects.Set) time.Duration {
@@ -229,7 +229,7 @@ func (n *node) keepFirewall(c config) func(context.Context) error {
 				n.log.Warn("read declared network failed, the firewall stays as it is", "error", err)
 				return time.Minute
 			}
-			keeper.Step(ctx, wantedFirewall(c, declared, onTrial, nodes), time.Now())
+			reconciler.Step(ctx, wantedFirewall(c, declared, onTrial, nodes), time.Now())
 			return firewallEvery
 		})
 	}

@@ -358,11 +358,11 @@ func TestProtocolPackets(t *testing.T) {
 	}
 }
 
-// TestKeeper checks that rules are installed once, again after another program has
+// TestReconciler checks that rules are installed once, again after another program has
 // flushed them, replaced when they change, and removed.
-func TestKeeper(t *testing.T) {
+func TestReconciler(t *testing.T) {
 	p := newPlace(t)
-	k := &Keeper{Host: p.host, Log: slog.New(slog.DiscardHandler)}
+	k := &Reconciler{Host: p.host, Log: slog.New(slog.DiscardHandler)}
 	now := time.Now()
 	holds := func(what string, want bool) {
 		t.Helper()
