@@ -18,7 +18,9 @@ test('settings are changed only at the revision that was read', async () => {
   const was = { revision: 7, requireSupportConsent: false, requireSecondFactor: ['viewer' as const] };
   await securitySettings.patch('', was, { ...was, requireSupportConsent: true });
   await topUpOf('org-1').patch('', {}, { enabled: true });
-  expect(sent.map((r) => [r.method, new URL(r.url).pathname + new URL(r.url).search, r.headers.get('If-Match')])).toEqual([
+  expect(
+    sent.map((r) => [r.method, new URL(r.url).pathname + new URL(r.url).search, r.headers.get('If-Match')]),
+  ).toEqual([
     ['PATCH', '/portal/v1/security-settings', '"7"'],
     ['PATCH', '/portal/v1/top-up?organization=org-1', '"0"'], // of settings that were never changed
   ]);

@@ -32,16 +32,15 @@ test('it goes on from the last revision that it has seen', async () => {
   const answers = [body(event(7), event(9)), new Response('', { status: 503 }), body(event(12))];
   const end = new AbortController();
   vi.stubGlobal('fetch', (url: string) => {
-    asked.push(new URL(url, 'http://x').searchParams.get('since') ?? '');
+    const query = new URL(url, 'http://x').searchParams;
+    expect(query.getAll('kind')).toEqual([]); // all kinds
+    asked.push(query.get('since') ?? '');
     const a = answers.shift();
     if (!a) end.abort();
     return Promise.resolve(a ?? new Response('', { status: 503 }));
   });
   const seen: number[] = [];
-  follow(
-    { kinds: ['Instance'], since: 5, onEvent: (e) => seen.push(e.revision), onState: () => undefined },
-    end.signal,
-  );
+  follow({ since: 5, onEvent: (e) => seen.push(e.revision), onState: () => undefined }, end.signal);
   await vi.waitFor(() => expect(end.signal.aborted).toBe(true), { timeout: 60_000 });
   expect(asked).toEqual(['5', '9', '9', '12']);
   expect(seen).toEqual([7, 9, 12]);
@@ -51,10 +50,7 @@ test('it ends with the session', async () => {
   const ask = vi.fn(() => Promise.resolve(new Response('', { status: 401 })));
   vi.stubGlobal('fetch', ask);
   const states: string[] = [];
-  follow(
-    { kinds: [], since: 0, onEvent: () => undefined, onState: (s) => states.push(s) },
-    new AbortController().signal,
-  );
+  follow({ since: 0, onEvent: () => undefined, onState: (s) => states.push(s) }, new AbortController().signal);
   await vi.waitFor(() => expect(states).toEqual(['ended']), { timeout: 60_000 });
   expect(ask).toHaveBeenCalledTimes(1);
 });

@@ -46,7 +46,6 @@ async function* read(body: ReadableStream<Uint8Array>, alive: () => void): Async
 
 /** stream reads one connection until it ends, and returns whether it was ever open. */
 async function stream(
-  kinds: string[],
   since: number,
   onEvent: (e: WatchEvent) => void,
   onOpen: () => void,
@@ -63,8 +62,10 @@ async function stream(
     timer = setTimeout(stop, silence);
   };
   try {
-    const query = new URLSearchParams([['since', String(since)], ...kinds.map((k) => ['kind', k])]);
-    const r = await globalThis.fetch(`${base}/v1/watch?${query}`, { signal: own.signal, credentials: 'same-origin' });
+    const r = await globalThis.fetch(`${base}/v1/watch?since=${since}`, {
+      signal: own.signal,
+      credentials: 'same-origin',
+    });
     if (r.status === 401) throw new Ended();
     if (!r.ok || !r.body) throw new Error(`watch: HTTP ${r.status}`);
     onOpen();
@@ -78,7 +79,6 @@ async function stream(
 }
 
 export interface WatchOptions {
-  kinds: string[];
   since: number;
   onEvent: (e: WatchEvent) => void;
   onState: (s: Liveness) => void;
@@ -91,8 +91,9 @@ const pause = (ms: number, signal: AbortSignal) =>
     signal.addEventListener('abort', () => (clearTimeout(t), resolve()), { once: true });
   });
 
-/** follow watches until the signal aborts. */
-export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal: AbortSignal): void {
+/** follow watches all kinds that the session may see, until the signal aborts. Which these are is in the kinds' table
+ * of the server. */
+export function follow({ since, onEvent, onState }: WatchOptions, signal: AbortSignal): void {
   const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('basalt-watch') : undefined;
   signal.addEventListener('abort', () => channel?.close());
   const take = (e: WatchEvent) => {
@@ -113,7 +114,6 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
     for (let wait = 500; !signal.aborted;) {
       try {
         await stream(
-          kinds,
           since,
           (event) => tell({ event }),
           () => {

@@ -1,10 +1,11 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen, waitFor, within } from '@testing-library/react';
+import { act, cleanup, render, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { answering } from '../api/fake';
+import { applier } from '../api/live';
 import { newQueryClient, type Session } from '../api/session';
 import { grantValid, type SupportGrant } from '../api/support';
 import { SupportGrants } from './support-grants';
@@ -19,13 +20,18 @@ const grant = (name: string, organization: string, hours: number): SupportGrant 
   spec: { expiresAt: new Date(Date.now() + hours * hour).toISOString(), reason: `${name} is broken` },
 });
 
+/** apply applies a change that the watch reports. */
+let apply: ReturnType<typeof applier>;
+
 function show(session: Partial<Session>) {
   const asked = answering({
     'support-grants': { items: [grant('gpu', 'org-1', 2), grant('disk', 'org-1', -2)] },
     organizations: { items: [{ kind: 'Organization', meta: { id: 'org-1', name: 'acme' }, spec: {} }] },
   });
+  const client = newQueryClient();
+  apply = applier(client, new AbortController().signal, (f) => f());
   render(
-    <QueryClientProvider client={newQueryClient()}>
+    <QueryClientProvider client={client}>
       <SupportGrants session={session as Session} />
     </QueryClientProvider>,
   );
@@ -48,6 +54,20 @@ test('an administrator sees which grants are valid, and why they were given', as
   expect(await row('gpu')).toHaveTextContent(/Valid.*gpu is broken/);
   expect(await row('disk')).toHaveTextContent('Expired');
   expect(screen.queryByText('acme')).toBeNull();
+});
+
+test('a grant that another administrator revokes disappears', async () => {
+  show(admin);
+  await row('gpu');
+  act(() =>
+    apply({
+      revision: 9,
+      type: 'remove',
+      object: { ...grant('gpu', 'org-1', 2), meta: { id: 'sgr-gpu', name: 'gpu' } },
+    }),
+  );
+  await waitFor(() => expect(screen.queryByText('gpu')).toBeNull());
+  expect(screen.getByText('disk')).toBeVisible();
 });
 
 test('an administrator allows support access for some hours', async () => {

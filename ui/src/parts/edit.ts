@@ -152,8 +152,6 @@ export function useEdit<T, F extends object>({
     gone: newest === null,
     body: sent,
     curl:
-      id === undefined || !state.object
-        ? asCurl('POST', of.path(id), shown)
-        : changeAsCurl(of, state.object, shown),
+      id === undefined || !state.object ? asCurl('POST', of.path(id), shown) : changeAsCurl(of, state.object, shown),
   };
 }

@@ -34,39 +34,6 @@ import { ProjectProvider, useProject } from '../parts/project';
 import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
-/** The kinds whose changes the pages show, and those for the pages of sellers and operators. */
-const kinds = [
-  'Instance',
-  'App',
-  'Image',
-  'Flavor',
-  'GPUPool',
-  'Volume',
-  'Snapshot',
-  'Network',
-  'SecurityGroup',
-  'FloatingIP',
-  'LoadBalancer',
-  'Backup',
-  'Project',
-  'APIKey',
-  'User',
-  'Invoice',
-];
-const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
-const operatorKinds = [
-  'Node',
-  'GPU',
-  'Migration',
-  'JoinToken',
-  'MailMessage',
-  'Disk',
-  'CephCluster',
-  'BackupTarget',
-  'ExternalNetwork',
-  'Router',
-];
-
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
   const [state, setState] = useState<Liveness>('live');
@@ -74,10 +41,8 @@ function useLive(session: Session): Liveness {
     if (!seesMachines(session)) return;
     const end = new AbortController();
     const apply = applier(client, end.signal);
-    const more = [...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])];
     follow(
       {
-        kinds: [...kinds, ...more],
         since: session.revision,
         onEvent: (e) => (taskStore.note(e), apply(e)),
         onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)),
