@@ -31,7 +31,7 @@ type Trust struct {
 }
 
 // TrustOf returns what this node reports.
-func TrustOf(k *pki.Keeper) Trust { return Trust{Issuer: k.Issuer(), CAs: k.Fingerprints()} }
+func TrustOf(k *pki.CertificateStore) Trust { return Trust{Issuer: k.Issuer(), CAs: k.Fingerprints()} }
 
 // Replace creates a new CA that is to replace the old one, unless there is one already. With
 // renew, nodes renew their certificates as soon as all of them trust it.
@@ -148,12 +148,12 @@ func Advance(ctx context.Context, s Store, ask func(context.Context, api.NodeID)
 	return nil
 }
 
-// Follow returns the part of Keeper.Run that gives this node the certificate and the bundle of
+// Follow returns the part of CertificateStore.Run that gives this node the certificate and the bundle of
 // the ClusterCA when they change. sign requests a certificate.
 //
 // The node's own copy of the store only shows that something may have changed: it may be old,
 // and a CA that all nodes must trust would be removed again because of it.
-func Follow(s Store, k *pki.Keeper, sign pki.Signer) func(context.Context) error {
+func Follow(s Store, k *pki.CertificateStore, sign pki.Signer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if do, err := step(store.Stale(ctx), s, k, sign); do == nil {
 			return err
@@ -167,7 +167,7 @@ func Follow(s Store, k *pki.Keeper, sign pki.Signer) func(context.Context) error
 }
 
 // step returns what the node has to do; nil: nothing.
-func step(ctx context.Context, s Store, k *pki.Keeper, sign pki.Signer) (func(context.Context) error, error) {
+func step(ctx context.Context, s Store, k *pki.CertificateStore, sign pki.Signer) (func(context.Context) error, error) {
 	a, _, err := readAuthority(ctx, s)
 	if api.CodeOf(err) == api.CodeNotFound { // a founder has not written it yet
 		return nil, nil

@@ -18,14 +18,14 @@ import (
 type replacing struct {
 	t       *testing.T
 	s       Store
-	keepers map[api.NodeID]*pki.Keeper
+	stores map[api.NodeID]*pki.CertificateStore
 	dirs    map[api.NodeID]string
 	silent  map[api.NodeID]bool // do not answer
 }
 
 func newReplacing(t *testing.T) *replacing {
 	dir := t.TempDir()
-	r := &replacing{t: t, s: founded(t), keepers: map[api.NodeID]*pki.Keeper{}, dirs: map[api.NodeID]string{}, silent: map[api.NodeID]bool{}}
+	r := &replacing{t: t, s: founded(t), stores: map[api.NodeID]*pki.CertificateStore{}, dirs: map[api.NodeID]string{}, silent: map[api.NodeID]bool{}}
 	for n := 1; n <= 3; n++ {
 		if n > 1 {
 			r.admit(n, fmt.Sprint(dir, "/", n))
@@ -59,7 +59,7 @@ func (r *replacing) create(id api.NodeID, dir string, issued pki.Issued, key []b
 		r.t.Fatal(err)
 	}
 	r.dirs[id] = dir
-	if r.keepers[id], err = pki.Create(dir, issued.BundlePEM, issued.CertPEM, key); err != nil {
+	if r.stores[id], err = pki.Create(dir, issued.BundlePEM, issued.CertPEM, key); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -68,28 +68,28 @@ func (r *replacing) ask(_ context.Context, id api.NodeID) (Trust, error) {
 	if r.silent[id] {
 		return Trust{}, errors.New("no answer")
 	}
-	return TrustOf(r.keepers[id]), nil
+	return TrustOf(r.stores[id]), nil
 }
 
 // step lets a node follow the CA, and opens its files again as after a crash.
 func (r *replacing) step(id api.NodeID) {
 	r.t.Helper()
 	sign := func(ctx context.Context, csr []byte) (pki.Issued, error) { return Sign(ctx, r.s, id, csr, time.Now()) }
-	if err := Follow(r.s, r.keepers[id], sign)(r.t.Context()); err != nil {
+	if err := Follow(r.s, r.stores[id], sign)(r.t.Context()); err != nil {
 		r.t.Errorf("node %s follows the CA: %v", id, err)
 	}
 	again, err := pki.Open(r.dirs[id])
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.keepers[id] = again
+	r.stores[id] = again
 }
 
 // connected checks that each node accepts the certificate of every other one.
 func (r *replacing) connected() {
 	r.t.Helper()
-	for a, from := range r.keepers {
-		for b, to := range r.keepers {
+	for a, from := range r.stores {
+		for b, to := range r.stores {
 			if !slices.Contains(to.Fingerprints(), from.Issuer()) {
 				r.t.Errorf("node %s does not trust the CA %.8s of node %s", b, from.Issuer(), a)
 			}
@@ -168,7 +168,7 @@ func TestReplacement(t *testing.T) {
 		if after.Fingerprint == before.Fingerprint {
 			t.Error("fingerprint of the CA is the same as before")
 		}
-		for id, k := range r.keepers {
+		for id, k := range r.stores {
 			if got := TrustOf(k); got.Issuer != after.Fingerprint || !slices.Equal(got.CAs, []string{after.Fingerprint}) {
 				t.Errorf("node %s reports %+v, want the new CA %s only", id, got, after.Fingerprint)
 			}
@@ -233,7 +233,7 @@ func TestReplacementCancelled(t *testing.T) {
 	if after := r.status(); after.Phase != "" || after.Fingerprint != before.Fingerprint || after.Bundle != before.Bundle {
 		t.Errorf("CA after the cancellation = %+v, want %+v", after, before)
 	}
-	for id, k := range r.keepers {
+	for id, k := range r.stores {
 		if got := TrustOf(k); len(got.CAs) != 1 || got.Issuer != before.Fingerprint {
 			t.Errorf("node %s reports %+v, want the old CA only", id, got)
 		}

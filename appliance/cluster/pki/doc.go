@@ -2,7 +2,7 @@
 // certificate authority, the tokens that admit new nodes, and a node's identity on
 // its disk.
 //
-//	NewCA ─► Sign(CSR, NodeIdentity) ─► Create ─► Keeper ─► tls.Config
+//	NewCA ─► Sign(CSR, NodeIdentity) ─► Create ─► CertificateStore ─► tls.Config
 //	                    ▲                            │
 //	                    └──────── Renew ◄────────────┘ when a third of its lifetime is left
 //
@@ -12,7 +12,7 @@
 //
 // # Rotation
 //
-// Every tls.Config asks its Keeper at each handshake, so a new certificate or
+// Every tls.Config asks its CertificateStore at each handshake, so a new certificate or
 // bundle requires no restart, and existing connections continue. A CA is replaced
 // in three steps, each completed on every node before the next begins (package
 // membership, replacement.go):

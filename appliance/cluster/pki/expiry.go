@@ -9,13 +9,13 @@ import (
 const caWarning = 180 * 24 * time.Hour
 
 // RenewAt returns the time at which a third of the certificate's lifetime is left.
-func (k *Keeper) RenewAt() time.Time {
-	leaf := k.current.Load().leaf
+func (s *CertificateStore) RenewAt() time.Time {
+	leaf := s.current.Load().leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)
 }
 
 // Ends returns the expiry of the current certificate.
-func (k *Keeper) Ends() time.Time { return k.current.Load().leaf.NotAfter }
+func (s *CertificateStore) Ends() time.Time { return s.current.Load().leaf.NotAfter }
 
 // Warning is a problem with this node's certificates that an operator should know
 // about.
@@ -27,8 +27,8 @@ type Warning struct {
 }
 
 // Warnings returns the current warnings.
-func (k *Keeper) Warnings() []Warning {
-	id, now := k.current.Load(), k.now()
+func (s *CertificateStore) Warnings() []Warning {
+	id, now := s.current.Load(), s.now()
 	var all []Warning
 	warn := func(subject string, ends time.Time, message, hint string) {
 		all = append(all, Warning{subject, ends, message, hint})

@@ -21,10 +21,10 @@ var ErrNotPeer = errors.New("not a node of this cluster")
 // ServerConfig returns the configuration of a listener for these protocols (ALPN),
 // in order of preference. A client that offers none of them is refused. With
 // clientCert the client must be a node of this cluster.
-func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
+func (s *CertificateStore) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: alpn, SessionTicketsDisabled: true,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate(), nil },
 	}
 	c.VerifyConnection = func(cs tls.ConnectionState) error {
 		if cs.NegotiatedProtocol == "" {
@@ -33,7 +33,7 @@ func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 		if !clientCert {
 			return nil
 		}
-		_, err := k.verify(&cs, x509.ExtKeyUsageClientAuth)
+		_, err := s.verify(&cs, x509.ExtKeyUsageClientAuth)
 		return err
 	}
 	if clientCert {
@@ -44,13 +44,13 @@ func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 
 // ClientConfig returns the configuration for a connection to one node with one
 // protocol.
-func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
+func (s *CertificateStore) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
 		InsecureSkipVerify:   true, // VerifyConnection does it: see the package comment, Clocks
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate(), nil },
 		VerifyConnection: func(cs tls.ConnectionState) error {
-			node, err := k.verify(&cs, x509.ExtKeyUsageServerAuth)
+			node, err := s.verify(&cs, x509.ExtKeyUsageServerAuth)
 			switch {
 			case err != nil:
 				return err
@@ -66,13 +66,13 @@ func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 
 // AnyNodeConfig returns the configuration for a connection to any node of the
 // cluster, by a protocol without ALPN such as OVSDB.
-func (k *Keeper) AnyNodeConfig() *tls.Config {
+func (s *CertificateStore) AnyNodeConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
 		InsecureSkipVerify:   true, // VerifyConnection does it
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate(), nil },
 		VerifyConnection: func(cs tls.ConnectionState) error {
-			_, err := k.verify(&cs, x509.ExtKeyUsageServerAuth)
+			_, err := s.verify(&cs, x509.ExtKeyUsageServerAuth)
 			return err
 		},
 	}
@@ -118,9 +118,9 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 // APIConfig returns the configuration of the API's port, with the same certificate
 // and without client certificates. If the API's names and addresses are in the
 // certificate, a client that has ca.pem trusts it.
-func (k *Keeper) APIConfig() *tls.Config {
+func (s *CertificateStore) APIConfig() *tls.Config {
 	c := ForBrowsers("h2", "http/1.1")
-	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil }
+	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate(), nil }
 	return c
 }
 
@@ -133,20 +133,20 @@ func ForBrowsers(protocols ...string) *tls.Config {
 	}}
 }
 
-func (k *Keeper) certificate() *tls.Certificate { return &k.current.Load().cert }
+func (s *CertificateStore) certificate() *tls.Certificate { return &s.current.Load().cert }
 
 // NodeOf returns the node that a connection belongs to. It verifies the certificate
 // against the current bundle and clock.
-func (k *Keeper) NodeOf(cs *tls.ConnectionState) (api.NodeID, error) {
-	return k.verify(cs, x509.ExtKeyUsageAny)
+func (s *CertificateStore) NodeOf(cs *tls.ConnectionState) (api.NodeID, error) {
+	return s.verify(cs, x509.ExtKeyUsageAny)
 }
 
-func (k *Keeper) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.NodeID, error) {
+func (s *CertificateStore) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.NodeID, error) {
 	if len(cs.PeerCertificates) == 0 {
 		return "", fmt.Errorf("%w: it has no certificate", ErrNotPeer)
 	}
-	leaf, id := cs.PeerCertificates[0], k.current.Load()
-	cluster, node, err := verifyChain(leaf, id.roots, nearest(leaf, k.now()), usage)
+	leaf, id := cs.PeerCertificates[0], s.current.Load()
+	cluster, node, err := verifyChain(leaf, id.roots, nearest(leaf, s.now()), usage)
 	if err != nil {
 		return "", err
 	}

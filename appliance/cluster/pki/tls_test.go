@@ -15,7 +15,7 @@ import (
 
 // shake performs a handshake over loopback. node is the client as the server
 // identified it.
-func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.NodeID, serverErr, clientErr error) {
+func shake(t *testing.T, server, client *tls.Config, who *CertificateStore) (node api.NodeID, serverErr, clientErr error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,24 +62,24 @@ func TestHandshakes(t *testing.T) {
 	at := func(d time.Duration) Option { return WithClock(func() time.Time { return now.Add(d) }) }
 	old := now.Add(-2 * NodeLifetime)
 	ca, other, foreign := must(NewCA("basalt", old))(t), must(NewCA("basalt", old))(t), must(NewCA("foreign", old))(t)
-	server := newKeeper(t, ca, nodeA, now, 0, at(0))
-	keeper := func(ca CA, signed, clock time.Duration) *Keeper {
-		return newKeeper(t, ca, nodeB, now.Add(signed), 0, at(clock))
+	server := newStore(t, ca, nodeA, now, 0, at(0))
+	certificates := func(ca CA, signed, clock time.Duration) *CertificateStore {
+		return newStore(t, ca, nodeB, now.Add(signed), 0, at(clock))
 	}
 	for name, c := range map[string]struct {
-		client *Keeper
+		client *CertificateStore
 		ok     bool
 	}{
-		"a member":                               {keeper(ca, 0, 0), true},
-		"a clock an hour behind":                 {keeper(ca, 0, -time.Hour), true},
-		"a clock an hour ahead":                  {keeper(ca, 0, time.Hour), true},
-		"signed by a clock two hours ahead":      {keeper(ca, 2*time.Hour-time.Second, 0), true},
-		"signed by a clock three hours ahead":    {keeper(ca, 3*time.Hour, 0), false},
-		"expired half an hour ago":               {keeper(ca, -NodeLifetime-30*time.Minute, 0), true},
-		"expired two hours ago":                  {keeper(ca, -NodeLifetime-2*time.Hour, 0), false},
-		"a clock that thinks the server expired": {keeper(ca, 0, NodeLifetime+2*time.Hour), false},
-		"another CA of the cluster's name":       {keeper(other, 0, 0), false},
-		"another cluster":                        {keeper(foreign, 0, 0), false},
+		"a member":                               {certificates(ca, 0, 0), true},
+		"a clock an hour behind":                 {certificates(ca, 0, -time.Hour), true},
+		"a clock an hour ahead":                  {certificates(ca, 0, time.Hour), true},
+		"signed by a clock two hours ahead":      {certificates(ca, 2*time.Hour-time.Second, 0), true},
+		"signed by a clock three hours ahead":    {certificates(ca, 3*time.Hour, 0), false},
+		"expired half an hour ago":               {certificates(ca, -NodeLifetime-30*time.Minute, 0), true},
+		"expired two hours ago":                  {certificates(ca, -NodeLifetime-2*time.Hour, 0), false},
+		"a clock that thinks the server expired": {certificates(ca, 0, NodeLifetime+2*time.Hour), false},
+		"another CA of the cluster's name":       {certificates(other, 0, 0), false},
+		"another cluster":                        {certificates(foreign, 0, 0), false},
 	} {
 		node, serverErr, clientErr := shake(t, server.ServerConfig(true, alpn), c.client.ClientConfig(nodeA, alpn), server)
 		if ok := serverErr == nil && clientErr == nil; ok != c.ok {
@@ -91,7 +91,7 @@ func TestHandshakes(t *testing.T) {
 			t.Errorf("%s: got server error %v, client error %v, want ErrNotPeer", name, serverErr, clientErr)
 		}
 	}
-	member := keeper(ca, 0, 0)
+	member := certificates(ca, 0, 0)
 	refused := func(name string, server, client *tls.Config) {
 		t.Helper()
 		if _, serverErr, clientErr := shake(t, server, client, nil); serverErr == nil && clientErr == nil {
@@ -113,19 +113,19 @@ func TestHandshakes(t *testing.T) {
 	root := must(tls.X509KeyPair(ca.CertPEM, ca.KeyPEM))(t)
 	asCA := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}, Certificates: []tls.Certificate{root}}
 	refused("the CA itself", wants, asCA)
-	refused("a server of another cluster", keeper(foreign, 0, 0).ServerConfig(false, alpn), member.ClientConfig(nodeB, alpn))
+	refused("a server of another cluster", certificates(foreign, 0, 0).ServerConfig(false, alpn), member.ClientConfig(nodeB, alpn))
 }
 
 func TestJoinPinsTheCA(t *testing.T) {
 	now := time.Now()
 	ca, second, foreign := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t), must(NewCA("foreign", now))(t)
 	token := must(NewToken("basalt", must(ca.Fingerprint())(t), []string{"127.0.0.1:1"}, "jtk-1"))(t)
-	rotated := newKeeper(t, ca, nodeA, now, 0)
+	rotated := newStore(t, ca, nodeA, now, 0)
 	if err := rotated.Renew(t.Context(), signer(second, nodeA, must(AddToBundle(ca.CertPEM, second.CertPEM))(t))); err != nil {
 		t.Fatal(err)
 	}
 	// A server that presents the right CA but has a certificate from another one.
-	liar := newKeeper(t, second, nodeA, now, 0)
+	liar := newStore(t, second, nodeA, now, 0)
 	liarConf := liar.ServerConfig(false, alpn)
 	liarConf.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c := *liar.certificate()
@@ -136,14 +136,14 @@ func TestJoinPinsTheCA(t *testing.T) {
 		server *tls.Config
 		ok     bool
 	}{
-		"the token's cluster":    {newKeeper(t, ca, nodeA, now, 0).ServerConfig(false, alpn), true},
-		"a moment after init":    {newKeeper(t, ca, nodeA, now.Add(90*time.Minute), 0).ServerConfig(false, alpn), true},
-		"another cluster":        {newKeeper(t, foreign, nodeA, now, 0).ServerConfig(false, alpn), false},
-		"another CA":             {newKeeper(t, second, nodeA, now, 0).ServerConfig(false, alpn), false},
+		"the token's cluster":    {newStore(t, ca, nodeA, now, 0).ServerConfig(false, alpn), true},
+		"a moment after init":    {newStore(t, ca, nodeA, now.Add(90*time.Minute), 0).ServerConfig(false, alpn), true},
+		"another cluster":        {newStore(t, foreign, nodeA, now, 0).ServerConfig(false, alpn), false},
+		"another CA":             {newStore(t, second, nodeA, now, 0).ServerConfig(false, alpn), false},
 		"renewed with a new CA":  {rotated.ServerConfig(false, alpn), false},
 		"a borrowed CA":          {liarConf, false},
-		"no join protocol there": {newKeeper(t, ca, nodeA, now, 0).ServerConfig(false, "x"), false},
-		"the API's port":         {newKeeper(t, ca, nodeA, now, 0).APIConfig(), false},
+		"no join protocol there": {newStore(t, ca, nodeA, now, 0).ServerConfig(false, "x"), false},
+		"the API's port":         {newStore(t, ca, nodeA, now, 0).APIConfig(), false},
 	} {
 		_, serverErr, clientErr := shake(t, c.server, JoinClientConfig(token, alpn), nil)
 		if (clientErr == nil) != c.ok {
@@ -157,7 +157,7 @@ func TestJoinPinsTheCA(t *testing.T) {
 // these are the loopback's.
 func TestAPIConfig(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
-	k := newKeeper(t, ca, nodeA, time.Now(), 0)
+	k := newStore(t, ca, nodeA, time.Now(), 0)
 	for name, ok := range map[string]bool{"host-a.example": true, "api.example": true, "192.0.2.1": true,
 		"localhost": true, "127.0.0.1": true, "::1": true, "evil.example": false, "127.0.0.2": false} {
 		client := &tls.Config{RootCAs: pool(must(parseBundle(ca.CertPEM))(t)), ServerName: name, NextProtos: []string{"h2"}}
@@ -170,7 +170,7 @@ func TestAPIConfig(t *testing.T) {
 // TestAEADsOnly checks that the API's port supports TLS 1.3, and TLS 1.2 with AEADs
 // only.
 func TestAEADsOnly(t *testing.T) {
-	k := newKeeper(t, must(NewCA("basalt", time.Now()))(t), nodeA, time.Now(), 0)
+	k := newStore(t, must(NewCA("basalt", time.Now()))(t), nodeA, time.Now(), 0)
 	spoken := 0
 	try := func(version uint16, suites []uint16, want bool, name string) {
 		client := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}, MinVersion: version, MaxVersion: version, CipherSuites: suites}
@@ -204,11 +204,11 @@ func TestAEADsOnly(t *testing.T) {
 func TestAnyNode(t *testing.T) {
 	now := time.Now()
 	ca, foreign := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t)
-	member, node := newKeeper(t, ca, nodeB, now, 0), newKeeper(t, ca, nodeA, now, 0)
+	member, node := newStore(t, ca, nodeB, now, 0), newStore(t, ca, nodeA, now, 0)
 	if _, serverErr, clientErr := shake(t, node.APIConfig(), member.AnyNodeConfig(), nil); serverErr != nil || clientErr != nil {
 		t.Errorf("node of the cluster: got server error %v, client error %v", serverErr, clientErr)
 	}
-	if _, _, clientErr := shake(t, newKeeper(t, foreign, nodeA, now, 0).APIConfig(), member.AnyNodeConfig(), nil); !errors.Is(clientErr, ErrNotPeer) {
+	if _, _, clientErr := shake(t, newStore(t, foreign, nodeA, now, 0).APIConfig(), member.AnyNodeConfig(), nil); !errors.Is(clientErr, ErrNotPeer) {
 		t.Errorf("node of another cluster: got error %v, want ErrNotPeer", clientErr)
 	}
 }

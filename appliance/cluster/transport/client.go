@@ -30,16 +30,16 @@ const maxCall = 16 << 20
 
 // Client reaches other nodes by their IDs. It is safe for concurrent use.
 type Client struct {
-	keeper *pki.Keeper
-	book   *AddressBook
-	log    *slog.Logger
-	pool   *http.Transport
-	out    conns
+	certificates *pki.CertificateStore
+	book         *AddressBook
+	log          *slog.Logger
+	pool         *http.Transport
+	out          conns
 }
 
-// NewClient creates the client of the node whose identity the Keeper holds.
-func NewClient(keeper *pki.Keeper, book *AddressBook, log *slog.Logger) *Client {
-	c := &Client{keeper: keeper, book: book, log: orDiscard(log)}
+// NewClient creates the client of the node whose identity the CertificateStore holds.
+func NewClient(certificates *pki.CertificateStore, book *AddressBook, log *slog.Logger) *Client {
+	c := &Client{certificates: certificates, book: book, log: orDiscard(log)}
 	c.pool = &http.Transport{
 		// The "host" is a node's ID. The scheme is http because TLS is set up here
 		// and not by net/http.
@@ -68,7 +68,7 @@ func orDiscard(log *slog.Logger) *slog.Logger {
 }
 
 // Self returns this node's ID.
-func (c *Client) Self() api.NodeID { return c.keeper.Node() }
+func (c *Client) Self() api.NodeID { return c.certificates.Node() }
 
 // AddressBook returns the book of paths that the client uses.
 func (c *Client) AddressBook() *AddressBook { return c.book }

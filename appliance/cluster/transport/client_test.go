@@ -217,7 +217,7 @@ func TestRotationLeavesConnections(t *testing.T) {
 	go func() { done <- call() }()
 	<-arrived
 	b := c.nodes[nodeB]
-	if err := b.keeper.ReplaceBundle(must(pki.AddToBundle(b.keeper.Bundle(), newCA(t, "basalt").CertPEM))); err != nil {
+	if err := b.certificates.ReplaceBundle(must(pki.AddToBundle(b.certificates.Bundle(), newCA(t, "basalt").CertPEM))); err != nil {
 		t.Fatal(err)
 	}
 	close(goOn)
@@ -265,13 +265,13 @@ func TestRotationUnderTraffic(t *testing.T) {
 		next := newCA(t, "basalt")
 		more()
 		for _, n := range c.nodes {
-			if err := n.keeper.ReplaceBundle(must(pki.AddToBundle(n.keeper.Bundle(), next.CertPEM))); err != nil {
+			if err := n.certificates.ReplaceBundle(must(pki.AddToBundle(n.certificates.Bundle(), next.CertPEM))); err != nil {
 				t.Fatal(err)
 			}
 		}
 		more()
 		for _, n := range c.nodes {
-			err := n.keeper.Renew(t.Context(), func(_ context.Context, csr []byte) (pki.Issued, error) {
+			err := n.certificates.Renew(t.Context(), func(_ context.Context, csr []byte) (pki.Issued, error) {
 				cert, err := next.Sign(csr, pki.NodeIdentity{Cluster: "basalt", Node: n.id, Name: "x"}, time.Now(), 0)
 				return pki.Issued{CertPEM: cert}, err
 			})
@@ -281,7 +281,7 @@ func TestRotationUnderTraffic(t *testing.T) {
 			more()
 		}
 		for _, n := range c.nodes {
-			if err := n.keeper.ReplaceBundle(next.CertPEM); err != nil {
+			if err := n.certificates.ReplaceBundle(next.CertPEM); err != nil {
 				t.Fatal(err)
 			}
 			more()
@@ -297,7 +297,7 @@ func TestRotationUnderTraffic(t *testing.T) {
 	for _, n := range c.nodes {
 		for _, x := range append(n.client.out.all(), n.server.in.all()...) {
 			state := x.ConnectionState()
-			if _, err := n.keeper.NodeOf(&state); err != nil {
+			if _, err := n.certificates.NodeOf(&state); err != nil {
 				t.Errorf("a connection remains that is not trusted: %v", err)
 			}
 		}

@@ -132,12 +132,12 @@ func (r *testPath) carry(from net.Conn) {
 
 // node is a node in a test.
 type node struct {
-	id     api.NodeID
-	keeper *pki.Keeper
-	book   *AddressBook
-	client *Client
-	server *Server
-	paths  []*testPath // to this node, one per path
+	id           api.NodeID
+	certificates *pki.CertificateStore
+	book         *AddressBook
+	client       *Client
+	server       *Server
+	paths        []*testPath // to this node, one per path
 }
 
 // members is the changeable set of members of a test's cluster.
@@ -173,7 +173,7 @@ func newCA(t testing.TB, name string) pki.CA {
 	return ca
 }
 
-func newKeeper(t testing.TB, ca pki.CA, name string, id api.NodeID, signed time.Time) *pki.Keeper {
+func newStore(t testing.TB, ca pki.CA, name string, id api.NodeID, signed time.Time) *pki.CertificateStore {
 	t.Helper()
 	key, csr, err := pki.NewRequest()
 	if err != nil {
@@ -198,14 +198,14 @@ func newCluster(t *testing.T, paths int, prepare func(*node), ids ...api.NodeID)
 	c := &cluster{ca: newCA(t, "basalt"), members: &members{ids: map[api.NodeID]bool{}}, nodes: map[api.NodeID]*node{}}
 	addresses := map[api.NodeID][]string{}
 	for _, id := range ids {
-		n := &node{id: id, keeper: newKeeper(t, c.ca, "basalt", id, time.Now()), book: &AddressBook{}}
-		n.client = NewClient(n.keeper, n.book, nil)
+		n := &node{id: id, certificates: newStore(t, c.ca, "basalt", id, time.Now()), book: &AddressBook{}}
+		n.client = NewClient(n.certificates, n.book, nil)
 		t.Cleanup(n.client.Close)
 		var listen []string
 		for p := range paths {
 			listen = append(listen, netip.AddrFrom4([4]byte{127, 0, 0, byte(p + 1)}).String()+":0")
 		}
-		server, err := NewServer(Options{Keeper: n.keeper, Client: n.client, Listen: listen, Member: c.members.is})
+		server, err := NewServer(Options{Certificates: n.certificates, Client: n.client, Listen: listen, Member: c.members.is})
 		if err != nil {
 			t.Fatal(err)
 		}

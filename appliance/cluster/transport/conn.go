@@ -38,7 +38,7 @@ type conn struct {
 	node    api.NodeID // empty for a joining node
 	address string     // the dialed path, or the caller's address for an incoming connection
 	stream  atomic.Bool
-	trust   uint64 // the Keeper's generation before the handshake
+	trust   uint64 // the generation of the CertificateStore before the handshake
 	set     *conns
 	closed  context.Context
 	close   context.CancelFunc

@@ -100,8 +100,8 @@ func wrongTime(err error) bool {
 func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn string) (*conn, error) {
 	limit, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	begin, trust := time.Now(), c.keeper.Generation()
-	t, err := dialTLS(limit, address, c.keeper.ClientConfig(node, alpn))
+	begin, trust := time.Now(), c.certificates.Generation()
+	t, err := dialTLS(limit, address, c.certificates.ClientConfig(node, alpn))
 	if err != nil {
 		err = fmt.Errorf("node %s on %s: %w", node, address, err)
 		if ctx.Err() == nil { // otherwise another path was faster, or the caller gave up

@@ -37,7 +37,7 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 			WithHint("it was removed; let it join again with a new token"))
 		return
 	}
-	if c, _ := r.Context().Value(callerKey{}).(*conn); c.trust != s.options.Keeper.Generation() && r.Header.Get("Upgrade") == "" {
+	if c, _ := r.Context().Value(callerKey{}).(*conn); c.trust != s.options.Certificates.Generation() && r.Header.Get("Upgrade") == "" {
 		w.Header().Set("Connection", "close")
 	}
 	s.mux.ServeHTTP(w, r)

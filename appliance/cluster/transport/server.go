@@ -19,9 +19,9 @@ import (
 
 // Options are the options of a Server.
 type Options struct {
-	Keeper *pki.Keeper
-	Client *Client  // for Raft's outgoing connections and for relaying
-	Listen []string // host:port, one per path; the first is the main one
+	Certificates *pki.CertificateStore
+	Client       *Client  // for Raft's outgoing connections and for relaying
+	Listen       []string // host:port, one per path; the first is the main one
 	// Member reports whether a node is a member now. It is called for every
 	// request.
 	Member func(api.NodeID) bool
@@ -51,8 +51,8 @@ type Server struct {
 
 // NewServer listens on all paths, or returns an error and listens on none.
 func NewServer(o Options) (*Server, error) {
-	if o.Keeper == nil || o.Client == nil || o.Member == nil || len(o.Listen) == 0 {
-		return nil, errors.New("peer server: Keeper, Client, Member and an address are required")
+	if o.Certificates == nil || o.Client == nil || o.Member == nil || len(o.Listen) == 0 {
+		return nil, errors.New("peer server: Certificates, Client, Member and an address are required")
 	}
 	s := &Server{
 		options: o, log: orDiscard(o.Log), mux: http.NewServeMux(), streams: map[string]StreamHandler{},
@@ -60,7 +60,7 @@ func NewServer(o Options) (*Server, error) {
 		in:        conns{limit: maxPerNode, joiners: maxJoiners},
 		peers:     newQueue(maxPerNode), joiners: newQueue(maxJoiners),
 	}
-	s.raft = &RaftLayer{self: o.Keeper.Node(), client: o.Client, queue: newQueue(0)}
+	s.raft = &RaftLayer{self: o.Certificates.Node(), client: o.Client, queue: newQueue(0)}
 	s.tls = s.choose()
 	s.mux.HandleFunc("/stream/{name}", s.serveStream)
 	s.mux.HandleFunc("POST /relay/{node}/{path...}", s.serveRelay)
@@ -81,7 +81,7 @@ func NewServer(o Options) (*Server, error) {
 func (s *Server) choose() *tls.Config {
 	rules := map[string]*tls.Config{}
 	for _, p := range []string{ProtocolRaft, ProtocolPeer, ProtocolJoin} {
-		rules[p] = s.options.Keeper.ServerConfig(p != ProtocolJoin, p)
+		rules[p] = s.options.Certificates.ServerConfig(p != ProtocolJoin, p)
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -135,7 +135,7 @@ func (s *Server) Recheck() {
 			return false
 		}
 		state := c.ConnectionState()
-		_, err := s.options.Keeper.NodeOf(&state)
+		_, err := s.options.Certificates.NodeOf(&state)
 		return err != nil || !s.options.Member(c.node)
 	}
 	if n := s.in.abort(refuse) + s.options.Client.out.abort(refuse); n > 0 {
@@ -181,7 +181,7 @@ func (s *Server) watchTrust(ctx context.Context) {
 	defer every.Stop()
 	stale := false
 	for {
-		changed := s.options.Keeper.Changed()
+		changed := s.options.Certificates.Changed()
 		select {
 		case <-ctx.Done():
 			return
@@ -247,7 +247,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 func (s *Server) admit(ctx context.Context, raw net.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, s.handshake)
 	defer cancel()
-	trust := s.options.Keeper.Generation()
+	trust := s.options.Certificates.Generation()
 	t := tls.Server(raw, s.tls)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
@@ -258,7 +258,7 @@ func (s *Server) admit(ctx context.Context, raw net.Conn) {
 	var node api.NodeID
 	if state.NegotiatedProtocol != ProtocolJoin {
 		var err error
-		if node, err = s.options.Keeper.NodeOf(&state); err != nil {
+		if node, err = s.options.Certificates.NodeOf(&state); err != nil {
 			_ = raw.Close()
 			return
 		}

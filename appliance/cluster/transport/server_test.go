@@ -18,9 +18,9 @@ import (
 )
 
 // stranger returns a client with another identity that knows the address of nodeA.
-func (c *cluster) stranger(t *testing.T, k *pki.Keeper) *node {
+func (c *cluster) stranger(t *testing.T, k *pki.CertificateStore) *node {
 	t.Helper()
-	n := &node{id: k.Node(), keeper: k, book: &AddressBook{}}
+	n := &node{id: k.Node(), certificates: k, book: &AddressBook{}}
 	n.client = NewClient(k, n.book, nil)
 	t.Cleanup(n.client.Close)
 	n.book.Set(nodeA, c.nodes[nodeA].paths[0].address())
@@ -37,11 +37,11 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("Raft got a connection from %s", got.(*conn).node)
 		}
 	}()
-	for name, k := range map[string]*pki.Keeper{
+	for name, k := range map[string]*pki.CertificateStore{
 		// Package pki tests which side refuses, and with which error.
-		"another cluster":            newKeeper(t, newCA(t, "foreign"), "foreign", nodeB, now),
-		"a cluster of the same name": newKeeper(t, newCA(t, "basalt"), "basalt", nodeB, now),
-		"an expired certificate":     newKeeper(t, c.ca, "basalt", nodeB, now.Add(-pki.NodeLifetime-2*time.Hour)),
+		"another cluster":            newStore(t, newCA(t, "foreign"), "foreign", nodeB, now),
+		"a cluster of the same name": newStore(t, newCA(t, "basalt"), "basalt", nodeB, now),
+		"an expired certificate":     newStore(t, c.ca, "basalt", nodeB, now.Add(-pki.NodeLifetime-2*time.Hour)),
 	} {
 		c.members.set(nodeB, true)
 		s := c.stranger(t, k)
@@ -55,7 +55,7 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	c.members.set(nodeB, false)
-	removed := c.stranger(t, newKeeper(t, c.ca, "basalt", nodeB, now))
+	removed := c.stranger(t, newStore(t, c.ca, "basalt", nodeB, now))
 	if _, err := hello(t.Context(), removed, nodeA); api.CodeOf(err) != api.CodeForbidden {
 		t.Errorf("call by a removed member: got error %v, want code forbidden", err)
 	}
@@ -68,7 +68,7 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("Raft connection of a removed member: got error %v, want EOF", err)
 		}
 	}
-	impostor := c.stranger(t, newKeeper(t, c.ca, "basalt", nodeC, now))
+	impostor := c.stranger(t, newStore(t, c.ca, "basalt", nodeC, now))
 	impostor.book.Set(nodeB, c.nodes[nodeA].paths[0].address())
 	if _, err := hello(t.Context(), impostor, nodeB); !errors.Is(err, pki.ErrNotPeer) {
 		t.Errorf("call to a node at another's address: got error %v, want ErrNotPeer", err)
@@ -295,7 +295,7 @@ func TestNewServerSaysWhatIsMissing(t *testing.T) {
 	c := newCluster(t, 1, nil, nodeA)
 	a := c.nodes[nodeA]
 	taken := a.server.Addresses()[0]
-	_, err := NewServer(Options{Keeper: a.keeper, Client: a.client, Member: c.members.is, Listen: []string{"127.0.0.2:0", taken}})
+	_, err := NewServer(Options{Certificates: a.certificates, Client: a.client, Member: c.members.is, Listen: []string{"127.0.0.2:0", taken}})
 	if err == nil || !strings.Contains(err.Error(), taken) {
 		t.Errorf("address in use: got error %v, want one that names it", err)
 	}

@@ -21,7 +21,7 @@ const (
 // trust returns what a member reports about its certificate.
 func (cl *cluster) trust(ctx context.Context, id api.NodeID) (t membership.Trust, err error) {
 	if id == cl.self.Node {
-		return membership.TrustOf(cl.keeper), nil
+		return membership.TrustOf(cl.certificates), nil
 	}
 	quick, cancel := context.WithTimeout(ctx, trustLimit)
 	defer cancel()

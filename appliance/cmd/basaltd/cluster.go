@@ -29,7 +29,7 @@ import (
 // cluster is a member's part of the cluster: the connections, the directory of members, the
 // lease.
 //
-//	keeper (identity) ─► peers (connections) ─► store (Raft)
+//	certificates (identity) ─► peers (connections) ─► store (Raft)
 //	                       ▲                      │ Node objects
 //	                       └────── directory ◄────┘
 //	prober ─► leases (witness, heartbeats) ─► fence
@@ -41,12 +41,12 @@ type cluster struct {
 	mu  sync.Mutex // guards rec
 	rec membership.Record
 
-	keeper    *pki.Keeper
-	client    *transport.Client
-	server    *transport.Server
-	directory *membership.Directory
-	prober    *transport.Prober
-	store     *store.Store
+	certificates *pki.CertificateStore
+	client       *transport.Client
+	server       *transport.Server
+	directory    *membership.Directory
+	prober       *transport.Prober
+	store        *store.Store
 
 	leaderHint *leaderHint   // the leader, also where Raft does not know it
 	leases     *lease.Server // the leader's part
@@ -63,11 +63,11 @@ type cluster struct {
 // served from here on because Raft needs it.
 func openWire(c config, rec membership.Record, self membership.Self, log *slog.Logger) (cl *cluster, err error) {
 	cl = &cluster{dir: membership.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
-	if cl.keeper, err = pki.Open(cl.dir); err != nil {
+	if cl.certificates, err = pki.Open(cl.dir); err != nil {
 		return nil, err
 	}
 	book := new(transport.AddressBook)
-	cl.client = transport.NewClient(cl.keeper, book, log)
+	cl.client = transport.NewClient(cl.certificates, book, log)
 	var server atomic.Pointer[transport.Server]
 	cl.directory = membership.NewDirectory(membership.DirectoryOptions{
 		Self: self, Known: rec.Peers, Publish: book.Replace, Save: cl.savePeers, Log: log,
@@ -77,7 +77,7 @@ func openWire(c config, rec membership.Record, self membership.Self, log *slog.L
 			}
 		},
 	})
-	cl.server, err = transport.NewServer(transport.Options{Keeper: cl.keeper, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
+	cl.server, err = transport.NewServer(transport.Options{Certificates: cl.certificates, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	}))
 	cl.server.Handle("POST "+levelPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return state.Level, nil }))
 	cl.server.Handle("POST "+trustPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (membership.Trust, error) {
-		return membership.TrustOf(cl.keeper), nil
+		return membership.TrustOf(cl.certificates), nil
 	}))
 	cl.serveDamaged(s)
 	cl.serveCompare(s)
@@ -236,7 +236,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 			return membership.MaintainVoters(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
 		},
 		"certificate": func(ctx context.Context) error {
-			cl.keeper.Run(ctx, cl.sign, membership.Follow(cl.store, cl.keeper, cl.sign), cl.log)
+			cl.certificates.Run(ctx, cl.sign, membership.Follow(cl.store, cl.certificates, cl.sign), cl.log)
 			return ctx.Err()
 		},
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },

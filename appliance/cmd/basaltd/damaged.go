@@ -340,7 +340,7 @@ func (p *damagedNode) order() {
 func (p *damagedNode) Setup(context.Context) api.Setup {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return api.Setup{State: api.SetupDamaged, Message: p.message, Node: p.self.Name, NodeID: p.self.Node, Cluster: p.keeper.Cluster(),
+	return api.Setup{State: api.SetupDamaged, Message: p.message, Node: p.self.Name, NodeID: p.self.Node, Cluster: p.certificates.Cluster(),
 		Addresses: []string{p.self.APIAddress}, PeerAddresses: p.self.PeerAddresses, Version: version}
 }
 

@@ -19,7 +19,7 @@ import (
 // Cluster implements server.Membership. It returns the cluster according to this node, so that
 // it also works in a minority.
 func (cl *cluster) Cluster(ctx context.Context) (api.Cluster, error) {
-	out := api.Cluster{Name: cl.keeper.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
+	out := api.Cluster{Name: cl.certificates.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
 	now, verdicts := cl.leases.Verdicts()
 	heard, why := map[api.NodeID]time.Time{}, map[api.NodeID]string{}
 	for _, v := range verdicts {
@@ -43,7 +43,7 @@ func (cl *cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 		}
 		if id == cl.self.Node {
 			at = time.Now().UTC()
-			ends := cl.keeper.Ends().UTC()
+			ends := cl.certificates.Ends().UTC()
 			m.CertificateUntil = &ends
 		}
 		if !at.IsZero() {
@@ -91,7 +91,7 @@ func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	meta, err := json.Marshal(backupMeta{Cluster: cl.keeper.Cluster(), CA: ca, Node: cl.self.Name, Version: version, At: time.Now().UTC()})
+	meta, err := json.Marshal(backupMeta{Cluster: cl.certificates.Cluster(), CA: ca, Node: cl.self.Name, Version: version, At: time.Now().UTC()})
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
 	if n.cluster != nil {
-		f.tls = n.cluster.keeper.AnyNodeConfig()
+		f.tls = n.cluster.certificates.AnyNodeConfig()
 		f.node.TLS.Bundle, f.node.TLS.Cert, f.node.TLS.Key = pki.Files(membership.Dir(c.data))
 	}
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
@@ -156,7 +156,7 @@ func daemonsOf(c config) (d supervisor.Daemons, unmanaged bool, err error) {
 // clusterName returns the cluster's name, which is constant for a node without a cluster.
 func (n *node) clusterName() string {
 	if n.cluster != nil {
-		return n.cluster.keeper.Cluster()
+		return n.cluster.certificates.Cluster()
 	}
 	return "basalt"
 }

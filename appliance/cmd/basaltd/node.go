@@ -514,7 +514,7 @@ func (n *node) listen(c config) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case c.tlsCert == "" && n.cluster != nil:
-		return tls.NewListener(l, n.portals.beside(n.cluster.keeper.APIConfig())), nil
+		return tls.NewListener(l, n.portals.beside(n.cluster.certificates.APIConfig())), nil
 	case c.tlsCert == "":
 		return l, nil
 	}

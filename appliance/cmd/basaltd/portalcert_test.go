@@ -65,10 +65,10 @@ func TestPortalCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	byFile := certs.beside(&tls.Config{Certificates: []tls.Certificate{pair}})
-	byKeeper := certs.beside(&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }})
+	byStore := certs.beside(&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }})
 	want := func(what, name string, serial int64) {
 		t.Helper()
-		for _, conf := range []*tls.Config{byFile, byKeeper} {
+		for _, conf := range []*tls.Config{byFile, byStore} {
 			if got := presented(t, conf, name); got != serial {
 				t.Errorf("%s: certificate of %q has number %d, want %d", what, name, got, serial)
 			}

@@ -18,9 +18,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Keeper keeps this node's identity on disk and in every tls.Config that it
+// CertificateStore keeps this node's identity on disk and in every tls.Config that it
 // returns. It is safe for concurrent use.
-type Keeper struct {
+type CertificateStore struct {
 	dir string
 	now func() time.Time
 
@@ -41,14 +41,14 @@ type identity struct {
 	roots   *x509.CertPool
 }
 
-// Option is an option of a Keeper.
-type Option func(*Keeper)
+// Option is an option of a CertificateStore.
+type Option func(*CertificateStore)
 
-// WithClock makes the Keeper use another clock than the system's.
-func WithClock(now func() time.Time) Option { return func(k *Keeper) { k.now = now } }
+// WithClock makes the CertificateStore use another clock than the system's.
+func WithClock(now func() time.Time) Option { return func(s *CertificateStore) { s.now = now } }
 
 // Create writes a new identity to dir, replacing any existing one, and opens it.
-func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*Keeper, error) {
+func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*CertificateStore, error) {
 	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("check new certificate of this node: %w", err)
@@ -82,7 +82,7 @@ func writeCertificate(dir string, certPEM, keyPEM []byte) error {
 
 // Open reads the identity in dir. It also opens an expired one: see Warnings. The
 // error wraps fs.ErrNotExist if there is none.
-func Open(dir string, options ...Option) (*Keeper, error) {
+func Open(dir string, options ...Option) (*CertificateStore, error) {
 	bundlePEM, err := readSmall(dir, bundleFile)
 	if err != nil {
 		return nil, err
@@ -99,12 +99,12 @@ func Open(dir string, options ...Option) (*Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read identity of this node in %s: %w", dir, err)
 	}
-	k := &Keeper{dir: dir, now: time.Now, changed: make(chan struct{})}
+	s := &CertificateStore{dir: dir, now: time.Now, changed: make(chan struct{})}
 	for _, o := range options {
-		o(k)
+		o(s)
 	}
-	k.current.Store(id)
-	return k, nil
+	s.current.Store(id)
+	return s, nil
 }
 
 func newIdentity(bundlePEM, certPEM, keyPEM []byte) (*identity, error) {
@@ -159,17 +159,17 @@ func (id *identity) trustsItself() bool {
 }
 
 // Cluster returns the name of this node's cluster.
-func (k *Keeper) Cluster() string { return k.current.Load().cluster }
+func (s *CertificateStore) Cluster() string { return s.current.Load().cluster }
 
 // Node returns this node's ID.
-func (k *Keeper) Node() api.NodeID { return k.current.Load().node }
+func (s *CertificateStore) Node() api.NodeID { return s.current.Load().node }
 
 // Bundle returns the PEM of every CA that is currently trusted.
-func (k *Keeper) Bundle() []byte { return encodeBundle(k.current.Load().bundle) }
+func (s *CertificateStore) Bundle() []byte { return encodeBundle(s.current.Load().bundle) }
 
 // Fingerprints returns the fingerprint of every CA that is currently trusted.
-func (k *Keeper) Fingerprints() (all []string) {
-	for _, ca := range k.current.Load().bundle {
+func (s *CertificateStore) Fingerprints() (all []string) {
+	for _, ca := range s.current.Load().bundle {
 		all = append(all, fingerprint(ca))
 	}
 	return all
@@ -177,8 +177,8 @@ func (k *Keeper) Fingerprints() (all []string) {
 
 // Issuer returns the fingerprint of the trusted CA that signed the current certificate; empty
 // if none did.
-func (k *Keeper) Issuer() string {
-	id := k.current.Load()
+func (s *CertificateStore) Issuer() string {
+	id := s.current.Load()
 	for _, ca := range id.bundle {
 		if id.leaf.CheckSignatureFrom(ca) == nil {
 			return fingerprint(ca)
@@ -188,34 +188,34 @@ func (k *Keeper) Issuer() string {
 }
 
 // CertificatePEM returns the current certificate.
-func (k *Keeper) CertificatePEM() []byte { return encodeCert(k.current.Load().leaf.Raw) }
+func (s *CertificateStore) CertificatePEM() []byte { return encodeCert(s.current.Load().leaf.Raw) }
 
 // Changed returns a channel that is closed at the next change of the certificate or
 // bundle.
-func (k *Keeper) Changed() <-chan struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.changed
+func (s *CertificateStore) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
 }
 
 // Generation returns a number that increases with every change of the certificate
 // or bundle.
-func (k *Keeper) Generation() uint64 { return k.generation.Load() }
+func (s *CertificateStore) Generation() uint64 { return s.generation.Load() }
 
 // publish makes id the current identity. The caller holds mu.
-func (k *Keeper) publish(id *identity) {
-	k.current.Store(id)
-	k.generation.Add(1)
-	close(k.changed)
-	k.changed = make(chan struct{})
+func (s *CertificateStore) publish(id *identity) {
+	s.current.Store(id)
+	s.generation.Add(1)
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // ReplaceBundle makes the node trust only these CAs. It refuses a bundle that does
 // not trust this node itself.
-func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	old := k.current.Load()
+func (s *CertificateStore) ReplaceBundle(bundlePEM []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.current.Load()
 	keyPEM, err := old.keyPEM()
 	if err != nil {
 		return err
@@ -228,10 +228,10 @@ func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
 		return api.Errorf(api.CodeState, "the new bundle does not contain the CA of this node's certificate").
 			WithHint("renew the certificates of all nodes before the old CA is removed")
 	}
-	if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(s.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 		return err
 	}
-	k.publish(id)
+	s.publish(id)
 	return nil
 }
 
@@ -254,7 +254,7 @@ type Signer func(ctx context.Context, csrDER []byte) (Issued, error)
 
 // Renew obtains a certificate for a new key. If the answer is not valid, the node
 // keeps what it has.
-func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
+func (s *CertificateStore) Renew(ctx context.Context, sign Signer) error {
 	keyPEM, csr, err := NewRequest()
 	if err != nil {
 		return err
@@ -263,9 +263,9 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	if err != nil {
 		return fmt.Errorf("renew certificate of this node: %w", err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	old := k.current.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.current.Load()
 	bundlePEM := issued.BundlePEM
 	if len(bundlePEM) == 0 {
 		bundlePEM = encodeBundle(old.bundle)
@@ -280,14 +280,14 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 		return errors.New("the renewed certificate is not signed by a CA in the bundle")
 	}
 	if len(issued.BundlePEM) > 0 {
-		if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
+		if err := atomicfile.WriteFile(filepath.Join(s.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 			return err
 		}
 	}
-	if err := writeCertificate(k.dir, encodeCert(id.leaf.Raw), keyPEM); err != nil {
+	if err := writeCertificate(s.dir, encodeCert(id.leaf.Raw), keyPEM); err != nil {
 		return err
 	}
-	k.publish(id)
+	s.publish(id)
 	return nil
 }
 
@@ -297,10 +297,10 @@ const followEvery = 2 * time.Second
 // Run renews the certificate when a third of its lifetime is left, and calls follow regularly,
 // which may change the identity too, until ctx ends. It does one after the other. Failures are
 // logged and retried.
-func (k *Keeper) Run(ctx context.Context, sign Signer, follow func(context.Context) error, log *slog.Logger) {
+func (s *CertificateStore) Run(ctx context.Context, sign Signer, follow func(context.Context) error, log *slog.Logger) {
 	var tried, logged time.Time
 	for {
-		leaf := k.current.Load().leaf
+		leaf := s.current.Load().leaf
 		// Ten attempts fit between the first one and the expiry. The clock is read
 		// each time, because it may have been set.
 		pause := min(max(leaf.NotAfter.Sub(leaf.NotBefore)/30, time.Second), time.Hour)
@@ -313,12 +313,12 @@ func (k *Keeper) Run(ctx context.Context, sign Signer, follow func(context.Conte
 			logged = time.Now()
 			log.Warn("follow the cluster's CA failed, retrying", "error", err)
 		}
-		if k.now().Before(k.RenewAt()) || time.Since(tried) < pause {
+		if s.now().Before(s.RenewAt()) || time.Since(tried) < pause {
 			continue
 		}
 		tried = time.Now()
-		if err := k.Renew(ctx, sign); err != nil && ctx.Err() == nil {
-			log.Warn("renew certificate of this node failed", "error", err, "ends", k.Ends())
+		if err := s.Renew(ctx, sign); err != nil && ctx.Err() == nil {
+			log.Warn("renew certificate of this node failed", "error", err, "ends", s.Ends())
 		}
 	}
 }

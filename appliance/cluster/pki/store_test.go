@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-func newKeeper(t *testing.T, ca CA, node api.NodeID, when time.Time, life time.Duration, options ...Option) *Keeper {
+func newStore(t *testing.T, ca CA, node api.NodeID, when time.Time, life time.Duration, options ...Option) *CertificateStore {
 	t.Helper()
 	key, csr, err := NewRequest()
 	if err != nil {
@@ -33,11 +33,11 @@ func signer(ca CA, node api.NodeID, bundle []byte) Signer {
 	}
 }
 
-func TestKeeperOnDisk(t *testing.T) {
+func TestCertificateStoreOnDisk(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
-	k := newKeeper(t, ca, nodeA, time.Now(), 0)
+	k := newStore(t, ca, nodeA, time.Now(), 0)
 	if k.Node() != nodeA || k.Cluster() != "basalt" || len(k.Warnings()) > 0 {
-		t.Errorf("keeper is for node %s of cluster %s, warnings %v", k.Node(), k.Cluster(), k.Warnings())
+		t.Errorf("certificates is for node %s of cluster %s, warnings %v", k.Node(), k.Cluster(), k.Warnings())
 	}
 	for name, mode := range map[string]fs.FileMode{".": 0o700 | fs.ModeDir, keyFile: 0o600, certFile: 0o600, bundleFile: 0o600} {
 		if info := must(os.Stat(filepath.Join(k.dir, name)))(t); info.Mode() != mode {
@@ -60,7 +60,7 @@ func TestKeeperOnDisk(t *testing.T) {
 // either the old or the new identity.
 func TestInterruptedRenewal(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
-	k := newKeeper(t, ca, nodeA, time.Now(), 0)
+	k := newStore(t, ca, nodeA, time.Now(), 0)
 	old := map[string][]byte{}
 	for _, name := range []string{certFile, keyFile} {
 		old[name] = must(os.ReadFile(filepath.Join(k.dir, name)))(t)
@@ -112,7 +112,7 @@ func TestInterruptedRenewal(t *testing.T) {
 // TestRenewRefuses checks that an invalid answer to a renewal changes nothing.
 func TestRenewRefuses(t *testing.T) {
 	ca, other := must(NewCA("basalt", time.Now()))(t), must(NewCA("basalt", time.Now()))(t)
-	k := newKeeper(t, ca, nodeA, time.Now(), 0)
+	k := newStore(t, ca, nodeA, time.Now(), 0)
 	before := string(k.CertificatePEM())
 	_, foreign, _ := NewRequest()
 	for name, sign := range map[string]Signer{
@@ -143,7 +143,7 @@ func TestRenewRefuses(t *testing.T) {
 
 func TestRotateCA(t *testing.T) {
 	first, second := must(NewCA("basalt", time.Now()))(t), must(NewCA("basalt", time.Now()))(t)
-	k := newKeeper(t, first, nodeA, time.Now(), 0)
+	k := newStore(t, first, nodeA, time.Now(), 0)
 	both := must(AddToBundle(k.Bundle(), second.CertPEM))(t)
 	changed := k.Changed()
 	if err := k.ReplaceBundle(both); err != nil {
@@ -166,7 +166,7 @@ func TestWarnings(t *testing.T) {
 	begin := time.Now()
 	var now time.Time
 	ca := must(NewCA("basalt", begin))(t)
-	k := newKeeper(t, ca, nodeA, begin, 0, WithClock(func() time.Time { return now }))
+	k := newStore(t, ca, nodeA, begin, 0, WithClock(func() time.Time { return now }))
 	if left := k.Ends().Sub(k.RenewAt()); left < 9*24*time.Hour || left > 11*24*time.Hour {
 		t.Errorf("certificate is renewed %s before its expiry, want 10 days", left)
 	}
@@ -200,7 +200,7 @@ func TestRunRenews(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
 	// The backdated hour is most of this certificate's lifetime, so it is due for
 	// renewal.
-	k := newKeeper(t, ca, nodeA, time.Now(), 20*time.Second)
+	k := newStore(t, ca, nodeA, time.Now(), 20*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	calls := 0
