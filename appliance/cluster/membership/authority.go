@@ -29,7 +29,7 @@ type authority struct {
 func readAuthority(ctx context.Context, s Store) (a authority, revision int64, err error) {
 	o, err := s.Get(ctx, api.KindClusterCA, caID)
 	if err != nil {
-		return a, 0, err
+		return a, 0, fmt.Errorf("read the cluster CA: %w", err)
 	}
 	if err := json.Unmarshal(o.Spec, &a); err != nil {
 		return a, 0, fmt.Errorf("decode CA of the cluster: %w", err)
@@ -41,7 +41,10 @@ func readAuthority(ctx context.Context, s Store) (a authority, revision int64, e
 func (a authority) write(ctx context.Context, s Store, revision int64) error {
 	_, err := s.Apply(ctx, api.Batch{Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Expect: revision, Data: api.Encode(a)}}})
-	return err
+	if err != nil {
+		return fmt.Errorf("write the cluster CA: %w", err)
+	}
+	return nil
 }
 
 // signer returns the CA that signs at present.
@@ -57,14 +60,18 @@ func (a authority) bundle() ([]byte, error) {
 	if a.Next == nil {
 		return a.CA.CertPEM, nil
 	}
-	return pki.AddToBundle(a.CA.CertPEM, a.Next.CertPEM)
+	bundle, err := pki.AddToBundle(a.CA.CertPEM, a.Next.CertPEM)
+	if err != nil {
+		return nil, fmt.Errorf("add the next CA to the bundle: %w", err)
+	}
+	return bundle, nil
 }
 
 // issue signs a node's certificate request.
 func (a authority) issue(csr []byte, id pki.NodeIdentity, now time.Time) (pki.Issued, error) {
 	cert, err := a.signer().Sign(csr, id, now, 0)
 	if err != nil {
-		return pki.Issued{}, err
+		return pki.Issued{}, fmt.Errorf("sign the certificate of node %s: %w", id.Name, err)
 	}
 	bundle, err := a.bundle()
 	return pki.Issued{CertPEM: cert, BundlePEM: bundle}, err

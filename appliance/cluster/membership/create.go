@@ -59,7 +59,7 @@ func caFile(dir string) string { return filepath.Join(dir, "ca-key.json") }
 // continue with, from a backup, or nil for a new one.
 func Create(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if err := pki.CheckClusterName(cluster); err != nil {
-		return err
+		return fmt.Errorf("create cluster %s: %w", cluster, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -67,7 +67,7 @@ func Create(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if ca == nil {
 		fresh, err := pki.NewCA(cluster, now)
 		if err != nil {
-			return err
+			return fmt.Errorf("create the CA of cluster %s: %w", cluster, err)
 		}
 		ca = &fresh
 	}
@@ -80,17 +80,17 @@ func Create(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	}
 	key, csr, err := pki.NewRequest()
 	if err != nil {
-		return err
+		return fmt.Errorf("create the key of node %s: %w", self.Name, err)
 	}
 	cert, err := ca.Sign(csr, identity(cluster, self.Node, self.Name, self.Spec()), now, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("sign the certificate of node %s: %w", self.Name, err)
 	}
 	if _, err := pki.Create(dir, ca.CertPEM, cert, key); err != nil {
-		return err
+		return fmt.Errorf("write the certificate of node %s: %w", self.Name, err)
 	}
 	if err := store.NewWatermark(WatermarkFile(dir), string(self.Node), ""); err != nil {
-		return err
+		return fmt.Errorf("create the watermark of node %s: %w", self.Name, err)
 	}
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
 }
@@ -121,7 +121,7 @@ func WriteFirstObjects(ctx context.Context, s Store, dir string, r Record, self 
 		}
 		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Data: api.Encode(authority{Cluster: r.Cluster, CA: ca})}
 		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); err != nil && api.CodeOf(err) != api.CodeExists && api.CodeOf(err) != api.CodeConflict {
-			return err
+			return fmt.Errorf("write the cluster CA: %w", err)
 		}
 		if err := os.Remove(caFile(dir)); err != nil {
 			return err
@@ -148,11 +148,13 @@ func PublishSelf(ctx context.Context, s Store, self Self) error {
 			spec.Unschedulable, spec.Drain = n.Spec.Unschedulable, n.Spec.Drain
 			cmd.Expect, cmd.Name, cmd.Labels = o.Meta.Revision, o.Meta.Name, o.Meta.Labels
 		case api.CodeOf(err) != api.CodeNotFound:
-			return err
+			return fmt.Errorf("read node %s: %w", self.Name, err)
 		}
 		cmd.Data = api.Encode(spec)
-		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); api.CodeOf(err) != api.CodeConflict {
-			return err
+		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); err == nil {
+			return nil
+		} else if api.CodeOf(err) != api.CodeConflict {
+			return fmt.Errorf("write node %s: %w", self.Name, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -38,27 +39,27 @@ type JoinResponse struct {
 func Join(ctx context.Context, dir, token string, self Self) error {
 	t, err := pki.ParseToken(token)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse the join token: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	key, csr, err := pki.NewRequest()
 	if err != nil {
-		return err
+		return fmt.Errorf("create the key of node %s: %w", self.Name, err)
 	}
 	var w JoinResponse
 	err = transport.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: state.Level,
 		Node: self.Node, Name: self.Name, Version: self.Version,
 		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
 	if err != nil {
-		return err
+		return fmt.Errorf("join node %s to the cluster: %w", self.Name, err)
 	}
 	if _, err := pki.Create(dir, w.BundlePEM, w.CertPEM, key); err != nil {
-		return err
+		return fmt.Errorf("write the certificate of node %s: %w", self.Name, err)
 	}
 	if err := store.NewWatermark(WatermarkFile(dir), string(self.Node), w.ID); err != nil {
-		return err
+		return fmt.Errorf("create the watermark of node %s: %w", self.Name, err)
 	}
 	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)
 }
@@ -120,7 +121,7 @@ func redeemable(ctx context.Context, s Store, r Request, now time.Time) (api.Joi
 		return api.JoinToken{}, wrong
 	}
 	if err != nil {
-		return api.JoinToken{}, err
+		return api.JoinToken{}, fmt.Errorf("read join token %s: %w", r.Token, err)
 	}
 	t, err := api.Decode[api.JoinToken](o)
 	switch {
@@ -147,7 +148,7 @@ func redeem(ctx context.Context, s Store, t api.JoinToken, r Request, spec api.N
 	case err == nil:
 		return api.Errorf(api.CodeExists, "a node with ID %s already exists", r.Node)
 	case api.CodeOf(err) != api.CodeNotFound:
-		return err
+		return fmt.Errorf("read node %s: %w", r.Node, err)
 	}
 	at := now.UTC().Truncate(time.Second)
 	_, err = s.Apply(ctx, api.Batch{Commands: []api.Command{
@@ -162,7 +163,10 @@ func redeem(ctx context.Context, s Store, t api.JoinToken, r Request, spec api.N
 		return api.Errorf(api.CodeForbidden, "the join token was used at the same moment by another node").
 			WithHint("create another with: basalt node token create")
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("add node %s: %w", r.Name, err)
+	}
+	return nil
 }
 
 func listNodes(ctx context.Context, s Store) ([]api.Node, error) {
@@ -171,7 +175,7 @@ func listNodes(ctx context.Context, s Store) ([]api.Node, error) {
 	for {
 		page, err := s.List(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list nodes: %w", err)
 		}
 		for _, o := range page.Items {
 			n, err := api.Decode[api.Node](o)
@@ -195,7 +199,7 @@ func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash stri
 	}
 	print, err := a.signer().Fingerprint()
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("compute the fingerprint of the cluster CA: %w", err)
 	}
 	nodes, err := listNodes(ctx, s)
 	if err != nil {
@@ -218,7 +222,7 @@ const maxTokenPeers = 6
 func Sign(ctx context.Context, s Store, node api.NodeID, csr []byte, now time.Time) (pki.Issued, error) {
 	o, err := s.Get(ctx, api.KindNode, string(node))
 	if err != nil {
-		return pki.Issued{}, err
+		return pki.Issued{}, fmt.Errorf("read node %s: %w", node, err)
 	}
 	n, err := api.Decode[api.Node](o)
 	if err != nil {

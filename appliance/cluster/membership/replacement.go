@@ -3,6 +3,7 @@ package membership
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -46,7 +47,7 @@ func Replace(ctx context.Context, s Store, renew bool, now time.Time) error {
 	if a.Next == nil {
 		next, err := pki.NewCA(a.Cluster, now)
 		if err != nil {
-			return err
+			return fmt.Errorf("create the next CA of cluster %s: %w", a.Cluster, err)
 		}
 		a.Next = &next
 	}
@@ -78,7 +79,7 @@ func Replacement(ctx context.Context, s Store, ask func(context.Context, api.Nod
 	}
 	print, ends, err := a.CA.Describe()
 	if err != nil {
-		return api.CertificateAuthority{}, err
+		return api.CertificateAuthority{}, fmt.Errorf("describe the cluster CA: %w", err)
 	}
 	bundle, err := a.bundle()
 	out := api.CertificateAuthority{Fingerprint: print, ExpiresAt: ends, Bundle: string(bundle)}
@@ -86,7 +87,7 @@ func Replacement(ctx context.Context, s Store, ask func(context.Context, api.Nod
 		return out, err
 	}
 	if out.NextFingerprint, _, err = a.Next.Describe(); err != nil {
-		return out, err
+		return out, fmt.Errorf("describe the next CA: %w", err)
 	}
 	switch out.Phase = api.CATrust; {
 	case a.Renewing:
@@ -105,7 +106,7 @@ func Replacement(ctx context.Context, s Store, ask func(context.Context, api.Nod
 func (a authority) waiting(ctx context.Context, s Store, ask func(context.Context, api.NodeID) (Trust, error)) (late []api.Node, err error) {
 	print, err := a.Next.Fingerprint()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compute the fingerprint of the next CA: %w", err)
 	}
 	nodes, err := listNodes(ctx, s)
 	done := make([]bool, len(nodes))
@@ -182,7 +183,7 @@ func step(ctx context.Context, s Store, k *pki.CertificateStore, sign pki.Signer
 	signer, err := a.signer().Fingerprint()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("compute the fingerprint of the cluster CA: %w", err)
 	case k.Issuer() != signer:
 		return func(ctx context.Context) error { return k.Renew(ctx, sign) }, nil
 	case !bytes.Equal(k.Bundle(), bundle):

@@ -16,11 +16,11 @@ import (
 
 // replacing is a cluster of three nodes whose CA is replaced.
 type replacing struct {
-	t       *testing.T
-	s       Store
+	t      *testing.T
+	s      Store
 	stores map[api.NodeID]*pki.CertificateStore
-	dirs    map[api.NodeID]string
-	silent  map[api.NodeID]bool // do not answer
+	dirs   map[api.NodeID]string
+	silent map[api.NodeID]bool // do not answer
 }
 
 func newReplacing(t *testing.T) *replacing {

@@ -135,21 +135,28 @@ func toChange(self api.NodeID, r Raft, d *Directory) *change {
 // answerLimit is how long a node has to answer before it is made a voter.
 const answerLimit = 2 * time.Second
 
-func carryOut(ctx context.Context, r Raft, answers func(context.Context, api.NodeID) error, c change) error {
+func carryOut(ctx context.Context, r Raft, answers func(context.Context, api.NodeID) error, c change) (err error) {
 	switch c.verb {
 	case "add":
-		return r.AddNonvoter(ctx, c.id)
+		err = r.AddNonvoter(ctx, c.id)
 	case "promote":
 		quick, cancel := context.WithTimeout(ctx, answerLimit)
 		defer cancel()
 		if err := answers(quick, api.NodeID(c.id)); err != nil {
 			return fmt.Errorf("it cannot become a voter before it is reachable: %w", err)
 		}
-		return r.AddVoter(ctx, c.id)
+		err = r.AddVoter(ctx, c.id)
 	case "demote":
-		return r.DemoteVoter(ctx, c.id)
+		err = r.DemoteVoter(ctx, c.id)
 	case "remove":
-		return r.RemoveMember(ctx, c.id)
+		err = r.RemoveMember(ctx, c.id)
+	default:
+		if err := r.TransferLeadership(ctx); err != nil {
+			return fmt.Errorf("transfer leadership: %w", err)
+		}
 	}
-	return r.TransferLeadership(ctx)
+	if err != nil {
+		return fmt.Errorf("%s member %s: %w", c.verb, c.id, err)
+	}
+	return nil
 }

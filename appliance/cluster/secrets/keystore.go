@@ -118,7 +118,7 @@ func (k *KeyStore) load(ctx context.Context, found bool) (Ring, error) {
 			return Ring{}, nil
 		}
 		if err != nil {
-			return Ring{}, err
+			return Ring{}, fmt.Errorf("read the keys of volumes: %w", err)
 		}
 		var r Ring
 		if err := json.Unmarshal(o.Spec, &r); err != nil {
