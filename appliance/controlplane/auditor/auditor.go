@@ -179,7 +179,7 @@ func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.Audi
 			limit = int(min(int64(limit), marks[0].Seq-at.Seq))
 		}
 		if at, more, err = o.Store.VerifyAudit(ctx, at, limit); err != nil {
-			return at, err
+			return at, fmt.Errorf("verify the audit log after event %d: %w", at.Seq, err)
 		}
 		if more && limit == part {
 			err = wait(ctx, pause)
@@ -207,10 +207,13 @@ func (o Options) last(ctx context.Context) (s api.AuditCheckStatus, err error) {
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
 		_, err = o.Store.Apply(ctx, api.Batch{At: o.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindAuditCheck, ID: api.AuditCheckID,
 			Name: "cluster", Data: []byte(`{}`)}}})
-		return s, err
+		if err != nil {
+			return s, fmt.Errorf("create the state of the audit verification: %w", err)
+		}
+		return s, nil
 	}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("read the state of the audit verification: %w", err)
 	}
 	c, err := api.Decode[api.AuditCheck](obj)
 	return c.Status, err

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -91,7 +92,7 @@ func levelsOf(ctx context.Context, s Store, organizations []string, begin time.T
 	for _, org := range organizations {
 		page, err := s.Use(ctx, api.UseQuery{Organization: org, From: begin, To: begin.Add(day), Limit: 1})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the use of organization %s: %w", org, err)
 		}
 		if len(page.Items) == 0 { // most organizations of a large cluster
 			continue
@@ -118,7 +119,7 @@ func addHour(ctx context.Context, s Store, org string, hour time.Time, sum map[g
 		for more := true; more; {
 			page, err := s.Use(ctx, q)
 			if err != nil {
-				return err
+				return fmt.Errorf("read the use of organization %s: %w", q.Organization, err)
 			}
 			for _, u := range page.Items {
 				if u.Meter != meter {

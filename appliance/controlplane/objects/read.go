@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -20,7 +21,7 @@ func Read(ctx context.Context, s Watcher, kinds ...Kind) (*Set, error) {
 	out := NewSet(kinds...)
 	events, err := s.WatchKinds(ctx, 0, out.Kinds()...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("watch %v: %w", kinds, err)
 	}
 	for e := range events {
 		if e.Type == api.EventSync {

@@ -16,6 +16,7 @@ package offboarding
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -79,7 +80,7 @@ func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 func Sweep(ctx context.Context, s Store, now time.Time) error {
 	all, err := objects.Read(ctx, s, Kinds...)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the objects of services: %w", err)
 	}
 	_, err = sweep(ctx, s, all, finished{}, now)
 	return err
@@ -130,7 +131,10 @@ func end(ctx context.Context, s Store, service api.Service, now time.Time) error
 		return nil
 	}
 	_, err = s.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
-	return err
+	if err != nil {
+		return fmt.Errorf("delete what a service had: %w", err)
+	}
+	return nil
 }
 
 // belongings returns the objects of an organization, and the sessions of its users,

@@ -2,6 +2,7 @@ package offboarding
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -42,7 +43,7 @@ func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done 
 		return true, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("read organization %s: %w", id, err)
 	}
 	org, err := api.Decode[api.Organization](o)
 	if err != nil || !MustDelete(org, now) {
@@ -57,5 +58,8 @@ func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done 
 		return len(left) == 0, nil
 	}
 	_, err = s.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds, Audit: api.BillingNote("DeleteUnpaid")})
-	return false, err
+	if err != nil {
+		return false, fmt.Errorf("delete what organization %s had: %w", id, err)
+	}
+	return false, nil
 }

@@ -8,6 +8,7 @@ package offers
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -110,7 +111,7 @@ func (p *snapshot) list(q api.OfferQuery, prices pricebook.Schedule, now time.Ti
 	}
 	quoter, err := invoice.NewQuoter(prices, now.UTC().Truncate(time.Hour))
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("read the prices of offers: %w", err)
 	}
 	flavor := p.state.Flavors[string(q.Flavor)]
 	counts := map[entry]plan.Free{} // the tier does not matter for the count
@@ -158,11 +159,11 @@ func (p *snapshot) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.M
 func price(o *api.Offer, q invoice.Quoter, m invoice.Machine) error {
 	idle, err := q.Quote(m, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("quote the offer: %w", err)
 	}
 	full, err := q.Quote(m, 100)
 	if err != nil {
-		return err
+		return fmt.Errorf("quote the offer at full use of the GPU: %w", err)
 	}
 	o.Currency, o.ReservedMicros, o.FullUseMicros = full.Currency, idle.TotalMicros, full.TotalMicros
 	o.Prices = []api.OfferPrice{}

@@ -2,6 +2,7 @@ package offers
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func (svc *Service) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList
 	}
 	prices, err := svc.prices.PricesOf(ctx, q.Organization, now.UTC().Truncate(time.Hour))
 	if err != nil {
-		return api.OfferList{}, err
+		return api.OfferList{}, fmt.Errorf("read the prices of organization %s: %w", q.Organization, err)
 	}
 	l, err := svc.last.list(q, prices, now)
 	if err != nil {

@@ -11,6 +11,7 @@ package planner
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -145,5 +146,8 @@ func commit(ctx context.Context, s Store, cmds []api.Command, log *slog.Logger) 
 
 func apply(ctx context.Context, s Store, cmds []api.Command) error {
 	_, err := s.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: cmds})
-	return err
+	if err != nil {
+		return fmt.Errorf("write assignments: %w", err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -117,7 +118,7 @@ func (l *Leader) observe(ctx context.Context, s *state, f Bootstrap) (now observ
 	}
 	v, err := l.Ceph.Survey(ctx)
 	if err != nil {
-		return now, err
+		return now, fmt.Errorf("survey Ceph: %w", err)
 	}
 	now.survey = &v
 	now.images = l.images(ctx, f, v, now.cluster != nil && now.cluster.Spec.Enabled)
@@ -146,7 +147,10 @@ func (l *Leader) images(ctx context.Context, f Bootstrap, v deploy.Survey, enabl
 func (l *Leader) writeBootstrap(ctx context.Context, s *state, f Bootstrap) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindCephKeys, ID: cephID, Name: "cluster", Expect: s.ceph[cephID].Meta.Revision, Data: api.Encode(f)}}})
-	return err
+	if err != nil {
+		return fmt.Errorf("write the keys of Ceph: %w", err)
+	}
+	return nil
 }
 
 // trouble logs an error, unless it is the same as the last one.

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -85,7 +86,7 @@ func (l *Leader) step(ctx context.Context, s *objects.Set) time.Duration {
 func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 	nodes, err := l.Cluster.Nodes(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("list the nodes of the upgrade: %w", err)
 	}
 	now := time.Now().UTC()
 	if u.Unfinished() {
@@ -101,7 +102,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 		_, err := l.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
 			{Op: api.OpReport, Kind: api.KindUpgrade, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: status}}})
 		if err != nil {
-			return err
+			return fmt.Errorf("report upgrade %s: %w", u.Meta.ID, err)
 		}
 	}
 	if d := s.Drain; d != nil {
@@ -109,13 +110,18 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 		spec.Drain = d.On
 		_, err := l.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindNode, ID: d.Node.Meta.ID,
 			Expect: d.Node.Meta.Revision, Name: d.Node.Meta.Name, Labels: d.Node.Meta.Labels, Data: api.Encode(spec)}}})
+		if err == nil {
+			return nil
+		}
 		if api.CodeOf(err) != api.CodeConflict { // the node has reported in the meantime
-			return err
+			return fmt.Errorf("change whether node %s is drained: %w", d.Node.Meta.Name, err)
 		}
 	}
 	if s.HandOver {
 		l.Log.Info("transfer leadership before this node is upgraded")
-		return l.Cluster.HandOver(ctx)
+		if err := l.Cluster.HandOver(ctx); err != nil {
+			return fmt.Errorf("transfer leadership: %w", err)
+		}
 	}
 	return nil
 }
@@ -124,7 +130,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 func (l *Leader) observe(ctx context.Context, nodes []Node, now time.Time) error {
 	leaving, err := l.Cluster.Leaving(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("list the nodes that leave: %w", err)
 	}
 	for i := range nodes {
 		id := api.NodeID(nodes[i].Meta.ID)

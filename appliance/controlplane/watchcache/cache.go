@@ -10,6 +10,7 @@ package watchcache
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -59,7 +60,7 @@ func (c *Cache) follow(ctx context.Context, since *int64) error {
 	defer cancel()
 	events, err := c.store.WatchKinds(ctx, *since, objects.NewSet(c.kinds...).Kinds()...)
 	if err != nil {
-		return err
+		return fmt.Errorf("watch the store: %w", err)
 	}
 	var incoming *objects.Set // the objects received so far, while the store sends all again
 	for e := range events {
