@@ -46,6 +46,31 @@ export const policyOf = (own: Machine['cpuPolicy'], flavor: FlavorSpec | undefin
     ? 'dedicated'
     : 'shared';
 
+/** Pending is a property of a run, and what it will be from the next start if that differs. */
+export interface Pending<T> {
+  now?: T;
+  next?: T;
+}
+
+/** pendingPolicy compares an instance's CPU policy in its present run with the one that was requested since. */
+export function pendingPolicy(i: Instance, flavor: FlavorSpec | undefined): Pending<'shared' | 'dedicated'> {
+  if (!i.assignment?.node || !flavor) return {};
+  const now = i.assignment.cells?.length ? 'dedicated' : 'shared';
+  const next = policyOf(i.spec.cpuPolicy ?? '', flavor);
+  return now === next ? { now } : { now, next };
+}
+
+/** pendingCPU compares the processor of an instance's present run with the one that was requested since. Without KVM
+ * there is no choice, and a node that has no model of its processor cannot provide another. */
+export function pendingCPU(i: Instance): Pending<'baseline' | 'host' | 'emulated'> {
+  const has = i.status?.machine?.cpu;
+  if (!has?.class) return {};
+  const next = i.spec.cpu || 'baseline';
+  return has.class === next || has.class === 'emulated' || !has.cpu?.model
+    ? { now: has.class }
+    : { now: has.class, next };
+}
+
 /** policyIn returns what is kept of an instance's CPU policy in another flavor, which may not leave it to instances. */
 export const policyIn = (own: Machine['cpuPolicy'], flavor: FlavorSpec | undefined): Machine['cpuPolicy'] =>
   flavor?.cpuPolicy === 'optional' ? own : '';

@@ -35,6 +35,32 @@ export function CPUPolicyField({ id, flavor, value, onChange }: PolicyProps) {
   );
 }
 
+interface CPUProps {
+  id: string;
+  value: Machine['cpu'];
+  onChange: (v: string) => void;
+  help: string;
+}
+
+/** CPUField is the choice of the processor model that the guest gets. */
+export function CPUField({ id, value, onChange, help }: CPUProps) {
+  const { t } = useText();
+  return (
+    <SelectField
+      id={id}
+      label={t('mach.cpu')}
+      help={help}
+      path="spec.cpu"
+      value={value}
+      onChange={onChange}
+      options={[
+        ['', t('mach.cpu.baseline')],
+        ['host', t('mach.cpu.host')],
+      ]}
+    />
+  );
+}
+
 interface PagesProps {
   id: string;
   value: Machine['hugePages'];

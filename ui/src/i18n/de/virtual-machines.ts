@@ -11,6 +11,9 @@ export const virtualMachines: Record<keyof typeof en, string> = {
   'mach.cpu.baseline': 'Was alle Knoten unterstützen',
   'mach.cpu.host': 'Prozessor des Knotens',
   'mach.cpuHelp': 'Mit dem Prozessor des Knotens ist eine Live-Migration nur auf Knoten mit dem gleichen möglich.',
+  'mach.cpu.emulated': 'Emuliert',
+  'mach.nextStart': 'Eine Änderung wirkt, sobald die Instanz das nächste Mal gestoppt und gestartet wird.',
+  'mach.pending': '{now}; ab dem nächsten Start: {next}',
   'mach.pages': 'Huge Pages',
   'mach.asFlavor': 'Wie im Flavor',
   'mach.pagesHelp':

@@ -9,6 +9,9 @@ export const virtualMachines = {
   'mach.cpu.baseline': 'What all nodes support',
   'mach.cpu.host': 'The node’s processor',
   'mach.cpuHelp': 'With the node’s own processor, it can only be live-migrated to nodes with the same one.',
+  'mach.cpu.emulated': 'Emulated',
+  'mach.nextStart': 'A change takes effect when the instance is next stopped and started.',
+  'mach.pending': '{now}; from the next start: {next}',
   'mach.pages': 'Huge pages',
   'mach.asFlavor': 'As in the flavor',
   'mach.pagesHelp':

@@ -2,7 +2,7 @@
 import { useText } from '../../i18n';
 import type { Machine } from '../../lib/machine';
 import { CheckField } from '../../parts/check-field';
-import { CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
+import { CPUField, CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
 import { SelectField } from '../../parts/text-field';
 import type { Schemas } from '../../api/client';
 
@@ -22,18 +22,7 @@ export function MachineFields({ machine: m, set, flavor, vgpu }: Props) {
   return (
     <>
       <CPUPolicyField id="new-cpu-policy" flavor={flavor} value={m.cpuPolicy} onChange={to('cpuPolicy')} />
-      <SelectField
-        id="new-cpu"
-        label={t('mach.cpu')}
-        help={t('mach.cpuHelp')}
-        path="spec.cpu"
-        value={m.cpu}
-        onChange={to('cpu')}
-        options={[
-          ['', t('mach.cpu.baseline')],
-          ['host', t('mach.cpu.host')],
-        ]}
-      />
+      <CPUField id="new-cpu" help={t('mach.cpuHelp')} value={m.cpu} onChange={to('cpu')} />
       {!vgpu && <HugePagesField id="new-huge-pages" value={m.hugePages} onChange={to('hugePages')} />}
       <SelectField
         id="new-os"

@@ -68,3 +68,18 @@ test('another share keeps the model of the GPU, and what the form does not show'
   await userEvent.type(share, '25');
   expect(await save()).toEqual({ spec: { vgpu: { sharePercent: 25 } } });
 });
+
+test('the processor is changed, and back', async () => {
+  const { save } = await show({});
+  await userEvent.selectOptions(screen.getByLabelText('Processor'), 'The node’s processor');
+  expect(screen.getByText(/A change takes effect when the instance is next stopped and started/)).toBeVisible();
+  expect(screen.getByText(/--cpu host/)).toBeInTheDocument();
+  expect(await save()).toEqual({ spec: { cpu: 'host' } });
+});
+
+test('the processor that all nodes support is the default', async () => {
+  const { save } = await show({ cpu: 'host' });
+  await userEvent.selectOptions(screen.getByLabelText('Processor'), 'What all nodes support');
+  expect(screen.getByText(/--cpu baseline/)).toBeInTheDocument();
+  expect(await save()).toEqual({ spec: { cpu: null } });
+});

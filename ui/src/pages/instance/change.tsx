@@ -11,7 +11,7 @@ import { asCommand, sizeFlag } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
-import { CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
+import { CPUField, CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 
@@ -23,6 +23,7 @@ interface Form {
   vram: string;
   share: string;
   tier: Tier;
+  cpu: Machine['cpu'];
   cpuPolicy: Machine['cpuPolicy'];
   hugePages: Machine['hugePages'];
 }
@@ -35,6 +36,7 @@ const labels: Record<keyof Form, Key> = {
   vram: 'new.vram',
   share: 'new.share',
   tier: 'new.tier',
+  cpu: 'mach.cpu',
   cpuPolicy: 'mach.policy',
   hugePages: 'mach.pages',
 };
@@ -49,6 +51,7 @@ function formOf(i: Instance | undefined): Form {
     vram: String((v?.vramBytes ?? 4 * gib) / gib),
     share: String(v ? (v.sharePercent ?? 0) : 25),
     tier: v?.tier ?? 'standard',
+    cpu: i?.spec.cpu === 'host' ? 'host' : '',
     cpuPolicy: i?.spec.cpuPolicy ?? '',
     hugePages: i?.spec.hugePages ?? '',
   };
@@ -74,6 +77,7 @@ function bodyOf(i: Instance | undefined, f: Form): Instance {
       ...i?.spec,
       flavor: f.flavor,
       vgpu: f.vgpu ? vgpuOf(f, i?.spec.vgpu) : undefined,
+      cpu: f.cpu || undefined,
       cpuPolicy: f.cpuPolicy || undefined,
       hugePages: (!f.vgpu && f.hugePages) || undefined,
     },
@@ -147,6 +151,12 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
         value={form.cpuPolicy}
         onChange={(v) => edit.set('cpuPolicy')(v as Form['cpuPolicy'])}
       />
+      <CPUField
+        id="change-cpu"
+        help={`${t('mach.cpuHelp')} ${t('mach.nextStart')}`}
+        value={form.cpu}
+        onChange={(v) => edit.set('cpu')(v as Form['cpu'])}
+      />
       <Checkbox
         id="change-vgpu"
         label={t('new.wantVgpu')}
@@ -211,6 +221,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           'gpu-share': spec.vgpu && form.share,
           'gpu-tier': spec.vgpu && form.tier,
           'gpu-pool': spec.vgpu && form.pool !== 'default' ? form.pool : undefined,
+          cpu: spec.cpu ?? (instance.spec.cpu === 'host' ? 'baseline' : undefined),
           'cpu-policy': spec.cpuPolicy,
           'cpu-policy=': Boolean(instance.spec.cpuPolicy) && !spec.cpuPolicy,
           'huge-pages': spec.hugePages,

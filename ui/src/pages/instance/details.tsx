@@ -4,6 +4,7 @@ import type { Instance } from '../../api/client';
 import { useApps, useFlavors, useImages } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
+import { pendingCPU, pendingPolicy } from '../../lib/machine';
 import { noteOf, phaseOf } from '../../lib/phase';
 import { Rows } from '../../parts/rows';
 
@@ -15,6 +16,8 @@ export function Details({ instance: i }: { instance: Instance }) {
   const { spec, assignment: a = {}, status: s = {} } = i;
   const flavor = flavors.data?.items.find((f) => f.meta.id === spec.flavor);
   const v = spec.vgpu;
+  const [policy, cpu] = [pendingPolicy(i, flavor?.spec), pendingCPU(i)];
+  const pending = (now: string, next: string | undefined) => (next ? t('mach.pending', { now, next }) : now);
   return (
     <Card>
       <CardTitle component="h2">{t('one.details')}</CardTitle>
@@ -33,6 +36,18 @@ export function Details({ instance: i }: { instance: Instance }) {
             [
               t('inst.size'),
               a.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '',
+            ],
+            [
+              t('mach.policy'),
+              policy.now && pending(t(`mach.policy.${policy.now}`), policy.next && t(`mach.policy.${policy.next}`)),
+            ],
+            [
+              t('mach.cpu'),
+              cpu.now &&
+                pending(
+                  [t(`mach.cpu.${cpu.now}`), s.machine?.cpu?.cpu?.model].filter(Boolean).join(', '),
+                  cpu.next && t(`mach.cpu.${cpu.next}`),
+                ),
             ],
             [
               t('one.rootDisk'),
