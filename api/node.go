@@ -33,21 +33,26 @@ const (
 
 const maxPeerAddresses = 4
 
-// NodeMemoryPartName names a purpose that a part of a node's memory is reserved for.
-type NodeMemoryPartName string
+// NodePartName names a purpose that a part of a node's memory or processors is reserved
+// for.
+type NodePartName string
 
-// Parts of a node's memory.
+// Parts of a node's memory and processors.
 const (
-	MemorySystem    NodeMemoryPartName = "system"     // kernel, systemd, libvirtd, QEMU's own
-	MemoryBasalt    NodeMemoryPartName = "basalt"     // Basalt's daemons
-	MemoryNetworks  NodeMemoryPartName = "networks"   // Open vSwitch and OVN
-	MemoryOSDs      NodeMemoryPartName = "osds"       // Ceph's disks
-	MemoryMonitors  NodeMemoryPartName = "monitors"   // Ceph's
-	MemoryManagers  NodeMemoryPartName = "managers"   // Ceph's
-	MemoryGPUs      NodeMemoryPartName = "gpus"       // of GPU drivers and daemons, without the workers of instances
-	MemoryPageCache NodeMemoryPartName = "page-cache" // the kernel's, for disks
-	MemoryHugePages NodeMemoryPartName = "huge-pages" // reserved for instances that request them
+	NodePartSystem    NodePartName = "system"     // kernel, systemd, libvirtd, QEMU's own
+	NodePartBasalt    NodePartName = "basalt"     // Basalt's daemons
+	NodePartNetworks  NodePartName = "networks"   // Open vSwitch and OVN
+	NodePartOSDs      NodePartName = "osds"       // Ceph's disks
+	NodePartMonitors  NodePartName = "monitors"   // Ceph's
+	NodePartManagers  NodePartName = "managers"   // Ceph's
+	NodePartGPUs      NodePartName = "gpus"       // of GPU drivers and daemons, without the workers of instances
+	NodePartPageCache NodePartName = "page-cache" // the kernel's, for disks
+	NodePartHugePages NodePartName = "huge-pages" // reserved for instances that request them
+	NodePartOperator  NodePartName = "operator"   // of CPUs: a number that an operator has set
 )
+
+// maxReservedCPUs is the largest NodeSpec.ReservedCPUs.
+const maxReservedCPUs = 4096
 
 // ConditionStore is the type of the node condition that is not true while the node has
 // no usable copy of the cluster's state.
@@ -123,6 +128,9 @@ func ValidateNode(s NodeSpec) error {
 	if len(s.PeerAddresses) > maxPeerAddresses {
 		bad.note(invalid("spec.peerAddresses", "has %d addresses, want at most %d", len(s.PeerAddresses), maxPeerAddresses))
 		return bad.err()
+	}
+	if s.ReservedCPUs < 0 || s.ReservedCPUs > maxReservedCPUs {
+		bad.note(invalid("spec.reservedCpus", "is %d, want 0 to %d", s.ReservedCPUs, maxReservedCPUs))
 	}
 	for _, a := range append([]string{s.APIAddress}, s.PeerAddresses...) {
 		if a == "" {

@@ -2765,8 +2765,35 @@ type NodeMemoryPart struct {
 	Bytes int64 `json:"bytes"`
 
 	// Count Number of them that the node runs.
-	Count int64              `json:"count"`
-	Name  NodeMemoryPartName `json:"name"`
+	Count int64        `json:"count"`
+	Name  NodePartName `json:"name"`
+}
+
+// NodeProcessorPart defines model for NodeProcessorPart.
+type NodeProcessorPart struct {
+	// Count Number of them that the node runs.
+	Count int64 `json:"count"`
+
+	// MilliCPUs Total of all of them, in thousandths of a CPU.
+	MilliCPUs int64 `json:"milliCpus"`
+
+	// Name operator: the number that an operator has set (spec.reservedCpus, or reserved-cpus of the node's configuration) instead of all others.
+	Name NodePartName `json:"name"`
+}
+
+// NodeProcessors How the time of the node's CPUs is divided. Empty: it was set manually, or the node is of an earlier version.
+type NodeProcessors struct {
+	// CPUs CPUs of the machine.
+	CPUs int64 `json:"cpus,omitempty,omitzero"`
+
+	// InstancesMilliCPUs Thousandths of a CPU that remain for instances.
+	InstancesMilliCPUs int64 `json:"instancesMilliCpus,omitempty,omitzero"`
+
+	// Parts CPU time that the node reserves for its own services.
+	Parts []NodeProcessorPart `json:"parts,omitempty,omitzero"`
+
+	// VCPUsPerCPU How many vCPUs may share one of these CPUs; the product is vcpus.
+	VCPUsPerCPU int64 `json:"vcpusPerCpu,omitempty,omitzero"`
 }
 
 // NodeSpec defines model for NodeSpec.
@@ -2782,6 +2809,9 @@ type NodeSpec struct {
 
 	// PeerAddresses HOST:PORT at which the other nodes reach the node, one for each network path; set by the node itself when it joins.
 	PeerAddresses []string `json:"peerAddresses,omitempty,omitzero"`
+
+	// ReservedCPUs Number of CPUs that the node keeps for its own services: they are not counted for instances that share CPUs, and at least as many are never dedicated to an instance. 0: `reserved-cpus` of the node's configuration, or else computed from what the node runs (status.processors).
+	ReservedCPUs int64 `json:"reservedCpus,omitempty,omitzero"`
 
 	// Unschedulable No new instances are placed on the node.
 	Unschedulable bool `json:"unschedulable,omitempty,omitzero"`
@@ -2839,6 +2869,9 @@ type NodeStatus struct {
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Pools              []StoragePool `json:"pools,omitempty,omitzero"`
+
+	// Processors How the time of the node's CPUs is divided. Empty: it was set manually, or the node is of an earlier version.
+	Processors NodeProcessors `json:"processors,omitempty,omitzero"`
 
 	// ReservedCPUs CPUs that are never dedicated to an instance: the node's own programs run on them, beside instances that share CPUs. A list in the kernel's format.
 	//

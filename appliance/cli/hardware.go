@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ func (a *App) nodes() *kind[api.Node] {
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
 			d.add("Memory", memoryParts(n.Status.Memory))
+			d.add("Processors", processorParts(n.Status))
 			d.add("Huge pages", hugePages(n.Status.HugePages))
 			d.add("NUMA cells", numaCells(n.Status))
 			d.add("Local storage", localStorage(n.LocalStorage()))
@@ -36,9 +38,13 @@ func (a *App) nodes() *kind[api.Node] {
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Node) error {
 			no := f.Bool("unschedulable", false, "cordon: accept no new instances")
+			cpus := f.Int64("reserved-cpus", 0, "CPUs that the node keeps for its own services; 0: reserved-cpus of its configuration, or else computed from what it runs")
 			return func(n *api.Node) error {
 				if f.Changed("unschedulable") {
 					n.Spec.Unschedulable = *no
+				}
+				if f.Changed("reserved-cpus") {
+					n.Spec.ReservedCPUs = *cpus
 				}
 				return nil
 			}
@@ -64,6 +70,26 @@ func memoryParts(m api.NodeMemory) string {
 	}
 	return fmt.Sprintf("%s of %s for instances; reserved: %s", size(m.InstancesBytes), size(m.TotalBytes), strings.Join(parts, ", "))
 }
+
+// processorParts describes how the time of a node's CPUs is divided.
+func processorParts(st api.NodeStatus) string {
+	p := st.Processors
+	if p.CPUs == 0 {
+		return ""
+	}
+	var parts []string
+	for _, part := range p.Parts {
+		text := string(part.Name)
+		if part.Count > 1 && part.Name != api.NodePartOperator {
+			text = fmt.Sprintf("%d %s", part.Count, part.Name)
+		}
+		parts = append(parts, text+" "+thousandths(part.MilliCPUs))
+	}
+	return fmt.Sprintf("%s of %d CPUs for instances, %d vCPUs on each; reserved: %s", thousandths(p.InstancesMilliCPUs), p.CPUs, p.VCPUsPerCPU, strings.Join(parts, ", "))
+}
+
+// thousandths formats a number of thousandths: "1.5".
+func thousandths(n int64) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }
 
 // hugePages describes how much is reserved of each page size, and how much of it is free.
 func hugePages(all []api.NodeHugePages) string {

@@ -55,7 +55,9 @@ func TestScripts(t *testing.T) {
 			"node": func(ts *testscript.TestScript, _ bool, _ []string) {
 				e := ts.Value("env").(*servertest.Env)
 				e.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-0123456789ab", Name: "n1", Data: api.Encode(api.NodeStatus{
-					Vcpus: 8, MemoryBytes: 16 << 30, StorageBytes: 1 << 40, StorageFreeBytes: 1 << 39, Accelerator: "tcg", Version: "v0"})},
+					Vcpus: 8, MemoryBytes: 16 << 30, StorageBytes: 1 << 40, StorageFreeBytes: 1 << 39, Accelerator: "tcg", Version: "v0",
+					Processors: api.NodeProcessors{CPUs: 16, InstancesMilliCPUs: 13375, VCPUsPerCPU: 4, Parts: []api.NodeProcessorPart{
+						{Name: api.NodePartSystem, Count: 1, MilliCPUs: 500}, {Name: api.NodePartBasalt, Count: 1, MilliCPUs: 125}, {Name: api.NodePartOSDs, Count: 2, MilliCPUs: 2000}}}})},
 					api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: "gpu-0123456789ab", Name: "n1-gpu0", Data: api.Encode(api.GPUStatus{
 						Node: "node-0123456789ab", Model: "Soft GPU", Driver: "soft", VramBytes: 8 << 30, VramUsedBytes: 1 << 30, Vgpus: 1})},
 					api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0123456789ab", Organization: "org-0", Project: "prj-0",

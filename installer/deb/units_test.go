@@ -114,3 +114,17 @@ func TestDriverUnit(t *testing.T) {
 		}
 	}
 }
+
+// TestCPUOrder checks the order when CPU time is short: the node's services come before
+// guests, whose slice has systemd's default of 100, and those of Basalt before others.
+func TestCPUOrder(t *testing.T) {
+	for _, unit := range []string{"system.slice.d/50-basalt.conf", "basaltd.service", "basalt-gpud.service"} {
+		weight := values(t, unit, "CPUWeight")
+		if len(weight) != 1 {
+			t.Fatalf("%s: CPUWeight is %q, want one value", unit, weight)
+		}
+		if n, err := strconv.Atoi(weight[0]); err != nil || n <= 100 || n > 10_000 {
+			t.Errorf("%s: CPUWeight is %s (%v), want more than 100 and at most 10000", unit, weight[0], err)
+		}
+	}
+}

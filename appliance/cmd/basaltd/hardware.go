@@ -42,14 +42,13 @@ func (n *node) hugePages() func() []api.NodeHugePages {
 	return func() []api.NodeHugePages { return hardware.HugePages(os.DirFS("/")) }
 }
 
-// cells returns the functions by which the agent reads the NUMA cells and the CPUs that are
-// kept for the node, or nil with a fake hypervisor.
-func (n *node) cells(c config) (cells func() []api.NodeCell, reserved func([]api.NodeCell) string) {
+// cells returns the function by which the agent reads the NUMA cells, or nil with a fake
+// hypervisor.
+func (n *node) cells() func() []api.NodeCell {
 	if n.probed == "" {
-		return nil, nil
+		return nil
 	}
-	return func() []api.NodeCell { return hardware.Cells(os.DirFS("/")) },
-		func(all []api.NodeCell) string { return hardware.Reserved(all, c.reservedCPUs) }
+	return func() []api.NodeCell { return hardware.Cells(os.DirFS("/")) }
 }
 
 // offsetLimit is the limit for the leader's answer: a late answer is too imprecise.

@@ -45,7 +45,7 @@ type config struct {
 	stopGrace, meterEvery       time.Duration
 	recordDays                  int
 	storageReserve              int64 // percent
-	reservedCPUs                int64 // 0: an eighth
+	reservedCPUs                int64 // 0: computed
 	storageOvercommit           int64 // percent
 	election                    time.Duration
 	compareEvery                time.Duration
@@ -107,7 +107,7 @@ func main() {
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")
 	f.StringVar(&c.libvirt, "libvirt", "qemu:///system", "libvirt connection")
 	f.BoolVar(&c.directIO, "direct-io", false, "open the files of local and shared volumes with O_DIRECT and io_uring, if the node supports them; volumes in Ceph are not affected")
-	f.Int64Var(&c.reservedCPUs, "reserved-cpus", 0, "CPUs that are never dedicated to an instance, so that the node itself and instances that share CPUs have some; 0: an eighth of them, at least one")
+	f.Int64Var(&c.reservedCPUs, "reserved-cpus", 0, "CPUs that the node keeps for its own services, if spec.reservedCpus of the node is 0; 0: computed from what the node runs, and at least an eighth of them are never dedicated to an instance")
 	f.BoolVar(&c.allowEmulation, "allow-emulation", false, "allow new instances on this node without KVM: they are emulated, which is slow; for trials")
 	f.StringVar(&c.gpud, "gpud", "", "control socket of basalt-gpud; empty: RUN/gpud.sock")
 	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")

@@ -198,7 +198,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	ao.Hardware = n.hardwareChecks(c)
 	ao.HugePages = n.hugePages()
-	ao.Cells, ao.ReservedCPUs = n.cells(c)
+	ao.Cells, ao.ReservedCPUs = n.cells(), c.reservedCPUs
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
 		n.openUpgrades(c, id, &ao)

@@ -272,8 +272,12 @@ func (r *Room) dedicatable(n api.Node) int64 {
 }
 
 // perCPU returns how many vCPUs of instances share one CPU of a node: so many cannot be
-// allocated any more for each CPU that is dedicated.
+// allocated any more for each CPU that is dedicated. A node of an earlier version does not
+// report it.
 func perCPU(n api.Node) int64 {
+	if ratio := n.Status.Processors.VCPUsPerCPU; ratio > 0 {
+		return ratio
+	}
 	cpus := cpusOf(n)
 	if cpus == 0 {
 		return 1

@@ -122,7 +122,14 @@ func randomNode(r *rand.Rand) api.Node {
 		c.CPUs = api.FormatCPUs(all)
 		cells = append(cells, c)
 	}
-	return nodeOf(fmt.Sprint(api.KnownCPUs(cells[0].CPUs)[0]), cells...)
+	n := nodeOf(fmt.Sprint(api.KnownCPUs(cells[0].CPUs)[0]), cells...)
+	if r.IntN(2) == 0 { // the node keeps some time for itself, less than what is never dedicated
+		cpus := cpusOf(n)
+		own := r.Int64N(1001)
+		n.Status.Processors = api.NodeProcessors{CPUs: cpus, InstancesMilliCPUs: cpus*1000 - own, VCPUsPerCPU: 4}
+		n.Status.Vcpus = n.Status.Processors.InstancesMilliCPUs * 4 / 1000
+	}
+	return n
 }
 
 // checkCells checks that the cells are what was wanted: CPUs of the node that nobody
@@ -207,7 +214,7 @@ func TestDedicatedCPUsAreExclusive(t *testing.T) {
 }
 
 // checkShared checks that at most four vCPUs of instances that share CPUs run on each CPU
-// that is not dedicated.
+// that is not dedicated, besides what the node keeps for itself.
 func checkShared(t *testing.T, n api.Node, there map[string]api.InstanceAssignment) {
 	t.Helper()
 	left, shared := cpusOf(n), int64(0)
@@ -218,8 +225,12 @@ func checkShared(t *testing.T, n api.Node, there map[string]api.InstanceAssignme
 			shared += a.Vcpus
 		}
 	}
-	if shared > 4*left {
-		t.Fatalf("%d vCPUs share %d CPUs, want at most four each", shared, left)
+	own := int64(0)
+	if p := n.Status.Processors; p.CPUs > 0 {
+		own = p.CPUs*1000 - p.InstancesMilliCPUs
+	}
+	if shared*1000 > 4*(left*1000-own) {
+		t.Fatalf("%d vCPUs share %d CPUs less %d thousandths, want at most four each", shared, left, own)
 	}
 }
 

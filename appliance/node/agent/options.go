@@ -74,7 +74,7 @@ type Options struct {
 	// (kvm, tcg, or empty) and the nodes that should answer. A nil func disables
 	// the checks.
 	Hardware    func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck
-	VCPUs       int64 // schedulable; if 0, 4 for each CPU of the machine
+	VCPUs       int64 // schedulable; if 0, 4 for each CPU of the machine that Runs leaves
 	MemoryBytes int64 // schedulable; if 0, the machine's memory less that of Runs
 	// Runs returns what the node runs beside its instances, without its memory and
 	// GPUs, which the agent knows. A nil func means no Ceph and no networks.
@@ -82,11 +82,12 @@ type Options struct {
 	// HugePages returns the huge pages that are reserved now, by size. A nil func
 	// means none.
 	HugePages func() []api.NodeHugePages
-	// Cells returns the NUMA cells of the machine as they are now, and ReservedCPUs
-	// those of their CPUs that are never dedicated to an instance. Nil funcs mean that
+	// Cells returns the NUMA cells of the machine as they are now. A nil func means that
 	// the node has no CPUs that can be dedicated.
-	Cells        func() []api.NodeCell
-	ReservedCPUs func(cells []api.NodeCell) string
+	Cells func() []api.NodeCell
+	// ReservedCPUs is the number of CPUs that the node keeps for itself, unless its spec
+	// has another. If 0, it is computed from Runs.
+	ReservedCPUs int64
 	// StorageReserve is the part of the local pool, in bytes, that is not allocated
 	// to volumes and images. StorageOvercommit is how much of the rest may be
 	// allocated, in percent; 0 means any amount.

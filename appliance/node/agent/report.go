@@ -126,8 +126,6 @@ const (
 	// Conditions of a GPU.
 	condCard      = "Works"
 	condThrottled = "Throttled"
-	// vcpusPerCPU is how many virtual CPUs share one CPU of the machine.
-	vcpusPerCPU = 4
 )
 
 func (r *reporter) reportNode(ctx context.Context) error {
@@ -137,26 +135,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	if r.o.HugePages != nil {
 		st.HugePages = r.o.HugePages()
 	}
-	if r.o.Cells != nil {
-		st.Cells = r.o.Cells()
-		st.ReservedCPUs = r.o.ReservedCPUs(st.Cells)
-	}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
-	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // without an answer, keep the last reported size
-		st.Hypervisor, st.Memory = self.Status.Hypervisor, self.Status.Memory
-		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
-	}
-	if info.VCPUs > 0 {
-		st.Hypervisor = "libvirt " + info.Libvirt + ", QEMU " + info.QEMU
-		if st.Vcpus == 0 {
-			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
-		}
-		if st.MemoryBytes == 0 {
-			st.Memory = r.memory(info.Memory, st.HugePages)
-			st.MemoryBytes = st.Memory.InstancesBytes
-		}
-	}
+	r.divide(&st, info)
 	if st.Machines, err = r.machines(ctx); err != nil {
 		r.log.Warn("what machines can be made here is not known", "error", err)
 	}
@@ -202,13 +183,45 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		Name: r.o.NodeName, Data: api.Encode(st)})
 }
 
+// divide sets what of the machine instances may have. Without an answer of the
+// hypervisor, that is what was last reported.
+func (r *reporter) divide(st *api.NodeStatus, info hypervisor.Info) {
+	self, known := r.cache.self()
+	switch {
+	case info.VCPUs > 0:
+		st.Hypervisor = "libvirt " + info.Libvirt + ", QEMU " + info.QEMU
+		if st.Vcpus == 0 {
+			st.Processors = budget.Processors(r.runs(), int64(info.VCPUs), cmp.Or(self.Spec.ReservedCPUs, r.o.ReservedCPUs))
+			st.Vcpus = budget.VCPUs(st.Processors)
+		}
+		if st.MemoryBytes == 0 {
+			st.Memory = r.memory(info.Memory, st.HugePages)
+			st.MemoryBytes = st.Memory.InstancesBytes
+		}
+	case known:
+		st.Hypervisor, st.Memory, st.Processors = self.Status.Hypervisor, self.Status.Memory, self.Status.Processors
+		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
+	}
+	if r.o.Cells != nil {
+		st.Cells = r.o.Cells()
+		st.ReservedCPUs = budget.ReservedCPUs(st.Cells, st.Processors)
+	}
+}
+
+// runs returns what the node runs beside its instances.
+func (r *reporter) runs() budget.Runs {
+	runs := r.o.Runs()
+	runs.GPUs = len(all(r.cache, r.cache.gpus))
+	return runs
+}
+
 // memory divides total bytes of memory by what the node runs and what is reserved.
 func (r *reporter) memory(total int64, pages []api.NodeHugePages) api.NodeMemory {
-	runs := r.o.Runs()
+	runs := r.runs()
 	for _, p := range pages {
 		runs.HugePages += p.TotalBytes
 	}
-	runs.Memory, runs.GPUs = total, len(all(r.cache, r.cache.gpus))
+	runs.Memory = total
 	return budget.Of(runs)
 }
 

@@ -187,9 +187,40 @@ func TestHugePagesAreReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := slices.ContainsFunc(node.Status.Memory.Parts, func(p api.NodeMemoryPart) bool { return p.Name == api.MemoryHugePages && p.Bytes == 64<<20 })
+		kept := slices.ContainsFunc(node.Status.Memory.Parts, func(p api.NodeMemoryPart) bool { return p.Name == api.NodePartHugePages && p.Bytes == 64<<20 })
 		return kept && node.HugePages(api.HugePages2Mi).FreeBytes == 2<<20
 	})
+}
+
+// TestProcessorsAreDividedByWhatRuns checks that a node divides its CPUs by what it runs,
+// and at once by what an operator has set.
+func TestProcessorsAreDividedByWhatRuns(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery, o.VCPUs = 50*time.Millisecond, 0
+		o.Runs = func() budget.Runs { return budget.Runs{OSDs: 2} }
+		o.Cells = func() []api.NodeCell { return []api.NodeCell{{CPUs: "0-15"}} }
+	}
+	n.start()
+	is := func(vcpus, instances int64, kept string) func() bool {
+		return func() bool {
+			o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+			if err != nil {
+				return false
+			}
+			node, err := api.Decode[api.Node](o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := node.Status
+			return st.Vcpus == vcpus && st.Processors.InstancesMilliCPUs == instances && st.ReservedCPUs == kept
+		}
+	}
+	// Of 16 CPUs: half of one for the system, an eighth for Basalt, two for the OSDs, one
+	// for the GPU.
+	n.until("a budget of the CPUs", is(49, 12375, "0-3"))
+	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeSpec{ReservedCPUs: 6}), Expect: api.AnyRevision})
+	n.until("the operator's number of CPUs", is(40, 10000, "0-5"))
 }
 
 // TestMemoryIsDividedByWhatRuns checks that a node divides its memory by what it

@@ -1,6 +1,6 @@
-// Package budget divides a node's memory between what the node itself runs and its
-// instances. It is pure: its input is what runs, and the parts in its output add up
-// to the whole.
+// Package budget divides a node's memory and processors (processors.go) between what
+// the node itself runs and its instances. It is pure: its input is what runs, and the
+// parts in its output add up to the whole.
 //
 //	memory of the machine
 //	├ system, basalt, networks, storage, monitors, GPUs   what they need when busy
@@ -59,7 +59,7 @@ func OSDMemory(memory int64) int64 { return min(max(memory/osdPart, minOSD), max
 func Of(r Runs) api.NodeMemory {
 	out := api.NodeMemory{TotalBytes: r.Memory}
 	left := r.Memory
-	add := func(part api.NodeMemoryPartName, count int, each int64) {
+	add := func(part api.NodePartName, count int, each int64) {
 		if count > 0 && r.Memory > 0 {
 			out.Parts = append(out.Parts, api.NodeMemoryPart{Name: part, Count: int64(count), Bytes: int64(count) * each})
 			left -= int64(count) * each
@@ -69,16 +69,16 @@ func Of(r Runs) api.NodeMemory {
 	if osd == 0 {
 		osd = OSDMemory(r.Memory)
 	}
-	add(api.MemorySystem, 1, system+r.Memory/systemPart)
-	add(api.MemoryBasalt, 1, basalt)
-	add(api.MemoryNetworks, one(r.Networks), networks)
-	add(api.MemoryOSDs, r.OSDs, osd)
-	add(api.MemoryMonitors, one(r.Monitor), monitor)
-	add(api.MemoryManagers, one(r.Manager), manager)
-	add(api.MemoryGPUs, r.GPUs, perGPU)
-	add(api.MemoryPageCache, 1, min(max(r.Memory/cachePart, minCache), maxCache))
+	add(api.NodePartSystem, 1, system+r.Memory/systemPart)
+	add(api.NodePartBasalt, 1, basalt)
+	add(api.NodePartNetworks, one(r.Networks), networks)
+	add(api.NodePartOSDs, r.OSDs, osd)
+	add(api.NodePartMonitors, one(r.Monitor), monitor)
+	add(api.NodePartManagers, one(r.Manager), manager)
+	add(api.NodePartGPUs, r.GPUs, perGPU)
+	add(api.NodePartPageCache, 1, min(max(r.Memory/cachePart, minCache), maxCache))
 	// Huge pages are for instances that ask for them, and are counted separately.
-	add(api.MemoryHugePages, one(r.HugePages > 0), r.HugePages)
+	add(api.NodePartHugePages, one(r.HugePages > 0), r.HugePages)
 	out.InstancesBytes = max(left, 0)
 	return out
 }

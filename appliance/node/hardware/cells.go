@@ -81,25 +81,3 @@ func cellMemory(meminfo string) (total, free int64) {
 	free = kib["MemFree"] + max(kib["FilePages"]-kib["Shmem"], 0) + kib["SReclaimable"]
 	return total << 10, min(max(free, 0), total) << 10
 }
-
-// Reserved returns the CPUs that are kept for the node itself, at least n of them: the
-// first cores of the first cell, and so on. 0 means an eighth of the CPUs, at least one.
-func Reserved(cells []api.NodeCell, n int64) string {
-	var cpus, kept []int
-	for _, c := range cells {
-		for _, core := range c.Cores() {
-			cpus = append(cpus, core...)
-		}
-	}
-	if n == 0 {
-		n = int64(len(cpus)+7) / 8
-	}
-	for _, c := range cells {
-		for _, core := range c.Cores() {
-			if int64(len(kept)) < n {
-				kept = append(kept, core...)
-			}
-		}
-	}
-	return api.FormatCPUs(kept)
-}

@@ -75,6 +75,9 @@ func (s *Systemd) Run(ctx context.Context, name string, argv []string) error {
 		// When memory is short, guests and workers are killed before what serves all of
 		// them.
 		"--property=OOMScoreAdjust=-700",
+		// When CPU time is short, it has precedence over other programs of the node (100),
+		// and system.slice over guests (installer/deb).
+		"--property=CPUWeight=500",
 		"--property=WorkingDirectory=/", "--setenv=LANG=C.UTF-8", "--setenv=TZ=UTC",
 		"--", argv[0]}, escape(argv[1:])...)...)
 	return err

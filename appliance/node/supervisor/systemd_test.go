@@ -203,8 +203,10 @@ func TestSystemdCalls(t *testing.T) {
 				if !slices.Contains(argv, "--property=Before="+guestsUnit) {
 					t.Errorf("%s: systemd-run arguments %q have no Before= of the guests' unit", name, argv)
 				}
-				if !slices.Contains(argv, "--property=OOMScoreAdjust=-700") {
-					t.Errorf("%s: systemd-run arguments %q have no OOMScoreAdjust=-700", name, argv)
+				for _, property := range []string{"OOMScoreAdjust=-700", "CPUWeight=500"} {
+					if !slices.Contains(argv, "--property="+property) {
+						t.Errorf("%s: systemd-run arguments %q have no %s", name, argv, property)
+					}
 				}
 				calls = append(calls, "systemd-run")
 				return "", nil

@@ -39,6 +39,9 @@ export function formatMicros(micros: number | bigint, currency: string, language
   );
 }
 
+/** formatNumber formats a number with at most two decimals. */
+export const formatNumber = (n: number, language: string) => precise(language).format(n);
+
 export function formatTime(at: string | undefined, language: string): string {
   if (!at) return '';
   return `${times(language).format(new Date(at))} UTC`;

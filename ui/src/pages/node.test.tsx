@@ -4,6 +4,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { answering } from '../api/fake';
 import { newQueryClient } from '../api/session';
 import { NodePage } from './node';
 
@@ -78,4 +79,39 @@ test('a few GPUs have a card each', async () => {
   expect(await screen.findByText('n1-gpu-1 on n1')).toBeVisible();
   expect(screen.getByText('n1-gpu-0 on n1')).toBeVisible();
   expect(screen.queryByRole('list', { name: 'GPUs' })).toBeNull();
+});
+
+test('the CPUs that the node keeps are shown, and an operator sets their number', async () => {
+  const node = {
+    kind: 'Node',
+    meta: { id: 'node-1', name: 'n1', revision: 7 },
+    spec: { unschedulable: true, peerAddresses: ['192.0.2.1:7481'] },
+    status: {
+      reservedCpus: '0-1',
+      processors: {
+        cpus: 16,
+        instancesMilliCpus: 13375,
+        vcpusPerCpu: 4,
+        parts: [
+          { name: 'system', count: 1, milliCpus: 500 },
+          { name: 'basalt', count: 1, milliCpus: 125 },
+          { name: 'osds', count: 2, milliCpus: 2000 },
+        ],
+      },
+    },
+  };
+  const asked = answering({ 'nodes/node-1': node });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <NodePage id="node-1" />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText('system 0.5, Basalt 0.13, Ceph OSDs (2) 2, Never dedicated: 0-1')).toBeVisible();
+  await userEvent.click(screen.getByRole('button', { name: 'Edit' }));
+  const cpus = await screen.findByLabelText('CPUs for the node');
+  await userEvent.clear(cpus);
+  await userEvent.type(cpus, '4');
+  expect(screen.getByText(/--reserved-cpus 4/)).toBeInTheDocument();
+  await userEvent.click(screen.getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(asked[0]?.body).toEqual({ spec: { reservedCpus: 4 } }));
 });

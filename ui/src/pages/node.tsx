@@ -1,11 +1,13 @@
 // One node: its properties, its utilization, and its GPUs with their tenants.
-import { Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { mostInstances, useGpus, useInstances, usePools } from '../api/queries';
 import { useNode } from '../api/samples';
 import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
 import { useParam } from '../lib/address';
-import { formatBytes, formatTime } from '../lib/format';
+import { formatBytes, formatNumber, formatTime } from '../lib/format';
 import { localStorage, nodeState, problems, tenantsOf, type Node } from '../lib/node';
 import { pools } from '../lib/pool';
 import { Charts } from '../parts/charts';
@@ -14,6 +16,7 @@ import { GpuGrid } from '../parts/gpu-grid';
 import { PageBody } from '../parts/page';
 import { Rows } from '../parts/rows';
 import { GpuCard } from './gpu-card';
+import { NodeForm } from './node-form';
 import { NodeHardware } from './node-hardware';
 
 function Details({ node }: { node: Node }) {
@@ -56,6 +59,18 @@ function Details({ node }: { node: Node }) {
                   (p) =>
                     `${t(`memory.${p.name}`)}${p.count > 1 ? ` (${p.count})` : ''} ${formatBytes(p.bytes, language)}`,
                 )
+                .join(', '),
+            ],
+            [
+              t('node.reservedCpus'),
+              [
+                ...(s?.processors?.parts ?? []).map(
+                  (p) =>
+                    `${t(`memory.${p.name}`)}${p.count > 1 && p.name !== 'operator' ? ` (${p.count})` : ''} ${formatNumber(p.milliCpus / 1000, language)}`,
+                ),
+                s?.reservedCpus && t('node.neverDedicated', { cpus: s.reservedCpus }),
+              ]
+                .filter(Boolean)
                 .join(', '),
             ],
             [
@@ -116,6 +131,8 @@ function Cards({ node }: { node: Node }) {
 
 export function NodePage({ id }: { id: string }) {
   const { t } = useText();
+  const client = useQueryClient();
+  const [changing, change] = useState(false);
   const query = useNode(id);
   const above = { href: '/nodes', title: t('node.title') };
   if (query.isPending) return <Loading />;
@@ -127,7 +144,24 @@ export function NodePage({ id }: { id: string }) {
     );
   const node = query.data;
   return (
-    <PageBody title={node.meta.name} above={above}>
+    <PageBody
+      title={node.meta.name}
+      above={above}
+      actions={
+        <Button variant="secondary" onClick={() => change(true)}>
+          {t('op.change')}
+        </Button>
+      }
+    >
+      {changing && (
+        <NodeForm
+          node={node}
+          onClose={() => {
+            change(false);
+            void client.invalidateQueries({ queryKey: ['Node'] });
+          }}
+        />
+      )}
       <div className="basalt-stack">
         <Details node={node} />
         <Card>

@@ -11,6 +11,12 @@ export const machines: Record<keyof typeof en, string> = {
   'node.storage': 'Speicherplatz',
   'node.free': '{free} von {all} frei',
   'node.reserved': 'Für den Knoten reservierter Arbeitsspeicher',
+  'node.reservedCpus': 'Für den Knoten reservierte CPUs',
+  'node.neverDedicated': 'Nie dediziert: {cpus}',
+  'node.keepCpus': 'CPUs für den Knoten',
+  'node.keepCpusHelp':
+    'Wie viele CPUs der Knoten für seine eigenen Dienste behält. Sie zählen nicht für Instanzen. 0: berechnet aus dem, was auf ihm läuft.',
+  'memory.operator': 'von einem Betreiber festgelegt',
   'memory.system': 'System',
   'memory.basalt': 'Basalt',
   'memory.networks': 'Netzwerke',

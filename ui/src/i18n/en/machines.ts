@@ -9,6 +9,12 @@ export const machines = {
   'node.storage': 'Storage',
   'node.free': '{free} of {all} free',
   'node.reserved': 'Memory reserved for the node',
+  'node.reservedCpus': 'CPUs reserved for the node',
+  'node.neverDedicated': 'Never dedicated: {cpus}',
+  'node.keepCpus': 'CPUs for the node',
+  'node.keepCpusHelp':
+    'How many CPUs the node keeps for its own services. They are not counted for instances. 0: computed from what it runs.',
+  'memory.operator': 'set by an operator',
   'memory.system': 'system',
   'memory.basalt': 'Basalt',
   'memory.networks': 'networks',
