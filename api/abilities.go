@@ -23,7 +23,11 @@ const (
 func (a ImageAbilities) validate(bad *faults) {
 	bad.note(
 		oneOf("spec.abilities.vgpu", a.Vgpu, "", VGPUSupported, VGPUNewKernel, VGPUUnsupported),
-		oneOf("spec.abilities.guestAgent", a.GuestAgent, "", AgentPresent, AgentAbsent))
+		oneOf("spec.abilities.guestAgent", a.GuestAgent, "", AgentPresent, AgentAbsent),
+		oneOf("spec.abilities.os", a.OS, "", OSLinux, OSWindows, OSOther))
+	if len(a.OSName) > maxOSName || hasControl(a.OSName) {
+		bad.note(invalid("spec.abilities.osName", "%q is not a valid name, want up to %d bytes without control characters", clip(a.OSName), maxOSName))
+	}
 }
 
 // Or returns the abilities in a, completed from b where a is empty.
@@ -33,6 +37,12 @@ func (a ImageAbilities) Or(b ImageAbilities) ImageAbilities {
 	}
 	if a.GuestAgent == "" {
 		a.GuestAgent = b.GuestAgent
+	}
+	if a.OS == "" {
+		a.OS = b.OS
+	}
+	if a.OSName == "" {
+		a.OSName = b.OSName
 	}
 	return a
 }

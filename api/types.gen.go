@@ -1566,6 +1566,14 @@ type ImageAbilities struct {
 	// GuestAgent Whether the image contains a guest agent. Otherwise the guest tools install one.
 	GuestAgent AgentAbility `json:"guestAgent,omitempty,omitzero"`
 
+	// OS Operating system of the image. windows: a new instance has `os` windows and, unless its spec has firmware, UEFI with Secure Boot and a TPM (no TPM if it is ephemeral).
+	OS GuestOS `json:"os,omitempty,omitzero"`
+
+	// OSName Name and version of the operating system.
+	//
+	// Examples: Windows Server 2025
+	OSName string `json:"osName,omitempty,omitzero"`
+
 	// Vgpu Whether the kernel of the image has a driver for a virtual GPU. new-kernel: the guest tools replace its kernel on first boot.
 	Vgpu VGPUAbility `json:"vgpu,omitempty,omitzero"`
 }
@@ -1897,7 +1905,7 @@ type InstanceSpec struct {
 	// Ephemeral The root volume may be created again from the image when its node is lost: its data is lost, and the instance continues on another node.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
 
-	// Firmware Firmware of the virtual machine. Empty: bios. Fixed at creation.
+	// Firmware Firmware of the virtual machine. Empty: bios; of an instance for Windows whose image is for Windows, too (abilities.os): uefi, with Secure Boot and a TPM. Fixed at creation.
 	Firmware Firmware `json:"firmware,omitempty,omitzero"`
 
 	// Flavor Name or ID; stored as ID.
@@ -1912,7 +1920,7 @@ type InstanceSpec struct {
 	// Networks Networks that the instance has a port in. Empty: the project's network named default, if it exists.
 	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`
 
-	// OS Operating system that the virtual machine is configured for. Empty: linux. windows: Hyper-V enlightenments, and a clock in local time; not with a virtual GPU. The image must contain the virtio drivers. Fixed at creation.
+	// OS Operating system that the virtual machine is configured for. Empty: windows if that is the image's (abilities.os), otherwise linux. windows: Hyper-V enlightenments, and a clock in local time; not with a virtual GPU. The image must contain the virtio drivers. Fixed at creation.
 	OS GuestOS `json:"os,omitempty,omitzero"`
 
 	// Power Requested power state. Empty: Running.

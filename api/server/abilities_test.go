@@ -53,3 +53,57 @@ func TestInstanceWarnings(t *testing.T) {
 	_, err := client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "odd"}, Spec: api.ImageSpec{Format: "raw", Abilities: api.ImageAbilities{Vgpu: "perhaps"}}})
 	wantErr(t, err, api.CodeInvalid, "spec.abilities.vgpu")
 }
+
+// TestMachineOfAnImage checks that a new instance has the machine that the operating
+// system of its image needs, unless its spec has another, and that a file that leaves
+// these fields out can be applied again.
+func TestMachineOfAnImage(t *testing.T) {
+	w := newWorld(t)
+	for name, can := range map[string]api.ImageAbilities{"windows": {OS: api.OSWindows, OSName: "Windows Server 2025"}, "linux": {OS: api.OSLinux}, "unsaid": {}} {
+		must(t, ret(client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: name}, Spec: api.ImageSpec{Format: "qcow2", Public: true, Abilities: can}})))
+	}
+	must(t, ret(client.Of[api.App](w.op).Create(t.Context(), api.App{Meta: api.Meta{Name: "desktop"},
+		Spec: api.AppSpec{DisplayName: "Desktop", Version: "1", Image: "unsaid", Abilities: api.ImageAbilities{OS: api.OSWindows}}})))
+	instances := client.Of[api.Instance](w.op)
+	asked := func(name string, s api.InstanceSpec) api.Instance {
+		s.Flavor = "small"
+		return api.Instance{Meta: api.Meta{Name: name, Project: w.web}, Spec: s}
+	}
+	type machine struct {
+		os              api.GuestOS
+		firmware        api.Firmware
+		secureBoot, tpm bool
+	}
+	whole := machine{api.OSWindows, api.FirmwareUEFI, true, true}
+	for name, c := range map[string]struct {
+		spec api.InstanceSpec
+		want machine
+	}{
+		"a": {api.InstanceSpec{Image: "windows"}, whole},
+		"b": {api.InstanceSpec{Image: "windows", Firmware: api.FirmwareBIOS}, machine{api.OSWindows, api.FirmwareBIOS, false, false}},
+		"c": {api.InstanceSpec{Image: "linux"}, machine{}},
+		"d": {api.InstanceSpec{Image: "unsaid"}, machine{}},
+		"e": {api.InstanceSpec{App: "desktop"}, whole},                     // the app's own image is known
+		"f": {api.InstanceSpec{App: "desktop", Image: "linux"}, machine{}}, // but not another image
+	} {
+		in := must(t, ret(instances.Create(t.Context(), asked(name, c.spec)))).v
+		has := func(in api.Instance) machine {
+			return machine{in.Spec.OS, in.Spec.Firmware, in.Spec.SecureBoot, in.Spec.TPM}
+		}
+		if has(in) != c.want {
+			t.Errorf("%s: machine of a new instance = %+v, want %+v", name, has(in), c.want)
+		}
+		again := asked(name, c.spec)
+		again.Meta, again.Spec.CPU = in.Meta, api.CPUHost
+		changed, err := instances.Update(t.Context(), in.Meta.ID, again)
+		if err != nil || has(changed) != c.want || changed.Spec.CPU != api.CPUHost {
+			t.Errorf("%s: change that leaves its machine out = %+v, %v; want another processor only", name, changed.Spec, err)
+		}
+	}
+	_, err := instances.Create(t.Context(), asked("gpu", api.InstanceSpec{Image: "windows", Vgpu: &api.VGPUSpec{VramBytes: 1 << 30}}))
+	wantErr(t, err, api.CodeInvalid, "spec.os")
+	for field, can := range map[string]api.ImageAbilities{"spec.abilities.os": {OS: "beos"}, "spec.abilities.osName": {OSName: "a\nb"}} {
+		_, err := client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "odd"}, Spec: api.ImageSpec{Format: "raw", Abilities: can}})
+		wantErr(t, err, api.CodeInvalid, field)
+	}
+}

@@ -18,6 +18,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if len(want.SSHKeys) <= api.MaxInstanceKeys { // more are refused below
 		want.SSHKeys, keyErr = h.authorizedKeys(ctx, want.SSHKeys, nil)
 	}
+	want = h.forImage(ctx, m, want, app)
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
 	if err := api.Join(placeErr, appErr, keyErr, h.diskPool(ctx, "spec.storagePool", want.StoragePool), ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
@@ -48,15 +49,33 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, err
 	}
 	in, err := create[api.Instance](ctx, h, api.KindInstance, id, m, spec, r.Params.IdempotencyKey, root)
-	can := image.Spec.Abilities
-	if image.Meta.Name == app.Image { // the app's abilities hold for its own image only
-		can = can.Or(app.Abilities)
-	}
 	if err != nil {
 		return nil, err
 	}
-	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, can)
+	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, abilitiesOf(image, app))
 	return &in, h.wouldWait(ctx, &in)
+}
+
+// abilitiesOf returns what is known of an image that an instance is created from, with
+// an app or an empty one.
+func abilitiesOf(image api.Image, app api.AppSpec) api.ImageAbilities {
+	if image.Meta.Name == app.Image { // the app's abilities hold for its own image only
+		return image.Spec.Abilities.Or(app.Abilities)
+	}
+	return image.Spec.Abilities
+}
+
+// forImage fills in what the image of a new instance decides. instanceSpec reports an
+// image that does not exist.
+func (h *handlers) forImage(ctx context.Context, m api.Meta, s api.InstanceSpec, app api.AppSpec) api.InstanceSpec {
+	if s.Image == "" {
+		return s
+	}
+	image, err := h.image(ctx, m, string(s.Image))
+	if err != nil {
+		return s
+	}
+	return s.ForImage(abilitiesOf(image, app))
 }
 
 // rootVolume returns the command that creates an instance's root volume. Its name is
@@ -118,6 +137,7 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	if len(s.Networks) == 0 { // left out: unchanged, which may be the default
 		s.Networks = old.Spec.Networks
 	}
+	s = s.KeepMachine(old.Spec)
 	if s.UserData == "" { // it is never shown, so it is left out when an instance is read and written back
 		s.UserData = old.Spec.UserData
 	}

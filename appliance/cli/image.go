@@ -59,6 +59,7 @@ func imageRow(i api.Image) []string {
 // imageDetail lists the known abilities of an image.
 func imageDetail(i api.Image) detail {
 	var d detail
+	d.add("Operating system", strings.TrimSpace(string(i.Spec.Abilities.OS)+" "+i.Spec.Abilities.OSName))
 	d.add("vGPU", string(i.Spec.Abilities.Vgpu))
 	d.add("Guest agent", string(i.Spec.Abilities.GuestAgent))
 	return d
@@ -122,6 +123,8 @@ func abilityFlags(f *pflag.FlagSet) *api.ImageAbilities {
 	a := &api.ImageAbilities{}
 	f.StringVar((*string)(&a.Vgpu), "vgpu", "", "whether its kernel can use a vGPU: supported, new-kernel (the guest tools replace it) or unsupported")
 	f.StringVar((*string)(&a.GuestAgent), "guest-agent", "", "whether it has a guest agent: present or absent")
+	f.StringVar((*string)(&a.OS), "os", "", "its operating system: linux, windows (decides the machine of new instances) or other")
+	f.StringVar(&a.OSName, "os-name", "", "name and version of its operating system, e.g. \"Windows Server 2025\"")
 	return a
 }
 
@@ -132,6 +135,12 @@ func describeImage(f *pflag.FlagSet, s *api.ImageSpec, abilities api.ImageAbilit
 	}
 	if f.Changed("guest-agent") {
 		s.Abilities.GuestAgent = abilities.GuestAgent
+	}
+	if f.Changed("os") {
+		s.Abilities.OS = abilities.OS
+	}
+	if f.Changed("os-name") {
+		s.Abilities.OSName = abilities.OSName
 	}
 	if f.Changed("default-user") {
 		s.DefaultUser = user

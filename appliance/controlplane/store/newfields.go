@@ -23,6 +23,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindInstance}, "firmware", state.MachineClassLevel, "a choice of firmware"},
 	{[]api.Kind{api.KindInstance}, "tpm", state.MachineClassLevel, "TPMs"},
 	{[]api.Kind{api.KindInstance}, "os", state.MachineClassLevel, "instances for Windows"},
+	{[]api.Kind{api.KindImage}, "abilities.os", state.MachineClassLevel, "operating systems of images"},
 	{[]api.Kind{api.KindNode}, "reservedCpus", state.MachineClassLevel, "a number of CPUs that a node keeps"},
 	{[]api.Kind{api.KindCephCluster, api.KindDisk}, "deviceClass", state.DeviceClassLevel, "device classes of Ceph"},
 	{[]api.Kind{api.KindCephCluster}, "pools", state.DeviceClassLevel, "additional pools of Ceph"},

@@ -36,13 +36,24 @@ test('an image is imported with what is known of it', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'What the image can do' }));
   await userEvent.selectOptions(screen.getByLabelText('Driver for a virtual GPU'), 'new-kernel');
   await userEvent.selectOptions(screen.getByLabelText('Guest agent'), 'absent');
+  await userEvent.selectOptions(screen.getByLabelText('Operating system'), 'Linux');
+  await userEvent.type(screen.getByLabelText('Its name and version'), 'Debian 13');
   await userEvent.type(screen.getByLabelText('Default user'), 'debian');
-  expect(screen.getByText(/--vgpu new-kernel.*--guest-agent absent.*--default-user debian/s)).toBeInTheDocument();
+  expect(
+    screen.getByText(
+      /--vgpu new-kernel.*--guest-agent absent.*--os linux.*--os-name 'Debian 13'.*--default-user debian/s,
+    ),
+  ).toBeInTheDocument();
   await userEvent.click(screen.getByRole('button', { name: 'Import' }));
   await waitFor(() => expect(closed).toHaveBeenCalled());
   expect(asked[0]).toMatchObject({
     path: 'images',
-    body: { spec: { abilities: { vgpu: 'new-kernel', guestAgent: 'absent' }, defaultUser: 'debian' } },
+    body: {
+      spec: {
+        abilities: { vgpu: 'new-kernel', guestAgent: 'absent', os: 'linux', osName: 'Debian 13' },
+        defaultUser: 'debian',
+      },
+    },
   });
 });
 

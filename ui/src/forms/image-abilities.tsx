@@ -1,4 +1,5 @@
-// What is known of an image: whether it can use a virtual GPU, whether it has a guest agent, and its default user.
+// What is known of an image: its operating system, whether it can use a virtual GPU, whether it has a guest agent, and
+// its default user.
 import type { Schemas } from '../api/client';
 import { useText } from '../i18n';
 import { SelectField, TextField } from '../parts/text-field';
@@ -10,21 +11,32 @@ type Can = NonNullable<Spec['abilities']>;
 export interface Abilities {
   vgpu: NonNullable<Can['vgpu']> | '';
   guestAgent: NonNullable<Can['guestAgent']> | '';
+  os: NonNullable<Can['os']> | '';
+  osName: string;
   defaultUser: string;
 }
 
 export const abilitiesOf = (s: Spec | undefined): Abilities => ({
   vgpu: s?.abilities?.vgpu ?? '',
   guestAgent: s?.abilities?.guestAgent ?? '',
+  os: s?.abilities?.os ?? '',
+  osName: s?.abilities?.osName ?? '',
   defaultUser: s?.defaultUser ?? '',
 });
 
 /** abilitySpec returns the fields of a spec for the form's; was are those that the image has. */
 export function abilitySpec(f: Abilities, was?: Spec): Pick<Spec, 'abilities' | 'defaultUser'> {
-  const known = f.vgpu || f.guestAgent || was?.abilities;
+  const osName = f.osName.trim();
+  const known = f.vgpu || f.guestAgent || f.os || osName || was?.abilities;
   return {
     abilities: known
-      ? { ...was?.abilities, vgpu: f.vgpu || undefined, guestAgent: f.guestAgent || undefined }
+      ? {
+          ...was?.abilities,
+          vgpu: f.vgpu || undefined,
+          guestAgent: f.guestAgent || undefined,
+          os: f.os || undefined,
+          osName: osName || undefined,
+        }
       : undefined,
     defaultUser: f.defaultUser.trim() || undefined,
   };
@@ -39,6 +51,8 @@ export function abilityFlags(s: Spec, was?: Spec): Record<string, string | boole
   return {
     ...flag('vgpu', s.abilities?.vgpu, was?.abilities?.vgpu),
     ...flag('guest-agent', s.abilities?.guestAgent, was?.abilities?.guestAgent),
+    ...flag('os', s.abilities?.os, was?.abilities?.os),
+    ...flag('os-name', s.abilities?.osName, was?.abilities?.osName),
     ...flag('default-user', s.defaultUser, was?.defaultUser),
   };
 }
@@ -53,6 +67,23 @@ export function AbilityFields({ form, set }: Props) {
   const unknown: [string, string] = ['', t('img.unknown')];
   return (
     <>
+      <SelectField
+        id="image-os"
+        label={t('mach.os')}
+        help={t('img.osHelp')}
+        path="spec.abilities.os"
+        value={form.os}
+        onChange={(v) => set('os', v)}
+        options={[unknown, ['linux', 'Linux'], ['windows', 'Windows'], ['other', t('img.osOther')]]}
+      />
+      <TextField
+        id="image-os-name"
+        label={t('img.osName')}
+        help={t('img.osNameHelp')}
+        path="spec.abilities.osName"
+        value={form.osName}
+        onChange={(v) => set('osName', v)}
+      />
       <SelectField
         id="image-vgpu"
         label={t('img.vgpu')}

@@ -20,6 +20,8 @@ const labels: Record<keyof Form, Key> = {
   name: 'common.name',
   vgpu: 'img.vgpu',
   guestAgent: 'img.agent',
+  os: 'mach.os',
+  osName: 'img.osName',
   defaultUser: 'img.user',
 };
 

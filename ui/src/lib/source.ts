@@ -20,6 +20,10 @@ export const abilityOf = (app: App | undefined, image: Image | undefined): 'new-
   return can === 'new-kernel' || can === 'unsupported' ? can : undefined;
 };
 
+/** systemOf returns the operating system of an app's image, or of an image, if that is known. */
+export const systemOf = (app: App | undefined, image: Image | undefined) =>
+  image?.spec.abilities?.os ?? app?.spec.abilities?.os;
+
 /** fittingFlavor returns the smallest flavor that has what an app needs, if there is one. A root disk of the image's
  * size may be too small. */
 export function fittingFlavor(app: App, flavors: Flavor[]): Flavor | undefined {

@@ -29,7 +29,7 @@ import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
 import { policyIn, usualMachine } from '../lib/machine';
 import { fitting, isOf, take, vramOf } from '../lib/offer';
-import { abilityOf, choose, imageOf, sourceOf } from '../lib/source';
+import { abilityOf, choose, imageOf, sourceOf, systemOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
@@ -393,6 +393,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                     set={(machine) => setDraft((d) => ({ ...d, machine }))}
                     flavor={flavor?.spec}
                     vgpu={draft.vgpu}
+                    os={systemOf(app, image)}
                   />
                 </div>
               </ExpandableSection>

@@ -65,6 +65,11 @@ export const catalogue: Record<keyof typeof en, string> = {
 
   'img.about': 'Was das Image kann',
   'img.unknown': 'Nicht bekannt',
+  'img.osHelp':
+    'Instanzen eines Images für Windows erhalten eine Maschine für Windows, mit UEFI, Secure Boot und TPM, wenn nichts anderes gewählt wird.',
+  'img.osOther': 'Ein anderes',
+  'img.osName': 'Dessen Name und Version',
+  'img.osNameHelp': 'Zum Beispiel Windows Server 2025.',
   'img.vgpu': 'Treiber für eine virtuelle GPU',
   'img.vgpu.supported': 'Sein Kernel hat einen',
   'img.vgpu.new-kernel': 'Die Guest-Tools ersetzen seinen Kernel',

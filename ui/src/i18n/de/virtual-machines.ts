@@ -21,6 +21,8 @@ export const virtualMachines: Record<keyof typeof en, string> = {
   'mach.os': 'Betriebssystem',
   'mach.osHelp':
     'Windows: Hyper-V-Erweiterungen und lokale Zeit; das Image braucht die virtio-Treiber. Nicht mit einer virtuellen GPU. Bei der Erstellung festgelegt.',
+  'mach.asImage': 'Wie das Image: {what}',
+  'mach.uefiWhole': 'UEFI, Secure Boot, TPM 2.0',
   'mach.firmware': 'Firmware',
   'mach.fixed': 'Bei der Erstellung festgelegt.',
   'mach.secureBootHelp': 'Die Firmware startet nur signierten Code.',

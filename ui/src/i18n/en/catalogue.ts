@@ -61,6 +61,11 @@ export const catalogue = {
 
   'img.about': 'What the image can do',
   'img.unknown': 'Not known',
+  'img.osHelp':
+    'Instances of an image for Windows get a machine for Windows, with UEFI, Secure Boot and a TPM, unless something else is chosen.',
+  'img.osOther': 'Another one',
+  'img.osName': 'Its name and version',
+  'img.osNameHelp': 'For example Windows Server 2025.',
   'img.vgpu': 'Driver for a virtual GPU',
   'img.vgpu.supported': 'Its kernel has one',
   'img.vgpu.new-kernel': 'The guest tools replace its kernel',

@@ -19,6 +19,8 @@ export const virtualMachines = {
   'mach.os': 'Operating system',
   'mach.osHelp':
     'Windows: Hyper-V enlightenments and local time; the image needs the virtio drivers. Not with a virtual GPU. Fixed at creation.',
+  'mach.asImage': 'As the image: {what}',
+  'mach.uefiWhole': 'UEFI, Secure Boot, TPM 2.0',
   'mach.firmware': 'Firmware',
   'mach.fixed': 'Fixed at creation.',
   'mach.secureBootHelp': 'The firmware starts only signed code.',

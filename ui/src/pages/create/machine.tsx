@@ -11,14 +11,19 @@ interface Props {
   set: (m: Machine) => void;
   flavor: Schemas['FlavorSpec'] | undefined;
   vgpu: boolean;
+  /** The operating system of the image, if it is known. */
+  os: string | undefined;
 }
 
-export function MachineFields({ machine: m, set, flavor, vgpu }: Props) {
+export function MachineFields({ machine: m, set, flavor, vgpu, os }: Props) {
   const { t } = useText();
   const to =
     <K extends keyof Machine>(name: K) =>
     (value: string | boolean) =>
       set({ ...m, [name]: value });
+  // The API has these defaults too (ForImage).
+  const windows = os === 'windows';
+  const whole = windows && m.os !== 'linux';
   return (
     <>
       <CPUPolicyField id="new-cpu-policy" flavor={flavor} value={m.cpuPolicy} onChange={to('cpuPolicy')} />
@@ -32,7 +37,12 @@ export function MachineFields({ machine: m, set, flavor, vgpu }: Props) {
         value={m.os}
         onChange={to('os')}
         options={[
-          ['', 'Linux'],
+          ...(windows
+            ? ([
+                ['', t('mach.asImage', { what: 'Windows' })],
+                ['linux', 'Linux'],
+              ] as [string, string][])
+            : ([['', 'Linux']] as [string, string][])),
           ['windows', 'Windows'],
         ]}
       />
@@ -44,7 +54,12 @@ export function MachineFields({ machine: m, set, flavor, vgpu }: Props) {
         value={m.firmware}
         onChange={to('firmware')}
         options={[
-          ['', 'BIOS'],
+          ...(whole
+            ? ([
+                ['', t('mach.asImage', { what: t('mach.uefiWhole') })],
+                ['bios', 'BIOS'],
+              ] as [string, string][])
+            : ([['', 'BIOS']] as [string, string][])),
           ['uefi', 'UEFI'],
         ]}
       />
