@@ -30,7 +30,7 @@ func (c Checkout) Done() bool {
 
 // Limited reports whether the checkout counts for MaxOpenCheckouts.
 func (c Checkout) Limited(now time.Time) bool {
-	declined := c.Spec.Card != "" && !c.Spec.TopUp && c.Status.State == CheckoutFailed
+	declined := c.Spec.Card != "" && !c.Spec.TopUp && !c.Spec.AutoPay && c.Status.State == CheckoutFailed
 	return !c.Done() || declined && now.Sub(c.Meta.CreatedAt) < CheckoutLife
 }
 

@@ -93,6 +93,9 @@ const (
 	// KindTopUp is internal: its objects are shown by the API as TopUp, one for each
 	// organization.
 	KindTopUp Kind = "TopUp"
+	// KindAutoPay is internal: its objects are shown by the API as AutoPay, one for each
+	// organization.
+	KindAutoPay Kind = "AutoPay"
 	// KindVoucherCode is internal: its ID is the hash of a voucher's code, by which the
 	// voucher is found.
 	KindVoucherCode Kind = "VoucherCode"
@@ -236,7 +239,7 @@ var kinds = []KindInfo{
 		Quota: "payments", Most: 100_000, NoDryRun: true, Keeps: inOrganization,
 		fields: []string{"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"}},
 	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
-		NoDryRun: true},
+		NoDryRun: true, fields: []string{"spec.invoice"}},
 	{Kind: KindCard, Type: reflect.TypeFor[Card](), Path: "cards", IDPrefix: "card", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByPayers, KeyScope: "billing",
 		NoDryRun: true},
 	{Kind: KindCreditNote, Type: reflect.TypeFor[CreditNote](), Path: "credit-notes", IDPrefix: "cn", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "credit_note",
@@ -323,6 +326,7 @@ var kinds = []KindInfo{
 	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
 	{Kind: KindTopUp, IDPrefix: "topup"},
+	{Kind: KindAutoPay, IDPrefix: "autopay"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
 	{Kind: KindSecuritySettings, IDPrefix: "secsettings"},

@@ -51,6 +51,7 @@ const (
 	MailTypeBudget        MailType = "budget"
 	MailTypeQueue         MailType = "queue"
 	MailTypeTopUp         MailType = "top-up"
+	MailTypeAutoPay       MailType = "auto-pay"
 	MailTypeAlerts        MailType = "alerts"
 )
 

@@ -380,6 +380,71 @@ type AuditObject struct {
 	Revision int64 `json:"revision"`
 }
 
+// AutoPay Automatic payment of an organization's invoices by a card on file.
+type AutoPay struct {
+	// Card ID of the card to charge. If not set, the organization's default card at that time is charged.
+	Card CardID `json:"card,omitempty,omitzero"`
+
+	// Consent Whether the payer agrees that the unpaid amount of invoices is charged to the card until the payment is disabled. Required to enable it.
+	Consent bool `json:"consent,omitempty,omitzero"`
+
+	// ConsentAt When the payment was enabled with the consent. Set by the server.
+	ConsentAt *time.Time `json:"consentAt,omitempty"`
+
+	// ConsentBy Name of the user or API key that has enabled the payment with the consent. Set by the server.
+	ConsentBy string `json:"consentBy,omitempty,omitzero"`
+
+	// Enabled Whether open invoices are charged to a card on file.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// Organization Set by the server.
+	Organization OrganizationID `json:"organization,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// Status State of the charges. Set by the server.
+	Status AutoPayStatus `json:"status,omitempty,omitzero"`
+}
+
+// AutoPayInvoice defines model for AutoPayInvoice.
+type AutoPayInvoice struct {
+	// AuthenticationRequired Whether the bank wants the customer to confirm the payment.
+	AuthenticationRequired bool `json:"authenticationRequired,omitempty,omitzero"`
+
+	// Checkout Last charge; on its page, the amount can be paid.
+	Checkout CheckoutID `json:"checkout,omitempty,omitzero"`
+
+	// Failures Number of charges that failed.
+	Failures int64     `json:"failures"`
+	Invoice  InvoiceID `json:"invoice"`
+
+	// LastError Why the last charge failed, or none was made.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// NextAt When the charge is repeated. If not set, it is not repeated until the settings are saved again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+	Number string     `json:"number"`
+}
+
+// AutoPayStatus defines model for AutoPayStatus.
+type AutoPayStatus struct {
+	// Checkout Charge that is in progress.
+	Checkout CheckoutID `json:"checkout,omitempty,omitzero"`
+
+	// Invoice Invoice of the charge that is in progress.
+	Invoice InvoiceID `json:"invoice,omitempty,omitzero"`
+
+	// Invoices Open invoices whose charge has failed, the oldest first.
+	Invoices []AutoPayInvoice `json:"invoices,omitempty,omitzero"`
+
+	// Since When the charge that is in progress began.
+	Since *time.Time `json:"since,omitempty"`
+
+	// State Retrying: the last charge of an invoice failed and is repeated. Stopped: an open invoice is not charged again until the settings are saved again.
+	State AutoPayState `json:"state,omitempty,omitzero"`
+}
+
 // Backup defines model for Backup.
 type Backup struct {
 	Assignment BackupAssignment `json:"assignment,omitempty,omitzero"`
@@ -832,6 +897,9 @@ type CheckoutList struct {
 type CheckoutSpec struct {
 	// AmountMicros In whole hundredths of the currency. Defaults to the remaining amount of the invoice.
 	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
+
+	// AutoPay Whether the automatic payment of invoices charges the card. Set by the server.
+	AutoPay bool `json:"autoPay,omitempty,omitzero"`
 
 	// Card ID of the card on file to charge. Without a card, a page of the provider asks for one.
 	Card CardID `json:"card,omitempty,omitzero"`
@@ -4857,6 +4925,9 @@ type VoucherStatus struct {
 
 // Wallet defines model for Wallet.
 type Wallet struct {
+	// AutoPay Whether the organization can have its invoices charged to a card on file automatically.
+	AutoPay bool `json:"autoPay,omitempty,omitzero"`
+
 	// BalanceMicros Amount paid in advance; a negative value is the amount owed.
 	BalanceMicros int64 `json:"balanceMicros"`
 
@@ -5215,6 +5286,33 @@ type ListAuditEventsParams struct {
 
 	// To Returns only events before this time.
 	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
+}
+
+// GetAutoPayParams defines parameters for GetAutoPay.
+type GetAutoPayParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// PatchAutoPayApplicationMergePatchPlusJSONBody defines parameters for PatchAutoPay.
+type PatchAutoPayApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchAutoPayParams defines parameters for PatchAutoPay.
+type PatchAutoPayParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateAutoPayParams defines parameters for UpdateAutoPay.
+type UpdateAutoPayParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // DeleteBackupParams defines parameters for DeleteBackup.
@@ -6233,6 +6331,12 @@ type CreateAPIKeyJSONRequestBody = APIKey
 
 // RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
 type RotateAPIKeyJSONRequestBody = APIKeyRotation
+
+// PatchAutoPayApplicationMergePatchPlusJSONRequestBody defines body for PatchAutoPay for application/merge-patch+json ContentType.
+type PatchAutoPayApplicationMergePatchPlusJSONRequestBody PatchAutoPayApplicationMergePatchPlusJSONBody
+
+// UpdateAutoPayJSONRequestBody defines body for UpdateAutoPay for application/json ContentType.
+type UpdateAutoPayJSONRequestBody = AutoPay
 
 // PatchBrandingApplicationMergePatchPlusJSONRequestBody defines body for PatchBranding for application/merge-patch+json ContentType.
 type PatchBrandingApplicationMergePatchPlusJSONRequestBody PatchBrandingApplicationMergePatchPlusJSONBody

@@ -151,6 +151,24 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// AutoPay returns an organization's automatic payment of invoices; empty means the
+// caller's.
+func (a *API) AutoPay(ctx context.Context, organization string) (api.AutoPay, error) {
+	return get[api.AutoPay](ctx, a, api.GetAutoPayParams{Organization: organization}, "auto-pay")
+}
+
+// UpdateAutoPay replaces an organization's automatic payment of invoices, unless it was
+// changed since its revision.
+func (a *API) UpdateAutoPay(ctx context.Context, organization string, t api.AutoPay) (api.AutoPay, error) {
+	return call[api.AutoPay](ctx, a, request{method: http.MethodPut, path: []string{"auto-pay"}, params: api.UpdateAutoPayParams{Organization: organization}, body: t})
+}
+
+// PatchAutoPay changes the fields of an organization's automatic payment of invoices that a
+// JSON merge patch names; empty means the caller's.
+func (a *API) PatchAutoPay(ctx context.Context, organization string, changes any) (api.AutoPay, error) {
+	return call[api.AutoPay](ctx, a, request{method: http.MethodPatch, path: []string{"auto-pay"}, params: api.PatchAutoPayParams{Organization: organization}, body: changes})
+}
+
 // TopUp returns an organization's automatic top-up; empty means the caller's.
 func (a *API) TopUp(ctx context.Context, organization string) (api.TopUp, error) {
 	return get[api.TopUp](ctx, a, api.GetTopUpParams{Organization: organization}, "top-up")

@@ -74,7 +74,7 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	if err != nil {
 		return nil, at(err, "meta.organization")
 	}
-	r.Body.Spec.TopUp = false // only the leader tops up
+	r.Body.Spec.TopUp, r.Body.Spec.AutoPay = false, false // only the leader charges automatically
 	spec, err := h.checkoutSpec(ctx, org, r.Body.Spec)
 	if err != nil {
 		return nil, err
@@ -132,11 +132,23 @@ func (h *handlers) checkoutSpec(ctx context.Context, org api.Organization, s api
 		if s, err = openInvoice(s, w); err != nil {
 			return s, err
 		}
+		if err := h.checkNotCharged(ctx, api.OrganizationID(org.Meta.ID), s.Invoice); err != nil {
+			return s, err
+		}
 	}
 	if err := api.ValidateCheckout(s, api.PaymentSettingsSpec{MinMicros: cards.MinMicros, MaxMicros: cards.MaxMicros}); err != nil {
 		return s, err
 	}
 	return s, nil
+}
+
+// checkNotCharged returns an error if the automatic payment is charging an invoice.
+func (h *handlers) checkNotCharged(ctx context.Context, org api.OrganizationID, id api.InvoiceID) error {
+	t, err := api.Settings[api.StoredAutoPay](ctx, h.opts.Store, api.KindAutoPay, api.AutoPayID(org))
+	if err != nil || t.Status.Checkout == "" || t.Status.Invoice != id {
+		return err
+	}
+	return api.Errorf(api.CodeState, "invoice %s is being charged to a card on file", id).At("spec.invoice").WithHint("wait until payment %s has ended", t.Status.Checkout)
 }
 
 // putCheckout stores a checkout unless too many are open, and returns its ID; a
@@ -165,15 +177,18 @@ func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.
 	return out[0].Meta.ID, nil
 }
 
-// openInvoice fills in the unpaid amount of an invoice.
+// openInvoice fills in the unpaid amount of an invoice. At most that of the older ones may
+// be paid too, since payments count for those first.
 func openInvoice(s api.CheckoutSpec, w api.Wallet) (api.CheckoutSpec, error) {
+	sum := int64(0)
 	for _, o := range w.Open {
+		sum += o.LeftMicros
 		if o.Invoice != s.Invoice && o.Number != string(s.Invoice) {
 			continue
 		}
-		left := api.Chargeable(w.Currency, o.LeftMicros)
-		if s.Invoice, s.AmountMicros = o.Invoice, cmp.Or(s.AmountMicros, left); s.AmountMicros > left {
-			return s, api.Errorf(api.CodeInvalid, "invoice %s has %d millionths left, got %d", o.Number, left, s.AmountMicros).At("spec.amountMicros")
+		left, most := api.Chargeable(w.Currency, o.LeftMicros), api.Chargeable(w.Currency, sum)
+		if s.Invoice, s.AmountMicros = o.Invoice, cmp.Or(s.AmountMicros, left); s.AmountMicros > most {
+			return s, api.Errorf(api.CodeInvalid, "invoice %s and older ones have %d millionths left, got %d", o.Number, most, s.AmountMicros).At("spec.amountMicros")
 		}
 		return s, nil
 	}

@@ -192,6 +192,78 @@ func TestTopUp(t *testing.T) {
 	wanted(t, "of a reseller's customer", err, api.CodeState)
 }
 
+// TestAutoPay checks who may read and change the automatic payment of which organization's
+// invoices, what is refused, and that the consent is recorded.
+func TestAutoPay(t *testing.T) {
+	p := newPeople(t)
+	admin, member := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin), p.Key(t, api.Meta{Name: "m", Organization: p.acme}, api.RoleMember)
+	save := func(token string, s api.AutoPay) (api.AutoPay, *api.Error) {
+		t.Helper()
+		return ask[api.AutoPay](p, token, "PUT", "/v1/auto-pay", s)
+	}
+	pays := func(mode api.BillingMode) {
+		t.Helper()
+		org, err := ask[api.Organization](p, p.Token, "GET", "/v1/organizations/"+p.acme, nil)
+		wanted(t, "read the organization", err, "")
+		org.Spec.Billing = &api.OrganizationBilling{Mode: mode}
+		_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/"+p.acme, org)
+		wanted(t, "set its billing mode", err, "")
+	}
+	good := api.AutoPay{Enabled: true, Consent: true}
+	_, err := save(admin, good)
+	wanted(t, "while payments are disabled", err, api.CodeState)
+	cardsOn(p)
+	pays(api.BillingPrepaid)
+	_, err = save(admin, good)
+	wanted(t, "of an organization that pays in advance", err, api.CodeState)
+	pays(api.BillingInvoice)
+	if w, err := ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil); err != nil || !w.AutoPay || w.TopUp {
+		t.Errorf("wallet of an organization that pays by invoice = %+v, %v; want automatic payment and no top-up", w, err)
+	}
+	_, err = save(admin, good)
+	wanted(t, "without a card", err, api.CodeState)
+	card, err := ask[api.Card](p, admin, "POST", "/v1/cards", api.Card{Kind: api.KindCard, Spec: api.CardSpec{Default: true}})
+	wanted(t, "save a card", err, "")
+	for field, bad := range map[string]api.AutoPay{"consent": {Enabled: true}, "card": {Enabled: true, Consent: true, Card: "card-0000000000ff"}} {
+		if _, err := save(admin, bad); err == nil || err.Field != field {
+			t.Errorf("invalid %s: error %v, want one there", field, err)
+		}
+	}
+	forged := good
+	forged.ConsentBy, forged.Status = "somebody else", api.AutoPayStatus{Checkout: "chk-0123456789ab"}
+	got, err := save(admin, forged)
+	wanted(t, "save", err, "")
+	if got.Organization != api.OrganizationID(p.acme) || got.Revision == 0 || got.Status.State != api.AutoPayReady || got.ConsentBy != "k" || got.ConsentAt == nil || !got.Consent {
+		t.Errorf("saved = %+v, want it Ready for organization %s with the consent of k", got, p.acme)
+	}
+	_, err = save(admin, good)
+	wanted(t, "save an old revision", err, api.CodeConflict)
+	at := *got.ConsentAt
+	got.Card = api.CardID(card.Meta.ID)
+	if got, err = save(p.Key(t, api.Meta{Name: "k3", Organization: p.acme}, api.RoleBilling), got); err != nil || got.ConsentBy != "k" || !got.ConsentAt.Equal(at) {
+		t.Errorf("saved by another user = %+v, %v; want the consent of k at %s kept", got, err, at)
+	}
+	got.Enabled = false
+	got, err = save(admin, got)
+	wanted(t, "disable", err, "")
+	if again, err := ask[api.AutoPay](p, admin, "GET", "/v1/auto-pay", nil); err != nil || again.Status.State != api.AutoPayOff || again.Consent || again.Revision != got.Revision {
+		t.Errorf("read = %+v, %v; want Off without consent at revision %d", again, err, got.Revision)
+	}
+	_, err = ask[api.AutoPay](p, member, "GET", "/v1/auto-pay", nil)
+	wanted(t, "read by a member", err, api.CodeForbidden)
+	_, err = save(member, good)
+	wanted(t, "save by a member", err, api.CodeForbidden)
+	other := p.Key(t, api.Meta{Name: "k2", Organization: "org-0123456789ab"}, api.RoleAdmin)
+	for method, body := range map[string]any{"GET": nil, "PUT": good} {
+		_, err = ask[api.AutoPay](p, other, method, "/v1/auto-pay?organization="+p.acme, body)
+		wanted(t, method+" of another organization", err, api.CodeNotFound)
+	}
+	p.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindAutoPay, ID: api.AutoPayID(api.OrganizationID(p.acme)), Expect: api.AnyRevision,
+		Data: api.Encode(api.AutoPayStatus{Checkout: "chk-0123456789ab", Invoice: "inv-000000000001"})})
+	_, err = ask[api.Checkout](p, admin, "POST", "/v1/checkouts", api.Checkout{Kind: api.KindCheckout, Spec: api.CheckoutSpec{Invoice: "INV-000001"}})
+	wanted(t, "pay an invoice that is being charged", err, api.CodeState)
+}
+
 // TestOpenCheckouts checks that concurrent requests open at most ten checkouts.
 func TestOpenCheckouts(t *testing.T) {
 	p := newPeople(t)

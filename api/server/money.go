@@ -157,6 +157,7 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 		return nil, err
 	}
 	w.TopUp = w.Cards != nil && o.Spec.Billing != nil && o.Spec.Billing.Mode == api.BillingPrepaid
+	w.AutoPay = w.Cards != nil && o.Spec.Billing != nil && o.Spec.Billing.Mode == api.BillingInvoice
 	w.Vouchers, err = h.hasVouchers(ctx, o)
 	return &w, err
 }

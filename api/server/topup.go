@@ -60,27 +60,40 @@ func (h *handlers) topUpLimits(ctx context.Context, org api.Organization, s api.
 	switch {
 	case err != nil:
 		return api.CardPayments{}, err
-	case org.Spec.Parent != "":
-		return api.CardPayments{}, api.Errorf(api.CodeState, "organization %s pays its reseller", org.Meta.Name).WithHint("ask your reseller how to pay")
 	case limits == nil:
-		return api.CardPayments{}, api.Errorf(api.CodeState, "online payments are disabled").WithHint("ask your administrator")
+		return api.CardPayments{}, noCards(org)
 	case org.Spec.Billing == nil || org.Spec.Billing.Mode != api.BillingPrepaid:
 		return api.CardPayments{}, api.Errorf(api.CodeState, "organization %s does not pay in advance", org.Meta.Name).WithHint("only what is paid in advance can be topped up")
 	}
-	if s.Card != "" {
-		_, err := h.chargedCard(ctx, org, s.Card, "card")
-		return *limits, err
+	return *limits, h.checkAutomaticCard(ctx, org, s.Card)
+}
+
+// noCards returns the error of an automatic charge of an organization that cannot pay by
+// card.
+func noCards(org api.Organization) error {
+	if org.Spec.Parent != "" {
+		return api.Errorf(api.CodeState, "organization %s pays its reseller", org.Meta.Name).WithHint("ask your reseller how to pay")
+	}
+	return api.Errorf(api.CodeState, "online payments are disabled").WithHint("ask your administrator")
+}
+
+// checkAutomaticCard returns an error unless a card that is to be charged automatically,
+// or without an ID the organization's default card, can be charged now.
+func (h *handlers) checkAutomaticCard(ctx context.Context, org api.Organization, id api.CardID) error {
+	if id != "" {
+		_, err := h.chargedCard(ctx, org, id, "card")
+		return err
 	}
 	cards, err := all[api.Card](ctx, h, api.ListQuery{Kind: api.KindCard, Organization: org.Meta.ID})
 	if err != nil {
-		return *limits, err
+		return err
 	}
 	for _, c := range cards {
 		if c.Status.Default && c.Usable(h.opts.Now()) == nil {
-			return *limits, nil
+			return nil
 		}
 	}
-	return *limits, api.Errorf(api.CodeState, "organization %s has no valid default card on file", org.Meta.Name).At("card").WithHint("add a card, or choose another default")
+	return api.Errorf(api.CodeState, "organization %s has no valid default card on file", org.Meta.Name).At("card").WithHint("add a card, or choose another default")
 }
 
 // chargedCard returns a card of an organization that can be charged now.

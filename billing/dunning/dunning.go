@@ -15,6 +15,7 @@ type Balance struct {
 	BalanceMicros  int64 // prepaid; negative: owed
 	UnbilledMicros int64 // usage since the last invoice
 	Open           []api.OpenInvoice
+	Collection     Collection
 }
 
 // BalanceOf computes an organization's balance from its documents. Credit notes
@@ -72,6 +73,10 @@ func NextStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api
 	if grace && worse(next.State, api.BillingWarn) {
 		next.State = api.BillingWarn
 		next.Message += fmt.Sprintf("; no further action until %s UTC", terms.GraceUntil.UTC().Format(time.DateTime))
+	}
+	if terms.Mode == api.BillingInvoice && s.Collection.postpones(now, next, was) {
+		next = was
+		next.State = cmp.Or(was.State, api.BillingOK)
 	}
 	if next.Since = now.UTC(); next.State == was.State {
 		next.Since = was.Since
@@ -202,6 +207,7 @@ func NextChange(now time.Time, terms api.OrganizationBilling, s Balance, st api.
 		steps(*st.ExhaustedAt, 0)
 	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
 		steps(s.Open[0].DueAt, terms.DaysUntilStop())
+		moments = append(moments, s.Collection.ChargingUntil, s.Collection.RetryUntil)
 	}
 	return Soonest(now, moments...)
 }

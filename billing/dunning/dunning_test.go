@@ -184,6 +184,12 @@ func TestNextChange(t *testing.T) {
 		begun := now.Add(-time.Duration(random.IntN(20)) * day / 3)
 		if terms.Mode == api.BillingInvoice {
 			s.Open = []api.OpenInvoice{{Number: "INV-000001", DueAt: begun.Add(3 * day), LeftMicros: 5}}
+			switch until := now.Add(time.Duration(random.IntN(20)-5) * day / 2); random.IntN(3) {
+			case 0:
+				s.Collection.ChargingUntil = until
+			case 1:
+				s.Collection.RetryUntil = until
+			}
 		} else if random.IntN(2) == 0 {
 			was.ExhaustedAt = &begun
 		}

@@ -133,6 +133,7 @@ var settingsRights = map[string]struct{ read, write Roles }{
 	"SecuritySettings":     {read: operators, write: operators},
 	"SignUpSettings":       {read: operators, write: operators},
 	"TopUp":                {read: admins | billing, write: admins | billing},
+	"AutoPay":              {read: admins | billing, write: admins | billing},
 }
 
 // withKinds adds the operations that kinds have in common, and those that settings have.

@@ -10,7 +10,8 @@ import (
 // payments returns the service for card payments, which writes to the given store.
 func (n *node) payments(s payment.Store) *payment.Service {
 	client := stripe.NewClient(n.urls)
-	return payment.New(payment.Options{Store: s, Open: n.sealed.Open, Log: n.log, Wallet: invoicing.Billing{Store: n.store}.Wallet, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
+	billing := invoicing.Billing{Store: n.store}
+	return payment.New(payment.Options{Store: s, Open: n.sealed.Open, Log: n.log, Wallet: billing.Wallet, Owed: billing.Owed, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
 		return stripe.New(s, client, ""), nil
 	}})
 }

@@ -13,7 +13,7 @@ import (
 
 // watched are the kinds whose changes make an organization due.
 var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindBudget,
-	api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindUsageRecord}
+	api.KindInvoice, api.KindAutoPay, api.KindCreditNote, api.KindPayment, api.KindUsageRecord}
 
 // anyway is the longest time between two checks of an organization: what no change
 // announces, such as use of an hour that had not begun by this node's clock, or the end

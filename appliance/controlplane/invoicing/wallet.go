@@ -29,6 +29,23 @@ func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Tim
 	return w, err
 }
 
+// Owed returns the open invoices of an organization, the oldest first, and their currency.
+func (b Billing) Owed(ctx context.Context, id api.OrganizationID) (currency string, open []api.OpenInvoice, err error) {
+	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
+	if err != nil {
+		return "", nil, err
+	}
+	org, err := api.Decode[api.Organization](o)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := b.balanceBy(ctx, org, func(book api.PriceBook, _ []api.Invoice) (int64, error) {
+		currency = book.Spec.Currency
+		return 0, nil
+	})
+	return currency, s.Open, err
+}
+
 // Uninvoiced returns what an organization has used until now that no invoice charges.
 // The mark is read first, so that use which arrives during the rating makes it
 // outdated.
@@ -109,7 +126,35 @@ func (b Billing) balanceBy(ctx context.Context, org api.Organization, used func(
 	if err != nil {
 		return dunning.Balance{}, err
 	}
-	return dunning.BalanceOf(id, d, book.Spec.Currency, since)
+	s, err := dunning.BalanceOf(id, d, book.Spec.Currency, since)
+	if err != nil {
+		return s, err
+	}
+	s.Collection, err = b.collection(ctx, id, d.Invoices, s.Open)
+	return s, err
+}
+
+// collection returns what the automatic payment of an organization does about its open
+// invoices.
+func (b Billing) collection(ctx context.Context, org api.OrganizationID, invoices []api.Invoice, open []api.OpenInvoice) (dunning.Collection, error) {
+	o, err := b.Store.Get(ctx, api.KindAutoPay, api.AutoPayID(org))
+	if api.CodeOf(err) == api.CodeNotFound && err != nil || err == nil && len(open) == 0 {
+		return dunning.Collection{}, nil
+	}
+	if err != nil {
+		return dunning.Collection{}, err
+	}
+	t, err := api.Decode[api.StoredAutoPay](o)
+	if err != nil {
+		return dunning.Collection{}, err
+	}
+	var issued time.Time
+	for _, inv := range invoices {
+		if open[0].Invoice == api.InvoiceID(inv.Meta.ID) {
+			issued = inv.Spec.IssuedAt
+		}
+	}
+	return dunning.CollectionOf(t, open[0].Invoice, issued), nil
 }
 
 // unbilled returns what the periods without an invoice cost, up to now.

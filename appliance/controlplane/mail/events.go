@@ -20,7 +20,7 @@ const (
 
 // mailTypes maps the types of events that cause messages to the types of those messages.
 var mailTypes = map[string]api.MailType{
-	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget, api.EventTopUpFailed: api.MailTypeTopUp,
+	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget, api.EventTopUpFailed: api.MailTypeTopUp, api.EventAutoPayFailed: api.MailTypeAutoPay,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
 	api.EventInstancePlaced: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
@@ -171,6 +171,9 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 			return nil, false, err
 		}
 		data[invoiceID] = about.ID
+		if err := m.addAutoPay(ctx, data, inv); err != nil {
+			return nil, false, err
+		}
 		data["number"], data["total"], data["due"] = inv.Spec.Number, amount(inv.Spec.TotalMicros)+" "+inv.Spec.Currency, day(&inv.Spec.DueAt)
 	case api.MailTypeBudget:
 		var about struct {
@@ -187,13 +190,15 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		if json.Unmarshal(e.Data, &about) != nil {
 			return nil, false, nil
 		}
+		addCharge(data, about.Checkout, "/invoices", about.AuthenticationRequired)
 		data["amount"], data["error"], data["next"] = amount(about.AmountMicros)+" "+about.Currency, about.Error, minute(about.NextAt)
-		if data["path"] = "/invoices"; about.Checkout != "" {
-			data["path"] = "/checkouts/" + string(about.Checkout)
+	case api.MailTypeAutoPay:
+		var about api.AutoPayFailure
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
 		}
-		if about.AuthenticationRequired {
-			data["authentication"] = "yes"
-		}
+		addCharge(data, about.Checkout, "/invoices/"+string(about.Invoice), about.AuthenticationRequired)
+		data["number"], data["amount"], data["error"], data["next"] = about.Number, amount(about.AmountMicros)+" "+about.Currency, about.Error, minute(about.NextAt)
 	case api.MailTypeBilling:
 		var about api.BillingStatus
 		if json.Unmarshal(e.Data, &about) != nil {
@@ -214,6 +219,26 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		}
 	}
 	return data, true, nil
+}
+
+// addAutoPay adds whether an invoice is paid automatically.
+func (m *Mailer) addAutoPay(ctx context.Context, data map[string]string, inv api.Invoice) error {
+	t, err := api.Settings[api.StoredAutoPay](ctx, m.o.Store, api.KindAutoPay, api.AutoPayID(api.OrganizationID(inv.Meta.Organization)))
+	if t.Spec.Enabled {
+		data["autoPay"] = "yes"
+	}
+	return err
+}
+
+// addCharge adds the page on which the amount of a charge that failed can be paid, which
+// is another one if nothing was tried, and whether the bank wants a confirmation.
+func addCharge(data map[string]string, checkout api.CheckoutID, other string, authentication bool) {
+	if data["path"] = other; checkout != "" {
+		data["path"] = "/checkouts/" + string(checkout)
+	}
+	if authentication {
+		data["authentication"] = "yes"
+	}
 }
 
 // ignoreNotFound returns the error, unless it means that an object does not exist.

@@ -49,16 +49,18 @@ func TestEventsAreMailed(t *testing.T) {
 	h.raise("billing.warn", api.BillingStatus{State: api.BillingWarn})
 	p := newPost(t, nil)
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.EventsAfter = 2*h.store.Revision() + 1 })
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindAutoPay, ID: api.AutoPayID("org-1"), Name: "autopay-1", Organization: "org-1", Expect: api.AnyRevision, Data: api.Encode(api.AutoPaySpec{Enabled: true})})
 	due := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInvoice, ID: "inv-1", Name: "b-1", Organization: "org-1", Expect: api.AnyRevision,
 		Data: api.Encode(api.InvoiceSpec{Number: "B-1", DueAt: due, Currency: "EUR", TotalMicros: 12_345_000})})
 	h.raise("budget.alert", map[string]any{"name": "web", "status": api.BudgetStatus{Month: "2026-03", Alerts: []api.BudgetAlert{{Percent: 50}, {Percent: 80}}}})
 	h.raise("billing.delete_warning", api.BillingStatus{State: api.BillingSuspended, DeleteAt: &due})
 	h.raise(api.EventTopUpFailed, api.TopUpFailure{Checkout: "chk-1", Currency: "EUR", AmountMicros: 50_000_000, Error: "Your card was declined.", AuthenticationRequired: true, NextAt: &due})
+	h.raise(api.EventAutoPayFailed, api.AutoPayFailure{Invoice: "inv-1", Number: "B-1", Currency: "EUR", AmountMicros: 12_350_000, Error: "there is no default card on file"})
 	h.raise("billing.suspended", "not what it should be")
 	h.raise("thing.happened", 1)
 	h.run(h.store, nil)
-	h.until("all are sent", func() bool { return len(p.taken()) >= 8 })
+	h.until("all are sent", func() bool { return len(p.taken()) >= 10 })
 	var got []string
 	for _, d := range p.taken() {
 		m := parse(t, d.raw)
@@ -73,12 +75,19 @@ func TestEventsAreMailed(t *testing.T) {
 			}
 		}
 	}
+	for _, d := range p.taken() {
+		m := parse(t, d.raw)
+		if subject := m.Header.Get("Subject"); subject == "Payment failed: invoice B-1" && !strings.Contains(m.parts[0], "/#/invoices/inv-1") || subject == "Invoice B-1" && !strings.Contains(m.parts[0], "need not do anything") {
+			t.Errorf("message %q = %q, want a link to the invoice, or that it is charged", subject, m.parts[0])
+		}
+	}
 	slices.Sort(got)
 	var want []string
 	for _, to := range []string{"admin", "billing"} {
 		want = append(want, to+"@example.com: Budget web: 80 % used: acme has used 80 % of the budget web of 2026-03.",
 			to+"@example.com: Invoice B-1: Invoice B-1 of acme was issued: 12.35 EUR, due on 2026-03-15.",
 			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.",
+			to+"@example.com: Payment failed: invoice B-1: Invoice B-1 of acme could not be charged to your payment card: 12.35 EUR. Nothing was charged. The reason: there is no default card on file",
 			to+"@example.com: Please confirm a payment: acme: The automatic top-up of acme by 50.00 EUR has failed. Nothing was charged. The reason: Your card was declined.")
 	}
 	slices.Sort(want)

@@ -72,10 +72,12 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 	api.MailTypeInvoice: {
 		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",
+			"{{if .autoPay}}The amount is charged to your payment card; you need not do anything.{{end}}",
 			"It is attached as a PDF. All invoices are in the portal.",
 		}},
 		api.MailGerman: {subject: "Rechnung {{.number}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
 			"Die Rechnung {{.number}} für {{.organization}} wurde ausgestellt: {{.total}}, fällig am {{.due}}.",
+			"{{if .autoPay}}Der Betrag wird von Ihrer Zahlungskarte abgebucht; Sie müssen nichts tun.{{end}}",
 			"Sie ist als PDF beigefügt. Alle Rechnungen finden Sie im Portal.",
 		}},
 	},
@@ -97,6 +99,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			"Die automatische Aufladung von {{.organization}} um {{.amount}} ist fehlgeschlagen. Es wurde nichts abgebucht. Der Grund: {{.error}}",
 			"{{if .authentication}}Ihre Bank möchte, dass Sie die Zahlung bestätigen. Bezahlen Sie den Betrag online: Die Seite führt Sie hindurch.{{end}}",
 			"{{if .next}}Der nächste Versuch ist am {{.next}}. Bitte prüfen Sie bis dahin die Karte, oder zahlen Sie auf anderem Weg.{{else}}Es wird nicht wieder versucht, bis Sie die Einstellungen der automatischen Aufladung speichern. Bitte prüfen Sie vorher die Karte.{{end}}",
+		}},
+	},
+	api.MailTypeAutoPay: {
+		api.MailEnglish: {subject: "{{if .authentication}}Please confirm a payment{{else}}Payment failed{{end}}: invoice {{.number}}", action: "Pay now", path: "{{.path}}", paragraphs: []string{
+			"Invoice {{.number}} of {{.organization}} could not be charged to your payment card: {{.amount}}. Nothing was charged. The reason: {{.error}}",
+			"{{if .authentication}}Your bank wants you to confirm the payment. Pay the amount online: the page leads you through it.{{end}}",
+			"{{if .next}}The card is charged again at {{.next}}. Please check the card until then, choose another one, or pay online.{{else}}The card is not charged again for this invoice. Please pay online, or choose another card and save the settings of the automatic payment.{{end}}",
+		}},
+		api.MailGerman: {subject: "{{if .authentication}}Bitte bestätigen Sie eine Zahlung{{else}}Zahlung fehlgeschlagen{{end}}: Rechnung {{.number}}", action: "Jetzt bezahlen", path: "{{.path}}", paragraphs: []string{
+			"Die Rechnung {{.number}} für {{.organization}} konnte nicht von Ihrer Zahlungskarte abgebucht werden: {{.amount}}. Es wurde nichts abgebucht. Der Grund: {{.error}}",
+			"{{if .authentication}}Ihre Bank möchte, dass Sie die Zahlung bestätigen. Bezahlen Sie den Betrag online: Die Seite führt Sie hindurch.{{end}}",
+			"{{if .next}}Die Karte wird am {{.next}} noch einmal belastet. Bitte prüfen Sie bis dahin die Karte, wählen Sie eine andere oder bezahlen Sie online.{{else}}Die Karte wird für diese Rechnung nicht noch einmal belastet. Bitte bezahlen Sie online, oder wählen Sie eine andere Karte und speichern Sie die Einstellungen der automatischen Zahlung.{{end}}",
 		}},
 	},
 	api.MailTypeBilling: {

@@ -19,11 +19,12 @@ const (
 var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
 // Collector follows checkouts and cards to their end while this node leads, independently of
-// events, and tops up.
+// events, tops up, and pays invoices.
 type Collector struct {
 	service   *Service
 	checkedAt map[string]time.Time    // when the provider was last asked about each checkout and card
 	balances  map[string]balanceCheck // by top-up
+	owed      map[string]balanceCheck // by automatic payment
 	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
@@ -79,7 +80,11 @@ func (c *Collector) Step(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.topUps(ctx, cards, now) // last: what was paid meanwhile counts
+	// Last: what was paid meanwhile counts.
+	if err := c.topUps(ctx, cards, now); err != nil {
+		return err
+	}
+	return c.autoPays(ctx, cards, now)
 }
 
 // tidy writes the first of the commands; the others follow in the next step.

@@ -92,7 +92,7 @@ func (w *fixture) wallet(ctx context.Context, org api.OrganizationID, _ time.Tim
 func (w *fixture) newService(s payment.Store) *payment.Service {
 	c := stripe.NewClient(loopback)
 	w.t.Cleanup(c.CloseIdleConnections)
-	return payment.New(payment.Options{Store: s, Now: w.now, Wallet: w.wallet, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
+	return payment.New(payment.Options{Store: s, Now: w.now, Wallet: w.wallet, Owed: w.owed, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
 		return stripe.New(s, c, w.stripe.URL), nil
 	}})
 }

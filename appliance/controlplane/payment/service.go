@@ -26,11 +26,14 @@ type Options struct {
 	Open func(ctx context.Context, sealed string) (string, error)
 	// Provider returns the provider for settings whose secrets are decrypted.
 	Provider func(s api.PaymentSettingsSpec) (Provider, error)
-	// Wallet returns an organization's balance; nil means that no card is charged
-	// automatically.
+	// Wallet returns an organization's balance; nil means that nothing is topped
+	// up.
 	Wallet func(ctx context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error)
-	Log    *slog.Logger
-	Now    func() time.Time // nil means time.Now
+	// Owed returns what an organization owes, the oldest invoice first; nil means that no invoice is paid
+	// automatically.
+	Owed func(ctx context.Context, org api.OrganizationID) (currency string, open []api.OpenInvoice, err error)
+	Log  *slog.Logger
+	Now  func() time.Time // nil means time.Now
 }
 
 // Service opens checkouts and pages for cards, and settles them. It has no state between calls: every node may

@@ -55,7 +55,7 @@ func decideTopUp(t api.StoredTopUp, c topUpCheck) (st api.TopUpStatus, card *api
 		st.State, st.LastError = api.TopUpLimited, "the limit of the month is reached"
 		return st, nil, nil
 	}
-	found, err := cardOf(t, c)
+	found, err := automaticCard(s.Card, c.cards, c.now)
 	if err != nil {
 		return afterFailure(st, err.Error(), c.now), nil, err
 	}
@@ -72,19 +72,6 @@ func monthOf(terms *api.OrganizationBilling, at time.Time) string {
 		}
 	}
 	return at.Format("2006-01")
-}
-
-// cardOf returns the card that a top-up charges.
-func cardOf(t api.StoredTopUp, c topUpCheck) (api.Card, error) {
-	for _, x := range c.cards {
-		if t.Spec.Card == api.CardID(x.Meta.ID) || t.Spec.Card == "" && x.Status.Default {
-			return x, x.Usable(c.now)
-		}
-	}
-	if t.Spec.Card != "" {
-		return api.Card{}, fmt.Errorf("card %s is not on file", t.Spec.Card)
-	}
-	return api.Card{}, errNoCard
 }
 
 // afterCharge returns the status after the end, in a month, of the charge that is in

@@ -109,14 +109,9 @@ func (c *Collector) checkTopUp(ctx context.Context, t api.StoredTopUp, open bool
 	if err != nil || !open || idle(t, now) {
 		return err
 	}
-	check := topUpCheck{terms: org.Spec.Billing, now: now}
+	check := topUpCheck{terms: org.Spec.Billing, cards: cardsOf(cards, org.Meta.ID), now: now}
 	if check.wallet, err = c.service.o.Wallet(ctx, api.OrganizationID(org.Meta.ID), now); err != nil {
 		return err
-	}
-	for _, x := range cards {
-		if x.Meta.Organization == org.Meta.ID {
-			check.cards = append(check.cards, x)
-		}
 	}
 	st, card, why := decideTopUp(t, check)
 	switch {
@@ -139,11 +134,7 @@ func (c *Collector) beginTopUp(ctx context.Context, t api.StoredTopUp, st api.To
 	id := api.RandomID(api.KindCheckout)
 	st.Checkout = api.CheckoutID(id)
 	spec := api.CheckoutSpec{Currency: t.Spec.Currency, AmountMicros: t.Spec.AmountMicros, Card: api.CardID(card.Meta.ID), TopUp: true}
-	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Audit: api.BillingNote("TopUp"), Commands: []api.Command{
-		reportedTopUp(t, st), // first: the revision guards the others
-		{Op: api.OpPutSpec, Kind: api.KindCheckout, ID: id, Name: id, Organization: t.Meta.Organization, Data: api.Encode(spec)},
-		{Op: api.OpReport, Kind: api.KindCheckout, ID: id, Expect: api.AnyRevision, Data: api.Encode(card.Charged())},
-	}})
+	err := c.beginAutomatic(ctx, "TopUp", reportedTopUp(t, st), id, t.Meta.Organization, spec, card, now)
 	if err == nil {
 		c.service.o.Log.Info("top-up begins", "organization", t.Meta.Organization, "checkout", id, "micros", spec.AmountMicros, "currency", spec.Currency)
 	}

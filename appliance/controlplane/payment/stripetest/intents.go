@@ -15,10 +15,11 @@ type Bank int
 
 // The answers.
 const (
-	Accept       Bank = iota
-	Decline           // card_declined
-	Authenticate      // authentication_required: the customer must confirm
-	Process           // not known yet: SettleCharge decides
+	Accept        Bank = iota
+	Decline            // card_declined
+	Authenticate       // authentication_required: the customer must confirm
+	Process            // not known yet: SettleCharge decides
+	RequireAction      // requires_action: as Authenticate, but the charge stays open
 )
 
 // Intent is a PaymentIntent of a card on file (docs.stripe.com/api/payment_intents).
@@ -102,7 +103,7 @@ func (s *Stripe) charge(f map[string][]string) chargeResult {
 	i := &Intent{ID: fmt.Sprintf("pi_test_%d", s.created), Customer: m.Customer, Method: m.ID, Currency: get("currency"), Amount: amount, Metadata: metadataOf(f, "metadata"), Created: s.now()}
 	s.intents[i.ID] = i
 	s.answer(i, s.banks[m.ID])
-	if i.Status == "succeeded" || i.Status == "processing" {
+	if i.Status == "succeeded" || i.Status == "processing" || i.Status == "requires_action" {
 		raw, _ := json.Marshal(i.object())
 		return chargeResult{status: http.StatusOK, body: raw}
 	}
@@ -121,6 +122,8 @@ func (s *Stripe) answer(i *Intent, b Bank) {
 		i.Status, i.ErrorCode, i.Declined = "requires_payment_method", "authentication_required", "Your card was declined. This transaction requires authentication."
 	case Process:
 		i.Status = "processing"
+	case RequireAction:
+		i.Status, i.ErrorCode, i.Declined = "requires_action", "", ""
 	}
 }
 
