@@ -1,9 +1,10 @@
-// Payment cards on file, and the automatic top-up that charges them.
+// Payment cards on file, and the automatic top-up and payment that charge them.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from './client';
 
 export type PaymentCard = Schemas['Card'];
 export type TopUp = Schemas['TopUp'];
+export type AutoPay = Schemas['AutoPay'];
 
 const pending = (c: PaymentCard) => !['Saved', 'Failed', 'Expired'].includes(c.status?.state ?? '');
 
@@ -47,5 +48,12 @@ export const useTopUp = (organization: string | undefined) =>
   useQuery({
     queryKey: ['top-up', organization],
     queryFn: ({ signal }) => ok(api.GET('/v1/top-up', { params: { query: { organization } }, signal })),
+    refetchInterval: 30_000,
+  });
+
+export const useAutoPay = (organization: string | undefined) =>
+  useQuery({
+    queryKey: ['auto-pay', organization],
+    queryFn: ({ signal }) => ok(api.GET('/v1/auto-pay', { params: { query: { organization } }, signal })),
     refetchInterval: 30_000,
   });

@@ -23,6 +23,21 @@ export const useCheckout = (id: string) =>
     refetchInterval: (q) => (q.state.data && ended(q.state.data) ? false : 3_000),
   });
 
+/** useInvoiceCheckouts reads the payments by card of an invoice, the newest first. */
+export const useInvoiceCheckouts = (organization: string | undefined, invoice: string) =>
+  useQuery({
+    queryKey: ['Checkout', 'list', organization, invoice],
+    enabled: Boolean(organization),
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET('/v1/checkouts', {
+          params: { query: { organization, fieldSelector: `spec.invoice=${invoice}`, sort: '-createdAt' } },
+          signal,
+        }),
+      ),
+    refetchInterval: (q) => (q.state.data?.items?.every(ended) ? 30_000 : 5_000),
+  });
+
 /** useBeginCheckout starts a payment and opens the provider's page. */
 export const useBeginCheckout = (organization: string | undefined, leave: (url: string) => void) => {
   const client = useQueryClient();

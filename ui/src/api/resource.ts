@@ -125,12 +125,16 @@ export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-s
 export const securitySettings = single<Schemas['SecuritySettings']>('/v1/security-settings', ['security-settings']);
 export const signUpSettings = single<Schemas['SignUpSettings']>('/v1/sign-up-settings', ['sign-up-settings']);
 
+const queried = (path: string, organization: string | undefined) =>
+  organization ? `${path}?organization=${encodeURIComponent(organization)}` : path;
+
 /** topUpOf returns the automatic top-up of an organization; undefined: the caller's. */
 export const topUpOf = (organization: string | undefined) =>
-  single<Schemas['TopUp']>(
-    organization ? `/v1/top-up?organization=${encodeURIComponent(organization)}` : '/v1/top-up',
-    ['top-up', organization],
-  );
+  single<Schemas['TopUp']>(queried('/v1/top-up', organization), ['top-up', organization]);
+
+/** autoPayOf returns the automatic payment of an organization's invoices; undefined: the caller's. */
+export const autoPayOf = (organization: string | undefined) =>
+  single<Schemas['AutoPay']>(queried('/v1/auto-pay', organization), ['auto-pay', organization]);
 
 /** changedMeanwhile reports whether a change was refused because the object was changed since it was read. */
 export const changedMeanwhile = (e: unknown) =>

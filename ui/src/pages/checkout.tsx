@@ -2,22 +2,14 @@
 import { Alert, Button, Card, CardBody } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { ended, useBeginCheckout, useCheckout, type Checkout } from '../api/payments';
-import { useText, type Key } from '../i18n';
+import { useText } from '../i18n';
 import { formatMicros, formatTime } from '../lib/format';
+import { checkoutStates } from '../parts/checkout-states';
 import { ErrorAlert } from '../parts/error';
 import { Loading } from '../parts/loading';
 import { PageBody } from '../parts/page';
 import { Rows } from '../parts/rows';
-import { ToneLabel, type Tone } from '../parts/tone';
-
-const states = {
-  Opening: ['busy', 'pay.state.Opening'],
-  Open: ['busy', 'pay.state.Open'],
-  Processing: ['busy', 'pay.state.Processing'],
-  Paid: ['good', 'pay.state.Paid'],
-  Failed: ['bad', 'pay.state.Failed'],
-  Expired: ['off', 'pay.state.Expired'],
-} as const satisfies Record<string, [Tone, Key]>;
+import { ToneLabel } from '../parts/tone';
 
 /** PayInteractively pays the amount of a charge that failed on a page of the payment provider. */
 function PayInteractively({ checkout: c }: { checkout: Checkout }) {
@@ -44,7 +36,7 @@ export function CheckoutPage({ id }: { id: string }) {
   if (query.isPending) return <Loading />;
   const c = query.data;
   const state = c?.status?.state ?? 'Opening';
-  const [tone, text] = states[state];
+  const [tone, text] = checkoutStates[state];
   const url = c?.status?.url;
   return (
     <PageBody title={t('pay.title')} above={{ href: '/invoices', title: t('inv.title') }}>

@@ -7,14 +7,13 @@ import type { Schemas } from '../api/client';
 import { saved, useCards, type PaymentCard } from '../api/cards';
 import { useBeginCheckout } from '../api/payments';
 import { useText } from '../i18n';
-import { decimal, parseMicros } from '../lib/amount';
 import { formatMicros } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
 import { Confirm } from './confirm';
 import { ErrorAlert } from './error';
 import { FormDialog } from './form-dialog';
+import { MoneyField, moneyText } from './money-field';
 import { Same } from './same';
-import { TextField } from './text-field';
 
 type Wallet = Schemas['Wallet'];
 
@@ -54,8 +53,7 @@ function Dialog({
 }) {
   const { t, language } = useText();
   const begin = useBeginCheckout(w.organization, to);
-  const [amount, setAmount] = useState('');
-  const micros = parseMicros(amount);
+  const [micros, setMicros] = useState<number>();
   const money = (m: number) => formatMicros(m, w.currency, language);
   const body: Schemas['Checkout'] = {
     kind: 'Checkout',
@@ -74,17 +72,17 @@ function Dialog({
       onSubmit={() => begin.mutate(body.spec)}
       onClose={onClose}
     >
-      <TextField
+      <MoneyField
         id="pay-amount"
         label={t('cust.amount', { currency: w.currency })}
         help={t('pay.limits', { min: money(cards.minMicros), max: money(cards.maxMicros) })}
         path="spec.amountMicros"
-        value={amount}
-        onChange={setAmount}
+        micros={micros}
+        onChange={setMicros}
         required
       />
       <Same
-        cli={asCommand(['checkout', 'create', micros === undefined ? 'AMOUNT' : decimal(micros)], {
+        cli={asCommand(['checkout', 'create', moneyText(micros) || 'AMOUNT'], {
           organization: w.organization,
         })}
         curl={asCurl('POST', '/v1/checkouts', body)}

@@ -6,6 +6,7 @@ import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Schemas } from '../api/client';
 import { newQueryClient } from '../api/session';
+import { Attempts } from '../pages/invoices/attempts';
 import { PayInvoice } from './pay';
 import { PaymentMethods } from './payment-cards';
 
@@ -38,16 +39,22 @@ interface Sent {
 /** answers are the responses of the API, by method and path; sent are the requests that change something. */
 let answers: Record<string, object>;
 let sent: Sent[];
+/** queries are the parameters of the last request of each path. */
+let queries: Record<string, URLSearchParams>;
 
 beforeEach(() => {
   answers = {
     'GET /v1/wallet': wallet,
     'GET /v1/cards': { items: [card('card-1', '4242', true), card('card-2', '1881', false)], revision: 1 },
+    'GET /v1/auto-pay': { organization, revision: 0, enabled: false, status: { state: 'Off' } },
     'GET /v1/top-up': { organization, revision: 0, enabled: false, currency: 'EUR', status: { state: 'Off' } },
   };
   sent = [];
+  queries = {};
   vi.stubGlobal('fetch', async (r: Request) => {
-    const path = new URL(r.url, 'http://localhost').pathname.replace(/^\/portal/, '');
+    const url = new URL(r.url, 'http://localhost');
+    const path = url.pathname.replace(/^\/portal/, '');
+    queries[path] = url.searchParams;
     const text = await r.text();
     if (r.method !== 'GET') sent.push({ method: r.method, path, body: text ? JSON.parse(text) : undefined });
     const answer = answers[`${r.method} ${path}`];
@@ -135,6 +142,74 @@ test('why the top-up has stopped is shown', async () => {
   show(<PaymentMethods organization={organization} />);
   expect(await screen.findByText('Stopped until you save it again')).toBeVisible();
   expect(screen.getByText('Your card was declined.')).toBeVisible();
+});
+
+test('the automatic payment of invoices is set up, with the consent of the payer', async () => {
+  answers['GET /v1/wallet'] = { ...wallet, topUp: false, autoPay: true };
+  answers['PUT /v1/auto-pay'] = {
+    organization,
+    revision: 7,
+    enabled: true,
+    consent: true,
+    consentBy: 'anna@example.com',
+    consentAt: '2026-03-01T00:00:00Z',
+    status: { state: 'Ready' },
+  };
+  const user = userEvent.setup();
+  show(<PaymentMethods organization={organization} />);
+  await user.click(await screen.findByRole('button', { name: 'Set up automatic payment' }));
+  await user.click(screen.getByLabelText(/^I agree that the unpaid amount of each invoice/));
+  await user.selectOptions(screen.getByLabelText('Payment card'), 'card-2');
+  await user.click(screen.getByRole('button', { name: 'Save' }));
+  await vi.waitFor(() => expect(sent).toHaveLength(1));
+  expect(sent[0]).toMatchObject({ method: 'PUT', body: { revision: 0, enabled: true, consent: true, card: 'card-2' } });
+  expect(await screen.findByText('anna@example.com')).toBeVisible();
+  expect(screen.queryByRole('heading', { name: 'Automatic top-up' })).toBeNull();
+});
+
+test('an invoice whose charge has failed leads to the page on which it is paid', async () => {
+  answers['GET /v1/wallet'] = { ...wallet, topUp: false, autoPay: true };
+  answers['GET /v1/auto-pay'] = {
+    organization,
+    revision: 7,
+    enabled: true,
+    status: {
+      state: 'Stopped',
+      invoices: [
+        {
+          invoice: 'inv-000000000001',
+          number: 'INV-000001',
+          failures: 4,
+          checkout: 'chk-1',
+          lastError: 'Your card was declined.',
+        },
+      ],
+    },
+  };
+  show(<PaymentMethods organization={organization} />);
+  expect(await screen.findByText(/Your card was declined/)).toHaveTextContent(
+    'It is not charged again until you save the settings.',
+  );
+  expect(screen.getByRole('link', { name: 'Pay invoice INV-000001 now' })).toHaveAttribute('href', '/checkouts/chk-1');
+});
+
+test('the payments by card that were tried are shown for an invoice', async () => {
+  answers['GET /v1/checkouts'] = {
+    revision: 1,
+    items: [
+      {
+        kind: 'Checkout',
+        meta: { id: 'chk-1', name: 'chk-1', createdAt: '2026-03-01T00:00:00Z' },
+        spec: { amountMicros: 1.5e6, currency: 'EUR', invoice: 'inv-000000000001', autoPay: true },
+        status: { state: 'Failed', lastError: 'Your card was declined.' },
+      },
+    ],
+  };
+  show(<Attempts invoice="inv-000000000001" organization={organization} />);
+  expect(await screen.findByRole('listitem')).toHaveTextContent(
+    /€1.50 \(Automatic payment\): Failed, nothing was charged Your card was declined./,
+  );
+  expect(queries['/v1/checkouts']?.get('fieldSelector')).toBe('spec.invoice=inv-000000000001');
 });
 
 test('who cannot pay by card sees no cards, and who does not pay in advance no top-up', async () => {

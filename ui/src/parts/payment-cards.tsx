@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { deleteCard, useAddCard, useCards, useDefaultCard, type PaymentCard } from '../api/cards';
 import { useWallet } from '../api/queries';
 import { useText, type Key } from '../i18n';
+import { AutoPayCard } from './auto-pay';
 import { Confirm } from './confirm';
 import { ErrorAlert } from './error';
 import { TopUpCard } from './top-up';
@@ -25,7 +26,7 @@ interface Props {
   to?: (url: string) => void;
 }
 
-/** PaymentMethods shows the cards on file and the automatic top-up; it renders nothing if the organization cannot pay
+/** PaymentMethods shows the cards on file and the automatic top-up or payment; it renders nothing if the organization cannot pay
  * by card. */
 export function PaymentMethods({ organization, to = leave }: Props) {
   const wallet = useWallet(organization, true);
@@ -34,6 +35,7 @@ export function PaymentMethods({ organization, to = leave }: Props) {
     <div className="basalt-split">
       <CardList organization={organization} to={to} />
       {wallet.data.topUp && <TopUpCard organization={organization} currency={wallet.data.currency} />}
+      {wallet.data.autoPay && <AutoPayCard organization={organization} />}
     </div>
   );
 }

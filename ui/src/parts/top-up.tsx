@@ -1,12 +1,13 @@
 // The automatic top-up of an organization: its state, and the form that changes it.
 import { Alert, Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
-import { saved, useCards, useTopUp, type TopUp } from '../api/cards';
+import { useTopUp, type TopUp } from '../api/cards';
 import { topUpOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
 import { formatMicros, formatTime } from '../lib/format';
 import { asCommand } from '../lib/shell';
+import { CardField } from './card-field';
 import { CheckField } from './check-field';
 import { Conflict } from './conflict';
 import { useEdit } from './edit';
@@ -14,7 +15,7 @@ import { ErrorAlert } from './error';
 import { FormDialog } from './form-dialog';
 import { Rows } from './rows';
 import { Same } from './same';
-import { SelectField, TextField } from './text-field';
+import { TextField } from './text-field';
 import { ToneLabel, type Tone } from './tone';
 
 const states = {
@@ -120,7 +121,6 @@ function Dialog({
   onClose: () => void;
 }) {
   const { t } = useText();
-  const cards = useCards(organization);
   const edit = useEdit<TopUp, Fields>({
     of: topUpOf(organization),
     object: was,
@@ -160,20 +160,7 @@ function Dialog({
       <TextField {...text('belowMicros', 'topup-below')} />
       <TextField {...text('amountMicros', 'topup-amount')} />
       <TextField {...text('monthlyLimitMicros', 'topup-limit')} help={t('topup.limitHelp')} />
-      <SelectField
-        id="topup-card"
-        label={t('topup.card')}
-        path="card"
-        value={form.card}
-        onChange={edit.set('card')}
-        options={[
-          ['', t('topup.cardDefault')],
-          ...saved(cards.data?.items).map((c): [string, string] => [
-            c.meta.id ?? '',
-            t('card.ending', { brand: c.status?.brand || t('card.brand'), digits: c.status?.lastDigits ?? '' }),
-          ]),
-        ]}
-      />
+      <CardField id="topup-card" organization={organization} value={form.card} onChange={edit.set('card')} />
       <Same
         cli={asCommand(['top-up', 'set', form.enabled ? '--enable' : '--disable'], {
           below: form.belowMicros.trim(),

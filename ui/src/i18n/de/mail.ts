@@ -45,6 +45,7 @@ export const mail: Record<keyof typeof en, string> = {
   'mail.type.budget': 'Budget',
   'mail.type.queue': 'Warteschlange',
   'mail.type.top-up': 'Automatische Aufladung',
+  'mail.type.auto-pay': 'Automatische Zahlung',
   'mail.type.alerts': 'Warnungen',
   'mail.state.Waiting': 'Wartet',
   'mail.state.Sent': 'Gesendet',

@@ -42,6 +42,7 @@ export const mail = {
   'mail.type.budget': 'Budget',
   'mail.type.queue': 'Queue',
   'mail.type.top-up': 'Automatic top-up',
+  'mail.type.auto-pay': 'Automatic payment',
   'mail.type.alerts': 'Alerts',
   'mail.state.Waiting': 'Waiting',
   'mail.state.Sent': 'Sent',

@@ -19,6 +19,7 @@ import { PageBody } from '../../parts/page';
 import { PayInvoice } from '../../parts/pay';
 import { Rows } from '../../parts/rows';
 import { useProject } from '../../parts/project';
+import { Attempts } from './attempts';
 import { Explained } from './explained';
 
 export function BillPage({ session, id, tab }: { session: Session; id: string; tab: string }) {
@@ -77,6 +78,7 @@ export function BillPage({ session, id, tab }: { session: Session; id: string; t
       <div className="basalt-stack">
         <Head bill={query.data} />
         {id !== now && <Pay invoice={id} organization={query.data.organization} />}
+        {id !== now && <Attempts invoice={id} organization={query.data.organization} />}
         <Lines id={id} bill={query.data} />
       </div>
     </PageBody>
