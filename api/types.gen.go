@@ -412,6 +412,9 @@ type AutoPayInvoice struct {
 	// AuthenticationRequired Whether the bank wants the customer to confirm the payment.
 	AuthenticationRequired bool `json:"authenticationRequired,omitempty,omitzero"`
 
+	// Card Card of the last charge. When another one is to be charged, for example a new default card, the charge is repeated at once.
+	Card CardID `json:"card,omitempty,omitzero"`
+
 	// Checkout Last charge; on its page, the amount can be paid.
 	Checkout CheckoutID `json:"checkout,omitempty,omitzero"`
 
@@ -422,7 +425,7 @@ type AutoPayInvoice struct {
 	// LastError Why the last charge failed, or none was made.
 	LastError string `json:"lastError,omitempty,omitzero"`
 
-	// NextAt When the charge is repeated. If not set, it is not repeated until the settings are saved again.
+	// NextAt When the charge is repeated. If not set, it is not repeated until another card is charged or the settings are saved again.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 	Number string     `json:"number"`
 }

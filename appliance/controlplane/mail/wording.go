@@ -105,12 +105,12 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 		api.MailEnglish: {subject: "{{if .authentication}}Please confirm a payment{{else}}Payment failed{{end}}: invoice {{.number}}", action: "Pay now", path: "{{.path}}", paragraphs: []string{
 			"Invoice {{.number}} of {{.organization}} could not be charged to your payment card: {{.amount}}. Nothing was charged. The reason: {{.error}}",
 			"{{if .authentication}}Your bank wants you to confirm the payment. Pay the amount online: the page leads you through it.{{end}}",
-			"{{if .next}}The card is charged again at {{.next}}. Please check the card until then, choose another one, or pay online.{{else}}The card is not charged again for this invoice. Please pay online, or choose another card and save the settings of the automatic payment.{{end}}",
+			"{{if .next}}The card is charged again at {{.next}}. Please check the card until then, choose another one, or pay online.{{else}}The card is not charged again for this invoice. Please pay online, or choose another default card, which is then charged at once.{{end}}",
 		}},
 		api.MailGerman: {subject: "{{if .authentication}}Bitte bestätigen Sie eine Zahlung{{else}}Zahlung fehlgeschlagen{{end}}: Rechnung {{.number}}", action: "Jetzt bezahlen", path: "{{.path}}", paragraphs: []string{
 			"Die Rechnung {{.number}} für {{.organization}} konnte nicht von Ihrer Zahlungskarte abgebucht werden: {{.amount}}. Es wurde nichts abgebucht. Der Grund: {{.error}}",
 			"{{if .authentication}}Ihre Bank möchte, dass Sie die Zahlung bestätigen. Bezahlen Sie den Betrag online: Die Seite führt Sie hindurch.{{end}}",
-			"{{if .next}}Die Karte wird am {{.next}} noch einmal belastet. Bitte prüfen Sie bis dahin die Karte, wählen Sie eine andere oder bezahlen Sie online.{{else}}Die Karte wird für diese Rechnung nicht noch einmal belastet. Bitte bezahlen Sie online, oder wählen Sie eine andere Karte und speichern Sie die Einstellungen der automatischen Zahlung.{{end}}",
+			"{{if .next}}Die Karte wird am {{.next}} noch einmal belastet. Bitte prüfen Sie bis dahin die Karte, wählen Sie eine andere oder bezahlen Sie online.{{else}}Die Karte wird für diese Rechnung nicht noch einmal belastet. Bitte bezahlen Sie online, oder wählen Sie eine andere Standardkarte, die dann sofort belastet wird.{{end}}",
 		}},
 	},
 	api.MailTypeBilling: {

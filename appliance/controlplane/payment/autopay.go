@@ -36,6 +36,7 @@ type autoPayCharge struct {
 // progress. It returns the next status, and the charge that is to begin: the status then
 // records it, and lacks only its ID. err is why an invoice should be charged and cannot be;
 // the status then counts the failure. Invoices that are not open any more are forgotten.
+// A failed charge is repeated at once when another card is to be charged.
 func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, charge *autoPayCharge, err error) {
 	for _, o := range c.open {
 		if i := t.Status.Of(o.Invoice); i.Failures > 0 {
@@ -45,16 +46,18 @@ func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, c
 	if c.paying {
 		return st, nil, nil
 	}
+	card, unusable := automaticCard(t.Spec.Card, c.cards, c.now)
 	sum := int64(0) // payments count for the oldest invoices first, so those are charged too
 	for _, o := range c.open {
 		i := st.Of(o.Invoice)
 		sum += o.LeftMicros
-		if i.Failures > 0 && (i.NextAt == nil || c.now.Before(*i.NextAt)) {
+		waits := i.Failures > 0 && (i.NextAt == nil || c.now.Before(*i.NextAt))
+		if other := unusable == nil && i.Card != api.CardID(card.Meta.ID); waits && !other {
 			continue
 		}
-		i.Number = o.Number
-		charge = &autoPayCharge{invoice: i, micros: api.Chargeable(c.currency, sum)}
-		if charge.card, err = automaticCard(t.Spec.Card, c.cards, c.now); err == nil && charge.micros > c.maxMicros {
+		i.Number, i.Card = o.Number, api.CardID(card.Meta.ID)
+		charge, err = &autoPayCharge{invoice: i, micros: api.Chargeable(c.currency, sum), card: card}, unusable
+		if err == nil && charge.micros > c.maxMicros {
 			err = fmt.Errorf("the amount is more than the maximum of one payment, %d millionths of %s", c.maxMicros, c.currency)
 		}
 		if err != nil {
@@ -88,7 +91,7 @@ func automaticCard(id api.CardID, cards []api.Card, now time.Time) (api.Card, er
 func afterAutoPay(t api.StoredAutoPay, c api.Checkout, number string, now time.Time) (st api.AutoPayStatus, failed *api.AutoPayInvoice) {
 	st = t.Status
 	i := st.Of(st.Invoice)
-	i.Number, i.Checkout = number, st.Checkout
+	i.Number, i.Card, i.Checkout = number, c.Spec.Card, st.Checkout
 	st.Checkout, st.Invoice, st.Since = "", "", nil
 	st.Invoices = slices.DeleteFunc(slices.Clone(st.Invoices), func(x api.AutoPayInvoice) bool { return x.Invoice == i.Invoice })
 	if c.Status.State == api.CheckoutPaid {

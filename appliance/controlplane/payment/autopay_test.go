@@ -183,6 +183,36 @@ func TestAutoPayDeclined(t *testing.T) {
 	}
 }
 
+// A failed charge is repeated at once when another card becomes the default, once.
+func TestAutoPayOtherCard(t *testing.T) {
+	w, card := startAutoPay(t)
+	w.issue(1, 10*euro)
+	w.stripe.SetBank(card.Status.PaymentMethod, stripetest.Decline)
+	w.steps()
+	w.steps()
+	if n := len(w.stripe.Intents()); n != 1 {
+		t.Fatalf("charges of the first card = %d, want 1", n)
+	}
+	second := w.saved("1881", api.CardSpec{})
+	w.steps()
+	if n := len(w.stripe.Intents()); n != 1 {
+		t.Fatalf("charges after a card was added = %d, want 1: it is not the default", n)
+	}
+	w.stripe.SetBank(second.Status.PaymentMethod, stripetest.Decline)
+	if _, err := w.op.SetDefaultCard(t.Context(), second.Meta.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.steps()
+	w.steps()
+	all := w.stripe.Intents()
+	if len(all) != 2 || all[1].Method != second.Status.PaymentMethod {
+		t.Fatalf("charges = %+v, want a second one, of the new default card", all)
+	}
+	if i := w.readAutoPay().Status.Invoices; len(i) != 1 || i[0].Failures != 2 || i[0].Card != api.CardID(second.Meta.ID) {
+		t.Errorf("invoices = %+v, want one with two failures, the last of card %s", i, second.Meta.ID)
+	}
+}
+
 // A charge that the bank wants to be confirmed is not made, whatever status the provider
 // gives it; its event leads to the page on which the user pays, and then it is not repeated.
 // While the user pays, no charge begins.

@@ -188,7 +188,7 @@ test('an invoice whose charge has failed leads to the page on which it is paid',
   };
   show(<PaymentMethods organization={organization} />);
   expect(await screen.findByText(/Your card was declined/)).toHaveTextContent(
-    'It is not charged again until you save the settings.',
+    'It is not charged again until you choose another payment card or save the settings.',
   );
   expect(screen.getByRole('link', { name: 'Pay invoice INV-000001 now' })).toHaveAttribute('href', '/checkouts/chk-1');
 });

@@ -65,7 +65,7 @@ export const money: Record<keyof typeof en, string> = {
   'inv.gone': 'Rechnung nicht gefunden',
   'inv.goneHelp': 'Die Adresse ist falsch, oder Sie haben keinen Zugriff darauf.',
   'inv.toList': 'Zurück zu den Rechnungen',
-  'inv.attempts': 'Kartenzahlungen',
+  'inv.attempts': 'Online-Zahlungen',
   'inv.customer': 'Kunde',
   'inv.lines': 'Positionen',
   'inv.what': 'Beschreibung',

@@ -80,7 +80,8 @@ export const pay: Record<keyof typeof en, string> = {
   'autopay.change': 'Automatische Zahlung einrichten',
   'autopay.failed': 'Die Zahlungskarte konnte nicht mit der Rechnung {number} belastet werden',
   'autopay.again': 'Die Zahlungskarte wird am {at} noch einmal belastet.',
-  'autopay.notAgain': 'Sie wird nicht noch einmal belastet, bis Sie die Einstellungen speichern.',
+  'autopay.notAgain':
+    'Sie wird nicht noch einmal belastet, bis Sie eine andere Zahlungskarte wählen oder die Einstellungen speichern.',
   'autopay.state.Stopped': 'Eine Rechnung konnte nicht bezahlt werden',
   'pay.settings': 'Online-Zahlungen',
   'pay.settingsHelp':

@@ -60,7 +60,7 @@ export const money = {
   'inv.gone': 'Invoice not found',
   'inv.goneHelp': 'The address is wrong, or you do not have access to it.',
   'inv.toList': 'Back to invoices',
-  'inv.attempts': 'Payments by card',
+  'inv.attempts': 'Online payments',
   'inv.customer': 'Customer',
   'inv.lines': 'Line items',
   'inv.what': 'Description',

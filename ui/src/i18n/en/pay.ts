@@ -77,7 +77,7 @@ export const pay = {
   'autopay.change': 'Set up automatic payment',
   'autopay.failed': 'Invoice {number} could not be charged',
   'autopay.again': 'The payment card is charged again on {at}.',
-  'autopay.notAgain': 'It is not charged again until you save the settings.',
+  'autopay.notAgain': 'It is not charged again until you choose another payment card or save the settings.',
   'autopay.state.Stopped': 'An invoice could not be charged',
   'pay.settings': 'Online payments',
   'pay.settingsHelp':
