@@ -146,7 +146,7 @@ test('why the top-up has stopped is shown', async () => {
 
 test('the automatic payment of invoices is set up, with the consent of the payer', async () => {
   answers['GET /v1/wallet'] = { ...wallet, topUp: false, autoPay: true };
-  answers['PUT /v1/auto-pay'] = {
+  answers['PATCH /v1/auto-pay'] = {
     organization,
     revision: 7,
     enabled: true,
@@ -160,9 +160,10 @@ test('the automatic payment of invoices is set up, with the consent of the payer
   await user.click(await screen.findByRole('button', { name: 'Set up automatic payment' }));
   await user.click(screen.getByLabelText(/^I agree that the unpaid amount of each invoice/));
   await user.selectOptions(screen.getByLabelText('Payment card'), 'card-2');
+  answers['GET /v1/auto-pay'] = answers['PATCH /v1/auto-pay'];
   await user.click(screen.getByRole('button', { name: 'Save' }));
   await vi.waitFor(() => expect(sent).toHaveLength(1));
-  expect(sent[0]).toMatchObject({ method: 'PUT', body: { revision: 0, enabled: true, consent: true, card: 'card-2' } });
+  expect(sent[0]).toMatchObject({ method: 'PATCH', body: { enabled: true, consent: true, card: 'card-2' } });
   expect(await screen.findByText('anna@example.com')).toBeVisible();
   expect(screen.queryByRole('heading', { name: 'Automatic top-up' })).toBeNull();
 });
