@@ -40,7 +40,7 @@ var scopeGroups = []struct {
 	writes bool
 }{
 	{"alerts", false}, {"api-keys", true}, {"audit", false}, {"billing", true}, {"gpu-pools", true}, {"images", true}, {"instances", true}, {"networks", true},
-	{"nodes", true}, {"organizations", true}, {"projects", true}, {"services", true}, {"storage", true}, {"usage", false}, {"users", false}, {"volumes", true}, {"webhooks", true},
+	{"nodes", true}, {"organizations", true}, {"projects", true}, {"scim", true}, {"services", true}, {"storage", true}, {"usage", false}, {"users", false}, {"volumes", true}, {"webhooks", true},
 }
 
 // Scopes returns the scopes that an API key may have.

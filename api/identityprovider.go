@@ -21,6 +21,10 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
 		bad.note(invalid("spec.clientId", "a client ID is required").WithHint("the provider issues it when Basalt is registered there"))
 	}
+	bad.note(text("spec.groupsClaim", s.GroupsClaim))
+	if s.GroupsClaim != "" && s.Organization == "" {
+		bad.note(invalid("spec.organization", "is required with groupsClaim").WithHint("name the organization whose groups the provider decides"))
+	}
 	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > MaxGrants {
 		bad.note(invalid("spec", "has too many redirects, scopes or grants"))
 		return bad.err()

@@ -9,6 +9,10 @@ type (
 	ProjectID string
 	// UserID is a User's id.
 	UserID string
+	// GroupID is a Group's id.
+	GroupID string
+	// IdentityProviderID is an IdentityProvider's id.
+	IdentityProviderID string
 	// NodeID is a Node's id.
 	NodeID string
 	// GPUID is a GPU's id.

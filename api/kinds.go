@@ -16,6 +16,7 @@ const (
 	KindProject          Kind = "Project"
 	KindAPIKey           Kind = "APIKey"
 	KindUser             Kind = "User"
+	KindGroup            Kind = "Group"
 	KindNode             Kind = "Node"
 	KindIdentityProvider Kind = "IdentityProvider"
 	KindGPU              Kind = "GPU"
@@ -257,6 +258,9 @@ var kinds = []KindInfo{
 	{Kind: KindUser, Type: reflect.TypeFor[User](), Path: "users", IDPrefix: "usr", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAdmins, KeyScope: "users", KeyReads: true, Event: "user",
 		Quota: "users", Most: 50_000, Keeps: inOrganization,
 		fields: []string{"spec.disabled", "spec.displayName", "status.lastLoginAt"}},
+	{Kind: KindGroup, Type: reflect.TypeFor[Group](), Path: "groups", IDPrefix: "grp", Scope: OfOrganization, Verbs: CanAll, Readers: ReadByAdmins, KeyScope: "users", KeyReads: true, Event: "group",
+		Quota: "groups", Most: 500, Keeps: inOrganization, references: ofGroup,
+		fields: []string{"spec.displayName", "spec.source"}},
 	{Kind: KindWebhook, Type: reflect.TypeFor[Webhook](), Path: "webhooks", IDPrefix: "hook", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAdmins, KeyScope: "webhooks",
 		Quota: "webhooks", Most: MaxWebhooks, Keeps: inOrganization},
 	{Kind: KindSupportGrant, Type: reflect.TypeFor[SupportGrant](), Path: "support-grants", IDPrefix: "sgr", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByAdmins, KeyScope: "organizations", KeyReads: true,

@@ -270,6 +270,23 @@ func ofIdentityProvider(o Object, r *references) {
 	r.names("spec.organization", KindOrganization, saysOf[struct{ Organization string }](o.Spec).Organization)
 }
 
+// ofGroup adds the members, and the projects of the roles. A user that is deleted leaves
+// its groups in the same batch; roles in a deleted project have no effect.
+func ofGroup(o Object, r *references) {
+	s := saysOf[struct {
+		Members          []string
+		Grants           []struct{ Project string }
+		IdentityProvider string
+	}](o.Spec)
+	for _, m := range s.Members {
+		r.names("spec.members", KindUser, m)
+	}
+	for _, g := range s.Grants {
+		r.names("spec.grants", KindProject, g.Project)
+	}
+	r.names("spec.identityProvider", KindIdentityProvider, s.IdentityProvider)
+}
+
 // ofService adds the service's organization and project, until its termination is
 // requested.
 func ofService(o Object, r *references) {

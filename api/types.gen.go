@@ -167,6 +167,9 @@ type AccessEntry struct {
 
 // AccessGrant defines model for AccessGrant.
 type AccessGrant struct {
+	// Group Group that gives the user the role.
+	Group            GroupID        `json:"group,omitempty,omitzero"`
+	GroupName        string         `json:"groupName,omitempty,omitzero"`
 	Organization     OrganizationID `json:"organization,omitempty,omitzero"`
 	OrganizationName string         `json:"organizationName,omitempty,omitzero"`
 	Project          ProjectID      `json:"project,omitempty,omitzero"`
@@ -1524,6 +1527,46 @@ type Grant struct {
 	Role    Role   `json:"role"`
 }
 
+// Group defines model for Group.
+type Group struct {
+	Kind Kind      `json:"kind"`
+	Meta Meta      `json:"meta"`
+	Spec GroupSpec `json:"spec"`
+}
+
+// GroupList defines model for GroupList.
+type GroupList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string  `json:"continue,omitempty,omitzero"`
+	Items    []Group `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// GroupSpec defines model for GroupSpec.
+type GroupSpec struct {
+	DisplayName string `json:"displayName,omitempty,omitzero"`
+
+	// ExternalID For source identity-provider, the value in the provider's groups claim that makes a user a member; defaults to the name of the group. For source scim, the ID of the group in the directory, set by SCIM.
+	ExternalID string `json:"externalId,omitempty,omitzero"`
+
+	// Grants Roles that each member has in addition to its own: admin, billing, member and viewer, in the organization of the group.
+	Grants []Grant `json:"grants,omitempty,omitzero"`
+
+	// IdentityProvider ID or name of an identity provider whose users belong to the organization; required for, and only for, source identity-provider.
+	IdentityProvider IdentityProviderID `json:"identityProvider,omitempty,omitzero"`
+
+	// Members IDs or e-mail addresses of users of the organization. The server stores IDs.
+	Members []UserID `json:"members,omitempty,omitzero"`
+
+	// Source Who decides the members. local: admins. identity-provider: the claims of `identityProvider` at each sign-in. scim: the organization's directory by SCIM. Defaults to local.
+	Source GroupSource `json:"source,omitempty,omitzero"`
+}
+
 // HardwareCheck Result of the check of one part of the machine.
 type HardwareCheck struct {
 	// Advice How to solve the problem.
@@ -1609,6 +1652,9 @@ type IdentityProviderSpec struct {
 	// Create A person with a verified e-mail address and a grant by its claims becomes a user when signing in for the first time; the grants are updated from the claims at each sign-in.
 	Create bool         `json:"create,omitempty,omitzero"`
 	Grants []ClaimGrant `json:"grants,omitempty,omitzero"`
+
+	// GroupsClaim Claim whose values decide the members of the groups of source identity-provider, at each sign-in; for example groups. Not set: no groups.
+	GroupsClaim string `json:"groupsClaim,omitempty,omitzero"`
 
 	// Issuer Issuer as in its tokens, an https URL.
 	Issuer string `json:"issuer"`
@@ -4123,6 +4169,9 @@ type SessionSpec struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 	Grant     Grant     `json:"grant"`
 
+	// Group Group that gives the user the role of the session. Not set: the user has it itself.
+	Group GroupID `json:"group,omitempty,omitzero"`
+
 	// Hash SHA-256 of the secret part, in hexadecimal. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 	User UserID `json:"user"`
@@ -4688,6 +4737,17 @@ type UserReset struct {
 	Totp bool `json:"totp,omitempty,omitzero"`
 }
 
+// UserScim The user in the directory that provisions it by SCIM. Set by the server.
+type UserScim struct {
+	// ExternalID ID of the user in the directory.
+	ExternalID string `json:"externalId,omitempty,omitzero"`
+	FamilyName string `json:"familyName,omitempty,omitzero"`
+	GivenName  string `json:"givenName,omitempty,omitzero"`
+
+	// Inactive The directory has deactivated the user: only it can enable the user again.
+	Inactive bool `json:"inactive,omitempty,omitzero"`
+}
+
 // UserSpec defines model for UserSpec.
 type UserSpec struct {
 	// Credentials Data that the server authenticates a user with. Never sent to clients.
@@ -4697,11 +4757,14 @@ type UserSpec struct {
 	Disabled    bool   `json:"disabled,omitempty,omitzero"`
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Grants Roles of the user; a session has one of them.
+	// Grants Roles of the user; a session has one of them or of those of its groups.
 	Grants []Grant `json:"grants,omitempty,omitzero"`
 
 	// Language Language of mail to the user. Defaults to the language of the cluster's mail settings. Users choose it themselves with `PUT /v1/language`.
 	Language MailLanguage `json:"language,omitempty,omitzero"`
+
+	// Scim The user in the directory that provisions it by SCIM. Set by the server.
+	Scim *UserScim `json:"scim,omitempty"`
 
 	// Terms The terms that a person has accepted when signing up. Set by the server.
 	Terms *TermsAcceptance `json:"terms,omitempty"`
@@ -5487,6 +5550,78 @@ type GetGPUSamplesParams struct {
 
 	// Step Length of a step in seconds: a multiple of 5; from one minute on, a multiple of 60. Defaults to 5 within the last 15 minutes, otherwise 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
+}
+
+// ListGroupsParams defines parameters for ListGroups.
+type ListGroupsParams struct {
+	// Limit Defaults to 1000.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue The `continue` value of the previous page.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Returns only the object with this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Returns only objects whose name or ID contains this text, or that have an address that begins with it; case is ignored. Objects are ordered by name; a page may have fewer entries than the limit, or none, and another page may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: `id` (the default), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with a leading - for descending order. The error for an unknown field lists the fields of the kind. With search, the default is name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Returns only objects whose labels meet all conditions: key=value, key!=value, key (the label exists) or !key, separated by commas.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Returns only objects whose fields meet all conditions: field=value, field!=value, field (it has a value) or !field, separated by commas. The fields are those that `sort` accepts.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Return the number of objects on all pages in `total`.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateGroupParams defines parameters for CreateGroup.
+type CreateGroupParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// DeleteGroupParams defines parameters for DeleteGroup.
+type DeleteGroupParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// GetGroupParams defines parameters for GetGroup.
+type GetGroupParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// PatchGroupApplicationMergePatchPlusJSONBody defines parameters for PatchGroup.
+type PatchGroupApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchGroupParams defines parameters for PatchGroup.
+type PatchGroupParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateGroupParams defines parameters for UpdateGroup.
+type UpdateGroupParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // ListInstancesParams defines parameters for ListInstances.
@@ -6355,6 +6490,15 @@ type CreateCheckoutJSONRequestBody = Checkout
 
 // CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
 type CreateCreditNoteJSONRequestBody = CreditNote
+
+// CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
+type CreateGroupJSONRequestBody = Group
+
+// PatchGroupApplicationMergePatchPlusJSONRequestBody defines body for PatchGroup for application/merge-patch+json ContentType.
+type PatchGroupApplicationMergePatchPlusJSONRequestBody PatchGroupApplicationMergePatchPlusJSONBody
+
+// UpdateGroupJSONRequestBody defines body for UpdateGroup for application/json ContentType.
+type UpdateGroupJSONRequestBody = Group
 
 // CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
 type CreateInstanceJSONRequestBody = Instance

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxGrants limits the grants of a user or an identity provider.
@@ -52,6 +53,17 @@ func ValidateUser(s UserSpec) error {
 		bad.note(validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"))
 		if slices.Contains(s.Grants[:i], g) {
 			bad.note(invalid(at+"role", "must be listed only once"))
+		}
+	}
+	return bad.err()
+}
+
+// ValidateUserScim checks what a directory says about a user.
+func ValidateUserScim(s UserScim) error {
+	var bad faults
+	for field, value := range map[string]string{"externalId": s.ExternalID, "name.givenName": s.GivenName, "name.familyName": s.FamilyName} {
+		if bad.note(text(field, value)); utf8.RuneCountInString(value) > 256 {
+			bad.note(invalid(field, "must have at most 256 characters"))
 		}
 	}
 	return bad.err()

@@ -32,9 +32,11 @@ type Query struct {
 // however many users and keys are added. The methods must not be called concurrently.
 type Review struct {
 	query Query
-	after string
-	total int64
-	kept  []keyed
+	// groups are the grants that users have by their groups.
+	groups map[api.UserID][]api.AccessGrant
+	after  string
+	total  int64
+	kept   []keyed
 }
 
 // keyed is an entry and its position in the review.
@@ -66,10 +68,27 @@ func unknown[T ~string](field string, found T, want []T) error {
 	return api.Errorf(api.CodeInvalid, "%.64q is not a valid %s", string(found), field).At(field).WithHint("want one of %v", want)
 }
 
+// AddGroup adds the grants of a group to the entries of its members, which must be added
+// after it.
+func (r *Review) AddGroup(g api.Group) {
+	if r.groups == nil {
+		r.groups = map[api.UserID][]api.AccessGrant{}
+	}
+	for _, m := range g.Spec.Members {
+		for _, s := range g.Spec.Grants {
+			if g.Gives(m, s) {
+				one := grant(s.Role, s.Organization, s.Project)
+				one.Group, one.GroupName = api.GroupID(g.Meta.ID), g.Meta.Name
+				r.groups[m] = append(r.groups[m], one)
+			}
+		}
+	}
+}
+
 // AddUser adds the entry of a user that is not disabled.
 func (r *Review) AddUser(u api.User) {
 	if !u.Spec.Disabled {
-		r.add(ofUser(u, r.query.Since))
+		r.add(ofUser(u, r.groups[api.UserID(u.Meta.ID)], r.query.Since))
 	}
 }
 
@@ -125,13 +144,14 @@ func keyOf(e api.AccessEntry) string {
 	return strings.Join([]string{checked, strconv.Itoa(rank(e.Grants)), string(e.Organization), string(e.Kind), e.Name, e.ID}, "\x00")
 }
 
-func ofUser(u api.User, since time.Time) api.AccessEntry {
+func ofUser(u api.User, groups []api.AccessGrant, since time.Time) api.AccessEntry {
 	e := api.AccessEntry{Kind: api.KindUser, ID: u.Meta.ID, Name: u.Meta.Name, Organization: api.OrganizationID(u.Meta.Organization),
 		Grants:       make([]api.AccessGrant, 0, len(u.Spec.Grants)),
 		SecondFactor: u.Status.Totp || u.Status.Passkeys > 0, CreatedAt: u.Meta.CreatedAt, LastUsedAt: u.Status.LastLoginAt}
 	for _, g := range u.Spec.Grants {
 		e.Grants = append(e.Grants, grant(g.Role, g.Organization, g.Project))
 	}
+	e.Grants = append(e.Grants, groups...)
 	// Without a password the second factor is the identity provider's.
 	if u.Status.HasPassword && !e.SecondFactor {
 		e.Findings = append(e.Findings, api.NoSecondFactor)

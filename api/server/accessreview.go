@@ -27,6 +27,9 @@ func (h *handlers) ListAccess(ctx context.Context, r in[api.ListAccessParams, no
 		return nil, err
 	}
 	if q.Kind != api.KindAPIKey {
+		err = eachListed(ctx, h, api.KindGroup, r.Params.Organization, review.AddGroup)
+	}
+	if err == nil && q.Kind != api.KindAPIKey {
 		err = eachListed(ctx, h, api.KindUser, r.Params.Organization, review.AddUser)
 	}
 	if err == nil && q.Kind != api.KindUser {

@@ -20,6 +20,10 @@ func (s *Server) sendError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return // an interrupted stream; the client notices that itself
 	}
+	if strings.HasPrefix(c.Request().URL.Path, scimPath) {
+		s.sendScimError(err, c)
+		return
+	}
 	e := s.outward(err, c.Request().Method, c.Path())
 	if e.Code == api.CodeUnauthenticated {
 		c.Response().Header().Set("WWW-Authenticate", "Bearer")

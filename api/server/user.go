@@ -74,7 +74,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "you may not manage users of this organization").At("meta.organization")
 	}
-	in.Spec.Terms = nil // only the user can accept terms
+	in.Spec.Terms, in.Spec.Scim = nil, nil // only the user can accept terms, and only a directory provisions
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
 	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
@@ -106,7 +106,10 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 		if to.Spec.Disabled && !old.Spec.Disabled {
 			kept.Epoch++
 		}
-		to.Spec.Terms = old.Spec.Terms
+		to.Spec.Terms, to.Spec.Scim = old.Spec.Terms, old.Spec.Scim
+		if old.Spec.Scim != nil && old.Spec.Scim.Inactive && !to.Spec.Disabled {
+			return nil, api.Errorf(api.CodeInvalid, "the directory of the organization has deactivated this user").At("spec.disabled").WithHint("activate the user there")
+		}
 		return h.userSpec(ctx, to.Spec, &kept)
 	})
 	return &o, err
@@ -128,6 +131,11 @@ func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, 
 		return nil, err
 	}
 	with := auth.EndAll(mine)
+	left, err := h.leaveGroups(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	with = append(with, left...)
 	for _, k := range keys {
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindSSHKey, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}

@@ -14,8 +14,9 @@ type Identity struct {
 	Name      string
 	User      api.UserID // of a session
 	Role      api.Role
-	Org       string // of all roles except operator
-	Project   string // of member, viewer
+	Org       string      // of all roles except operator
+	Project   string      // of member, viewer
+	group     api.GroupID // that gives a session its role
 	ExpiresAt *time.Time
 	usedAt    *time.Time // as last recorded
 	// scopes and networks restrict a key; empty: no restriction.
@@ -59,6 +60,9 @@ func (i Identity) chargedBy(m api.Meta) bool {
 func (i Identity) resells(m api.Meta) bool {
 	return i.Role == api.RoleReseller && i.Org != "" && m.Organization == i.Org
 }
+
+// IsKey reports whether the caller uses an API key, not a session.
+func (i Identity) IsKey() bool { return i.kind == api.KindAPIKey }
 
 // Reaches reports whether the organization and project are within the role's scope.
 func (i Identity) Reaches(org, project string) bool {

@@ -45,6 +45,11 @@ func byOperation(scopes map[string][]string) map[string]string {
 			out[op] = scope
 		}
 	}
+	for op, reads := range ScimOperations {
+		if out[op] = "scim:write"; reads {
+			out[op] = "scim:read"
+		}
+	}
 	for _, k := range api.Kinds() {
 		for op, reads := range operationsOf(k.Kind) {
 			switch {

@@ -48,6 +48,13 @@ func ownsUser(i Identity, o api.Object) bool {
 	return err == nil && i.reads(o.Kind.Info().Readers, o.Meta) && !slices.ContainsFunc(u.Spec.Grants, beyond)
 }
 
+// ownsGroup refuses a group with more rights than the caller's: its members have its roles.
+func ownsGroup(i Identity, o api.Object) bool {
+	g, err := api.Decode[api.Group](o)
+	beyond := func(r api.Grant) bool { return !i.Grants(r.Role, r.Organization, r.Project) }
+	return err == nil && i.reads(o.Kind.Info().Readers, o.Meta) && !slices.ContainsFunc(g.Spec.Grants, beyond)
+}
+
 // ownsKey refuses an API key with a stronger role than the caller's.
 func ownsKey(i Identity, o api.Object) bool {
 	key, err := api.Decode[api.APIKey](o)

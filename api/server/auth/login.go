@@ -54,7 +54,12 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	if err := a.loginFactor(ctx, &u, &c, in, now); err != nil {
 		return nil, err
 	}
-	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it named the user's organization, not a grant
+	held, err := a.Holds(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	there := func(h Held) bool { return h.Grant.Organization == place }
+	if place != "" && place == u.Meta.Organization && !slices.ContainsFunc(held, there) { // it named the user's organization, not a grant
 		place, in.Organization = "", ""
 	}
 	g, err := a.Chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
@@ -252,22 +257,28 @@ func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 }
 
 // Chosen returns the grant for a session: the only one, or the one that was named.
-func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
-	var fit []api.Grant
-	for _, g := range u.Spec.Grants {
-		if a.called(ctx, api.KindOrganization, g.Organization, organization) && a.called(ctx, api.KindProject, g.Project, project) {
-			fit = append(fit, g)
+func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, project string) (Held, error) {
+	var fit []Held
+	all, err := a.Holds(ctx, u)
+	if err != nil {
+		return Held{}, err
+	}
+	for _, h := range all {
+		if a.called(ctx, api.KindOrganization, h.Grant.Organization, organization) && a.called(ctx, api.KindProject, h.Grant.Project, project) {
+			fit = append(fit, h)
 		}
 	}
 	switch {
 	case len(fit) == 0 && organization+project == "":
-		return api.Grant{}, api.Errorf(api.CodeForbidden, "you may sign in, but have no role").WithHint("ask your administrator")
+		return Held{}, api.Errorf(api.CodeForbidden, "you may sign in, but have no role").WithHint("ask your administrator")
 	case len(fit) == 0:
-		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have no role there").At("organization")
+		return Held{}, api.Errorf(api.CodeInvalid, "you have no role there").At("organization")
 	case len(fit) > 1 && organization+project == "":
-		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have several roles: choose one").At("organization").WithHint("name an organization or a project")
+		return Held{}, api.Errorf(api.CodeInvalid, "you have several roles: choose one").At("organization").WithHint("name an organization or a project")
 	}
-	slices.SortStableFunc(fit, func(a, b api.Grant) int { return slices.Index(api.Roles(), a.Role) - slices.Index(api.Roles(), b.Role) })
+	slices.SortStableFunc(fit, func(a, b Held) int {
+		return slices.Index(api.Roles(), a.Grant.Role) - slices.Index(api.Roles(), b.Grant.Role)
+	})
 	return fit[0], nil
 }
 
@@ -286,8 +297,8 @@ func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref strin
 
 // begin writes the session, the used credentials, and the time and address of the
 // login.
-func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
-	if err := a.admitted(ctx, g); err != nil {
+func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g Held, address string, now time.Time, claims ...string) (api.Session, error) {
+	if err := a.admitted(ctx, g.Grant); err != nil {
 		return api.Session{}, err
 	}
 	begin, s := a.newSession(u, g, c.Epoch, address)
@@ -296,23 +307,31 @@ func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredent
 	if err != nil {
 		return s, err
 	}
+	over, err := a.surplus(ctx, old, u, now)
+	if err != nil {
+		return s, err
+	}
 	u.Status.LastLoginAt, u.Status.Failures, u.Status.FailedAt = &now, 0, nil
 	known := slices.DeleteFunc(slices.Clone(u.Status.Addresses), func(a string) bool { return a == address })
 	u.Status.Addresses = append(known[max(0, len(known)+1-maxAddresses):], address)
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return s, a.WriteCredentials(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
+	return s, a.WriteCredentials(ctx, u, c, append([]api.Command{note, begin}, EndAll(over)...)...)
 }
 
 // surplus returns the sessions that are no longer valid, and the oldest ones beyond the
 // limit of a user with a new one.
-func surplus(sessions []api.Session, u api.User, now time.Time) []api.Session {
+func (a *Authenticator) surplus(ctx context.Context, sessions []api.Session, u api.User, now time.Time) ([]api.Session, error) {
 	var over, live []api.Session
 	for _, s := range sessions {
-		if holds(s, u, now) {
+		ok, err := a.holds(ctx, s, u, now)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			live = append(live, s)
 		} else {
 			over = append(over, s)
 		}
 	}
-	return append(over, live[:max(0, len(live)+1-maxSessions)]...)
+	return append(over, live[:max(0, len(live)+1-maxSessions)]...), nil
 }

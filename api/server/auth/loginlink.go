@@ -1,8 +1,8 @@
 package auth
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -22,16 +22,21 @@ type loginLink struct {
 }
 
 type loginLinkSpec struct {
-	User      api.UserID `json:"user"`
-	Grant     api.Grant  `json:"grant"`
-	Epoch     int64      `json:"epoch"` // a password change invalidates it
-	Hash      string     `json:"hash"`
-	ExpiresAt time.Time  `json:"expiresAt"`
+	User      api.UserID  `json:"user"`
+	Grant     api.Grant   `json:"grant"`
+	Group     api.GroupID `json:"group,omitempty"` // that gives the grant
+	Epoch     int64       `json:"epoch"`           // a password change invalidates it
+	Hash      string      `json:"hash"`
+	ExpiresAt time.Time   `json:"expiresAt"`
 }
 
 // NewLoginLink creates a link for a user's grant, and deletes expired ones.
-func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
-	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
+func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g Held) (api.LoginLink, error) {
+	has, err := a.Has(ctx, u, g)
+	if err != nil {
+		return api.LoginLink{}, err
+	}
+	if u.Spec.Disabled || !has {
 		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not sign in there", u.Meta.Name).WithHint("the user is disabled, or the grant was removed")
 	}
 	now, id := a.opts.Now().UTC(), api.RandomID(api.KindLoginLink)
@@ -41,8 +46,8 @@ func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Gran
 	if err != nil {
 		return api.LoginLink{}, err
 	}
-	spec := loginLinkSpec{User: api.UserID(u.Meta.ID), Grant: g, Epoch: Credentials(u).Epoch, Hash: hash, ExpiresAt: end}
-	cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindLoginLink, ID: id, Organization: g.Organization, Data: api.Encode(spec)}}
+	spec := loginLinkSpec{User: api.UserID(u.Meta.ID), Grant: g.Grant, Group: g.Group, Epoch: Credentials(u).Epoch, Hash: hash, ExpiresAt: end}
+	cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindLoginLink, ID: id, Organization: g.Grant.Organization, Data: api.Encode(spec)}}
 	for _, l := range old {
 		if now.After(l.Spec.ExpiresAt) && len(cmds) < 100 {
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: l.Meta.ID, Expect: l.Meta.Revision})
@@ -70,19 +75,27 @@ func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
-	if err != nil || u.Spec.Disabled || Credentials(u).Epoch != link.Spec.Epoch || !slices.Contains(u.Spec.Grants, link.Spec.Grant) {
+	held := Held{link.Spec.Grant, link.Spec.Group}
+	if err != nil || u.Spec.Disabled || Credentials(u).Epoch != link.Spec.Epoch {
 		return nil, refused
+	}
+	if has, err := a.Has(ctx, u, held); err != nil || !has {
+		return nil, cmp.Or(err, error(refused))
 	}
 	if err := a.admitted(ctx, link.Spec.Grant); err != nil {
 		return nil, err
 	}
-	begin, s := a.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
+	begin, s := a.newSession(u, held, link.Spec.Epoch, address)
 	old, err := a.SessionsOf(ctx, link.Spec.User)
 	if err != nil {
 		return nil, err
 	}
+	over, err := a.surplus(ctx, old, u, now)
+	if err != nil {
+		return nil, err
+	}
 	used := api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: id, Expect: link.Meta.Revision}
-	cmds := append([]api.Command{used, begin}, EndAll(surplus(old, u, now))...)
+	cmds := append([]api.Command{used, begin}, EndAll(over)...)
 	err = a.applied(by(ctx, u), cmds...)
 	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
 		return nil, refused // a concurrent request used the same link

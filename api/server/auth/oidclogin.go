@@ -146,6 +146,9 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	if err != nil {
 		return nil, err
 	}
+	if err := a.joinClaimed(by(ctx, u), p, claims.All, u); err != nil {
+		return nil, err
+	}
 	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
 	if err != nil {
 		return nil, err
@@ -178,20 +181,65 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	if err != nil || u.Spec.Disabled {
 		return u, api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
 	}
-	if !slices.Equal(u.Spec.Grants, grants) {
-		u.Spec.Grants = grants
-		out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
-			Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}}})
-		if err != nil {
-			return u, err
-		}
-		u.Meta.Revision = out[0].Meta.Revision
+	return a.withGrants(ctx, u, p, grants)
+}
+
+// withGrants writes the grants of the current claims, with further commands of the same
+// batch. A provisioned user keeps its grants if no claim of the provider gives any.
+func (a *Authenticator) withGrants(ctx context.Context, u api.User, p api.IdentityProvider, grants []api.Grant, with ...api.Command) (api.User, error) {
+	if u.Spec.Scim != nil && len(p.Spec.Grants) == 0 {
+		grants = u.Spec.Grants
 	}
+	if slices.Equal(u.Spec.Grants, grants) && len(with) == 0 {
+		return u, nil
+	}
+	u.Spec.Grants = grants
+	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
+		Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}}, with...)})
+	if err != nil {
+		return u, err
+	}
+	u.Meta.Revision = out[0].Meta.Revision
 	return u, nil
 }
 
+// provisioned returns the user that the directory of the provider's organization has
+// provisioned with an address, and whether there is one. Directory and provider belong to
+// the same organization, so the address alone identifies its user; users whom an admin has
+// created are never found.
+func (a *Authenticator) provisioned(ctx context.Context, p api.IdentityProvider, email string) (api.User, bool, error) {
+	if p.Spec.Organization == "" {
+		return api.User{}, false, nil
+	}
+	found, err := pages.All[api.User](ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Organization: string(p.Spec.Organization), Name: email})
+	for _, u := range found {
+		if u.Spec.Scim != nil && u.Meta.DeletedAt == nil {
+			return u, true, err
+		}
+	}
+	return api.User{}, false, err
+}
+
 func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
-	if !p.Spec.Create || len(grants) == 0 {
+	known := api.ExternalIdentitySpec{Provider: p.Meta.ID, Issuer: p.Spec.Issuer, Subject: c.Subject}
+	link := func(u api.User) api.Command {
+		known.User = api.UserID(u.Meta.ID)
+		return api.Command{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(known)}
+	}
+	if u, ok, err := a.provisioned(ctx, p, email); err != nil || ok {
+		if err == nil && u.Spec.Disabled {
+			err = api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
+		}
+		if err != nil {
+			return u, err
+		}
+		return a.withGrants(ctx, u, p, grants, link(u))
+	}
+	in, err := a.claimedGroups(ctx, p, c.All)
+	if err != nil {
+		return api.User{}, err
+	}
+	if !p.Spec.Create || len(grants)+len(in) == 0 {
 		return api.User{}, api.Errorf(api.CodeForbidden, "the identity provider knows you, but you have no account here").WithHint("ask your administrator")
 	}
 	user := api.RandomID(api.KindUser)
@@ -203,10 +251,9 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 	if err := api.ValidateUser(u.Spec); err != nil {
 		return u, err
 	}
-	known := api.ExternalIdentitySpec{User: api.UserID(user), Provider: p.Meta.ID, Issuer: p.Spec.Issuer, Subject: c.Subject}
 	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindUser, ID: user, Name: email, Organization: p.Spec.Organization, Claims: api.LoginClaim(email), Data: api.Encode(u.Spec)},
-		{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: p.Spec.Organization, Project: user, Data: api.Encode(known)},
+		link(u),
 	}})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return u, api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", email).WithHint("sign in as before, or ask your administrator")

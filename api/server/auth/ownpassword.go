@@ -39,7 +39,7 @@ func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChan
 	if err != nil {
 		return nil, err
 	}
-	begin, s := a.newSession(u, api.Grant{Role: me.Role, Organization: me.Org, Project: me.Project}, c.Epoch, addressOf(Request(ctx)))
+	begin, s := a.newSession(u, Held{api.Grant{Role: me.Role, Organization: me.Org, Project: me.Project}, me.group}, c.Epoch, addressOf(Request(ctx)))
 	return &s, a.WriteCredentials(ctx, u, c, append(EndAll(old), begin)...)
 }
 

@@ -69,6 +69,24 @@ var Rights = withKinds(map[string]Roles{
 	"GetHealth":  Everybody,
 })
 
+// ScimOperations maps the operations of SCIM (RFC 7644), which lie outside of
+// openapi.yaml, to whether each only reads. Admins may call them: what they do in their
+// organization is less than what an admin may do in it.
+var ScimOperations = map[string]bool{
+	"ListScimUsers": true, "GetScimUser": true, "CreateScimUser": false, "ReplaceScimUser": false, "PatchScimUser": false, "DeleteScimUser": false,
+	"ListScimGroups": true, "GetScimGroup": true, "CreateScimGroup": false, "ReplaceScimGroup": false, "PatchScimGroup": false, "DeleteScimGroup": false,
+	"GetScimConfig": true,
+}
+
+// RolesFor returns the roles that may call an operation; false if none may.
+func RolesFor(op string) (Roles, bool) {
+	if _, ok := ScimOperations[op]; ok {
+		return admins, true
+	}
+	roles, ok := Rights[op]
+	return roles, ok
+}
+
 // rights are those of a kind.
 type rights struct {
 	read  Roles // may list and get its objects
@@ -97,6 +115,7 @@ var kindRights = map[api.Kind]rights{
 	api.KindAPIKey:           {read: admins, write: admins, owns: ownsKey},
 	api.KindOrganization:     {read: viewers, write: Sellers, sees: seesOrganization, owns: ownsOrganization},
 	api.KindUser:             {read: admins, write: admins, owns: ownsUser},
+	api.KindGroup:            {read: admins, write: admins, owns: ownsGroup},
 	api.KindWebhook:          {read: admins, write: admins},
 	api.KindSupportGrant:     {read: admins, write: admins},
 	api.KindPortalDomain:     {read: admins, write: Sellers},

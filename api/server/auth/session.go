@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -16,17 +17,28 @@ const (
 	maxSessions = 20
 )
 
-// holds reports whether a user's session is valid: it belongs to the current epoch, and
-// the user still has its grant. Changing or resetting the password, and removing the
-// grant, end it at once.
-func holds(s api.Session, u api.User, now time.Time) bool {
+// lives reports whether a user's session is valid if the user still has its grant: it
+// belongs to the current epoch, which changing or resetting the password ends.
+func lives(s api.Session, u api.User, now time.Time) bool {
 	used := s.Meta.CreatedAt
 	if s.Status.UsedAt != nil {
 		used = *s.Status.UsedAt
 	}
 	// usedAt is accurate to an hour.
 	return now.Before(s.Spec.ExpiresAt) && now.Before(used.Add(sessionIdle+touchEvery)) && s.Meta.DeletedAt == nil &&
-		u.Meta.DeletedAt == nil && !u.Spec.Disabled && Credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
+		u.Meta.DeletedAt == nil && !u.Spec.Disabled && Credentials(u).Epoch == s.Spec.Epoch
+}
+
+// heldBy returns the grant of a session.
+func heldBy(s api.Session) Held { return Held{s.Spec.Grant, s.Spec.Group} }
+
+// holds reports whether a user's session is valid. Removing its grant from the user, or
+// the user from the group that gives it, ends it at once.
+func (a *Authenticator) holds(ctx context.Context, s api.Session, u api.User, now time.Time) (bool, error) {
+	if !lives(s, u, now) {
+		return false, nil
+	}
+	return a.Has(ctx, u, heldBy(s))
 }
 
 // sessionIdentity returns the identity of a session.
@@ -39,11 +51,14 @@ func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves f
 	if err != nil {
 		return Identity{}, err
 	}
-	if !proves(session.Spec.Hash) || !holds(session, u, now) {
+	if !proves(session.Spec.Hash) {
 		return Identity{}, errRefused
 	}
+	if ok, err := a.holds(ctx, session, u, now); err != nil || !ok {
+		return Identity{}, cmp.Or(err, error(errRefused))
+	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
-	me := Identity{ID: id, Name: u.Meta.Name, User: session.Spec.User, Role: g.Role, Org: g.Organization, Project: g.Project,
+	me := Identity{ID: id, Name: u.Meta.Name, User: session.Spec.User, Role: g.Role, Org: g.Organization, Project: g.Project, group: session.Spec.Group,
 		ExpiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, ParentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
 	if c := Credentials(u); c.PasswordHash != "" && !hasFactor(c) {
 		if me.NeedsTotp, err = a.requiresTotp(ctx, g); err != nil {
@@ -56,9 +71,11 @@ func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves f
 			return e.Type == api.EventRemove
 		case e.Object.Kind == api.KindUser && e.Object.Meta.ID == string(session.Spec.User):
 			now, err := api.Decode[api.User](e.Object)
-			return err != nil || e.Type == api.EventRemove || !holds(session, now, session.Meta.CreatedAt)
+			if err != nil || e.Type == api.EventRemove || !lives(session, now, session.Meta.CreatedAt) {
+				return true
+			}
 		}
-		return false
+		return heldBy(session).EndsWith(e, session.Spec.User)
 	}
 	return me, nil
 }
@@ -82,12 +99,12 @@ func EndAll(sessions []api.Session) []api.Command {
 
 // newSession returns the command that begins a session, and the session in the form
 // that its owner gets.
-func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
+func (a *Authenticator) newSession(u api.User, g Held, epoch int64, address string) (api.Command, api.Session) {
 	id := api.RandomID(api.KindSession)
 	token, hash := NewToken(id)
 	now := a.opts.Now().UTC()
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
-		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
+		User: api.UserID(u.Meta.ID), Grant: g.Grant, Group: g.Group, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
 	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
 	return cmd, s
 }
@@ -110,7 +127,11 @@ func (a *Authenticator) ListSessions(ctx context.Context) (*api.SessionList, err
 	sessions, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	out := api.SessionList{Items: []api.Session{}}
 	for _, s := range sessions {
-		if holds(s, u, a.opts.Now()) {
+		ok, err := a.holds(ctx, s, u, a.opts.Now())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			s.Current = s.Meta.ID == Caller(ctx).ID
 			out.Items = append(out.Items, s)
 		}

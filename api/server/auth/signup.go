@@ -175,7 +175,7 @@ func (a *Authenticator) SigningUp(ctx context.Context, token string) (email stri
 // FirstSession returns the command that begins the session of a new user, and the
 // session.
 func (a *Authenticator) FirstSession(ctx context.Context, u api.User, g api.Grant) (api.Command, api.Session) {
-	return a.newSession(u, g, Credentials(u).Epoch, addressOf(Request(ctx)))
+	return a.newSession(u, Held{Grant: g}, Credentials(u).Epoch, addressOf(Request(ctx)))
 }
 
 // AddressOf returns what the request's client is counted by.

@@ -111,14 +111,44 @@ func (p *people) about(typ api.MailType, e api.WebhookEvent) []string {
 	return to[:min(len(to), maxRecipients)]
 }
 
-// people reads the users.
-func (m *Mailer) people(ctx context.Context) (*people, error) {
-	p := &people{map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string]api.MailLanguage{}}
-	add := func(to map[string][]string, key, name string) {
+// add adds a user by one of its grants.
+func (p *people) add(g api.Grant, name string) {
+	add := func(to map[string][]string, key string) {
 		if !slices.Contains(to[key], name) {
 			to[key] = append(to[key], name)
 		}
 	}
+	switch {
+	case g.Project != "" && g.Role == api.RoleMember:
+		add(p.members, g.Project)
+	case g.Project != "":
+	case g.Role == api.RoleAdmin:
+		add(p.admins, g.Organization)
+		add(p.payers, g.Organization)
+	case g.Role == api.RoleBilling || g.Role == api.RoleReseller:
+		add(p.payers, g.Organization)
+	}
+}
+
+// byGroups adds the users of names by the grants of their groups.
+func (m *Mailer) byGroups(ctx context.Context, p *people, names map[api.UserID]string) error {
+	return api.Each(ctx, m.o.Store, api.ListQuery{Kind: api.KindGroup}, func(o api.Object) error {
+		group, err := api.Decode[api.Group](o)
+		for _, member := range group.Spec.Members {
+			for _, g := range group.Spec.Grants {
+				if names[member] != "" && group.Gives(member, g) {
+					p.add(g, names[member])
+				}
+			}
+		}
+		return err
+	})
+}
+
+// people reads the users and groups.
+func (m *Mailer) people(ctx context.Context) (*people, error) {
+	p := &people{map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string]api.MailLanguage{}}
+	names := map[api.UserID]string{}
 	err := api.Each(ctx, m.o.Store, api.ListQuery{Kind: api.KindUser}, func(o api.Object) error {
 		if len(o.Claims) == 0 || o.Meta.DeletedAt != nil {
 			return nil
@@ -130,20 +160,15 @@ func (m *Mailer) people(ctx context.Context) (*people, error) {
 		if u.Spec.Language != "" {
 			p.languages[u.Meta.Name] = u.Spec.Language
 		}
+		names[api.UserID(u.Meta.ID)] = u.Meta.Name
 		for _, g := range u.Spec.Grants {
-			switch {
-			case g.Project != "" && g.Role == api.RoleMember:
-				add(p.members, g.Project, u.Meta.Name)
-			case g.Project != "":
-			case g.Role == api.RoleAdmin:
-				add(p.admins, g.Organization, u.Meta.Name)
-				add(p.payers, g.Organization, u.Meta.Name)
-			case g.Role == api.RoleBilling || g.Role == api.RoleReseller:
-				add(p.payers, g.Organization, u.Meta.Name)
-			}
+			p.add(g, u.Meta.Name)
 		}
 		return nil
 	})
+	if err == nil {
+		err = m.byGroups(ctx, p, names)
+	}
 	for _, all := range []map[string][]string{p.payers, p.admins, p.members} {
 		for _, to := range all {
 			slices.Sort(to)

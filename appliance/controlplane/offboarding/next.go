@@ -10,7 +10,7 @@ import (
 
 // steps are the kinds of a service's objects that are deleted together, in order.
 var steps = [][]api.Kind{
-	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
+	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindGroup, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
 	{api.KindSnapshot, api.KindSSHGuest},
 	{api.KindVolume, api.KindImage},
 	{api.KindNetwork, api.KindSecurityGroup},

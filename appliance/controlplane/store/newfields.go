@@ -29,6 +29,9 @@ var newFields = []struct {
 	{[]api.Kind{api.KindCephCluster}, "pools", state.DeviceClassLevel, "additional pools of Ceph"},
 	{[]api.Kind{api.KindDisk}, "dbDisk", state.DeviceClassLevel, "databases of Ceph on other disks"},
 	{[]api.Kind{api.KindCheckout}, "card", state.CardChargeLevel, "charges of cards on file"},
+	{[]api.Kind{api.KindGroup}, "source", state.GroupLevel, "groups"}, // each has one
+	{[]api.Kind{api.KindUser}, "scim", state.GroupLevel, "users of a directory"},
+	{[]api.Kind{api.KindIdentityProvider}, "groupsClaim", state.GroupLevel, "groups"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.
