@@ -210,6 +210,7 @@ func (w *world) victimThings() []struct {
 		{"/v1/load-balancers", web, map[string]any{"network": w.canary, "protocol": "tcp", "port": 80}},
 		{"/v1/volumes", web, api.VolumeSpec{SizeBytes: 1 << 20}},
 		{"/v1/snapshots", web, map[string]any{"volume": w.canary}},
+		{"/v1/groups", org, api.GroupSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: w.victim.Meta.ID}}}},
 		{"/v1/budgets", org, map[string]any{"amountMicros": 1_000_000}},
 		{"/v1/webhooks", org, api.WebhookSpec{URL: "https://" + w.canary + ".example/", Paused: true}},
 		{"/v1/price-books", api.Meta{}, api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}},
