@@ -81,6 +81,9 @@ func accessWords(grants []api.AccessGrant) string {
 		if g.Project != "" {
 			words[i] += "/" + first(g.ProjectName, string(g.Project))
 		}
+		if g.Group != "" {
+			words[i] += " (group " + first(g.GroupName, string(g.Group)) + ")"
+		}
 	}
 	return strings.Join(words, ", ")
 }

@@ -119,8 +119,12 @@ func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 	makes := f.Bool("create-users", false, "create a user at first sign-in for anyone who has a grant by their claims")
 	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates")
 	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; replaces the previous ones; repeatable")
+	groups := f.String("groups-claim", "", "claim that decides the members of groups of this provider, e.g. groups; empty: none")
 	return func(p *api.IdentityProvider) error {
 		s := &p.Spec
+		if f.Changed("groups-claim") {
+			s.GroupsClaim = *groups
+		}
 		s.Issuer, s.ClientID, s.Organization = cmp.Or(*issuer, s.Issuer), cmp.Or(*id, s.ClientID), cmp.Or(*organization, s.Organization)
 		if f.Changed("redirect") {
 			s.Redirects = *redirects
@@ -152,7 +156,5 @@ func claimGrant(text string) (api.ClaimGrant, error) {
 	if !ok || i < 1 || claim == "" {
 		return api.ClaimGrant{}, usagef("--grant %s: want CLAIM=VALUE:ROLE@ORGANIZATION", text)
 	}
-	role, where, _ := strings.Cut(rest[i+1:], "@")
-	organization, project, _ := strings.Cut(where, "/")
-	return api.ClaimGrant{Claim: claim, Value: rest[:i], Grant: api.Grant{Role: api.Role(role), Organization: organization, Project: project}}, nil
+	return api.ClaimGrant{Claim: claim, Value: rest[:i], Grant: grantOf(rest[i+1:])}, nil
 }

@@ -46,9 +46,7 @@ func (a *App) users() *kind[api.User] {
 					u.Spec.Grants = nil
 				}
 				for _, g := range *grants {
-					role, where, _ := strings.Cut(g, "@")
-					organization, project, _ := strings.Cut(where, "/")
-					u.Spec.Grants = append(u.Spec.Grants, api.Grant{Role: api.Role(role), Organization: organization, Project: project})
+					u.Spec.Grants = append(u.Spec.Grants, grantOf(g))
 				}
 				return nil
 			}
@@ -56,6 +54,13 @@ func (a *App) users() *kind[api.User] {
 	}
 	k.more = []*cobra.Command{a.resetCommand(k), a.inviteCommand(k)}
 	return k
+}
+
+// grantOf parses ROLE[@ORGANIZATION[/PROJECT]].
+func grantOf(text string) api.Grant {
+	role, where, _ := strings.Cut(text, "@")
+	organization, project, _ := strings.Cut(where, "/")
+	return api.Grant{Role: api.Role(role), Organization: organization, Project: project}
 }
 
 func (a *App) resetCommand(k *kind[api.User]) *cobra.Command {

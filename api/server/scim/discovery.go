@@ -3,7 +3,7 @@ package scim
 // Config returns the service provider configuration (RFC 7643, section 5).
 func Config(base string) map[string]any {
 	no := map[string]any{"supported": false}
-	return map[string]any{"schemas": []string{configSchema}, "documentationUri": "https://github.com/basalt-gpu/basalt/blob/main/docs/sign-in.md",
+	return map[string]any{"schemas": []string{configSchema}, "documentationUri": "https://github.com/basalt-gpu/basalt/blob/main/docs/single-sign-on.md",
 		"patch": map[string]any{"supported": true}, "bulk": map[string]any{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
 		"filter": map[string]any{"supported": true, "maxResults": MaxPage}, "changePassword": no, "sort": no, "etag": no,
 		"authenticationSchemes": []map[string]any{{"type": "oauthbearertoken", "name": "API key", "description": "An API key of the organization with scope scim:write", "primary": true}},
