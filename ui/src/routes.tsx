@@ -204,6 +204,7 @@ export const routes: RouteTo[] = [
     when: admin,
     Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))),
   },
+  { path: '/groups', when: admin, Page: lazy(() => import('./pages/groups').then((m) => ({ default: m.Groups }))) },
   { path: '/audit', when: admin, Page: lazy(() => import('./pages/audit').then((m) => ({ default: m.Audit }))) },
   {
     path: '/access-review',

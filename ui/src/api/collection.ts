@@ -42,6 +42,7 @@ export const collections = {
   floatingIPs: collection<Schemas['FloatingIP']>('FloatingIP', '/v1/floating-ips'),
   images: collection<Schemas['Image']>('Image', '/v1/images'),
   instances: collection<Instance>('Instance', '/v1/instances'),
+  groups: collection<Schemas['Group']>('Group', '/v1/groups'),
   invoices: collection<Schemas['Invoice']>('Invoice', '/v1/invoices'),
   keys: collection<Schemas['APIKey']>('APIKey', '/v1/api-keys'),
   loadBalancers: collection<Schemas['LoadBalancer']>('LoadBalancer', '/v1/load-balancers'),

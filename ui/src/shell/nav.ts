@@ -92,6 +92,7 @@ const rest: Group[] = [
     entries: [
       { href: '/projects', text: 'nav.projects', when: admin },
       { href: '/members', text: 'nav.members', when: admin },
+      { href: '/groups', text: 'grp.title', when: admin },
       { href: '/keys', text: 'nav.keys', when: admin },
       { href: '/webhooks', text: 'nav.webhooks', when: admin },
       { href: '/support-grants', text: 'sgr.title', when: admin },

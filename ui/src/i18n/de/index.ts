@@ -20,6 +20,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { groups } from './groups';
 import { support } from './support';
 import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
@@ -56,6 +57,7 @@ export const de: Words = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...groups,
   ...support,
   ...virtualMachines,
   ...signup,

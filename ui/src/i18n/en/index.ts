@@ -21,6 +21,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { groups } from './groups';
 import { support } from './support';
 import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
@@ -57,6 +58,7 @@ export const en = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...groups,
   ...support,
   ...virtualMachines,
   ...signup,

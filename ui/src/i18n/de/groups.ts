@@ -1,0 +1,33 @@
+import type { groups as en } from '../en/groups';
+
+export const groups: Record<keyof typeof en, string> = {
+  'grp.title': 'Gruppen',
+  'grp.help':
+    'Mitglieder einer Gruppe haben deren Rollen zusätzlich zu ihren eigenen. Ein Verzeichnis (Okta, Entra ID) kann Benutzer und Gruppen über SCIM anlegen; Sie bestimmen, welche Rollen seine Gruppen haben.',
+  'grp.empty': 'Keine Gruppen',
+  'grp.emptyHelp':
+    'Legen Sie eine an, um mehreren Benutzern dieselben Rollen zu geben, oder verbinden Sie Ihr Verzeichnis.',
+  'grp.create': 'Gruppe anlegen',
+  'grp.edit': 'Gruppe bearbeiten',
+  'grp.displayName': 'Anzeigename',
+  'grp.roles': 'Rollen',
+  'grp.members': 'Mitglieder',
+  'grp.membersHelp': 'E-Mail-Adressen von Benutzern der Organisation, eine pro Zeile.',
+  'grp.membersElsewhere':
+    'Die Mitglieder kommen aus dem Verzeichnis oder vom Identitätsanbieter und können hier nicht geändert werden.',
+  'grp.source': 'Mitglieder aus',
+  'grp.source.local': 'Dieser Liste',
+  'grp.source.identity-provider': 'Identitätsanbieter',
+  'grp.source.scim': 'Verzeichnis',
+  'grp.addRole': 'Rolle hinzufügen',
+  'grp.removeRole': 'Rolle entfernen: {role}',
+  'grp.deleteHelp': 'Die Mitglieder verlieren ihre Rollen, und Sitzungen mit diesen Rollen enden sofort.',
+  'grp.connect': 'Verzeichnis verbinden',
+  'grp.connectHelp':
+    'Legt einen API-Schlüssel an, der nur SCIM erlaubt. Tragen Sie ihn mit der Adresse unten in den Bereitstellungs-Einstellungen Ihres Verzeichnisses ein.',
+  'grp.connected': 'Schlüssel {name} ist bereit',
+  'grp.secretHelp': 'Kopieren Sie ihn jetzt: Er wird nicht noch einmal angezeigt.',
+  'grp.url': 'SCIM-Adresse',
+  'grp.key': 'Schlüssel',
+  'grp.days': 'Gültig für Tage',
+};
