@@ -91,7 +91,7 @@ func (h *handlers) groupMembers(ctx context.Context, m api.Meta, was, members []
 func (h *handlers) providerOf(ctx context.Context, organization, ref string) (api.IdentityProviderID, error) {
 	all, err := pages.All[api.IdentityProvider](ctx, h.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
 	for _, p := range all {
-		if (p.Meta.ID == ref || p.Meta.Name == ref) && organization != "" && string(p.Spec.Organization) == organization {
+		if (p.Meta.ID == ref || p.Meta.Name == ref) && organization != "" && p.Spec.Organization == organization {
 			return api.IdentityProviderID(p.Meta.ID), nil
 		}
 	}

@@ -41,7 +41,7 @@ type scimRequest struct {
 	want scim.Selection
 }
 
-type scimHandler func(r scimRequest, ctx context.Context) (scimAnswer, error) //nolint:revive // as the methods of scimRequest
+type scimHandler func(r scimRequest, ctx context.Context) (scimAnswer, error)
 
 // registerScim registers the SCIM endpoints.
 func (s *Server) registerScim() {

@@ -17,7 +17,7 @@ func (a *Authenticator) groupsDecidedBy(ctx context.Context, p api.IdentityProvi
 	if p.Spec.Organization == "" {
 		return nil, nil
 	}
-	all, err := pages.All[api.Group](ctx, a.opts.Store, api.ListQuery{Kind: api.KindGroup, Organization: string(p.Spec.Organization)})
+	all, err := pages.All[api.Group](ctx, a.opts.Store, api.ListQuery{Kind: api.KindGroup, Organization: p.Spec.Organization})
 	return slices.DeleteFunc(all, func(g api.Group) bool {
 		return g.Spec.Source != api.GroupIdentityProvider || string(g.Spec.IdentityProvider) != p.Meta.ID
 	}), err

@@ -211,7 +211,7 @@ func (a *Authenticator) provisioned(ctx context.Context, p api.IdentityProvider,
 	if p.Spec.Organization == "" {
 		return api.User{}, false, nil
 	}
-	found, err := pages.All[api.User](ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Organization: string(p.Spec.Organization), Name: email})
+	found, err := pages.All[api.User](ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Organization: p.Spec.Organization, Name: email})
 	for _, u := range found {
 		if u.Spec.Scim != nil && u.Meta.DeletedAt == nil {
 			return u, true, err
