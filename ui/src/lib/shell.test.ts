@@ -27,13 +27,13 @@ test('a request has a body where it has one', () => {
 beforeAll(() => vi.stubGlobal('location', { origin: 'https://h' }));
 afterAll(() => vi.unstubAllGlobals());
 
-test('a change is a merge patch of what differs, and a kind without patches is sent whole', () => {
+test('a change is a merge patch of what differs', () => {
   const volume = { kind: 'Volume' as const, meta: { id: 'v1', name: 'data', revision: 7 }, spec: { sizeBytes: 1 } };
   const attached = changeAsCurl(volumes, volume, { ...volume, spec: { ...volume.spec, instance: 'i1' } });
   expect(attached).toContain('curl -X PATCH');
   expect(attached).toContain(`/v1/volumes/v1`);
   expect(attached).toContain(`-d '{"spec":{"instance":"i1"}}'`);
-  const whole = changeAsCurl(branding, { revision: 1 }, { revision: 1, productName: 'x' });
-  expect(whole).toContain('curl -X PUT');
-  expect(whole).toContain(`-d '{"revision":1,"productName":"x"}'`);
+  const settings = changeAsCurl(branding, { revision: 1 }, { revision: 1, productName: 'x' });
+  expect(settings).toContain('curl -X PATCH');
+  expect(settings).toContain(`-d '{"productName":"x"}'`);
 });

@@ -6,7 +6,6 @@ import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Schemas } from '../api/client';
 import { newQueryClient } from '../api/session';
-import { Attempts } from '../pages/invoices/attempts';
 import { PayInvoice } from './pay';
 import { PaymentMethods } from './payment-cards';
 
@@ -39,8 +38,6 @@ interface Sent {
 /** answers are the responses of the API, by method and path; sent are the requests that change something. */
 let answers: Record<string, object>;
 let sent: Sent[];
-/** queries are the parameters of the last request of each path. */
-let queries: Record<string, URLSearchParams>;
 
 beforeEach(() => {
   answers = {
@@ -50,11 +47,8 @@ beforeEach(() => {
     'GET /v1/top-up': { organization, revision: 0, enabled: false, currency: 'EUR', status: { state: 'Off' } },
   };
   sent = [];
-  queries = {};
   vi.stubGlobal('fetch', async (r: Request) => {
-    const url = new URL(r.url, 'http://localhost');
-    const path = url.pathname.replace(/^\/portal/, '');
-    queries[path] = url.searchParams;
+    const path = new URL(r.url, 'http://localhost').pathname.replace(/^\/portal/, '');
     const text = await r.text();
     if (r.method !== 'GET') sent.push({ method: r.method, path, body: text ? JSON.parse(text) : undefined });
     const answer = answers[`${r.method} ${path}`];
@@ -192,25 +186,6 @@ test('an invoice whose charge has failed leads to the page on which it is paid',
     'It is not charged again until you choose another payment card or save the settings.',
   );
   expect(screen.getByRole('link', { name: 'Pay invoice INV-000001 now' })).toHaveAttribute('href', '/checkouts/chk-1');
-});
-
-test('the payments by card that were tried are shown for an invoice', async () => {
-  answers['GET /v1/checkouts'] = {
-    revision: 1,
-    items: [
-      {
-        kind: 'Checkout',
-        meta: { id: 'chk-1', name: 'chk-1', createdAt: '2026-03-01T00:00:00Z' },
-        spec: { amountMicros: 1.5e6, currency: 'EUR', invoice: 'inv-000000000001', autoPay: true },
-        status: { state: 'Failed', lastError: 'Your card was declined.' },
-      },
-    ],
-  };
-  show(<Attempts invoice="inv-000000000001" organization={organization} />);
-  expect(await screen.findByRole('listitem')).toHaveTextContent(
-    /€1.50 \(Automatic payment\): Failed, nothing was charged Your card was declined./,
-  );
-  expect(queries['/v1/checkouts']?.get('fieldSelector')).toBe('spec.invoice=inv-000000000001');
 });
 
 test('who cannot pay by card sees no cards, and who does not pay in advance no top-up', async () => {

@@ -3,11 +3,11 @@ import type { groups as en } from '../en/groups';
 export const groups: Record<keyof typeof en, string> = {
   'grp.title': 'Gruppen',
   'grp.help':
-    'Mitglieder einer Gruppe haben deren Rollen zusätzlich zu ihren eigenen. Ein Verzeichnis (Okta, Entra ID) kann Benutzer und Gruppen über SCIM anlegen; Sie bestimmen, welche Rollen seine Gruppen haben.',
+    'Mitglieder einer Gruppe haben deren Rollen zusätzlich zu ihren eigenen. Ein Verzeichnis (Okta, Entra ID) kann Benutzer und Gruppen über SCIM erstellen; Sie bestimmen, welche Rollen seine Gruppen haben.',
   'grp.empty': 'Keine Gruppen',
   'grp.emptyHelp':
     'Legen Sie eine an, um mehreren Benutzern dieselben Rollen zu geben, oder verbinden Sie Ihr Verzeichnis.',
-  'grp.create': 'Gruppe anlegen',
+  'grp.create': 'Gruppe erstellen',
   'grp.edit': 'Gruppe bearbeiten',
   'grp.displayName': 'Anzeigename',
   'grp.roles': 'Rollen',
