@@ -46,10 +46,10 @@ step('GPU pools: what the card has and has promised', async () => {
 
 step('a pool: errors at fields, made, a card put into it, and back', async () => {
   await button(page, 'Create GPU pool').click();
-  await dialog.getByLabel('Name').fill('No Good');
+  await dialog.getByLabel(/^Name/).fill('No Good');
   await send('Create');
   await page.locator('#pool-name-help').getByText('Enter up to 63 lowercase letters').waitFor();
-  await dialog.getByLabel('Name').fill('big');
+  await dialog.getByLabel(/^Name/).fill('big');
   await dialog.getByLabel('Max. vGPUs per GPU').fill('2');
   await button(page, 'Equivalent CLI / API call').click();
   await dialog.getByText('basalt gpu-pool create big').waitFor();
@@ -106,14 +106,14 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await page.route('**/content', (r) => (stopped ? undefined : r.continue())); // held: it is on its way for ever
   await button(page, 'Import image').click();
   await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
-  await dialog.getByLabel('Name').fill('halfway');
+  await dialog.getByLabel(/^Name/).fill('halfway');
   await send('Import');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'halfway' }).waitFor({ state: 'attached' });
   await inspect(page, 'image-sending-light');
   await send('Cancel');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'halfway' }).waitFor({ state: 'detached' });
   stopped = false;
-  await dialog.getByLabel('Name').fill('wrong');
+  await dialog.getByLabel(/^Name/).fill('wrong');
   await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
   expect('400');
   await send('Import');
@@ -142,7 +142,7 @@ step('apps and flavors', async () => {
     .getByRole('link', { name: 'Flavors', exact: true })
     .click();
   await button(page, 'Create flavor').click();
-  await dialog.getByLabel('Name').fill('whale');
+  await dialog.getByLabel(/^Name/).fill('whale');
   await dialog.locator('#flavor-memory').fill('8');
   await dialog.getByLabel('Unit of Memory').selectOption('MiB');
   await send('Create');
@@ -224,7 +224,7 @@ step('storage: Ceph, disks, backup targets', async () => {
     .getByRole('link', { name: 'Backups', exact: true })
     .click();
   await button(page, 'Add backup target').click();
-  await dialog.getByLabel('Name').fill('nas');
+  await dialog.getByLabel(/^Name/).fill('nas');
   await dialog.getByRole('textbox', { name: 'Directory' }).fill('relative');
   expect('400');
   await send('Create');
@@ -242,7 +242,7 @@ step('ways outside', async () => {
   await page.getByText('Not configured').waitFor();
   await inspect(page, 'network-health-light');
   await button(page, 'Add external network').click();
-  await dialog.getByLabel('Name').fill('isp');
+  await dialog.getByLabel(/^Name/).fill('isp');
   await dialog.getByLabel('IPv4 network').fill('nonsense');
   await inspect(page, 'external-form-light');
   expect('503'); // this basaltd has no networks

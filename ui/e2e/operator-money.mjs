@@ -485,7 +485,7 @@ step('the access review shows what to check, and exports it', async () => {
 
 step('what is used is not deleted', async () => {
   await nav(page, 'Organizations');
-  await main.getByRole('link', { name: 'nova' }).click();
+  await main.getByRole('link', { name: 'nova', exact: true }).click();
   await heading(page, 'nova');
   await button(page, 'Delete').click();
   await dialog.locator('#confirm-name').fill('nova');
