@@ -46,7 +46,7 @@ func TestAccessReview(t *testing.T) {
 				t.Errorf("%s: entries = %v, want them without %s", c.name, names, n)
 			}
 		}
-		if got.Total != int64(len(names)) || !got.AsOf.Equal(p.now) || !got.UnusedSince.Equal(p.now.AddDate(0, 0, -90)) {
+		if got.Total != int64(len(names)) || !got.AsOf.Equal(p.clock.Now()) || !got.UnusedSince.Equal(p.clock.Now().AddDate(0, 0, -90)) {
 			t.Errorf("%s: total %d as of %v, unused since %v, want %d, now, and 90 days ago", c.name, got.Total, got.AsOf, got.UnusedSince, len(names))
 		}
 	}

@@ -113,7 +113,7 @@ func TestLoginNamesACustomer(t *testing.T) {
 		raw, _ := json.Marshal(place)
 		_, err := p.login(api.Credentials{Email: "ann@example.com", Password: "r1 has a password", Organization: place})
 		wanted(t, string(raw), err, code)
-		p.now = p.now.Add(3600e9)
+		p.clock.Advance(3600e9)
 	} // A customer of a customer is named with both.
 	shop, err := ask[api.Organization](p, p.Key(t, api.Meta{Name: "t", Organization: sellers[0].Meta.ID}, api.RoleReseller), "GET", "/v1/organizations/shop", nil)
 	wanted(t, "read the customer", err, "")
@@ -128,6 +128,6 @@ func TestLoginNamesACustomer(t *testing.T) {
 	for place, code := range map[string]api.Code{"r1/shop/end": "", "shop/end": api.CodeUnauthenticated, "r1/end": api.CodeUnauthenticated, "r1/shop/end/end": api.CodeUnauthenticated} {
 		_, err := p.login(api.Credentials{Email: "eve@example.com", Password: "eve has a password", Organization: place})
 		wanted(t, place, err, code)
-		p.now = p.now.Add(3600e9)
+		p.clock.Advance(3600e9)
 	}
 }

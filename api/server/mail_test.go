@@ -106,7 +106,7 @@ func TestPasswordReset(t *testing.T) {
 	ann := p.user("ann@example.com", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
 	reset := func(email, organization string) *api.Error {
 		t.Helper()
-		p.now = p.now.Add(11 * time.Minute)
+		p.clock.Advance(11 * time.Minute)
 		_, err := ask[api.PasswordResetRequest](p, "", "POST", "/v1/password/reset", api.PasswordResetRequest{Email: email, Organization: organization})
 		return err
 	}
@@ -147,7 +147,7 @@ func TestPasswordReset(t *testing.T) {
 	if late.Meta.ID == m.Meta.ID {
 		late = box[1]
 	}
-	p.now = p.now.Add(time.Hour)
+	p.clock.Advance(time.Hour)
 	wanted(t, "set too late", set(late.Spec.Secret), api.CodeInvalid)
 }
 

@@ -135,7 +135,7 @@ func TestPasskeys(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].Name != "laptop" || list.Items[0].Site != "cloud.example.com" || list.Site != "cloud.example.com" || list.Items[0].UsedAt != nil {
 		t.Errorf("passkeys = %+v, want one named laptop for cloud.example.com", list)
 	}
-	p.now = p.now.Add(time.Hour)
+	p.clock.Advance(time.Hour)
 	s, err := p.finish(d.answer(p.challenge()))
 	wanted(t, "sign in with the passkey", err, "")
 	me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
@@ -143,8 +143,8 @@ func TestPasskeys(t *testing.T) {
 		t.Errorf("identity after signing in = %+v, want admin ann@x.org with one passkey", me)
 	}
 	list, err = ask[api.PasskeyList](p, token, "GET", "/v1/passkeys", nil)
-	if wanted(t, "list", err, ""); list.Items[0].UsedAt == nil || !list.Items[0].UsedAt.Equal(p.now) {
-		t.Errorf("passkey was used at %v, want %v", list.Items[0].UsedAt, p.now)
+	if wanted(t, "list", err, ""); list.Items[0].UsedAt == nil || !list.Items[0].UsedAt.Equal(p.clock.Now()) {
+		t.Errorf("passkey was used at %v, want %v", list.Items[0].UsedAt, p.clock.Now())
 	}
 
 	c := api.Credentials{Email: "ann@x.org", Password: horse}
@@ -295,7 +295,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	refused("the same answer again", good)
 	old := p.challenge()
 	late := ann.answer(old)
-	p.now = p.now.Add(5 * time.Minute)
+	p.clock.Advance(5 * time.Minute)
 	refused("after five minutes", late)
 	mixed := ann.answer(p.challenge())
 	mixed.Flow = p.challenge().Flow
@@ -372,7 +372,7 @@ func TestAddPasskeyAttacks(t *testing.T) {
 	wanted(t, "the same again", confirm(token, good), api.CodeExists)
 	c, err = begin(token, "late", horse)
 	wanted(t, "begin", err, "")
-	p.now = p.now.Add(5 * time.Minute)
+	p.clock.Advance(5 * time.Minute)
 	wanted(t, "after five minutes", confirm(token, p.device().made(c)), api.CodeInvalid)
 }
 

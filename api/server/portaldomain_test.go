@@ -398,7 +398,7 @@ func (b *bazaar) certified(name string) api.PortalDomainSpec {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: b.now.Add(-time.Hour), NotAfter: b.now.Add(time.Hour), DNSNames: []string{name}}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: b.clock.Now().Add(-time.Hour), NotAfter: b.clock.Now().Add(time.Hour), DNSNames: []string{name}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &k.PublicKey, k)
 	if err != nil {
 		b.t.Fatal(err)
@@ -441,8 +441,8 @@ func TestPortalDomainCertificate(t *testing.T) {
 	var err *api.Error
 	d, err = set(good.Certificate, good.Key)
 	wanted(t, "set the certificate", err, "")
-	if d.Spec.Key != "" || d.Spec.ExpiresAt == nil || !d.Spec.ExpiresAt.Equal(b.now.Add(time.Hour)) || !d.Spec.Approved {
-		t.Errorf("domain = %+v, want no key, the expiry %s and the approval", d.Spec, b.now.Add(time.Hour))
+	if d.Spec.Key != "" || d.Spec.ExpiresAt == nil || !d.Spec.ExpiresAt.Equal(b.clock.Now().Add(time.Hour)) || !d.Spec.Approved {
+		t.Errorf("domain = %+v, want no key, the expiry %s and the approval", d.Spec, b.clock.Now().Add(time.Hour))
 	}
 	was := stored().Key
 	if plain, err := b.safe.Open(t.Context(), was); err != nil || plain != good.Key {

@@ -305,7 +305,7 @@ func TestScimKeys(t *testing.T) {
 	u.Spec.Grants = []api.Grant{{Role: api.RoleAdmin, Organization: d.acme}}
 	must(t, ret(client.Of[api.User](d.op).Update(t.Context(), id, u)))
 	read, readKey := auth.NewAPIKey(api.Meta{Name: "read", Organization: d.acme}, api.APIKeySpec{Role: api.RoleAdmin, Scopes: []string{"scim:read"}})
-	end := d.now.Add(time.Hour)
+	end := d.clock.Now().Add(time.Hour)
 	short, shortKey := auth.NewAPIKey(api.Meta{Name: "short", Organization: d.acme}, api.APIKeySpec{Role: api.RoleAdmin, Scopes: []string{"scim:write"}, ExpiresAt: &end})
 	d.Apply(t, read, short)
 	for _, c := range []struct {
@@ -325,7 +325,7 @@ func TestScimKeys(t *testing.T) {
 			t.Errorf("GET %s with a key of scope scim:write: %d, want 403", path, rec.Code)
 		}
 	}
-	d.now = d.now.Add(2 * time.Hour)
+	d.clock.Advance(2 * time.Hour)
 	if code, _ := d.send(shortKey, "GET", "/Users", ""); code != 401 {
 		t.Errorf("GET /Users with an expired key: %d, want 401", code)
 	}

@@ -14,7 +14,7 @@ func (p *people) setUp(token string) string {
 	p.t.Helper()
 	begun, err := ask[api.TOTPSecret](p, token, "POST", "/v1/totp", nil)
 	wanted(p.t, "begin", err, "")
-	code, codeErr := totp.Code(begun.Secret, p.now)
+	code, codeErr := totp.Code(begun.Secret, p.clock.Now())
 	if codeErr != nil {
 		p.t.Fatal(codeErr)
 	}
@@ -99,8 +99,8 @@ func TestRequiredOneTimeCodes(t *testing.T) {
 			needs(false)
 			_, err = ask[api.ProjectList](p, s.Token, "GET", "/v1/projects", nil)
 			wanted(t, "with codes", err, "")
-			p.now = p.now.Add(time.Minute)
-			code, codeErr := totp.Code(secret, p.now)
+			p.clock.Advance(time.Minute)
+			code, codeErr := totp.Code(secret, p.clock.Now())
 			if codeErr != nil {
 				t.Fatal(codeErr)
 			}

@@ -262,16 +262,16 @@ func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 }
 
 func TestKeysExpire(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	e := servertest.Start(t, func() time.Time { return now })
+	clock := servertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	e := servertest.Start(t, clock.Now)
 	op := connect(t, e, e.Token)
-	end := now.Add(time.Hour)
+	end := clock.Now().Add(time.Hour)
 	key, err := client.Of[api.APIKey](op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	must(t, ret(connect(t, e, key.Secret).Whoami(t.Context())))
-	now = end
+	clock.Advance(time.Hour)
 	_, err = connect(t, e, key.Secret).Whoami(t.Context())
 	wantErr(t, err, api.CodeUnauthenticated, "")
 	_, err = client.Of[api.APIKey](op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "l"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,36 +264,27 @@ func TestServiceEnds(t *testing.T) {
 // TestLoginLinks checks that a login link is valid once, for a minute, and not after
 // the password was changed.
 func TestLoginLinks(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Now() // the server's connections have deadlines, so it must be close to the real time
-	pass := func(d time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(d)
-	}
-	s := newShop(t, func(o *server.Options) {
-		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	})
+	clock := servertest.NewClock(time.Now())
+	s := newShop(t, func(o *server.Options) { o.Now = clock.Now })
 	must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "small"))))
 	guest := connect(t, s.Env, "")
 	link := func() string { return must(t, ret(s.sells.ServiceLoginLink(t.Context(), "whmcs:1"))).v.Token }
-	token, won := link(), 0
+	token := link()
+	var won atomic.Int32
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
 			if _, err := guest.LoginWithLink(t.Context(), token); err == nil {
-				mu.Lock()
-				won++
-				mu.Unlock()
+				won.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	if won != 1 {
-		t.Errorf("one link opened %d sessions, want 1", won)
+	if n := won.Load(); n != 1 {
+		t.Errorf("one link opened %d sessions, want 1", n)
 	}
 	late := link()
-	pass(time.Minute)
+	clock.Advance(time.Minute)
 	_, err := guest.LoginWithLink(t.Context(), late)
 	wantErr(t, err, api.CodeInvalid, "token")
 	voided := link()

@@ -155,7 +155,7 @@ func TestSignUp(t *testing.T) {
 		t.Fatalf("users after the sign-up = %+v, want one", people.Items)
 	}
 	u := people.Items[0]
-	if u.Meta.Name != "ann@example.com" || !u.Status.Verified || u.Spec.Terms == nil || u.Spec.Terms.Version != "2026-03" || !u.Spec.Terms.AcceptedAt.Equal(c.now) {
+	if u.Meta.Name != "ann@example.com" || !u.Status.Verified || u.Spec.Terms == nil || u.Spec.Terms.Version != "2026-03" || !u.Spec.Terms.AcceptedAt.Equal(c.clock.Now()) {
 		t.Errorf("user after the sign-up = %+v, want ann@example.com, verified, with accepted terms", u)
 	}
 	u.Spec.DisplayName, u.Spec.Terms = "Ann B.", nil
@@ -283,7 +283,7 @@ func TestSignUpFlood(t *testing.T) {
 // while the mail server is unreachable.
 func TestPendingSignUps(t *testing.T) {
 	c := newCrowd(t, terms)
-	end := c.now.Add(time.Hour)
+	end := c.clock.Now().Add(time.Hour)
 	for i := range api.MaxPendingSignUps {
 		c.Apply(t, api.QueueMail(fmt.Sprintf("mail-%012x", i), api.MailMessageSpec{Type: api.MailTypeSignUp, To: "x@example.com", ExpiresAt: &end}))
 	}

@@ -67,14 +67,14 @@ func TestWhoIsAdmittedBySSH(t *testing.T) {
 	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceRunning})
 
 	end := sshKeyOf("short", newSSHKey(t))
-	at := p.now.Add(time.Hour)
+	at := p.clock.Now().Add(time.Hour)
 	end.Spec.ExpiresAt = &at
 	short, err := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", end)
 	wanted(t, "a key for an hour", err, "")
 	if _, err := p.admit(short, "web", "demo"); err != nil {
 		t.Errorf("admit with a key that has not expired: %v", err)
 	}
-	p.now = p.now.Add(time.Hour)
+	p.clock.Advance(time.Hour)
 	refused("after the hour", short, "web", "demo", api.CodeForbidden)
 	org, err := ask[api.Organization](p, p.Token, "GET", "/v1/organizations/acme", nil)
 	wanted(t, "organization", err, "")
@@ -169,7 +169,7 @@ func TestSSHHostKeyAndTrail(t *testing.T) {
 	check("the first", "ssh-ed25519 one", "")
 	check("again", "ssh-ed25519 one", "")
 	check("another", "ssh-ed25519 two", api.CodeConflict)
-	started := p.now
+	started := p.clock.Now()
 	a.Instance.Status.StartedAt = &started
 	check("another, after a restart", "ssh-ed25519 two", "")
 	check("the first, after it", "ssh-ed25519 one", api.CodeConflict)

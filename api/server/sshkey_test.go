@@ -139,7 +139,7 @@ func TestSSHKeyForms(t *testing.T) {
 		}
 	}
 	past := sshKeyOf("past", good)
-	at := p.now.Add(-time.Hour)
+	at := p.clock.Now().Add(-time.Hour)
 	past.Spec.ExpiresAt = &at
 	_, bad := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", past)
 	wanted(t, "expired", bad, api.CodeInvalid)

@@ -42,7 +42,7 @@ func TestSupportNeedsConsent(t *testing.T) {
 	check := func(when, who, token string, code api.Code) {
 		t.Helper()
 		for what, enter := range entries {
-			p.now = p.now.Add(time.Second) // the same entry at the same time would be no change
+			p.clock.Advance(time.Second) // the same entry at the same time would be no change
 			if err := enter(token); (err == nil) != (code == "") || err != nil && api.CodeOf(err) != code {
 				t.Errorf("%s, %s by %s: error %v, want %q", when, what, who, err, code)
 			}
@@ -58,14 +58,14 @@ func TestSupportNeedsConsent(t *testing.T) {
 	}
 
 	for who, token := range map[string]string{"the operator": p.Token, "a member": ann.token} {
-		_, err := ask[api.SupportGrant](p, token, "POST", "/v1/support-grants", supportGrant(p.acme, p.now.Add(time.Hour)))
+		_, err := ask[api.SupportGrant](p, token, "POST", "/v1/support-grants", supportGrant(p.acme, p.clock.Now().Add(time.Hour)))
 		wanted(t, "a grant by "+who, err, api.CodeForbidden)
 	}
-	for _, expires := range []time.Time{{}, p.now, p.now.Add(api.MaxSupportGrant + time.Second)} {
+	for _, expires := range []time.Time{{}, p.clock.Now(), p.clock.Now().Add(api.MaxSupportGrant + time.Second)} {
 		_, err := ask[api.SupportGrant](p, admin, "POST", "/v1/support-grants", supportGrant(p.acme, expires))
 		wanted(t, "a grant until "+expires.String(), err, api.CodeInvalid)
 	}
-	grant, err := ask[api.SupportGrant](p, admin, "POST", "/v1/support-grants", supportGrant(p.acme, p.now.Add(time.Hour)))
+	grant, err := ask[api.SupportGrant](p, admin, "POST", "/v1/support-grants", supportGrant(p.acme, p.clock.Now().Add(time.Hour)))
 	wanted(t, "a grant by an admin", err, "")
 	check("with a grant", "the operator", p.Token, "")
 	trail, failed := p.Store.Audit(t.Context(), api.AuditQuery{Organization: p.acme, Limit: 100, Only: api.AuditFilter{Object: "demo"}})
@@ -75,7 +75,7 @@ func TestSupportNeedsConsent(t *testing.T) {
 	if !slices.ContainsFunc(trail.Items, func(e api.AuditEvent) bool { return e.Operation == "ExecInInstance" && e.Role == api.RoleOperator }) {
 		t.Errorf("audit log of the organization has %+v, want ExecInInstance by an operator", trail.Items)
 	}
-	p.now = p.now.Add(time.Hour)
+	p.clock.Advance(time.Hour)
 	check("after its expiry", "the operator", p.Token, api.CodeForbidden)
 	_, err = ask[api.SupportGrant](p, p.Token, "DELETE", "/v1/support-grants/"+grant.Meta.ID, nil)
 	wanted(t, "deletion by the operator", err, api.CodeForbidden)

@@ -21,15 +21,15 @@ const horse = "correct horse battery"
 // people is a world with a clock and a count of password derivations.
 type people struct {
 	*world
-	now    time.Time
+	clock  *servertest.Clock
 	hasher *password.Hasher
 }
 
 func newPeople(t *testing.T, change ...func(*server.Options)) *people {
 	t.Helper()
-	p := &people{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), hasher: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
+	p := &people{clock: servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), hasher: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	p.world = worldOf(t, servertest.StartWith(t, func(o *server.Options) {
-		o.Now, o.Passwords = func() time.Time { return p.now }, p.hasher
+		o.Now, o.Passwords = p.clock.Now, p.hasher
 		for _, f := range change {
 			f(o)
 		}
@@ -193,8 +193,8 @@ func TestSessionsEnd(t *testing.T) {
 			_, err := ask[api.User](p, p.Token, "DELETE", "/v1/users/"+u.Meta.ID, nil)
 			wanted(p.t, "delete", err, "")
 		},
-		"seven days":         func(p *people, _ api.User, _ string) { p.now = p.now.Add(7 * 24 * time.Hour) },
-		"half a day of none": func(p *people, _ api.User, _ string) { p.now = p.now.Add(14 * time.Hour) },
+		"seven days":         func(p *people, _ api.User, _ string) { p.clock.Advance(7 * 24 * time.Hour) },
+		"half a day of none": func(p *people, _ api.User, _ string) { p.clock.Advance(14 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPeople(t)
@@ -249,7 +249,7 @@ func TestOneTimeCodes(t *testing.T) {
 	setup, err := ask[api.TOTPSecret](p, s.Token, "POST", "/v1/totp", nil)
 	wanted(t, "begin", err, "")
 	code := func() string {
-		c, err := totp.Code(setup.Secret, p.now)
+		c, err := totp.Code(setup.Secret, p.clock.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestOneTimeCodes(t *testing.T) {
 	}
 	_, err = login(code())
 	wanted(t, "the code that confirmed", err, api.CodeUnauthenticated)
-	p.now = p.now.Add(time.Minute)
+	p.clock.Advance(time.Minute)
 	used := code()
 	_, err = login(used)
 	wanted(t, "a new code", err, "")
@@ -296,7 +296,7 @@ func TestOneTimeCodes(t *testing.T) {
 	off("off by a code that was used", horse, used, api.CodeForbidden)
 	off("off by a recovery code that was used", horse, recovery.Codes[3], api.CodeForbidden)
 	on(true)
-	p.now = p.now.Add(time.Minute)
+	p.clock.Advance(time.Minute)
 	off("off", horse, code(), "")
 	on(false)
 	off("off again", horse, recovery.Codes[4], api.CodeState)
@@ -336,10 +336,10 @@ func TestGuessing(t *testing.T) {
 	}
 	wanted(t, "at home, all the while", from("192.0.2.1:1", horse), "")
 	for range 20 { // a long attack
-		p.now = p.now.Add(61 * time.Second)
+		p.clock.Advance(61 * time.Second)
 		wanted(t, "a guess after a minute", from("203.0.113.9:1", "wrong password"), api.CodeUnauthenticated)
 	}
-	p.now = p.now.Add(61 * time.Second)
+	p.clock.Advance(61 * time.Second)
 	wanted(t, "its owner elsewhere, after a minute", from("203.0.113.2:1", horse), "")
 }
 

@@ -112,9 +112,9 @@ func TestVouchersAreNotGuessed(t *testing.T) {
 	usd := voucher(p, api.VoucherSpec{Currency: "USD"})
 	used := voucher(p, api.VoucherSpec{})
 	p.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindVoucher, ID: used.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.VoucherStatus{Redeemed: 1})})
-	end := p.now.Add(time.Minute)
+	end := p.clock.Now().Add(time.Minute)
 	ended := voucher(p, api.VoucherSpec{ExpiresAt: &end})
-	p.now = p.now.Add(2 * time.Minute)
+	p.clock.Advance(2 * time.Minute)
 	answers := map[string]bool{}
 	for _, code := range []string{usd.Code, used.Code, ended.Code, api.NewVoucherCode(), "", "x", strings.Repeat("A", 10_000), "AAAA-BBBB-CCCC-\x00"} {
 		_, err := redeem(p, admin, "", code)
@@ -129,13 +129,13 @@ func TestVouchersAreNotGuessed(t *testing.T) {
 	}
 	_, err := redeem(p, admin, "", good.Code)
 	wanted(t, "a good code after ten others", err, api.CodeRateLimited)
-	p.now = p.now.Add(time.Minute)
+	p.clock.Advance(time.Minute)
 	_, err = redeem(p, admin, "", good.Code)
 	wanted(t, "a minute later", err, "")
 	for range 30 { // a valid code does not count
 		_, err = redeem(p, admin, "", good.Code)
 		wanted(t, "again", err, api.CodeExists)
-		p.now = p.now.Add(10 * time.Second)
+		p.clock.Advance(10 * time.Second)
 	}
 }
 

@@ -98,11 +98,15 @@ const refused = (page) =>
 export async function attackForm(page, { what, open, submit, least, takes }) {
   let most = 0;
   let said = '';
-  await open();
+  const begin = async () => {
+    await open();
+    await settled(page); // the search field of a list that turns out to be empty is gone then
+  };
+  await begin();
   for (const text of together) {
     let found = await fields(page);
     if (found.length < most) {
-      await open();
+      await begin();
       found = await fields(page);
     }
     most = Math.max(most, found.length);

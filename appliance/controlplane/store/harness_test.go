@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 )
 
 // cluster is a group of stores in this process, whose network can be cut.
@@ -31,6 +34,24 @@ type testNode struct {
 	trans *raft.InmemTransport
 }
 
+// logBuffer keeps the log of a cluster's nodes.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 var errCut = errors.New("the network is cut")
 
 // newCluster starts a cluster of n voters, node-0 to node-(n-1).
@@ -41,6 +62,11 @@ func newCluster(t testing.TB, n int, o Options) *cluster {
 		c.options.Dir = t.TempDir()
 	}
 	t.Cleanup(c.close)
+	if c.options.Log == nil {
+		var log logBuffer
+		c.options.Log = slog.New(slog.NewTextHandler(&log, nil))
+		failed.Keep(t, func(f failed.Folder) { f.Text("stores.log", log.String()) })
+	}
 	c.start("node-0", true)
 	eventually(t, "node-0 leads", c.store("node-0").IsLeader)
 	for i := 1; i < n; i++ {
@@ -62,6 +88,7 @@ func (c *cluster) start(id string, bootstrap bool) *Store {
 	c.t.Helper()
 	_, trans := raft.NewInmemTransportWithTimeout(raft.ServerAddress(id), 500*time.Millisecond)
 	o := c.options
+	o.Log = o.Log.With("node", id)
 	o.Dir, o.NodeID, o.Transport, o.Bootstrap, o.Reserve = c.options.Dir+"/"+id, id, trans, bootstrap, 1
 	o.Remote = &testRemote{c: c, from: id}
 	_, err := os.Stat(o.Dir)
