@@ -12,10 +12,7 @@ func (h *handlers) autoPay() settings[api.GetAutoPayParams, api.StoredAutoPay, a
 	return settings[api.GetAutoPayParams, api.StoredAutoPay, api.AutoPay]{
 		what: "auto-pay",
 		unset: func(ctx context.Context, _ string, p api.GetAutoPayParams) (api.Object, error) {
-			now := h.opts.Now()
-			org, err := h.payer(ctx, p.Organization, now, now.Add(1))
-			id := api.AutoPayID(org)
-			return api.Object{Kind: api.KindAutoPay, Meta: api.Meta{ID: id, Name: id, Organization: string(org)}}, err
+			return h.unsetOfPayer(ctx, api.KindAutoPay, p.Organization, api.AutoPayID)
 		},
 		view: func(_ context.Context, t api.StoredAutoPay) (api.AutoPay, error) { return t.View(), nil },
 		spec: h.autoPaySpec,

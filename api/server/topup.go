@@ -12,10 +12,7 @@ func (h *handlers) topUp() settings[api.GetTopUpParams, api.StoredTopUp, api.Top
 	return settings[api.GetTopUpParams, api.StoredTopUp, api.TopUp]{
 		what: "top-up",
 		unset: func(ctx context.Context, _ string, p api.GetTopUpParams) (api.Object, error) {
-			now := h.opts.Now()
-			org, err := h.payer(ctx, p.Organization, now, now.Add(1))
-			id := api.TopUpID(org)
-			return api.Object{Kind: api.KindTopUp, Meta: api.Meta{ID: id, Name: id, Organization: string(org)}}, err
+			return h.unsetOfPayer(ctx, api.KindTopUp, p.Organization, api.TopUpID)
 		},
 		view: h.topUpView,
 		spec: h.topUpSpec,
@@ -24,6 +21,15 @@ func (h *handlers) topUp() settings[api.GetTopUpParams, api.StoredTopUp, api.Top
 			return []api.Command{{Op: api.OpReport, Kind: api.KindTopUp, ID: id, Expect: api.AnyRevision, Data: api.Encode(old.Status.Saved())}}
 		},
 	}
+}
+
+// unsetOfPayer returns settings of the organization that a request about money names, or of
+// the caller's, as they are before their first change.
+func (h *handlers) unsetOfPayer(ctx context.Context, kind api.Kind, organization string, idOf func(api.OrganizationID) string) (api.Object, error) {
+	now := h.opts.Now()
+	org, err := h.payer(ctx, organization, now, now.Add(1))
+	id := idOf(org)
+	return api.Object{Kind: kind, Meta: api.Meta{ID: id, Name: id, Organization: string(org)}}, err
 }
 
 // topUpView returns the settings in the form of the API, with the organization's
