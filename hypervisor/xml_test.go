@@ -156,10 +156,10 @@ func TestXMLMatchesLibvirtSchema(t *testing.T) {
 	}
 }
 
-// TestXMLKeepsHostileStringsInTheirPlace checks that a hostile string stays
+// TestXMLEscapesStrings checks that a hostile string stays
 // one value: the document has the same elements in the same order as one with
 // a harmless string.
-func TestXMLKeepsHostileStringsInTheirPlace(t *testing.T) {
+func TestXMLEscapesStrings(t *testing.T) {
 	d := minimal()
 	goldens["hostile"](&d)
 	hostile, err := d.XML()

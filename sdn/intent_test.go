@@ -103,10 +103,10 @@ func TestIntentIsGolden(t *testing.T) {
 	}
 }
 
-// TestFloatingIPIsOfItsNetwork checks that an address belongs to the network
+// TestFloatingIPNetwork checks that an address belongs to the network
 // of the floating IP, and not to the router's: two external networks may have
 // the same range.
-func TestFloatingIPIsOfItsNetwork(t *testing.T) {
+func TestFloatingIPNetwork(t *testing.T) {
 	o := objects()
 	o.ExternalNetworks = append(o.ExternalNetworks, api.ExternalNetwork{Meta: api.Meta{ID: "ext-2", Name: "lab"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Vlan: 8}})

@@ -45,10 +45,10 @@ func TestAlertsAreSharedForATime(t *testing.T) {
 	}
 }
 
-// TestAlertsAreLookedForOneAtATime checks that requests that arrive during an
+// TestAlertsAreEvaluatedOnce checks that requests that arrive during an
 // evaluation wait for the next one, which serves all of them, and that evaluations
 // never run concurrently.
-func TestAlertsAreLookedForOneAtATime(t *testing.T) {
+func TestAlertsAreEvaluatedOnce(t *testing.T) {
 	b, now := newAlertCache(), func() time.Time { return time.Unix(0, 0) }
 	var looks, at atomic.Int64
 	first, all := make(chan struct{}), make(chan struct{})

@@ -281,9 +281,9 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	wantCode(t, "a key that is too long", api.CodeInvalid, put(without))
 }
 
-// TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance checks that a floating IP is used
+// TestFloatingIPOfLoadBalancer checks that a floating IP is used
 // by an instance or by load balancers, but not by both.
-func TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance(t *testing.T) {
+func TestFloatingIPOfLoadBalancer(t *testing.T) {
 	w := newNetworkWorld(t)
 	meta := api.Meta{Project: w.web}
 	named := func(name string) api.Meta { m := meta; m.Name = name; return m }

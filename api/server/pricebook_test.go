@@ -10,10 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// TestPriceBooksAreSeenByThoseWhoPay checks that price books are visible, by every
+// TestPriceBookVisibility checks that price books are visible, by every
 // operation, only to those who pay by them and to the resellers who may assign them to
 // customers.
-func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
+func TestPriceBookVisibility(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	ids := map[string]string{}

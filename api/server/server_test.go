@@ -98,7 +98,7 @@ func (w *world) instance(c *client.API, name string) (api.Instance, error) {
 		Flavor: "small", Image: "debian", Vgpu: &api.VGPUSpec{VramBytes: 1 << 30}}})
 }
 
-func TestInstanceIsMadeWithItsRootVolume(t *testing.T) {
+func TestCreateInstanceAndRootVolume(t *testing.T) {
 	w := newWorld(t)
 	member := w.as(api.RoleMember, w.acme, w.web)
 	in, err := w.instance(member, "demo")
@@ -223,7 +223,7 @@ func TestInstanceChanges(t *testing.T) {
 	wantErr(t, err, api.CodeConflict, "")
 }
 
-func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
+func TestAPIKeyIsShownOnce(t *testing.T) {
 	w := newWorld(t)
 	admin := w.as(api.RoleAdmin, w.acme, "")
 	key, err := client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "ci", Project: "web"}, Spec: api.APIKeySpec{Role: api.RoleMember}})

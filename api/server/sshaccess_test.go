@@ -28,10 +28,10 @@ func (p *people) admit(key api.SSHKey, project, instance string) (server.SSHAcce
 	return p.Server.AdmitSSH(p.t.Context(), []api.SSHKeyID{api.SSHKeyID(key.Meta.ID)}, project, instance)
 }
 
-// TestWhoIsAdmittedBySSH checks that exactly the owner of a key gets access to the
+// TestSSHAdmission checks that exactly the owner of a key gets access to the
 // instances in which they may run programs, by name and by ID, until the key expires or
 // the user is disabled.
-func TestWhoIsAdmittedBySSH(t *testing.T) {
+func TestSSHAdmission(t *testing.T) {
 	p := newPeople(t)
 	ann, key, in := entered(t, p)
 	for _, at := range [][2]string{{"web", "demo"}, {p.web, in.Meta.ID}, {"", in.Meta.ID}, {"", "demo"}} {
@@ -92,9 +92,9 @@ func TestWhoIsAdmittedBySSH(t *testing.T) {
 	refused("of a user who is disabled", key, "web", "demo", api.CodeForbidden)
 }
 
-// TestSSHEndsWithTheRight checks that a connection ends with the key, with the user,
+// TestSSHEndsWithRight checks that a connection ends with the key, with the user,
 // and with the instance.
-func TestSSHEndsWithTheRight(t *testing.T) {
+func TestSSHEndsWithRight(t *testing.T) {
 	for what, end := range map[string]func(p *people, ann person, key api.SSHKey, in api.Instance) *api.Error{
 		"the key": func(p *people, ann person, key api.SSHKey, _ api.Instance) *api.Error {
 			_, err := ask[api.SSHKey](p, ann.token, "DELETE", "/v1/ssh-keys/"+key.Meta.ID, nil)
@@ -146,9 +146,9 @@ func TestSSHEndsWithTheRight(t *testing.T) {
 	}
 }
 
-// TestSSHHostKeyAndTrail checks that only the first host key of a run is trusted, that
+// TestSSHHostKeyAndAudit checks that only the first host key of a run is trusted, that
 // connections are in the audit log, and that all records are deleted with the instance.
-func TestSSHHostKeyAndTrail(t *testing.T) {
+func TestSSHHostKeyAndAudit(t *testing.T) {
 	p := newPeople(t)
 	_, key, in := entered(t, p)
 	a, err := p.admit(key, "web", "demo")

@@ -48,9 +48,9 @@ func (p *people) member(t *testing.T, email string) person {
 	return person{u.Meta.ID, s.Token}
 }
 
-// TestSSHKeysAreTheirUsers checks that nobody else sees, uses or deletes a user's keys,
+// TestSSHKeysOfUsers checks that nobody else sees, uses or deletes a user's keys,
 // not even an operator, and that they are deleted with the user.
-func TestSSHKeysAreTheirUsers(t *testing.T) {
+func TestSSHKeysOfUsers(t *testing.T) {
 	p := newPeople(t)
 	ann, bob := p.member(t, "ann@example.com"), p.member(t, "bob@example.com")
 	line := newSSHKey(t)
@@ -151,9 +151,9 @@ func TestSSHKeyForms(t *testing.T) {
 	wanted(t, "an API key's", bad, api.CodeState)
 }
 
-// TestInstanceTakesSSHKeysByName checks that an instance accepts keys by name and as
+// TestInstanceSSHKeys checks that an instance accepts keys by name and as
 // text, but no names of other users' keys.
-func TestInstanceTakesSSHKeysByName(t *testing.T) {
+func TestInstanceSSHKeys(t *testing.T) {
 	p := newPeople(t)
 	ann := p.member(t, "ann@example.com")
 	line, other := newSSHKey(t), newSSHKey(t)

@@ -21,10 +21,10 @@ func (p *people) asked(token, address string) *api.Error {
 	return p.from(r, address)
 }
 
-// TestWrongTokensKeepNoGoodOneOut checks that any number of wrong tokens does not block
+// TestWrongTokensDoNotBlock checks that any number of wrong tokens does not block
 // a valid one from the same address, neither another user's nor the one they were
 // guesses for. Only their sender is rate-limited.
-func TestWrongTokensKeepNoGoodOneOut(t *testing.T) {
+func TestWrongTokensDoNotBlock(t *testing.T) {
 	p := newPeople(t)
 	good := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
 	id := strings.Split(good, "_")[1]

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestInstanceRowShowsItsGPU verifies that the list shows an unusable GPU, even if the guest
+// TestInstanceRowGPU verifies that the list shows an unusable GPU, even if the guest
 // reports its tools.
-func TestInstanceRowShowsItsGPU(t *testing.T) {
+func TestInstanceRowGPU(t *testing.T) {
 	a := &App{}
 	i := api.Instance{Assignment: api.InstanceAssignment{Node: "n"}, Status: api.InstanceStatus{Node: "n", Phase: api.InstanceRunning, GuestTools: "1.0",
 		Conditions: []api.Condition{{Type: api.ConditionGPUReady, Reason: string(api.GPUKernelWithoutDriver)}}}}

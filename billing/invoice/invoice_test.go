@@ -288,10 +288,10 @@ func metered(random *rand.Rand) (records []api.UsageRecord, used map[api.Meter]*
 	return records, used
 }
 
-// TestInvoicesAreAFunctionOfTheRecords checks that the same records in any order, any
+// TestInvoicesAreDeterministic checks that the same records in any order, any
 // number of times, give the same invoices; that each recorded unit is charged in
 // exactly one of the two months; and that the total is the sum of the lines.
-func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
+func TestInvoicesAreDeterministic(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 0))
 	book := pricebook.Default()
 	book.Prices[0].Tiers = []api.PriceTier{{UpTo: 10}, {UpTo: 1000, PriceMicros: 12_345}}

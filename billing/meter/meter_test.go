@@ -46,7 +46,7 @@ func run(at time.Time, name string, rate uint64) Observation {
 	return Observation{At: at, Run: name, Rates: Rates{api.MeterVCPU: rate}, Watched: true}
 }
 
-func TestARunIsChargedFromItsStartToItsEnd(t *testing.T) {
+func TestRunIsCharged(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command
@@ -83,7 +83,7 @@ func TestUnobservedTimeIsNotCharged(t *testing.T) {
 	}
 }
 
-func TestARunFirstSeenLateIsChargedFromItsStart(t *testing.T) {
+func TestRunSeenLate(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command
@@ -114,7 +114,7 @@ func TestRestartedTotalCountsFromZero(t *testing.T) {
 	}
 }
 
-func TestAClockThatGoesBackChargesNothingTwice(t *testing.T) {
+func TestClockSetBack(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command
@@ -127,10 +127,10 @@ func TestAClockThatGoesBackChargesNothingTwice(t *testing.T) {
 	}
 }
 
-// TestWorkIsCountedWhileTheClockGoesBack checks that usage counted while the clock does
+// TestWorkWhileClockIsSetBack checks that usage counted while the clock does
 // not advance, or goes back, gets records of its own, although their intervals are the
 // same.
-func TestWorkIsCountedWhileTheClockGoesBack(t *testing.T) {
+func TestWorkWhileClockIsSetBack(t *testing.T) {
 	l := ledger{}
 	var s State
 	var cmds []api.Command

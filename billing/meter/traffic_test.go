@@ -66,7 +66,7 @@ func TestTrafficOfTwoNodes(t *testing.T) {
 	}
 }
 
-func TestTrafficIsOfTheHourInWhichMostOfItsTimeLay(t *testing.T) {
+func TestHourOfTraffic(t *testing.T) {
 	hour := t0.Truncate(time.Hour).Add(time.Hour)
 	for _, c := range []struct{ from, to, want time.Time }{
 		{hour.Add(-time.Minute), hour.Add(time.Second), hour.Add(-time.Hour)},

@@ -135,9 +135,9 @@ func TestFOCUSIsValid(t *testing.T) {
 	}
 }
 
-// TestFOCUSRulesBite checks that the rules are evaluated: a wrong cell breaks the rule
+// TestFOCUSRulesDetectErrors checks that the rules are evaluated: a wrong cell breaks the rule
 // about it.
-func TestFOCUSRulesBite(t *testing.T) {
+func TestFOCUSRulesDetectErrors(t *testing.T) {
 	for _, c := range []struct {
 		rule, column, value string
 	}{

@@ -124,9 +124,9 @@ func TestKeptMemoryIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestAloneInItsVGPU checks that the only process of a vGPU with memory allocates
+// TestSoleProcessOfVGPU checks that the only process of a vGPU with memory allocates
 // and asks without gpud, until a second one has memory.
-func TestAloneInItsVGPU(t *testing.T) {
+func TestSoleProcessOfVGPU(t *testing.T) {
 	n := newTestNode(t)
 	n.put("v", gib, 0)
 	a, b := n.account("v"), n.account("v")

@@ -137,10 +137,10 @@ func (p *program) check(steps uint32, each uint32) {
 	}
 }
 
-// TestTwoProgramsOnACardTooSmallForBoth checks that two programs whose memory
+// TestTwoProgramsOvercommit checks that two programs whose memory
 // does not fit together both complete with the right sums, on a card whose
 // capacity is never exceeded.
-func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
+func TestTwoProgramsOvercommit(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)

@@ -11,7 +11,7 @@ import "strings"
 // when there is half as much garbage as memory in use) its copy and its tables: n +
 // 3/2 (n + min(8 MiB + 32 n, 192 MiB)). That is 63 n at 1 MB, 17 n at 20 MB and
 // never more than 2.5 n + 288 MiB. Measured: 250 to 284 MB for 20 MB that require
-// as much as possible (TestHostilePTXTakesLittleMemory). Programs need additional
+// as much as possible (TestHostilePTXMemory). Programs need additional
 // memory, see maxExpanded in gpu/soft/compile.
 const (
 	tablesBase    = 8 << 20   // bytes that any module may use

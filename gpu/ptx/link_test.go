@@ -126,7 +126,7 @@ func TestLinkLeavesUnusedNames(t *testing.T) {
 
 // From a library, what others declare and do not define is included, and what
 // that needs.
-func TestLinkTakesOfLibrariesWhatIsMissing(t *testing.T) {
+func TestLinkLibraries(t *testing.T) {
 	var objects []Object
 	for name, src := range map[string]string{
 		"main":   ".extern .func f(); .visible .func own() { ret; } .visible .entry k() { call f; ret; }",

@@ -80,9 +80,9 @@ func (r *rig) stream() worker.Stream {
 	return s
 }
 
-// TestKernelsOfStreamsRunBesideEachOther checks that kernels of several streams that
+// TestStreamsRunConcurrently checks that kernels of several streams that
 // wait for each other end, with as many processors as kernels, and with fewer.
-func TestKernelsOfStreamsRunBesideEachOther(t *testing.T) {
+func TestStreamsRunConcurrently(t *testing.T) {
 	for name, c := range map[string]struct{ sms, kernels int }{"side by side": {2, 2}, "in turns": {1, 2}, "many": {2, 7}} {
 		t.Run(name, func(t *testing.T) {
 			gate := &countingGate{}

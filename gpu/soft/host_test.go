@@ -132,10 +132,10 @@ func TestHostMemoryOutsideOfItsPart(t *testing.T) {
 	}
 }
 
-// TestHostMemoryIsHeldForWhoMayUseIt checks that a kernel that a program enqueues on
+// TestHostMemoryReservation checks that a kernel that a program enqueues on
 // memory that it has unregistered may fail, but never accesses what is mapped at the
 // address then: nothing is unmapped while a kernel may use it.
-func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
+func TestHostMemoryReservation(t *testing.T) {
 	w := drivertest.Window(t, abi.MinWindow)
 	for round := range 40 {
 		c := newContextIn(t, w)

@@ -321,10 +321,10 @@ atom.global.exch.b32 %r3, [%rd1], 0; ret; }`)
 	}
 }
 
-// TestKernelBuiltForAnotherDeviceIsRefused checks that a library's kernel that only
+// TestKernelForAnotherDevice checks that a library's kernel that only
 // prints that it was built for another architecture is refused with that message, and
 // that other kernels of the module are not.
-func TestKernelBuiltForAnotherDeviceIsRefused(t *testing.T) {
+func TestKernelForAnotherDevice(t *testing.T) {
 	const text = "FATAL: kernel `attention` is for sm80-sm100, but was built for sm61"
 	numbers := make([]string, 0, len(text)+1)
 	for _, c := range []byte(text + "\x00") {

@@ -74,10 +74,10 @@ func where(space string) string {
 	return "%rd1"
 }
 
-// TestLoadOfOneAddressIsOneLoad checks that a warp's load of one address is one load,
+// TestWarpLoadsOneAddressOnce checks that a warp's load of one address is one load,
 // whatever other blocks store there: libgomp keeps the lanes of a warp in lockstep by
 // the values that they read.
-func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
+func TestWarpLoadsOneAddressOnce(t *testing.T) {
 	r := newRig(t, ptxHead+`.visible .entry k(.param .u64 word, .param .u64 bad) {
 	.reg .u64 %w, %b, %c, %d; .reg .u32 %i, %v, %x; .reg .u64 %s; .reg .pred %p, %q, %first;
 	ld.param.u64 %w, [word]; ld.param.u64 %b, [bad]; mov.u32 %i, 0; mov.u32 %x, %laneid; setp.eq.u32 %first, %x, 0;

@@ -175,9 +175,9 @@ func TestMemFreeAsync(t *testing.T) {
 	r.fails(abi.ErrInvalidContext, abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: p})
 }
 
-// TestMemFreeAsyncIsSeenAtTheStreamsEnd checks that after a stream's
+// TestMemFreeAsyncOrder checks that after a stream's
 // synchronization the memory that was freed in it is free.
-func TestMemFreeAsyncIsSeenAtTheStreamsEnd(t *testing.T) {
+func TestMemFreeAsyncOrder(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	for range 200 {

@@ -102,10 +102,10 @@ func TestSpoiledDoorbell(t *testing.T) {
 	}
 }
 
-// TestSessionEndsThoughTheRingGoesOn checks that the end of the carrier ends the
+// TestSessionEndsWithBusyRing checks that the end of the carrier ends the
 // session, even if another process of the guest that has the memory puts a command
 // into the ring whenever the worker has taken one.
-func TestSessionEndsThoughTheRingGoesOn(t *testing.T) {
+func TestSessionEndsWithBusyRing(t *testing.T) {
 	a, b, err := guesttest.Pair()
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func TestUnknownCommandIsItsOwnError(t *testing.T) {
 	r.context()
 }
 
-func TestBadHandlesAndRangesAreTheCommandsErrors(t *testing.T) {
+func TestInvalidHandlesAndRanges(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	module, f := r.module(ctx, "nop")
@@ -120,7 +120,7 @@ func TestBadHandlesAndRangesAreTheCommandsErrors(t *testing.T) {
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // none of the errors is sticky
 }
 
-func TestLateErrorOfACommandWithoutSlotIsReported(t *testing.T) {
+func TestLateErrorWithoutSlot(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	if err := r.launch(ctx, 12345); err != nil {
@@ -156,7 +156,7 @@ func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
 	}
 }
 
-func TestModuleErrorsCarryTheLogAndLeakNothing(t *testing.T) {
+func TestModuleErrors(t *testing.T) {
 	r := newRig(t, fakedriver.Options{Global: 1 << 20}, 0)
 	ctx := r.context()
 	load := func(image string, out uint64, flags uint16) (uint64, error) {
@@ -199,7 +199,7 @@ func TestModuleErrorsCarryTheLogAndLeakNothing(t *testing.T) {
 	}
 }
 
-func TestDriverOutOfMemoryGivesTheReservationBack(t *testing.T) {
+func TestDriverOutOfMemory(t *testing.T) {
 	r := newRig(t, fakedriver.Options{FailAlloc: func() error { return abi.ErrOutOfMemory }}, 0)
 	ctx := r.context()
 	r.fails(abi.ErrOutOfMemory, abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 4096})
@@ -208,7 +208,7 @@ func TestDriverOutOfMemoryGivesTheReservationBack(t *testing.T) {
 	}
 }
 
-func TestMemoryComesBackWhenItIsFreed(t *testing.T) {
+func TestFreedMemoryIsReturned(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	for range 20 { // each allocates the whole vGPU
@@ -234,7 +234,7 @@ func TestHangingKernelEndsWithTheGuest(t *testing.T) {
 	}
 }
 
-func TestLostVGPUWakesTheWaiters(t *testing.T) {
+func TestLostVGPUWakesWaiters(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	_, f := r.module(ctx, "hang")

@@ -144,9 +144,9 @@ func TestGraphOfEveryKind(t *testing.T) {
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: exec})
 }
 
-// TestGraphLaunchIsInTheStreamsOrder checks that a launch runs after the earlier
+// TestGraphLaunchOrder checks that a launch runs after the earlier
 // work of its stream and before the later work: the last store wins.
-func TestGraphLaunchIsInTheStreamsOrder(t *testing.T) {
+func TestGraphLaunchOrder(t *testing.T) {
 	g := newGraphs(t)
 	exec := g.must(
 		abi.GraphNode{Kind: abi.GraphNodeKernel, Body: g.kernel(kernelDelay, g.memory, 2, uint64(5*time.Millisecond))},

@@ -45,7 +45,7 @@ func TestNothingBoots(t *testing.T) {
 	}
 }
 
-func TestCacheOfAnotherBootIsNotUsed(t *testing.T) {
+func TestCacheOfAnotherBoot(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "accelerator.json")
 	mine := cached{Key: keyOf(), Result: Result{Accelerator: "remembered"}}
 	if err := store(cache, mine); err != nil {

@@ -90,9 +90,9 @@ func TestReopenKeepsAndSweeps(t *testing.T) {
 	}
 }
 
-// TestOverlayReadsItsImageAfterAMove checks that an overlay reads the image's
+// TestOverlayAfterMigration checks that an overlay reads the image's
 // content, also when the store has been moved.
-func TestOverlayReadsItsImageAfterAMove(t *testing.T) {
+func TestOverlayAfterMigration(t *testing.T) {
 	base := t.TempDir()
 	s := open(t, Options{Dir: filepath.Join(base, "a")})
 	content := drivertest.Raw(2 * mib)

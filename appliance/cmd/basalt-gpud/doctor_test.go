@@ -110,9 +110,9 @@ func worker(t *testing.T, script string) string {
 	return path
 }
 
-// TestDoctorFindsWhatIsInTheWay: the error names the part of the confinement that causes the
+// TestDoctorFindings: the error names the part of the confinement that causes the
 // failure.
-func TestDoctorFindsWhatIsInTheWay(t *testing.T) {
+func TestDoctorFindings(t *testing.T) {
 	fails := "echo 'check: a context: CUresult(304)' >&2; exit 1\n"
 	for name, x := range map[string]struct{ script, want string }{
 		"Landlock":  {"[ \"$4\" = landlock ] && exit 0\n" + fails, "It works without the list of files"},

@@ -201,8 +201,8 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 	}
 }
 
-// TestTakenOverWorkerHasFewSystemCalls: system calls that a worker does not need fail.
-func TestTakenOverWorkerHasFewSystemCalls(t *testing.T) {
+// TestCompromisedWorkerSystemCalls: system calls that a worker does not need fail.
+func TestCompromisedWorkerSystemCalls(t *testing.T) {
 	tries := []struct{ what, want string }{
 		{"execute /bin/true", "not permitted"}, // a process cannot be created
 		{fmt.Sprint("call ", unix.SYS_EXECVE), "not implemented"},

@@ -76,9 +76,9 @@ func memoryLimit(n uint64, programs bool) uint64 {
 	return n + held*3/2
 }
 
-// TestHostilePTXTakesLittleMemory: a tenant's PTX takes at most a small multiple of its size of
+// TestHostilePTXMemory: a tenant's PTX takes at most a small multiple of its size of
 // the host's memory, whatever its content, and the worker continues to answer.
-func TestHostilePTXTakesLittleMemory(t *testing.T) {
+func TestHostilePTXMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads modules of 20 MB")
 	}

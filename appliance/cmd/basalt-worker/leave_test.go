@@ -129,9 +129,9 @@ func TestWorkerEndsWhereverItsGuestLeaves(t *testing.T) {
 	}
 }
 
-// TestWorkerSleepsWhateverItsGuestLeavesUndone: while the program exists and does nothing, its
+// TestWorkerSleeps: while the program exists and does nothing, its
 // worker sleeps, in whatever state the session is.
-func TestWorkerSleepsWhateverItsGuestLeavesUndone(t *testing.T) {
+func TestWorkerSleeps(t *testing.T) {
 	bin := build(t)
 	for name, leave := range leaving {
 		if name == "half an entry" || name == "full ring" { // these end the worker
@@ -173,9 +173,9 @@ func processorTime(t testing.TB, cmd *exec.Cmd) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ
 }
 
-// TestWorkerEndsWithAGuestThatGreets: a program that ends during the handshake leaves no worker
+// TestWorkerEndsWithGuest: a program that ends during the handshake leaves no worker
 // behind.
-func TestWorkerEndsWithAGuestThatGreets(t *testing.T) {
+func TestWorkerEndsWithGuest(t *testing.T) {
 	bin := build(t)
 	hello := carrier.Message{Type: abi.MsgHello, Body: guesttest.Hello().Append(nil)}
 	for name, greet := range map[string]func(c *net.UnixConn) error{

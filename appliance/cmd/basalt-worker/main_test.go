@@ -71,7 +71,7 @@ func wait(t testing.TB, ended chan error) error {
 	return patience.Receive(t, 30*time.Second, "the worker ends", ended)
 }
 
-func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
+func TestWorkerServesGuest(t *testing.T) {
 	cmd, g, ended := start(t, build(t), "fake")
 	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}, nil); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestTerminatedWorkerNotifiesGuest(t *testing.T) {
 	}
 }
 
-func TestRefusedGuestIsAnErrorOfTheWorker(t *testing.T) {
+func TestWorkerRefusesGuest(t *testing.T) {
 	_, g, ended := start(t, build(t), "fake")
 	g.Shm.Store64(abi.OffHead, 12345) // not a multiple of 8
 	if err := g.Kick(); err != nil {

@@ -135,7 +135,7 @@ func (w *fixture) exported(from, to time.Time) (rows []string) {
 
 // Another price book applies from the hour in which the switch takes effect, also if
 // the first book is deleted later.
-func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
+func TestPriceBookChangeKeepsPast(t *testing.T) {
 	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
 	for id, micros := range map[string]int64{"pb-2": 20_000, "pb-3": 30_000} {
@@ -182,7 +182,7 @@ func TestCommitmentsAreProrated(t *testing.T) {
 
 // Whatever changes at any time, in books and in their assignment: every hour costs what
 // was in effect when it began, and a change does not affect earlier hours.
-func TestEveryHourCostsWhatHeldInIt(t *testing.T) {
+func TestPriceOfEachHour(t *testing.T) {
 	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	other := api.NewPriceBook(pricebook.Default())
 	priceOf(api.MeterVCPU, 7000)(&other)

@@ -44,7 +44,7 @@ func (w *fixture) budget() api.BudgetStatus {
 // One job runs through a month in which records arrive late, twice, and ahead of time,
 // and prices and terms change: after every step it has written what a new job would
 // write.
-func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
+func TestRunningJobsShareTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",

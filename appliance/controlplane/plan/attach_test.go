@@ -315,7 +315,7 @@ func migrating(s *State) bool {
 
 // A volume that is to leave a pending instance: no node has it open, and one that
 // reaches the pool ends it, or attaches it to another instance.
-func TestAVolumeOfAnInstanceThatWaits(t *testing.T) {
+func TestVolumeOfQueuedInstance(t *testing.T) {
 	for name, change := range map[string]func(*api.Volume){
 		"deleted":   func(v *api.Volume) { at := now; v.Meta.DeletedAt = &at },
 		"taken off": func(v *api.Volume) { v.Spec.Instance = "" },

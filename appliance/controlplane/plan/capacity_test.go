@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestNothingIsGivenBeyondWhatIsThere places random instances on random nodes and GPUs.
+// TestNoOverallocation places random instances on random nodes and GPUs.
 // It checks that no node's processors and memory, and no GPU's VRAM and share, are
 // allocated beyond the total, and that a pending instance would exceed one of these
 // limits wherever it went.
-func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
+func TestNoOverallocation(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := cluster()

@@ -208,7 +208,7 @@ func TestARemovedNodesInstances(t *testing.T) {
 
 // An operator who declares a node off ends its lease, not its instances: they start on
 // other nodes when they have certainly ended.
-func TestANodeThatAnOperatorSaysIsOff(t *testing.T) {
+func TestNodeConfirmedOff(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
 	n := s.Nodes["n2"]

@@ -38,7 +38,7 @@ func TestFirmwareIsNeeded(t *testing.T) {
 
 // A running instance is only migrated to nodes whose processor has the features of its
 // own.
-func TestAProcessorIsNeededByWhatRuns(t *testing.T) {
+func TestRunningInstancesNeedCPUs(t *testing.T) {
 	milan := api.CPUModel{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2"}, AddressBits: 48}
 	more, less, intel, narrow := milan, milan, milan, milan
 	more.Model, more.Features = "EPYC-Genoa", []string{"aes", "avx", "avx2", "avx512f"}

@@ -40,7 +40,7 @@ func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
 // If the disk is copied along, the newest copy may be on the source or on the target,
 // and only one of them can report which. Until then the migration continues: a target
 // that learned of its end would delete its copy.
-func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
+func TestBothNodesOfDiskMigrationLost(t *testing.T) {
 	said := func(phase api.MigrationPhase) func(s *State) { return func(s *State) { s.reportMigration("m", phase) } }
 	back := func(id string) func(s *State) { return func(s *State) { s.returnNode(id) } }
 	remove := func(id string) func(s *State) { return func(s *State) { s.remove(id) } }
@@ -105,7 +105,7 @@ func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 
 // A migration that has not begun to copy ends when either node is lost: the disk is on
 // the source.
-func TestALostNodeEndsAMoveThatHasNotBegun(t *testing.T) {
+func TestLostNodeBeforeMigration(t *testing.T) {
 	for _, phase := range []api.MigrationPhase{"", api.MigrationPending, api.MigrationPreparing} {
 		for _, lost := range [][]string{{"n2"}, {"n3"}, {"n2", "n3"}} {
 			s := movingDisk(t, phase)
@@ -124,7 +124,7 @@ func TestALostNodeEndsAMoveThatHasNotBegun(t *testing.T) {
 // If the source reports that it copies at the moment when the planner ends the
 // migration, only one of the two takes effect: the planner ends it only with a command
 // on the revision that it has seen.
-func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
+func TestMigrationEndsOnObservedState(t *testing.T) {
 	for _, lost := range []string{"n2", "n3"} {
 		s := movingDisk(t, api.MigrationPreparing)
 		m := s.Migrations["m"]

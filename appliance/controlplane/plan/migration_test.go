@@ -71,7 +71,7 @@ func TestATargetLostOnTheWay(t *testing.T) {
 
 // A migration that has set migrateTo is the one that clears it, whatever the instance
 // does in between.
-func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
+func TestStopAsMigrationBegins(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
@@ -98,7 +98,7 @@ func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	}
 }
 
-func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
+func TestOneMigrationPerInstance(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
 	for _, id := range []string{"m1", "m2"} {
@@ -114,7 +114,7 @@ func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
 }
 
 // A machine is migrated with its current size, whatever its spec requests.
-func TestAMoveNeedsRoomForWhatRuns(t *testing.T) {
+func TestMigrationNeedsRoom(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
 	f := s.Flavors["flv-1"]

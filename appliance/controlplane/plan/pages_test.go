@@ -47,7 +47,7 @@ func TestHugePagesArePlaced(t *testing.T) {
 
 // A stopped instance whose flavor requests huge pages from now on is placed again; a
 // running one stays as it is, also when it is migrated.
-func TestHugePagesAreAChangeOfSize(t *testing.T) {
+func TestHugePagesResize(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
 	s.pagesOf("flv-1", api.HugePages2Mi)

@@ -129,7 +129,7 @@ func commit(t *testing.T, s *State, c api.Command) {
 	}
 }
 
-func TestPlacesWithItsVolumeAndGPU(t *testing.T) {
+func TestPlacementWithVolumeAndGPU(t *testing.T) {
 	s := cluster().node("n1", 16*gib).node("n2", 32*gib).gpu("g1", "n1", 8*gib).instance("a", "flv-1", gib, 50)
 	settle(t, s)
 	a := s.Instances["a"].Assignment

@@ -13,7 +13,7 @@ import (
 // refers to it, repeatedly, by every pair of three real stores connected by Raft, also
 // while the leader changes: never do both succeed, and the refused request gets the
 // reason.
-func TestDeletedOnOneNodeReferredToOnAnother(t *testing.T) {
+func TestDeleteRacesReference(t *testing.T) {
 	rounds := 90
 	if testing.Short() {
 		rounds = 18

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
+func TestBatchOfAnotherTerm(t *testing.T) {
 	f, err := newFSM(bare(t))
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestApplyInTerm(t *testing.T) {
 
 // A batch of a past term that is the last in the log does not block readers: it is
 // never applied to the tables.
-func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
+func TestReadsAfterBatchOfPastTerm(t *testing.T) {
 	s := open(t, Options{})
 	raw, err := state.EncodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "flv-1", Data: []byte("{}")}}})
 	if err != nil {

@@ -390,7 +390,7 @@ func TestABadImageSaysWhy(t *testing.T) {
 	}
 }
 
-func TestOrphansAreRemovedAndOthersAreNot(t *testing.T) {
+func TestOrphansAreRemoved(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	ctx := context.Background()
 	orphan := hypervisor.Domain{ID: "ins-0000", Node: "node-1", Name: "x", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG, SerialSocket: "/run/s", SerialLog: "/l"}
@@ -482,10 +482,10 @@ func TestKilledAnywhereEndsRight(t *testing.T) {
 	}
 }
 
-// TestNodeSaysUpToWhenUseIsRecorded checks that the node reports up to when it has
+// TestNodeReportsUsageWatermark checks that the node reports up to when it has
 // recorded all usage, and that a GPU that does not answer holds that time back,
 // also across a restart of the agent.
-func TestNodeSaysUpToWhenUseIsRecorded(t *testing.T) {
+func TestNodeReportsUsageWatermark(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	n.image()

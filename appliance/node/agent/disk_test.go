@@ -305,9 +305,9 @@ func TestSnapshotKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfAVolumeThatIsAnothersGo checks that a volume which was assigned to
+// TestSnapshotsOfForeignVolume checks that a volume which was assigned to
 // another node is deleted together with its snapshots.
-func TestSnapshotsOfAVolumeThatIsAnothersGo(t *testing.T) {
+func TestSnapshotsOfForeignVolume(t *testing.T) {
 	w := newTestCluster(t, 2, false)
 	a, b := w.nodes[0], w.nodes[1]
 	w.volume(a, "vol-2", api.PoolLocal, nil)

@@ -164,10 +164,10 @@ func TestAnOldOwnerDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestARunOfAnEarlierAssignmentEnds assigns the instance to another node and back
+// TestRunOfEarlierAssignment assigns the instance to another node and back
 // while the first receives nothing: the run of the first assignment must be
 // replaced.
-func TestARunOfAnEarlierAssignmentEnds(t *testing.T) {
+func TestRunOfEarlierAssignment(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
@@ -258,9 +258,9 @@ func TestClaimIsRepeatedWhenDiskIsOpen(t *testing.T) {
 	w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", a) })
 }
 
-// TestNoWorkBeforeItHasGivenUp checks that a returned node which cannot list its
+// TestNoWorkBeforeRelease checks that a returned node which cannot list its
 // domains starts nothing.
-func TestNoWorkBeforeItHasGivenUp(t *testing.T) {
+func TestNoWorkBeforeRelease(t *testing.T) {
 	w := newTestCluster(t, 2, false)
 	a := w.nodes[0]
 	w.upload(a, "img-1")
@@ -281,7 +281,7 @@ func TestNoWorkBeforeItHasGivenUp(t *testing.T) {
 	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", a) })
 }
 
-func TestTheFenceDidItSoItRunsAgain(t *testing.T) {
+func TestFencedInstanceRunsAgain(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		w := newTestCluster(t, 1, true)
 		a := w.nodes[0]
@@ -338,7 +338,7 @@ func TestAfterARebootItRunsAgain(t *testing.T) {
 	}
 }
 
-func TestALocalInstanceWaitsForItsNode(t *testing.T) {
+func TestLocalInstanceWaitsForNode(t *testing.T) {
 	w := newTestCluster(t, 2, false)
 	a := w.nodes[0]
 	w.upload(a, "img-1")

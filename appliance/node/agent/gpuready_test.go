@@ -80,9 +80,9 @@ func TestGPUReady(t *testing.T) {
 	}
 }
 
-// TestGPUReadyIsOfOneRun checks that the condition ends with the run, and that an
+// TestGPUReadyPerRun checks that the condition ends with the run, and that an
 // instance without a vGPU has none.
-func TestGPUReadyIsOfOneRun(t *testing.T) {
+func TestGPUReadyPerRun(t *testing.T) {
 	w := newWorld(true)
 	w.s.gpu = GuestGPU{Known: true}
 	w.expect(t, api.InstanceRunning)

@@ -21,7 +21,7 @@ func (w *testCluster) image(id string) api.Image {
 	return img
 }
 
-func TestANodeFetchesTheImageThatItNeeds(t *testing.T) {
+func TestNodeFetchesImage(t *testing.T) {
 	w := newTestCluster(t, 3, false)
 	a, b, c := w.nodes[0], w.nodes[1], w.nodes[2]
 	w.node(c, api.NodeAssignment{State: api.NodeReady, Voter: true})
@@ -105,9 +105,9 @@ func TestUploadBelongsToReceivingNode(t *testing.T) {
 	w.until("img-1 pending again", func() bool { return w.image("img-1").Status.Phase == api.ImagePending })
 }
 
-// TestASharedPoolIsSweptWithCare checks that one node sweeps from a shared pool
+// TestSharedPoolSweep checks that one node sweeps from a shared pool
 // what no object names, and not what another node may be creating.
-func TestASharedPoolIsSweptWithCare(t *testing.T) {
+func TestSharedPoolSweep(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.node(b, api.NodeAssignment{State: api.NodeReady, Voter: true})

@@ -88,9 +88,9 @@ func (w *world) turn(lost bool) decision {
 	return d
 }
 
-// TestWhatHasNotBegunHasNoStart checks that a loaded QEMU whose guest was not
+// TestNoStartBeforeRun checks that a loaded QEMU whose guest was not
 // resumed, for whatever reason, is not a run yet and is not charged.
-func TestWhatHasNotBegunHasNoStart(t *testing.T) {
+func TestNoStartBeforeRun(t *testing.T) {
 	w := newWorld(false)
 	w.expect(t, api.InstanceRunning)
 	was := *w.in.Status.StartedAt
@@ -174,7 +174,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 	}
 }
 
-func TestADeafGuestIsUnpluggedAfterTheGraceTime(t *testing.T) {
+func TestGuestIgnoresShutdown(t *testing.T) {
 	w := newWorld(false)
 	w.deaf = true
 	w.expect(t, api.InstanceRunning)
@@ -221,7 +221,7 @@ func TestRestartHappensOnce(t *testing.T) {
 	}
 }
 
-func TestARunThatEndsByItselfStaysEndedUntilAsked(t *testing.T) {
+func TestGuestPowersOff(t *testing.T) {
 	for _, c := range []struct {
 		state hypervisor.State
 		phase api.InstancePhase
@@ -362,10 +362,10 @@ func TestEveryPathEndsRight(t *testing.T) {
 	}
 }
 
-// TestWhatDidNotEndByItselfRunsAgain checks that a run which the guest did not end
+// TestKilledInstanceRunsAgain checks that a run which the guest did not end
 // is started again without a request, and that an instance whose guest had ended
 // before is not.
-func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
+func TestKilledInstanceRunsAgain(t *testing.T) {
 	for name, end := range map[string]func(*world){
 		"the host rebooted":     func(w *world) { w.s.boot = "2"; w.s.domain = hypervisor.Stopped },
 		"the fence":             func(w *world) { w.s.domain, w.s.interrupted = hypervisor.Crashed, true },

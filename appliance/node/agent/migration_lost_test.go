@@ -11,10 +11,10 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// TestTheSourceOfACopiedDiskIsLost loses the source of a machine whose disk is
+// TestSourceOfDiskCopyLost loses the source of a machine whose disk is
 // copied along, and which may still run there: the target's decision determines
 // where the newest disk is.
-func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
+func TestSourceOfDiskCopyLost(t *testing.T) {
 	const atA, atB = 0, 1
 	for _, c := range []struct {
 		name    string

@@ -126,7 +126,7 @@ func TestAMigrationIsAborted(t *testing.T) {
 	}
 }
 
-func TestAVGPUDoesNotMove(t *testing.T) {
+func TestVGPUCannotMigrate(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
@@ -257,10 +257,10 @@ func TestAStrandedMachineRunsOn(t *testing.T) {
 	}
 }
 
-// TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn is the same when the target
+// TestDisksAlreadyOnTarget is the same when the target
 // has received everything: its QEMU has the locks of the disks, and nothing is
 // resumed before the source has had it release them.
-func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
+func TestDisksAlreadyOnTarget(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
 	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
 		if p.Phase == hypervisor.MigrationSwitching {
@@ -408,9 +408,9 @@ func TestMachineEndsOnTarget(t *testing.T) {
 	}
 }
 
-// TestTheFenceEndsItOnTheMove ends the lease in the middle of a migration and
+// TestFenceDuringMigration ends the lease in the middle of a migration and
 // renews it: what the fence killed must be started again.
-func TestTheFenceEndsItOnTheMove(t *testing.T) {
+func TestFenceDuringMigration(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
 	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
 		if p.Phase == hypervisor.MigrationCopying {

@@ -38,9 +38,9 @@ func (w *testCluster) meter() {
 	}
 }
 
-// TestUsageOfAMovedInstanceIsExact migrates an instance repeatedly and kills its
+// TestUsageOfMigratedInstance migrates an instance repeatedly and kills its
 // agents: each second must be counted once, on the node where it ran.
-func TestUsageOfAMovedInstanceIsExact(t *testing.T) {
+func TestUsageOfMigratedInstance(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
@@ -85,10 +85,10 @@ func TestUsageOfAMovedInstanceIsExact(t *testing.T) {
 	}
 }
 
-// TestALostNodesUsageIsNotLost checks that what a lost node had metered and not
+// TestUsageOfLostNode checks that what a lost node had metered and not
 // recorded is recorded when it returns, and that what it did not observe is not
 // counted.
-func TestALostNodesUsageIsNotLost(t *testing.T) {
+func TestUsageOfLostNode(t *testing.T) {
 	w := newTestCluster(t, 2, true)
 	a, b := w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
@@ -115,9 +115,9 @@ func TestALostNodesUsageIsNotLost(t *testing.T) {
 	}
 }
 
-// TestARunThatEndsWhileTheStoreIsAway checks that a run which ends while the store
+// TestRunEndsWithoutStore checks that a run which ends while the store
 // is unreachable is charged up to its end, and the next one from its start.
-func TestARunThatEndsWhileTheStoreIsAway(t *testing.T) {
+func TestRunEndsWithoutStore(t *testing.T) {
 	w := newTestCluster(t, 1, true)
 	a := w.nodes[0]
 	w.upload(a, "img-1")

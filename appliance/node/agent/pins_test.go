@@ -78,9 +78,9 @@ func TestMachinesLeaveDedicatedCPUs(t *testing.T) {
 	}
 }
 
-// TestNothingIsPinnedWithoutDedicatedCPUs checks that the machine of an instance is not
+// TestNoPinningWithoutDedicatedCPUs checks that the machine of an instance is not
 // restricted while no instance has CPUs of its own.
-func TestNothingIsPinnedWithoutDedicatedCPUs(t *testing.T) {
+func TestNoPinningWithoutDedicatedCPUs(t *testing.T) {
 	shared := api.InstanceAssignment{Node: "node-1"}
 	p := pinned(t, hypfake.New(hypfake.Guest{}), map[string]api.InstanceAssignment{"a": shared})
 	d := hypervisor.Domain{ID: "a"}

@@ -27,10 +27,10 @@ func (c *comingUp) Works(context.Context) error {
 	return nil
 }
 
-// TestANetworkThatCameUpIsReportedAtOnce checks that a network which starts to work
+// TestNetworkUpIsReported checks that a network which starts to work
 // is reported at once, not with the next regular report: until then no instance
 // with a port is placed on the node.
-func TestANetworkThatCameUpIsReportedAtOnce(t *testing.T) {
+func TestNetworkUpIsReported(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	network := &comingUp{testNode: &testNode{}}
 	n.opts = func(o *agent.Options) { o.Ports, o.ReportEvery = network, time.Hour }
@@ -51,9 +51,9 @@ func TestANetworkThatCameUpIsReportedAtOnce(t *testing.T) {
 	n.until("the report that the network works", func() bool { _, works := chassis(); return works })
 }
 
-// TestACardIsWhatItsPoolDecides checks that a pool's settings of its GPUs reach
+// TestGPUModelFromPool checks that a pool's settings of its GPUs reach
 // gpud without the start of a virtual GPU.
-func TestACardIsWhatItsPoolDecides(t *testing.T) {
+func TestGPUModelFromPool(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	card := func() agent.Card {
@@ -103,9 +103,9 @@ func TestACardSaysWhatIsWrong(t *testing.T) {
 	n.until("a GPU without conditions again", func() bool { return len(conditions()) == 0 })
 }
 
-// TestANodeSaysWhichCardsCannotBeUsed checks that unusable GPUs are a condition of
+// TestUnusableGPUsAreReported checks that unusable GPUs are a condition of
 // the node while there are any.
-func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
+func TestUnusableGPUsAreReported(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	says := func(unusable ...string) {

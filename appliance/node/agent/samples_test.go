@@ -195,10 +195,10 @@ func TestSamplesAreOfWhatIsHere(t *testing.T) {
 	}
 }
 
-// TestAGPUReportsItsLoad checks that a GPU's report of each minute has its load of
+// TestGPULoad checks that a GPU's report of each minute has its load of
 // the last minute, its temperature and its power, and that a change of these alone
 // is not reported.
-func TestAGPUReportsItsLoad(t *testing.T) {
+func TestGPULoad(t *testing.T) {
 	w, h, c := measured(t)
 	status := func() (api.GPUStatus, int64) {
 		t.Helper()

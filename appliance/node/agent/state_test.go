@@ -458,10 +458,10 @@ func TestStateInSnapshots(t *testing.T) {
 	}
 }
 
-// TestStateOfAMovedInstanceInASnapshot checks that a snapshot of an instance that was
+// TestMigratedInstanceInSnapshot checks that a snapshot of an instance that was
 // assigned to a node, and has not been started there, has the state beside the
 // volume, and not what an earlier run has left on the node.
-func TestStateOfAMovedInstanceInASnapshot(t *testing.T) {
+func TestMigratedInstanceInSnapshot(t *testing.T) {
 	w := withState(t, 2, api.PoolShared, withTPM)
 	a, b := w.nodes[0], w.nodes[1]
 	a.setState("A")

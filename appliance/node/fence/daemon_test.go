@@ -204,7 +204,7 @@ func TestLeaseEnds(t *testing.T) {
 	n.until(t, "idle", func(s Status) bool { return s.Mode == Idle })
 }
 
-func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
+func TestWatchdogNeedsKilling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

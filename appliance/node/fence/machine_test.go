@@ -64,7 +64,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestKilledProcessesAreFollowedUnderNewLease(t *testing.T) {
+func TestKilledProcessesUnderNewLease(t *testing.T) {
 	m := &machine{grace: 3 * sec, armed: true}
 	if !m.sweepDue(sec) {
 		t.Fatal("sweepDue of an armed machine without a lease = false, want true")

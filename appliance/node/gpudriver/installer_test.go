@@ -109,7 +109,7 @@ func TestKilledInTheFirstPackage(t *testing.T) {
 	}
 }
 
-func TestBuildsForAKernelThatDkmsLeftOut(t *testing.T) {
+func TestKernelMissedByDKMS(t *testing.T) {
 	n := newNode(t)
 	n.builds = false
 	if err := n.install(accepted); err != nil {

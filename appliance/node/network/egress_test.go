@@ -178,10 +178,10 @@ func TestEgressOfASwitchThatDied(t *testing.T) {
 	w.want("rtr-1", 1500)
 }
 
-// TestEgressOfAFloatingIPThatIsDeleted deletes a floating IP while it still has
+// TestEgressOfDeletedFloatingIP deletes a floating IP while it still has
 // traffic: the last traffic is charged to it, also after a restart, and then its
 // account is removed.
-func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
+func TestEgressOfDeletedFloatingIP(t *testing.T) {
 	w := newWire(t)
 	e, c := w.start("node-1"), w.net.Chassis("node-1")
 	w.look(e)

@@ -26,7 +26,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	patience.Until(t, 20*time.Second, what, f)
 }
 
-func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
+func TestKeyIsServedOnceAtATime(t *testing.T) {
 	var inside, calls, overlaps atomic.Int32
 	l := run(t, Options{Workers: 8, Reconcile: func(context.Context, string) (time.Duration, error) {
 		if inside.Add(1) > 1 {
@@ -55,7 +55,7 @@ func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestTriggerDuringRunIsServedAfterIt(t *testing.T) {
+func TestTriggerDuringRun(t *testing.T) {
 	started, release := make(chan struct{}, 2), make(chan struct{})
 	var calls atomic.Int32
 	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
@@ -88,9 +88,9 @@ func TestFailuresBackOffAndSuccessResets(t *testing.T) {
 	}
 }
 
-// TestFailingKeyThatTriggersItselfDoesNotSpin has a failing function trigger its own
+// TestFailingKeyBacksOff has a failing function trigger its own
 // key, which must not make it spin.
-func TestFailingKeyThatTriggersItselfDoesNotSpin(t *testing.T) {
+func TestFailingKeyBacksOff(t *testing.T) {
 	var calls atomic.Int32
 	var l *Loop
 	l = run(t, Options{MinWait: 20 * time.Millisecond, MaxWait: 20 * time.Millisecond,

@@ -279,7 +279,7 @@ func TestLogIsTrimmed(t *testing.T) {
 	}
 }
 
-func TestLockIsWaitedForAndLetGo(t *testing.T) {
+func TestLock(t *testing.T) {
 	p := newProcesses(t)
 	held, err := p.lock(t.Context(), "one")
 	if err != nil {

@@ -61,7 +61,7 @@ func pipeFD(t testing.TB) int {
 	return int(r.Fd())
 }
 
-func TestMessagesArriveWholeInOrderWithDescriptors(t *testing.T) {
+func TestMessagesWithDescriptors(t *testing.T) {
 	a, b := pair(t)
 	fd := pipeFD(t)
 	before := openFDs(t)

@@ -165,7 +165,7 @@ func TestDebugSocket(t *testing.T) {
 	}
 }
 
-func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
+func TestFailedBackendNamesItsLog(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err == nil {
 		t.Fatal("Ensure of a backend that fails to start returned no error")
@@ -180,7 +180,7 @@ func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 
 // A different process that has got the recorded PID is neither adopted nor
 // killed.
-func TestReusedPIDIsNotOurs(t *testing.T) {
+func TestReusedPID(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -304,10 +304,10 @@ func TestWarpLoadsOnce(t *testing.T) {
 	}
 }
 
-// TestLoadOfOneAddressIsOneLoad has each tile leave after a load of one address, to
+// TestWarpLoadsOneAddressOnce has each tile leave after a load of one address, to
 // which another block stores meanwhile: all tiles of the warp receive what the first of
 // them did, and the next warp the current value.
-func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
+func TestWarpLoadsOneAddressOnce(t *testing.T) {
 	requireProcessor(t)
 	here, away := ir.Ref{Class: ir.Class64, Slot: 0}, ir.Ref{Class: ir.Class64, Slot: 1}
 	got, other := ir.Ref{Slot: 2}, ir.Ref{Slot: 3}

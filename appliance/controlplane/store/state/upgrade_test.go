@@ -196,7 +196,7 @@ func recordsOf(t *testing.T, tb *tables, q api.RecordQuery) (all []api.UsageReco
 }
 
 // Of old and new entries with the same records in one group, each record counts once.
-func TestOldAndNewEntriesInAGroup(t *testing.T) {
+func TestOldAndNewEntriesInGroup(t *testing.T) {
 	tb := bare(t)
 	mustApply(t, tb, logEntry(t, 1, statetest.Use(1)), oldEntry(t, 2, statetest.Use(1)), oldEntry(t, 3, statetest.Use(2)), logEntry(t, 4, statetest.Use(2)), oldEntry(t, 5, statetest.Use(2)))
 	if all := recordsOf(t, tb, api.RecordQuery{Limit: 1000}); len(all) != 6 {
