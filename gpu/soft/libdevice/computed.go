@@ -74,7 +74,7 @@ var oneArgument = map[string]func(float64) float64{
 // necessary.
 var fastSingles = map[string]func(float64) float64{
 	"expm1": math.Expm1, "log1p": math.Log1p,
-	"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,
+	"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": ops.Tanh,
 	"asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh, "erfc": math.Erfc,
 	"j0": math.J0, "j1": firstBessel, "y0": math.Y0, "y1": math.Y1,
 	"rcbrt": func(x float64) float64 { return 1 / math.Cbrt(x) },

@@ -29,23 +29,34 @@ func comparisons() map[string]lowering {
 		for _, n := range strings.Fields(names) {
 			for _, t := range strings.Fields(types) {
 				m["setp."+n+"."+t] = lowering{loose: loose, f: func(b *builder, s []value) value {
-					return value{class: ir.ClassPred, lo: f(b, s[0], s[1])}
+					return value{class: ir.ClassPred, lo: f(b, b.comparable(s[0], t), b.comparable(s[1], t))}
 				}}
 			}
 		}
 	}
 	for n, f := range signed {
-		add(n, "s32 s64", f, false)
+		add(n, "s16 s32 s64", f, false)
 	}
 	for n, f := range unsigned {
-		add(n, "u32 u64", f, false)
+		add(n, "u16 u32 u64", f, false)
 	}
-	add("eq", "b32 b64", signed["eq"], false)
-	add("ne", "b32 b64", signed["ne"], false)
+	add("eq", "b16 b32 b64", signed["eq"], false)
+	add("ne", "b16 b32 b64", signed["ne"], false)
 	for n, p := range floatPredicates {
 		add(n, "f32 f64", func(b *builder, x, y value) id { return b.compareFloat(x, y, p) }, true)
 	}
 	return m
+}
+
+// comparable extends numbers of 16 bits to 32.
+func (b *builder) comparable(v value, t string) value {
+	switch t {
+	case "s16":
+		v.lo = b.short(v.lo)
+	case "u16", "b16":
+		v.lo = b.and(v.lo, 0xffff)
+	}
+	return v
 }
 
 // floatPredicates are the immediates of VCMPPS that raise no exception for quiet NaNs.

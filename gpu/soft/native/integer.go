@@ -68,6 +68,8 @@ func shorts(m map[string]lowering) {
 		set(m, two(func(b *builder, x, y id) id { return b.op(in, b.and(x, 0xffff), b.and(y, 0xffff)) }), name+".u16")
 		set(m, two(func(b *builder, x, y id) id { return b.and(b.op(in, b.short(x), b.short(y)), 0xffff) }), name+".s16")
 	}
+	m["abs.s16"] = one(func(b *builder, x id) id { return b.and(b.op1(amd64.VPABSD, b.short(x)), 0xffff) })
+	m["neg.s16"] = one(func(b *builder, x id) id { return b.and(b.op(amd64.VPSUBD, b.zero(), x), 0xffff) })
 	set(m, two(func(b *builder, x, y id) id { return b.op(amd64.VPSRLVD, b.and(x, 0xffff), y) }), "shr.u16", "shr.b16")
 	set(m, two(func(b *builder, x, y id) id { return b.and(b.op(amd64.VPSRAVD, b.short(x), y), 0xffff) }), "shr.s16")
 	set(m, two(func(b *builder, x, y id) id { return b.op(amd64.VPMULLD, b.and(x, 0xffff), b.and(y, 0xffff)) }), "mul.wide.u16")

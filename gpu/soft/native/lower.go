@@ -27,7 +27,10 @@ func find(o ops.Operation) (lowering, bool) {
 	if !ok || !sat && !ftz {
 		return l, ok
 	}
-	if sat && !strings.HasSuffix(name, ".f32") || strings.Contains(name, "f16") { // .ftz of halves is different
+	if strings.HasSuffix(name, ".f16") || strings.HasSuffix(name, ".f16x2") {
+		return ofHalves(l, ftz, sat), true
+	}
+	if sat && !strings.HasSuffix(name, ".f32") {
 		return l, false
 	}
 	plain := l.f
@@ -56,7 +59,7 @@ func Makes(o ops.Operation) bool {
 // lowerings has the operations of ops.txt that can be compiled to machine code.
 var lowerings = func() map[string]lowering {
 	m := map[string]lowering{}
-	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), floats(), doubles(), halves(), exponentials(), conversions(), comparisons()} {
+	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), divisions(), floats(), doubles(), halves(), exponentials(), waves(), conversions(), comparisons()} {
 		for k, l := range table {
 			m[k] = l
 		}

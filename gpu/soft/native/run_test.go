@@ -30,15 +30,27 @@ var interesting32 = []uint32{
 }
 
 func random32(r *rand.Rand) uint32 {
-	switch r.IntN(4) {
+	switch r.IntN(6) {
 	case 0:
 		return interesting32[r.IntN(len(interesting32))]
 	case 1:
 		return math.Float32bits(float32(r.NormFloat64()))
 	case 2:
 		return r.Uint32() >> r.IntN(32)
+	case 3:
+		return randomHalf(r) | randomHalf(r)<<16
+	case 4: // around the zeros of a sine, which may be far from 0
+		return math.Float32bits(float32(math.Pi/2*float64(r.IntN(2<<r.IntN(30))))) + uint32(r.IntN(3)) - 1
 	}
 	return r.Uint32()
+}
+
+// randomHalf returns an f16 or bf16 with few bits set, near 1 or at the ends of the
+// range, so that sums of products are often ties of the rounding.
+func randomHalf(r *rand.Rand) uint32 {
+	fraction := uint32(1)<<r.IntN(8) | uint32(r.IntN(2))<<r.IntN(8)
+	base := []uint32{0, 0x80, 0x400, 0x3c00, 0x3f80, 0x7b00, 0x7c00, 0x7f00, 0x7f80, 0x2000}[r.IntN(10)]
+	return (base + fraction ^ uint32(r.IntN(2))<<15) & 0xffff
 }
 
 func random64(r *rand.Rand) uint64 {

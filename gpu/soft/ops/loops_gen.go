@@ -2841,7 +2841,7 @@ func vec251(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(math.Sin(float64(f32(a)))))
+		d[i] = b32(float32(Sin(float64(f32(a)))))
 	}
 }
 
@@ -2850,7 +2850,7 @@ func vec252(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(math.Sin(float64(f32(a))))))
+		d[i] = flush(b32(float32(Sin(float64(f32(a))))))
 	}
 }
 
@@ -2859,7 +2859,7 @@ func vec253(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(math.Cos(float64(f32(a)))))
+		d[i] = b32(float32(Cos(float64(f32(a)))))
 	}
 }
 
@@ -2868,7 +2868,7 @@ func vec254(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(math.Cos(float64(f32(a))))))
+		d[i] = flush(b32(float32(Cos(float64(f32(a))))))
 	}
 }
 
@@ -2913,7 +2913,7 @@ func vec259(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(math.Tanh(float64(f32(a)))))
+		d[i] = b32(float32(Tanh(float64(f32(a)))))
 	}
 }
 
