@@ -121,7 +121,7 @@ var rules = []rule{
 	{"gpu/soft/texture", nil, "functions over bytes"},
 	{"gpu/soft/ops", []string{"gpu/ptx"}, "arithmetic, by PTX's types"},
 	{"gpu/soft/simd", []string{"gpu/soft/ops"}, "loops of ops in other instructions; of ops it uses the type of predicates"},
-	{"gpu/soft/simd/gen", nil, "it generates assembly"},
+	{"gpu/soft/simd/gen", []string{"gpu/soft/ops"}, "it generates assembly; of ops it uses the coefficients of approximations"},
 	{"gpu/soft/oracle", []string{"gpu/ptx"}, "the oracle shares only the parser with the implementations that are compared with it"},
 	{"gpu/null", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},
 	{"gpu/ptx", []string{"gpu/ptx"}, "a parser"},

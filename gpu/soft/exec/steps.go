@@ -109,6 +109,9 @@ func choose[T uint32 | uint64](d, a, b []T, p ops.Predicate, not uint32) {
 }
 
 func convert(o *ir.Convert) step {
+	if f := vectorOfConversion(o); f != nil {
+		return dense(bind(f, []ir.Ref{o.D, o.S}), o.D)
+	}
 	return mapped(o.D, o.S, o.Keep, o.F.Convert)
 }
 

@@ -41,6 +41,25 @@ func vectorOf(o ops.Operation) any {
 	return o.Loop
 }
 
+// vectorOfConversion returns the loop of package simd of a conversion, or nil. Those
+// loops write all 32 bits of the result.
+func vectorOfConversion(o *ir.Convert) any {
+	if !useVectors.Load() || o.D.Class != ir.Class32 || uint32(o.Keep) != 1<<32-1 {
+		return nil
+	}
+	switch f := simd.Find("cvt." + o.F.String()).(type) {
+	case func(d, a []uint32):
+		if o.S.Class == ir.Class32 {
+			return f
+		}
+	case func(d []uint32, a []uint64):
+		if o.S.Class == ir.Class64 {
+			return f
+		}
+	}
+	return nil
+}
+
 // fullFrom returns how many warps from w on have all lanes active.
 func fullFrom(act []uint32, w int) int {
 	n := w

@@ -80,31 +80,31 @@ func loop23(d []uint32, a []uint32, b []uint32, c []uint32)
 func loop24(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop25(d []uint32, a []uint32)
+func loop25(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop26(d []uint64, a []uint64)
+func loop26(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop27(d []uint32, a []uint32)
+func loop27(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop28(d []uint32, a []uint32)
+func loop28(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop29(d []uint64, a []uint64)
+func loop29(d []uint32, a []uint32)
 
 //go:noescape
-func loop30(d []uint32, a []uint32, b []uint32)
+func loop30(d []uint64, a []uint64)
 
 //go:noescape
-func loop31(d []uint32, a []uint32, b []uint32)
+func loop31(d []uint32, a []uint32)
 
 //go:noescape
-func loop32(d []uint32, a []uint32, b []uint32)
+func loop32(d []uint32, a []uint32)
 
 //go:noescape
-func loop33(d []uint32, a []uint32, b []uint32)
+func loop33(d []uint64, a []uint64)
 
 //go:noescape
 func loop34(d []uint32, a []uint32, b []uint32)
@@ -125,31 +125,31 @@ func loop38(d []uint32, a []uint32, b []uint32)
 func loop39(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop40(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop40(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop41(d []uint64, a []uint64, b []uint64)
+func loop41(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop42(d []uint64, a []uint64, b []uint64)
+func loop42(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop43(d []uint64, a []uint64, b []uint64)
+func loop43(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop44(d []uint64, a []uint64, b []uint64)
+func loop44(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop45(d ops.Predicate, a []uint32, b []uint32)
+func loop45(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop46(d ops.Predicate, a []uint32, b []uint32)
+func loop46(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop47(d ops.Predicate, a []uint32, b []uint32)
+func loop47(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop48(d ops.Predicate, a []uint32, b []uint32)
+func loop48(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop49(d ops.Predicate, a []uint32, b []uint32)
@@ -170,16 +170,16 @@ func loop53(d ops.Predicate, a []uint32, b []uint32)
 func loop54(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop55(d ops.Predicate, a []uint64, b []uint64)
+func loop55(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop56(d ops.Predicate, a []uint64, b []uint64)
+func loop56(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop57(d ops.Predicate, a []uint64, b []uint64)
+func loop57(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop58(d ops.Predicate, a []uint64, b []uint64)
+func loop58(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
 func loop59(d ops.Predicate, a []uint64, b []uint64)
@@ -200,16 +200,16 @@ func loop63(d ops.Predicate, a []uint64, b []uint64)
 func loop64(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop65(d ops.Predicate, a []uint32, b []uint32)
+func loop65(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop66(d ops.Predicate, a []uint32, b []uint32)
+func loop66(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop67(d ops.Predicate, a []uint32, b []uint32)
+func loop67(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop68(d ops.Predicate, a []uint32, b []uint32)
+func loop68(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
 func loop69(d ops.Predicate, a []uint32, b []uint32)
@@ -272,494 +272,774 @@ func loop87(d ops.Predicate, a []uint32, b []uint32)
 func loop88(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop89(d ops.Predicate, a []uint64, b []uint64)
+func loop89(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop90(d ops.Predicate, a []uint64, b []uint64)
+func loop90(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop91(d ops.Predicate, a []uint64, b []uint64)
+func loop91(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop92(d ops.Predicate, a []uint64, b []uint64)
+func loop92(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop93(d ops.Predicate, a []uint64, b []uint64)
+func loop93(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop94(d ops.Predicate, a []uint64, b []uint64)
+func loop94(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop95(d ops.Predicate, a []uint64, b []uint64)
+func loop95(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop96(d ops.Predicate, a []uint64, b []uint64)
+func loop96(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop97(d ops.Predicate, a []uint64, b []uint64)
+func loop97(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop98(d ops.Predicate, a []uint64, b []uint64)
+func loop98(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop99(d ops.Predicate, a []uint64, b []uint64)
+func loop99(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop100(d ops.Predicate, a []uint64, b []uint64)
+func loop100(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop101(d ops.Predicate, a []uint64, b []uint64)
+func loop101(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop102(d ops.Predicate, a []uint64, b []uint64)
+func loop102(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop103(d []uint32, a []uint32, b []uint32)
+func loop103(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop104(d []uint64, a []uint64, b []uint64)
+func loop104(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop105(d []uint32, a []uint32, b []uint32)
+func loop105(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop106(d []uint64, a []uint64, b []uint64)
+func loop106(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop107(d []uint32, a []uint32, b []uint32)
+func loop107(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop108(d []uint64, a []uint64, b []uint64)
+func loop108(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop109(d []uint32, a []uint32)
+func loop109(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop110(d []uint32, a []uint32)
+func loop110(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop111(d []uint64, a []uint64)
+func loop111(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop112(d []uint32, a []uint32)
+func loop112(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop113(d []uint64, a []uint64)
+func loop113(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop114(d []uint32, a []uint32, b []uint32)
+func loop114(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop115(d []uint32, a []uint32, b []uint32)
+func loop115(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop116(d []uint64, a []uint64, b []uint32)
+func loop116(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop117(d []uint32, a []uint32, b []uint32)
+func loop117(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop118(d []uint32, a []uint32, b []uint32)
+func loop118(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop119(d []uint32, a []uint32, b []uint32)
+func loop119(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop120(d []uint32, a []uint32, b []uint32)
+func loop120(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop121(d []uint64, a []uint64, b []uint32)
+func loop121(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop122(d []uint64, a []uint64, b []uint32)
+func loop122(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop123(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop123(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop124(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop124(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop125(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop125(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop126(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop126(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop127(d []uint32, a []uint32, b []uint32)
+func loop127(d []uint32, a []uint32)
 
 //go:noescape
-func loop128(d []uint64, a []uint64, b []uint64)
+func loop128(d []uint32, a []uint32)
 
 //go:noescape
-func loop129(d []uint32, a []uint32, b []uint32)
+func loop129(d []uint64, a []uint64)
 
 //go:noescape
-func loop130(d []uint32, a []uint32, b []uint32)
+func loop130(d []uint32, a []uint32)
 
 //go:noescape
-func loop131(d []uint32, a []uint32, b []uint32)
+func loop131(d []uint64, a []uint64)
 
 //go:noescape
-func loop132(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop132(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
 func loop133(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop134(d []uint32, a []uint32)
+func loop134(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
-func loop135(d []uint32, a []uint32)
+func loop135(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop136(d []uint32, a []uint32)
+func loop136(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop137(d []uint32, a []uint32)
+func loop137(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop138(d []uint32, a []uint32)
+func loop138(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop139(d []uint32, a []uint32, b []uint32)
+func loop139(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
-func loop140(d []uint32, a []uint32, b []uint32)
+func loop140(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
-func loop141(d []uint32, a []uint32, b []uint32)
+func loop141(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop142(d []uint32, a []uint32, b []uint32)
+func loop142(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop143(d []uint64, a []uint64, b []uint64)
+func loop143(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop144(d []uint64, a []uint64, b []uint64)
+func loop144(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop145(d []uint64, a []uint64, b []uint64)
+func loop145(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop146(d []uint64, a []uint64, b []uint64, c []uint64)
+func loop146(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop147(d []uint64, a []uint64, b []uint64)
+func loop147(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop148(d []uint64, a []uint64)
+func loop148(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop149(d []uint64, a []uint64)
+func loop149(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop150(d []uint64, a []uint64, b []uint64)
+func loop150(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop151(d []uint64, a []uint64, b []uint64)
+func loop151(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop152(d []uint64, a []uint64)
+func loop152(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop153(d []uint64, a []uint64)
+func loop153(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop154(d []uint32, a []uint32)
+func loop154(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop155(d []uint64, a []uint64)
+func loop155(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop156(d []uint64, a []uint32)
+func loop156(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop157(d []uint64, a []uint32)
+func loop157(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop158(d []uint32, a []uint64)
+func loop158(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop159(d []uint32, a []uint32)
+func loop159(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop160(d []uint32, a []uint32)
+func loop160(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop161(d []uint32, a []uint32)
+func loop161(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop162(d []uint64, a []uint32)
+func loop162(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop163(d []uint32, a []uint64)
+func loop163(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop164(d []uint32, a []uint32)
+func loop164(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
 func loop165(d []uint32, a []uint32)
 
 //go:noescape
-func loop166(d []uint64, a []uint32)
+func loop166(d []uint32, a []uint32)
 
 //go:noescape
-func loop167(d []uint64, a []uint32)
+func loop167(d []uint32, a []uint32)
 
 //go:noescape
-func loop168(d []uint32, a []uint64)
+func loop168(d []uint32, a []uint32)
+
+//go:noescape
+func loop169(d []uint32, a []uint32)
+
+//go:noescape
+func loop170(d []uint32, a []uint32)
+
+//go:noescape
+func loop171(d []uint32, a []uint32)
+
+//go:noescape
+func loop172(d []uint32, a []uint32)
+
+//go:noescape
+func loop173(d []uint32, a []uint32)
+
+//go:noescape
+func loop174(d []uint32, a []uint32)
+
+//go:noescape
+func loop175(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop176(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop177(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop178(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop179(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop180(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop181(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop182(d []uint32, a []uint32, b []uint32)
+
+//go:noescape
+func loop183(d []uint32, a []uint32)
+
+//go:noescape
+func loop184(d []uint32, a []uint32)
+
+//go:noescape
+func loop185(d []uint32, a []uint32)
+
+//go:noescape
+func loop186(d []uint32, a []uint32)
+
+//go:noescape
+func loop187(d []uint32, a []uint32)
+
+//go:noescape
+func loop188(d []uint32, a []uint32)
+
+//go:noescape
+func loop189(d []uint32, a []uint32)
+
+//go:noescape
+func loop190(d []uint32, a []uint32)
+
+//go:noescape
+func loop191(d []uint32, a []uint32)
+
+//go:noescape
+func loop192(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop193(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop194(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop195(d []uint64, a []uint64, b []uint64, c []uint64)
+
+//go:noescape
+func loop196(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop197(d []uint64, a []uint64)
+
+//go:noescape
+func loop198(d []uint64, a []uint64)
+
+//go:noescape
+func loop199(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop200(d []uint64, a []uint64, b []uint64)
+
+//go:noescape
+func loop201(d []uint64, a []uint64)
+
+//go:noescape
+func loop202(d []uint64, a []uint64)
+
+//go:noescape
+func loop203(d []uint32, a []uint32)
+
+//go:noescape
+func loop204(d []uint64, a []uint64)
+
+//go:noescape
+func loop205(d []uint64, a []uint32)
+
+//go:noescape
+func loop206(d []uint64, a []uint32)
+
+//go:noescape
+func loop207(d []uint32, a []uint64)
+
+//go:noescape
+func loop208(d []uint32, a []uint32)
+
+//go:noescape
+func loop209(d []uint32, a []uint32)
+
+//go:noescape
+func loop210(d []uint32, a []uint32)
+
+//go:noescape
+func loop211(d []uint64, a []uint32)
+
+//go:noescape
+func loop212(d []uint32, a []uint64)
+
+//go:noescape
+func loop213(d []uint32, a []uint32)
+
+//go:noescape
+func loop214(d []uint32, a []uint32)
+
+//go:noescape
+func loop215(d []uint64, a []uint32)
+
+//go:noescape
+func loop216(d []uint64, a []uint32)
+
+//go:noescape
+func loop217(d []uint32, a []uint64)
+
+//go:noescape
+func loop218(d []uint32, a []uint32)
+
+//go:noescape
+func loop219(d []uint32, a []uint32)
+
+//go:noescape
+func loop220(d []uint32, a []uint64)
+
+//go:noescape
+func loop221(d []uint32, a []uint32)
+
+//go:noescape
+func loop222(d []uint32, a []uint32)
+
+//go:noescape
+func loop223(d []uint32, a []uint32)
+
+//go:noescape
+func loop224(d []uint32, a []uint64)
+
+//go:noescape
+func loop225(d []uint32, a []uint32)
+
+//go:noescape
+func loop226(d []uint32, a []uint32)
+
+//go:noescape
+func loop227(d []uint32, a []uint32)
+
+//go:noescape
+func loop228(d []uint32, a []uint64)
+
+//go:noescape
+func loop229(d []uint32, a []uint32)
+
+//go:noescape
+func loop230(d []uint32, a []uint32)
+
+//go:noescape
+func loop231(d []uint32, a []uint32)
+
+//go:noescape
+func loop232(d []uint32, a []uint64)
+
+//go:noescape
+func loop233(d []uint32, a []uint32)
 
 // loops maps an operation's key to its loop.
 var loops = map[string]any{
-	"add.u16":          loop0,
-	"add.s16":          loop0,
-	"add.u32":          loop1,
-	"add.s32":          loop1,
-	"add.u64":          loop2,
-	"add.s64":          loop2,
-	"sub.u16":          loop3,
-	"sub.s16":          loop3,
-	"sub.u32":          loop4,
-	"sub.s32":          loop4,
-	"sub.u64":          loop5,
-	"sub.s64":          loop5,
-	"mul.lo.u16":       loop6,
-	"mul.lo.s16":       loop6,
-	"mul.lo.u32":       loop7,
-	"mul.lo.s32":       loop7,
-	"mul.lo.u64":       loop8,
-	"mul.lo.s64":       loop8,
-	"mul.hi.u32":       loop9,
-	"mul.hi.s32":       loop10,
-	"mul.wide.u16":     loop11,
-	"mul.wide.s16":     loop12,
-	"mul.wide.u32":     loop13,
-	"mul.wide.s32":     loop14,
-	"mad.lo.u16":       loop15,
-	"mad.lo.s16":       loop15,
-	"mad.lo.u32":       loop16,
-	"mad.lo.s32":       loop16,
-	"mad.lo.u64":       loop17,
-	"mad.lo.s64":       loop17,
-	"mad.hi.u32":       loop18,
-	"mad.hi.s32":       loop19,
-	"mad.wide.u32":     loop20,
-	"mad.wide.s32":     loop21,
-	"mul24.lo.u32":     loop22,
-	"sad.u32":          loop23,
-	"sad.s32":          loop24,
-	"abs.s32":          loop25,
-	"abs.s64":          loop26,
-	"neg.s16":          loop27,
-	"neg.s32":          loop28,
-	"neg.s64":          loop29,
-	"min.u16":          loop30,
-	"max.u16":          loop31,
-	"min.s16":          loop32,
-	"max.s16":          loop33,
-	"min.u32":          loop34,
-	"max.u32":          loop35,
-	"min.s32":          loop36,
-	"max.s32":          loop37,
-	"min.relu.s32":     loop38,
-	"max.relu.s32":     loop39,
-	"bfe.u32":          loop40,
-	"min.s64":          loop41,
-	"max.s64":          loop42,
-	"min.u64":          loop43,
-	"max.u64":          loop44,
-	"setp.eq.u32":      loop45,
-	"setp.eq.b32":      loop45,
-	"setp.eq.s32":      loop45,
-	"setp.ne.u32":      loop46,
-	"setp.ne.b32":      loop46,
-	"setp.ne.s32":      loop46,
-	"setp.lt.u32":      loop47,
-	"setp.lo.u32":      loop47,
-	"setp.ge.u32":      loop48,
-	"setp.hs.u32":      loop48,
-	"setp.gt.u32":      loop49,
-	"setp.hi.u32":      loop49,
-	"setp.le.u32":      loop50,
-	"setp.ls.u32":      loop50,
-	"setp.lt.s32":      loop51,
-	"setp.gt.s32":      loop52,
-	"setp.ge.s32":      loop53,
-	"setp.le.s32":      loop54,
-	"setp.eq.u64":      loop55,
-	"setp.eq.b64":      loop55,
-	"setp.eq.s64":      loop55,
-	"setp.ne.u64":      loop56,
-	"setp.ne.b64":      loop56,
-	"setp.ne.s64":      loop56,
-	"setp.lt.u64":      loop57,
-	"setp.lo.u64":      loop57,
-	"setp.gt.u64":      loop58,
-	"setp.hi.u64":      loop58,
-	"setp.ge.u64":      loop59,
-	"setp.hs.u64":      loop59,
-	"setp.le.u64":      loop60,
-	"setp.ls.u64":      loop60,
-	"setp.lt.s64":      loop61,
-	"setp.gt.s64":      loop62,
-	"setp.ge.s64":      loop63,
-	"setp.le.s64":      loop64,
-	"setp.eq.u16":      loop65,
-	"setp.eq.b16":      loop65,
-	"setp.eq.s16":      loop65,
-	"setp.ne.u16":      loop66,
-	"setp.ne.b16":      loop66,
-	"setp.ne.s16":      loop66,
-	"setp.lt.u16":      loop67,
-	"setp.lo.u16":      loop67,
-	"setp.gt.u16":      loop68,
-	"setp.hi.u16":      loop68,
-	"setp.ge.u16":      loop69,
-	"setp.hs.u16":      loop69,
-	"setp.le.u16":      loop70,
-	"setp.ls.u16":      loop70,
-	"setp.lt.s16":      loop71,
-	"setp.gt.s16":      loop72,
-	"setp.ge.s16":      loop73,
-	"setp.le.s16":      loop74,
-	"setp.eq.f32":      loop75,
-	"setp.ne.f32":      loop76,
-	"setp.lt.f32":      loop77,
-	"setp.le.f32":      loop78,
-	"setp.gt.f32":      loop79,
-	"setp.ge.f32":      loop80,
-	"setp.equ.f32":     loop81,
-	"setp.neu.f32":     loop82,
-	"setp.ltu.f32":     loop83,
-	"setp.leu.f32":     loop84,
-	"setp.gtu.f32":     loop85,
-	"setp.geu.f32":     loop86,
-	"setp.num.f32":     loop87,
-	"setp.nan.f32":     loop88,
-	"setp.eq.f64":      loop89,
-	"setp.ne.f64":      loop90,
-	"setp.lt.f64":      loop91,
-	"setp.le.f64":      loop92,
-	"setp.gt.f64":      loop93,
-	"setp.ge.f64":      loop94,
-	"setp.equ.f64":     loop95,
-	"setp.neu.f64":     loop96,
-	"setp.ltu.f64":     loop97,
-	"setp.leu.f64":     loop98,
-	"setp.gtu.f64":     loop99,
-	"setp.geu.f64":     loop100,
-	"setp.num.f64":     loop101,
-	"setp.nan.f64":     loop102,
-	"and.b16":          loop103,
-	"and.b32":          loop103,
-	"and.b64":          loop104,
-	"or.b16":           loop105,
-	"or.b32":           loop105,
-	"or.b64":           loop106,
-	"xor.b16":          loop107,
-	"xor.b32":          loop107,
-	"xor.b64":          loop108,
-	"not.b16":          loop109,
-	"not.b32":          loop110,
-	"not.b64":          loop111,
-	"cnot.b32":         loop112,
-	"cnot.b64":         loop113,
-	"shl.b16":          loop114,
-	"shl.b32":          loop115,
-	"shl.b64":          loop116,
-	"shr.u16":          loop117,
-	"shr.b16":          loop117,
-	"shr.s16":          loop118,
-	"shr.u32":          loop119,
-	"shr.b32":          loop119,
-	"shr.s32":          loop120,
-	"shr.u64":          loop121,
-	"shr.b64":          loop121,
-	"shr.s64":          loop122,
-	"shf.l.wrap.b32":   loop123,
-	"shf.l.clamp.b32":  loop124,
-	"shf.r.wrap.b32":   loop125,
-	"shf.r.clamp.b32":  loop126,
-	"copysign.f32":     loop127,
-	"copysign.f64":     loop128,
-	"add.f32":          loop129,
-	"add.rn.f32":       loop129,
-	"sub.f32":          loop130,
-	"sub.rn.f32":       loop130,
-	"mul.f32":          loop131,
-	"mul.rn.f32":       loop131,
-	"fma.rn.f32":       loop132,
-	"mad.rn.f32":       loop132,
-	"div.rn.f32":       loop133,
-	"div.approx.f32":   loop133,
-	"div.full.f32":     loop133,
-	"rcp.rn.f32":       loop134,
-	"rcp.approx.f32":   loop134,
-	"sqrt.rn.f32":      loop135,
-	"sqrt.approx.f32":  loop135,
-	"rsqrt.approx.f32": loop136,
-	"abs.f32":          loop137,
-	"neg.f32":          loop138,
-	"min.f32":          loop139,
-	"max.f32":          loop140,
-	"min.NaN.f32":      loop141,
-	"max.NaN.f32":      loop142,
-	"add.f64":          loop143,
-	"add.rn.f64":       loop143,
-	"mul.f64":          loop144,
-	"mul.rn.f64":       loop144,
-	"sub.f64":          loop145,
-	"sub.rn.f64":       loop145,
-	"fma.rn.f64":       loop146,
-	"mad.rn.f64":       loop146,
-	"div.rn.f64":       loop147,
-	"rcp.rn.f64":       loop148,
-	"sqrt.rn.f64":      loop149,
-	"min.f64":          loop150,
-	"max.f64":          loop151,
-	"abs.f64":          loop152,
-	"neg.f64":          loop153,
-	"mov.b16":          loop154,
-	"mov.u16":          loop154,
-	"mov.s16":          loop154,
-	"mov.f16":          loop154,
-	"mov.b32":          loop154,
-	"mov.u32":          loop154,
-	"mov.s32":          loop154,
-	"mov.f32":          loop154,
-	"mov.f16x2":        loop154,
-	"mov.b64":          loop155,
-	"mov.u64":          loop155,
-	"mov.s64":          loop155,
-	"mov.f64":          loop155,
-	"cvt.u64.u32":      loop156,
-	"cvt.s64.u32":      loop156,
-	"cvt.u64.s32":      loop157,
-	"cvt.s64.s32":      loop157,
-	"cvt.u32.u64":      loop158,
-	"cvt.s32.u64":      loop158,
-	"cvt.u32.s64":      loop158,
-	"cvt.s32.s64":      loop158,
-	"cvt.u32.u16":      loop159,
-	"cvt.s32.u16":      loop159,
-	"cvt.u32.s16":      loop160,
-	"cvt.s32.s16":      loop160,
-	"cvt.u16.u32":      loop161,
-	"cvt.s16.u32":      loop161,
-	"cvt.u16.s32":      loop161,
-	"cvt.s16.s32":      loop161,
-	"cvt.u64.u16":      loop162,
-	"cvt.s64.u16":      loop162,
-	"cvt.u16.u64":      loop163,
-	"cvt.s16.u64":      loop163,
-	"cvt.u16.s64":      loop163,
-	"cvt.s16.s64":      loop163,
-	"cvt.rn.f32.s32":   loop164,
-	"cvt.rn.f32.u32":   loop165,
-	"cvt.rn.f64.s32":   loop166,
-	"cvt.f64.s32":      loop166,
-	"cvt.f64.f32":      loop167,
-	"cvt.rn.f32.f64":   loop168,
+	"add.u16":              loop0,
+	"add.s16":              loop0,
+	"add.u32":              loop1,
+	"add.s32":              loop1,
+	"add.u64":              loop2,
+	"add.s64":              loop2,
+	"sub.u16":              loop3,
+	"sub.s16":              loop3,
+	"sub.u32":              loop4,
+	"sub.s32":              loop4,
+	"sub.u64":              loop5,
+	"sub.s64":              loop5,
+	"mul.lo.u16":           loop6,
+	"mul.lo.s16":           loop6,
+	"mul.lo.u32":           loop7,
+	"mul.lo.s32":           loop7,
+	"mul.lo.u64":           loop8,
+	"mul.lo.s64":           loop8,
+	"mul.hi.u32":           loop9,
+	"mul.hi.s32":           loop10,
+	"mul.wide.u16":         loop11,
+	"mul.wide.s16":         loop12,
+	"mul.wide.u32":         loop13,
+	"mul.wide.s32":         loop14,
+	"mad.lo.u16":           loop15,
+	"mad.lo.s16":           loop15,
+	"mad.lo.u32":           loop16,
+	"mad.lo.s32":           loop16,
+	"mad.lo.u64":           loop17,
+	"mad.lo.s64":           loop17,
+	"mad.hi.u32":           loop18,
+	"mad.hi.s32":           loop19,
+	"mad.wide.u32":         loop20,
+	"mad.wide.s32":         loop21,
+	"mul24.lo.u32":         loop22,
+	"sad.u32":              loop23,
+	"sad.s32":              loop24,
+	"div.s32":              loop25,
+	"rem.s32":              loop26,
+	"div.u32":              loop27,
+	"rem.u32":              loop28,
+	"abs.s32":              loop29,
+	"abs.s64":              loop30,
+	"neg.s16":              loop31,
+	"neg.s32":              loop32,
+	"neg.s64":              loop33,
+	"min.u16":              loop34,
+	"max.u16":              loop35,
+	"min.s16":              loop36,
+	"max.s16":              loop37,
+	"min.u32":              loop38,
+	"max.u32":              loop39,
+	"min.s32":              loop40,
+	"max.s32":              loop41,
+	"min.relu.s32":         loop42,
+	"max.relu.s32":         loop43,
+	"bfe.u32":              loop44,
+	"min.s64":              loop45,
+	"max.s64":              loop46,
+	"min.u64":              loop47,
+	"max.u64":              loop48,
+	"setp.eq.u32":          loop49,
+	"setp.eq.b32":          loop49,
+	"setp.eq.s32":          loop49,
+	"setp.ne.u32":          loop50,
+	"setp.ne.b32":          loop50,
+	"setp.ne.s32":          loop50,
+	"setp.lt.u32":          loop51,
+	"setp.lo.u32":          loop51,
+	"setp.ge.u32":          loop52,
+	"setp.hs.u32":          loop52,
+	"setp.gt.u32":          loop53,
+	"setp.hi.u32":          loop53,
+	"setp.le.u32":          loop54,
+	"setp.ls.u32":          loop54,
+	"setp.lt.s32":          loop55,
+	"setp.gt.s32":          loop56,
+	"setp.ge.s32":          loop57,
+	"setp.le.s32":          loop58,
+	"setp.eq.u64":          loop59,
+	"setp.eq.b64":          loop59,
+	"setp.eq.s64":          loop59,
+	"setp.ne.u64":          loop60,
+	"setp.ne.b64":          loop60,
+	"setp.ne.s64":          loop60,
+	"setp.lt.u64":          loop61,
+	"setp.lo.u64":          loop61,
+	"setp.gt.u64":          loop62,
+	"setp.hi.u64":          loop62,
+	"setp.ge.u64":          loop63,
+	"setp.hs.u64":          loop63,
+	"setp.le.u64":          loop64,
+	"setp.ls.u64":          loop64,
+	"setp.lt.s64":          loop65,
+	"setp.gt.s64":          loop66,
+	"setp.ge.s64":          loop67,
+	"setp.le.s64":          loop68,
+	"setp.eq.u16":          loop69,
+	"setp.eq.b16":          loop69,
+	"setp.eq.s16":          loop69,
+	"setp.ne.u16":          loop70,
+	"setp.ne.b16":          loop70,
+	"setp.ne.s16":          loop70,
+	"setp.lt.u16":          loop71,
+	"setp.lo.u16":          loop71,
+	"setp.gt.u16":          loop72,
+	"setp.hi.u16":          loop72,
+	"setp.ge.u16":          loop73,
+	"setp.hs.u16":          loop73,
+	"setp.le.u16":          loop74,
+	"setp.ls.u16":          loop74,
+	"setp.lt.s16":          loop75,
+	"setp.gt.s16":          loop76,
+	"setp.ge.s16":          loop77,
+	"setp.le.s16":          loop78,
+	"setp.eq.f32":          loop79,
+	"setp.eq.f32/ftz":      loop80,
+	"setp.ne.f32":          loop81,
+	"setp.ne.f32/ftz":      loop82,
+	"setp.lt.f32":          loop83,
+	"setp.lt.f32/ftz":      loop84,
+	"setp.le.f32":          loop85,
+	"setp.le.f32/ftz":      loop86,
+	"setp.gt.f32":          loop87,
+	"setp.gt.f32/ftz":      loop88,
+	"setp.ge.f32":          loop89,
+	"setp.ge.f32/ftz":      loop90,
+	"setp.equ.f32":         loop91,
+	"setp.equ.f32/ftz":     loop92,
+	"setp.neu.f32":         loop93,
+	"setp.neu.f32/ftz":     loop94,
+	"setp.ltu.f32":         loop95,
+	"setp.ltu.f32/ftz":     loop96,
+	"setp.leu.f32":         loop97,
+	"setp.leu.f32/ftz":     loop98,
+	"setp.gtu.f32":         loop99,
+	"setp.gtu.f32/ftz":     loop100,
+	"setp.geu.f32":         loop101,
+	"setp.geu.f32/ftz":     loop102,
+	"setp.num.f32":         loop103,
+	"setp.num.f32/ftz":     loop104,
+	"setp.nan.f32":         loop105,
+	"setp.nan.f32/ftz":     loop106,
+	"setp.eq.f64":          loop107,
+	"setp.ne.f64":          loop108,
+	"setp.lt.f64":          loop109,
+	"setp.le.f64":          loop110,
+	"setp.gt.f64":          loop111,
+	"setp.ge.f64":          loop112,
+	"setp.equ.f64":         loop113,
+	"setp.neu.f64":         loop114,
+	"setp.ltu.f64":         loop115,
+	"setp.leu.f64":         loop116,
+	"setp.gtu.f64":         loop117,
+	"setp.geu.f64":         loop118,
+	"setp.num.f64":         loop119,
+	"setp.nan.f64":         loop120,
+	"and.b16":              loop121,
+	"and.b32":              loop121,
+	"and.b64":              loop122,
+	"or.b16":               loop123,
+	"or.b32":               loop123,
+	"or.b64":               loop124,
+	"xor.b16":              loop125,
+	"xor.b32":              loop125,
+	"xor.b64":              loop126,
+	"not.b16":              loop127,
+	"not.b32":              loop128,
+	"not.b64":              loop129,
+	"cnot.b32":             loop130,
+	"cnot.b64":             loop131,
+	"shl.b16":              loop132,
+	"shl.b32":              loop133,
+	"shl.b64":              loop134,
+	"shr.u16":              loop135,
+	"shr.b16":              loop135,
+	"shr.s16":              loop136,
+	"shr.u32":              loop137,
+	"shr.b32":              loop137,
+	"shr.s32":              loop138,
+	"shr.u64":              loop139,
+	"shr.b64":              loop139,
+	"shr.s64":              loop140,
+	"shf.l.wrap.b32":       loop141,
+	"shf.l.clamp.b32":      loop142,
+	"shf.r.wrap.b32":       loop143,
+	"shf.r.clamp.b32":      loop144,
+	"copysign.f32":         loop145,
+	"copysign.f64":         loop146,
+	"add.f32":              loop147,
+	"add.rn.f32":           loop147,
+	"add.f32/ftz":          loop148,
+	"add.rn.f32/ftz":       loop148,
+	"add.f32/sat":          loop149,
+	"add.rn.f32/sat":       loop149,
+	"add.f32/ftz/sat":      loop150,
+	"add.rn.f32/ftz/sat":   loop150,
+	"sub.f32":              loop151,
+	"sub.rn.f32":           loop151,
+	"sub.f32/ftz":          loop152,
+	"sub.rn.f32/ftz":       loop152,
+	"sub.f32/sat":          loop153,
+	"sub.rn.f32/sat":       loop153,
+	"sub.f32/ftz/sat":      loop154,
+	"sub.rn.f32/ftz/sat":   loop154,
+	"mul.f32":              loop155,
+	"mul.rn.f32":           loop155,
+	"mul.f32/ftz":          loop156,
+	"mul.rn.f32/ftz":       loop156,
+	"mul.f32/sat":          loop157,
+	"mul.rn.f32/sat":       loop157,
+	"mul.f32/ftz/sat":      loop158,
+	"mul.rn.f32/ftz/sat":   loop158,
+	"fma.rn.f32":           loop159,
+	"mad.rn.f32":           loop159,
+	"fma.rn.f32/ftz":       loop160,
+	"mad.rn.f32/ftz":       loop160,
+	"fma.rn.f32/sat":       loop161,
+	"mad.rn.f32/sat":       loop161,
+	"fma.rn.f32/ftz/sat":   loop162,
+	"mad.rn.f32/ftz/sat":   loop162,
+	"div.rn.f32":           loop163,
+	"div.approx.f32":       loop163,
+	"div.full.f32":         loop163,
+	"div.rn.f32/ftz":       loop164,
+	"div.approx.f32/ftz":   loop164,
+	"div.full.f32/ftz":     loop164,
+	"rcp.rn.f32":           loop165,
+	"rcp.approx.f32":       loop165,
+	"rcp.rn.f32/ftz":       loop166,
+	"rcp.approx.f32/ftz":   loop166,
+	"sqrt.rn.f32":          loop167,
+	"sqrt.approx.f32":      loop167,
+	"sqrt.rn.f32/ftz":      loop168,
+	"sqrt.approx.f32/ftz":  loop168,
+	"rsqrt.approx.f32":     loop169,
+	"rsqrt.approx.f32/ftz": loop170,
+	"abs.f32":              loop171,
+	"abs.f32/ftz":          loop172,
+	"neg.f32":              loop173,
+	"neg.f32/ftz":          loop174,
+	"min.f32":              loop175,
+	"min.f32/ftz":          loop176,
+	"max.f32":              loop177,
+	"max.f32/ftz":          loop178,
+	"min.NaN.f32":          loop179,
+	"min.NaN.f32/ftz":      loop180,
+	"max.NaN.f32":          loop181,
+	"max.NaN.f32/ftz":      loop182,
+	"ex2.approx.f32":       loop183,
+	"ex2.approx.f32/ftz":   loop184,
+	"lg2.approx.f32":       loop185,
+	"lg2.approx.f32/ftz":   loop186,
+	"sin.approx.f32":       loop187,
+	"sin.approx.f32/ftz":   loop188,
+	"cos.approx.f32":       loop189,
+	"cos.approx.f32/ftz":   loop190,
+	"tanh.approx.f32":      loop191,
+	"add.f64":              loop192,
+	"add.rn.f64":           loop192,
+	"mul.f64":              loop193,
+	"mul.rn.f64":           loop193,
+	"sub.f64":              loop194,
+	"sub.rn.f64":           loop194,
+	"fma.rn.f64":           loop195,
+	"mad.rn.f64":           loop195,
+	"div.rn.f64":           loop196,
+	"rcp.rn.f64":           loop197,
+	"sqrt.rn.f64":          loop198,
+	"min.f64":              loop199,
+	"max.f64":              loop200,
+	"abs.f64":              loop201,
+	"neg.f64":              loop202,
+	"mov.b16":              loop203,
+	"mov.u16":              loop203,
+	"mov.s16":              loop203,
+	"mov.f16":              loop203,
+	"mov.b32":              loop203,
+	"mov.u32":              loop203,
+	"mov.s32":              loop203,
+	"mov.f32":              loop203,
+	"mov.f16x2":            loop203,
+	"mov.b64":              loop204,
+	"mov.u64":              loop204,
+	"mov.s64":              loop204,
+	"mov.f64":              loop204,
+	"cvt.u64.u32":          loop205,
+	"cvt.s64.u32":          loop205,
+	"cvt.u64.s32":          loop206,
+	"cvt.s64.s32":          loop206,
+	"cvt.u32.u64":          loop207,
+	"cvt.s32.u64":          loop207,
+	"cvt.u32.s64":          loop207,
+	"cvt.s32.s64":          loop207,
+	"cvt.u32.u16":          loop208,
+	"cvt.s32.u16":          loop208,
+	"cvt.u32.s16":          loop209,
+	"cvt.s32.s16":          loop209,
+	"cvt.u16.u32":          loop210,
+	"cvt.s16.u32":          loop210,
+	"cvt.u16.s32":          loop210,
+	"cvt.s16.s32":          loop210,
+	"cvt.u64.u16":          loop211,
+	"cvt.s64.u16":          loop211,
+	"cvt.u16.u64":          loop212,
+	"cvt.s16.u64":          loop212,
+	"cvt.u16.s64":          loop212,
+	"cvt.s16.s64":          loop212,
+	"cvt.rn.f32.s32":       loop213,
+	"cvt.rn.f32.u32":       loop214,
+	"cvt.rn.f64.s32":       loop215,
+	"cvt.f64.s32":          loop215,
+	"cvt.f64.f32":          loop216,
+	"cvt.rn.f32.f64":       loop217,
+	"cvt.rni.s32.f32":      loop218,
+	"cvt.rni.ftz.s32.f32":  loop218,
+	"cvt.rni.u32.f32":      loop219,
+	"cvt.rni.ftz.u32.f32":  loop219,
+	"cvt.rni.s32.f64":      loop220,
+	"cvt.rni.f32.f32":      loop221,
+	"cvt.rmi.s32.f32":      loop222,
+	"cvt.rmi.u32.f32":      loop223,
+	"cvt.rmi.s32.f64":      loop224,
+	"cvt.rmi.f32.f32":      loop225,
+	"cvt.rpi.s32.f32":      loop226,
+	"cvt.rpi.u32.f32":      loop227,
+	"cvt.rpi.s32.f64":      loop228,
+	"cvt.rpi.f32.f32":      loop229,
+	"cvt.rzi.s32.f32":      loop230,
+	"cvt.rzi.ftz.s32.f32":  loop230,
+	"cvt.rzi.u32.f32":      loop231,
+	"cvt.rzi.ftz.u32.f32":  loop231,
+	"cvt.rzi.s32.f64":      loop232,
+	"cvt.rzi.f32.f32":      loop233,
 }

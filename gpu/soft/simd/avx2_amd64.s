@@ -8,6 +8,12 @@ GLOBL c32_0x3f800000<>(SB), RODATA|NOPTR, $4
 DATA c32_0x47800000<>+0(SB)/4, $0x47800000
 GLOBL c32_0x47800000<>(SB), RODATA|NOPTR, $4
 
+DATA c32_0x4f000000<>+0(SB)/4, $0x4f000000
+GLOBL c32_0x4f000000<>(SB), RODATA|NOPTR, $4
+
+DATA c32_0x7f800000<>+0(SB)/4, $0x7f800000
+GLOBL c32_0x7f800000<>(SB), RODATA|NOPTR, $4
+
 DATA c32_0x7fffffff<>+0(SB)/4, $0x7fffffff
 GLOBL c32_0x7fffffff<>(SB), RODATA|NOPTR, $4
 
@@ -38,6 +44,9 @@ GLOBL c32_m1<>(SB), RODATA|NOPTR, $4
 DATA c64_0x3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
 GLOBL c64_0x3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
+DATA c64_0x41dfffffffc00000<>+0(SB)/8, $0x41dfffffffc00000
+GLOBL c64_0x41dfffffffc00000<>(SB), RODATA|NOPTR, $8
+
 DATA c64_0x7fffffffffffffff<>+0(SB)/8, $0x7fffffffffffffff
 GLOBL c64_0x7fffffffffffffff<>(SB), RODATA|NOPTR, $8
 
@@ -52,6 +61,489 @@ GLOBL c64_m0x8000000000000000<>(SB), RODATA|NOPTR, $8
 
 DATA c64_m1<>+0(SB)/8, $-1
 GLOBL c64_m1<>(SB), RODATA|NOPTR, $8
+
+DATA c64_two52<>+0(SB)/8, $0x4330000000000000
+GLOBL c64_two52<>(SB), RODATA|NOPTR, $8
+
+DATA v64_0x7f8000007f800000<>+0(SB)/8, $0x7f8000007f800000
+DATA v64_0x7f8000007f800000<>+8(SB)/8, $0x7f8000007f800000
+DATA v64_0x7f8000007f800000<>+16(SB)/8, $0x7f8000007f800000
+DATA v64_0x7f8000007f800000<>+24(SB)/8, $0x7f8000007f800000
+GLOBL v64_0x7f8000007f800000<>(SB), RODATA|NOPTR, $32
+
+DATA v64_0x7ff8000000000000<>+0(SB)/8, $0x7ff8000000000000
+DATA v64_0x7ff8000000000000<>+8(SB)/8, $0x7ff8000000000000
+DATA v64_0x7ff8000000000000<>+16(SB)/8, $0x7ff8000000000000
+DATA v64_0x7ff8000000000000<>+24(SB)/8, $0x7ff8000000000000
+GLOBL v64_0x7ff8000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA v64_0x7fffffff7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA v64_0x7fffffff7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA v64_0x7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA v64_0x7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+GLOBL v64_0x7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
+
+DATA v64_0x7fffffffffffffff<>+0(SB)/8, $0x7fffffffffffffff
+DATA v64_0x7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
+DATA v64_0x7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
+DATA v64_0x7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL v64_0x7fffffffffffffff<>(SB), RODATA|NOPTR, $32
+
+DATA v64_1<>+0(SB)/8, $1
+DATA v64_1<>+8(SB)/8, $1
+DATA v64_1<>+16(SB)/8, $1
+DATA v64_1<>+24(SB)/8, $1
+GLOBL v64_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_1023<>+0(SB)/8, $1023
+DATA v64_1023<>+8(SB)/8, $1023
+DATA v64_1023<>+16(SB)/8, $1023
+DATA v64_1023<>+24(SB)/8, $1023
+GLOBL v64_1023<>(SB), RODATA|NOPTR, $32
+
+DATA v64_1024<>+0(SB)/8, $1024
+DATA v64_1024<>+8(SB)/8, $1024
+DATA v64_1024<>+16(SB)/8, $1024
+DATA v64_1024<>+24(SB)/8, $1024
+GLOBL v64_1024<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_0<>+0(SB)/8, $0xbfe0000000000000
+DATA v64_cos_0<>+8(SB)/8, $0xbfe0000000000000
+DATA v64_cos_0<>+16(SB)/8, $0xbfe0000000000000
+DATA v64_cos_0<>+24(SB)/8, $0xbfe0000000000000
+GLOBL v64_cos_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_1<>+0(SB)/8, $0x3fa5555555555555
+DATA v64_cos_1<>+8(SB)/8, $0x3fa5555555555555
+DATA v64_cos_1<>+16(SB)/8, $0x3fa5555555555555
+DATA v64_cos_1<>+24(SB)/8, $0x3fa5555555555555
+GLOBL v64_cos_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_2<>+0(SB)/8, $0xbf56c16c16c16c16
+DATA v64_cos_2<>+8(SB)/8, $0xbf56c16c16c16c16
+DATA v64_cos_2<>+16(SB)/8, $0xbf56c16c16c16c16
+DATA v64_cos_2<>+24(SB)/8, $0xbf56c16c16c16c16
+GLOBL v64_cos_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_3<>+0(SB)/8, $0x3efa01a01a01a019
+DATA v64_cos_3<>+8(SB)/8, $0x3efa01a01a01a019
+DATA v64_cos_3<>+16(SB)/8, $0x3efa01a01a01a019
+DATA v64_cos_3<>+24(SB)/8, $0x3efa01a01a01a019
+GLOBL v64_cos_3<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_4<>+0(SB)/8, $0xbe927e4fb7789f5c
+DATA v64_cos_4<>+8(SB)/8, $0xbe927e4fb7789f5c
+DATA v64_cos_4<>+16(SB)/8, $0xbe927e4fb7789f5c
+DATA v64_cos_4<>+24(SB)/8, $0xbe927e4fb7789f5c
+GLOBL v64_cos_4<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_5<>+0(SB)/8, $0x3e21eed8eff8d897
+DATA v64_cos_5<>+8(SB)/8, $0x3e21eed8eff8d897
+DATA v64_cos_5<>+16(SB)/8, $0x3e21eed8eff8d897
+DATA v64_cos_5<>+24(SB)/8, $0x3e21eed8eff8d897
+GLOBL v64_cos_5<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_6<>+0(SB)/8, $0xbda93974a8c07c9c
+DATA v64_cos_6<>+8(SB)/8, $0xbda93974a8c07c9c
+DATA v64_cos_6<>+16(SB)/8, $0xbda93974a8c07c9c
+DATA v64_cos_6<>+24(SB)/8, $0xbda93974a8c07c9c
+GLOBL v64_cos_6<>(SB), RODATA|NOPTR, $32
+
+DATA v64_cos_7<>+0(SB)/8, $0x3d2ae7f3e733b81e
+DATA v64_cos_7<>+8(SB)/8, $0x3d2ae7f3e733b81e
+DATA v64_cos_7<>+16(SB)/8, $0x3d2ae7f3e733b81e
+DATA v64_cos_7<>+24(SB)/8, $0x3d2ae7f3e733b81e
+GLOBL v64_cos_7<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expBound<>+0(SB)/8, $0x4064000000000000
+DATA v64_expBound<>+8(SB)/8, $0x4064000000000000
+DATA v64_expBound<>+16(SB)/8, $0x4064000000000000
+DATA v64_expBound<>+24(SB)/8, $0x4064000000000000
+GLOBL v64_expBound<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_0<>+0(SB)/8, $0x3ff0000000000000
+DATA v64_exp_0<>+8(SB)/8, $0x3ff0000000000000
+DATA v64_exp_0<>+16(SB)/8, $0x3ff0000000000000
+DATA v64_exp_0<>+24(SB)/8, $0x3ff0000000000000
+GLOBL v64_exp_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_1<>+0(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_exp_1<>+8(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_exp_1<>+16(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_exp_1<>+24(SB)/8, $0x3fe62e42fefa39ef
+GLOBL v64_exp_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_10<>+0(SB)/8, $0x3e3e4cf5158b8ec8
+DATA v64_exp_10<>+8(SB)/8, $0x3e3e4cf5158b8ec8
+DATA v64_exp_10<>+16(SB)/8, $0x3e3e4cf5158b8ec8
+DATA v64_exp_10<>+24(SB)/8, $0x3e3e4cf5158b8ec8
+GLOBL v64_exp_10<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_11<>+0(SB)/8, $0x3dfe8cac7351bb23
+DATA v64_exp_11<>+8(SB)/8, $0x3dfe8cac7351bb23
+DATA v64_exp_11<>+16(SB)/8, $0x3dfe8cac7351bb23
+DATA v64_exp_11<>+24(SB)/8, $0x3dfe8cac7351bb23
+GLOBL v64_exp_11<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_12<>+0(SB)/8, $0x3dbc3bd650fc2984
+DATA v64_exp_12<>+8(SB)/8, $0x3dbc3bd650fc2984
+DATA v64_exp_12<>+16(SB)/8, $0x3dbc3bd650fc2984
+DATA v64_exp_12<>+24(SB)/8, $0x3dbc3bd650fc2984
+GLOBL v64_exp_12<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_2<>+0(SB)/8, $0x3fcebfbdff82c58e
+DATA v64_exp_2<>+8(SB)/8, $0x3fcebfbdff82c58e
+DATA v64_exp_2<>+16(SB)/8, $0x3fcebfbdff82c58e
+DATA v64_exp_2<>+24(SB)/8, $0x3fcebfbdff82c58e
+GLOBL v64_exp_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_3<>+0(SB)/8, $0x3fac6b08d704a0bf
+DATA v64_exp_3<>+8(SB)/8, $0x3fac6b08d704a0bf
+DATA v64_exp_3<>+16(SB)/8, $0x3fac6b08d704a0bf
+DATA v64_exp_3<>+24(SB)/8, $0x3fac6b08d704a0bf
+GLOBL v64_exp_3<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_4<>+0(SB)/8, $0x3f83b2ab6fba4e77
+DATA v64_exp_4<>+8(SB)/8, $0x3f83b2ab6fba4e77
+DATA v64_exp_4<>+16(SB)/8, $0x3f83b2ab6fba4e77
+DATA v64_exp_4<>+24(SB)/8, $0x3f83b2ab6fba4e77
+GLOBL v64_exp_4<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_5<>+0(SB)/8, $0x3f55d87fe78a6731
+DATA v64_exp_5<>+8(SB)/8, $0x3f55d87fe78a6731
+DATA v64_exp_5<>+16(SB)/8, $0x3f55d87fe78a6731
+DATA v64_exp_5<>+24(SB)/8, $0x3f55d87fe78a6731
+GLOBL v64_exp_5<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_6<>+0(SB)/8, $0x3f2430912f86c787
+DATA v64_exp_6<>+8(SB)/8, $0x3f2430912f86c787
+DATA v64_exp_6<>+16(SB)/8, $0x3f2430912f86c787
+DATA v64_exp_6<>+24(SB)/8, $0x3f2430912f86c787
+GLOBL v64_exp_6<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_7<>+0(SB)/8, $0x3eeffcbfc588b0c6
+DATA v64_exp_7<>+8(SB)/8, $0x3eeffcbfc588b0c6
+DATA v64_exp_7<>+16(SB)/8, $0x3eeffcbfc588b0c6
+DATA v64_exp_7<>+24(SB)/8, $0x3eeffcbfc588b0c6
+GLOBL v64_exp_7<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_8<>+0(SB)/8, $0x3eb62c0223a5c823
+DATA v64_exp_8<>+8(SB)/8, $0x3eb62c0223a5c823
+DATA v64_exp_8<>+16(SB)/8, $0x3eb62c0223a5c823
+DATA v64_exp_8<>+24(SB)/8, $0x3eb62c0223a5c823
+GLOBL v64_exp_8<>(SB), RODATA|NOPTR, $32
+
+DATA v64_exp_9<>+0(SB)/8, $0x3e7b5253d395e7c3
+DATA v64_exp_9<>+8(SB)/8, $0x3e7b5253d395e7c3
+DATA v64_exp_9<>+16(SB)/8, $0x3e7b5253d395e7c3
+DATA v64_exp_9<>+24(SB)/8, $0x3e7b5253d395e7c3
+GLOBL v64_exp_9<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_0<>+0(SB)/8, $0x3ff0000000000000
+DATA v64_expm1_0<>+8(SB)/8, $0x3ff0000000000000
+DATA v64_expm1_0<>+16(SB)/8, $0x3ff0000000000000
+DATA v64_expm1_0<>+24(SB)/8, $0x3ff0000000000000
+GLOBL v64_expm1_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_1<>+0(SB)/8, $0x3fe0000000000000
+DATA v64_expm1_1<>+8(SB)/8, $0x3fe0000000000000
+DATA v64_expm1_1<>+16(SB)/8, $0x3fe0000000000000
+DATA v64_expm1_1<>+24(SB)/8, $0x3fe0000000000000
+GLOBL v64_expm1_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_10<>+0(SB)/8, $0x3e5ae64567f544e4
+DATA v64_expm1_10<>+8(SB)/8, $0x3e5ae64567f544e4
+DATA v64_expm1_10<>+16(SB)/8, $0x3e5ae64567f544e4
+DATA v64_expm1_10<>+24(SB)/8, $0x3e5ae64567f544e4
+GLOBL v64_expm1_10<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_11<>+0(SB)/8, $0x3e21eed8eff8d898
+DATA v64_expm1_11<>+8(SB)/8, $0x3e21eed8eff8d898
+DATA v64_expm1_11<>+16(SB)/8, $0x3e21eed8eff8d898
+DATA v64_expm1_11<>+24(SB)/8, $0x3e21eed8eff8d898
+GLOBL v64_expm1_11<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_12<>+0(SB)/8, $0x3de6124613a86d0a
+DATA v64_expm1_12<>+8(SB)/8, $0x3de6124613a86d0a
+DATA v64_expm1_12<>+16(SB)/8, $0x3de6124613a86d0a
+DATA v64_expm1_12<>+24(SB)/8, $0x3de6124613a86d0a
+GLOBL v64_expm1_12<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_2<>+0(SB)/8, $0x3fc5555555555555
+DATA v64_expm1_2<>+8(SB)/8, $0x3fc5555555555555
+DATA v64_expm1_2<>+16(SB)/8, $0x3fc5555555555555
+DATA v64_expm1_2<>+24(SB)/8, $0x3fc5555555555555
+GLOBL v64_expm1_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_3<>+0(SB)/8, $0x3fa5555555555555
+DATA v64_expm1_3<>+8(SB)/8, $0x3fa5555555555555
+DATA v64_expm1_3<>+16(SB)/8, $0x3fa5555555555555
+DATA v64_expm1_3<>+24(SB)/8, $0x3fa5555555555555
+GLOBL v64_expm1_3<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_4<>+0(SB)/8, $0x3f81111111111111
+DATA v64_expm1_4<>+8(SB)/8, $0x3f81111111111111
+DATA v64_expm1_4<>+16(SB)/8, $0x3f81111111111111
+DATA v64_expm1_4<>+24(SB)/8, $0x3f81111111111111
+GLOBL v64_expm1_4<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_5<>+0(SB)/8, $0x3f56c16c16c16c17
+DATA v64_expm1_5<>+8(SB)/8, $0x3f56c16c16c16c17
+DATA v64_expm1_5<>+16(SB)/8, $0x3f56c16c16c16c17
+DATA v64_expm1_5<>+24(SB)/8, $0x3f56c16c16c16c17
+GLOBL v64_expm1_5<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_6<>+0(SB)/8, $0x3f2a01a01a01a01a
+DATA v64_expm1_6<>+8(SB)/8, $0x3f2a01a01a01a01a
+DATA v64_expm1_6<>+16(SB)/8, $0x3f2a01a01a01a01a
+DATA v64_expm1_6<>+24(SB)/8, $0x3f2a01a01a01a01a
+GLOBL v64_expm1_6<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_7<>+0(SB)/8, $0x3efa01a01a01a01a
+DATA v64_expm1_7<>+8(SB)/8, $0x3efa01a01a01a01a
+DATA v64_expm1_7<>+16(SB)/8, $0x3efa01a01a01a01a
+DATA v64_expm1_7<>+24(SB)/8, $0x3efa01a01a01a01a
+GLOBL v64_expm1_7<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_8<>+0(SB)/8, $0x3ec71de3a556c734
+DATA v64_expm1_8<>+8(SB)/8, $0x3ec71de3a556c734
+DATA v64_expm1_8<>+16(SB)/8, $0x3ec71de3a556c734
+DATA v64_expm1_8<>+24(SB)/8, $0x3ec71de3a556c734
+GLOBL v64_expm1_8<>(SB), RODATA|NOPTR, $32
+
+DATA v64_expm1_9<>+0(SB)/8, $0x3e927e4fb7789f5d
+DATA v64_expm1_9<>+8(SB)/8, $0x3e927e4fb7789f5d
+DATA v64_expm1_9<>+16(SB)/8, $0x3e927e4fb7789f5d
+DATA v64_expm1_9<>+24(SB)/8, $0x3e927e4fb7789f5d
+GLOBL v64_expm1_9<>(SB), RODATA|NOPTR, $32
+
+DATA v64_halfPi_0<>+0(SB)/8, $0x3ff921fb54442d18
+DATA v64_halfPi_0<>+8(SB)/8, $0x3ff921fb54442d18
+DATA v64_halfPi_0<>+16(SB)/8, $0x3ff921fb54442d18
+DATA v64_halfPi_0<>+24(SB)/8, $0x3ff921fb54442d18
+GLOBL v64_halfPi_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_halfPi_1<>+0(SB)/8, $0x3c91a62633145c06
+DATA v64_halfPi_1<>+8(SB)/8, $0x3c91a62633145c06
+DATA v64_halfPi_1<>+16(SB)/8, $0x3c91a62633145c06
+DATA v64_halfPi_1<>+24(SB)/8, $0x3c91a62633145c06
+GLOBL v64_halfPi_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_halfPi_2<>+0(SB)/8, $0x394c1cd129024e09
+DATA v64_halfPi_2<>+8(SB)/8, $0x394c1cd129024e09
+DATA v64_halfPi_2<>+16(SB)/8, $0x394c1cd129024e09
+DATA v64_halfPi_2<>+24(SB)/8, $0x394c1cd129024e09
+GLOBL v64_halfPi_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_infinity<>+0(SB)/8, $0x7ff0000000000000
+DATA v64_infinity<>+8(SB)/8, $0x7ff0000000000000
+DATA v64_infinity<>+16(SB)/8, $0x7ff0000000000000
+DATA v64_infinity<>+24(SB)/8, $0x7ff0000000000000
+GLOBL v64_infinity<>(SB), RODATA|NOPTR, $32
+
+DATA v64_inverseHalfPi<>+0(SB)/8, $0x3fe45f306dc9c883
+DATA v64_inverseHalfPi<>+8(SB)/8, $0x3fe45f306dc9c883
+DATA v64_inverseHalfPi<>+16(SB)/8, $0x3fe45f306dc9c883
+DATA v64_inverseHalfPi<>+24(SB)/8, $0x3fe45f306dc9c883
+GLOBL v64_inverseHalfPi<>(SB), RODATA|NOPTR, $32
+
+DATA v64_ln2_0<>+0(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_ln2_0<>+8(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_ln2_0<>+16(SB)/8, $0x3fe62e42fefa39ef
+DATA v64_ln2_0<>+24(SB)/8, $0x3fe62e42fefa39ef
+GLOBL v64_ln2_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_ln2_1<>+0(SB)/8, $0x3c7abc9e3b39803f
+DATA v64_ln2_1<>+8(SB)/8, $0x3c7abc9e3b39803f
+DATA v64_ln2_1<>+16(SB)/8, $0x3c7abc9e3b39803f
+DATA v64_ln2_1<>+24(SB)/8, $0x3c7abc9e3b39803f
+GLOBL v64_ln2_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log2e<>+0(SB)/8, $0x3ff71547652b82fe
+DATA v64_log2e<>+8(SB)/8, $0x3ff71547652b82fe
+DATA v64_log2e<>+16(SB)/8, $0x3ff71547652b82fe
+DATA v64_log2e<>+24(SB)/8, $0x3ff71547652b82fe
+GLOBL v64_log2e<>(SB), RODATA|NOPTR, $32
+
+DATA v64_logOrigin<>+0(SB)/8, $0x4330000000000400
+DATA v64_logOrigin<>+8(SB)/8, $0x4330000000000400
+DATA v64_logOrigin<>+16(SB)/8, $0x4330000000000400
+DATA v64_logOrigin<>+24(SB)/8, $0x4330000000000400
+GLOBL v64_logOrigin<>(SB), RODATA|NOPTR, $32
+
+DATA v64_logShift<>+0(SB)/8, $0x195f619980c433
+DATA v64_logShift<>+8(SB)/8, $0x195f619980c433
+DATA v64_logShift<>+16(SB)/8, $0x195f619980c433
+DATA v64_logShift<>+24(SB)/8, $0x195f619980c433
+GLOBL v64_logShift<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_0<>+0(SB)/8, $0x40071547652b82fe
+DATA v64_log_0<>+8(SB)/8, $0x40071547652b82fe
+DATA v64_log_0<>+16(SB)/8, $0x40071547652b82fe
+DATA v64_log_0<>+24(SB)/8, $0x40071547652b82fe
+GLOBL v64_log_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_1<>+0(SB)/8, $0x3feec709dc3a03fe
+DATA v64_log_1<>+8(SB)/8, $0x3feec709dc3a03fe
+DATA v64_log_1<>+16(SB)/8, $0x3feec709dc3a03fe
+DATA v64_log_1<>+24(SB)/8, $0x3feec709dc3a03fe
+GLOBL v64_log_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_10<>+0(SB)/8, $0x3fc1964ec6fc9491
+DATA v64_log_10<>+8(SB)/8, $0x3fc1964ec6fc9491
+DATA v64_log_10<>+16(SB)/8, $0x3fc1964ec6fc9491
+DATA v64_log_10<>+24(SB)/8, $0x3fc1964ec6fc9491
+GLOBL v64_log_10<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_2<>+0(SB)/8, $0x3fe2776c50ef9bfe
+DATA v64_log_2<>+8(SB)/8, $0x3fe2776c50ef9bfe
+DATA v64_log_2<>+16(SB)/8, $0x3fe2776c50ef9bfe
+DATA v64_log_2<>+24(SB)/8, $0x3fe2776c50ef9bfe
+GLOBL v64_log_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_3<>+0(SB)/8, $0x3fda61762a7adeda
+DATA v64_log_3<>+8(SB)/8, $0x3fda61762a7adeda
+DATA v64_log_3<>+16(SB)/8, $0x3fda61762a7adeda
+DATA v64_log_3<>+24(SB)/8, $0x3fda61762a7adeda
+GLOBL v64_log_3<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_4<>+0(SB)/8, $0x3fd484b13d7c02a9
+DATA v64_log_4<>+8(SB)/8, $0x3fd484b13d7c02a9
+DATA v64_log_4<>+16(SB)/8, $0x3fd484b13d7c02a9
+DATA v64_log_4<>+24(SB)/8, $0x3fd484b13d7c02a9
+GLOBL v64_log_4<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_5<>+0(SB)/8, $0x3fd0c9a84994022d
+DATA v64_log_5<>+8(SB)/8, $0x3fd0c9a84994022d
+DATA v64_log_5<>+16(SB)/8, $0x3fd0c9a84994022d
+DATA v64_log_5<>+24(SB)/8, $0x3fd0c9a84994022d
+GLOBL v64_log_5<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_6<>+0(SB)/8, $0x3fcc68f568d31761
+DATA v64_log_6<>+8(SB)/8, $0x3fcc68f568d31761
+DATA v64_log_6<>+16(SB)/8, $0x3fcc68f568d31761
+DATA v64_log_6<>+24(SB)/8, $0x3fcc68f568d31761
+GLOBL v64_log_6<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_7<>+0(SB)/8, $0x3fc89f3b1694cffe
+DATA v64_log_7<>+8(SB)/8, $0x3fc89f3b1694cffe
+DATA v64_log_7<>+16(SB)/8, $0x3fc89f3b1694cffe
+DATA v64_log_7<>+24(SB)/8, $0x3fc89f3b1694cffe
+GLOBL v64_log_7<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_8<>+0(SB)/8, $0x3fc5b9ac9b743f0d
+DATA v64_log_8<>+8(SB)/8, $0x3fc5b9ac9b743f0d
+DATA v64_log_8<>+16(SB)/8, $0x3fc5b9ac9b743f0d
+DATA v64_log_8<>+24(SB)/8, $0x3fc5b9ac9b743f0d
+GLOBL v64_log_8<>(SB), RODATA|NOPTR, $32
+
+DATA v64_log_9<>+0(SB)/8, $0x3fc3703c1f4d0ffe
+DATA v64_log_9<>+8(SB)/8, $0x3fc3703c1f4d0ffe
+DATA v64_log_9<>+16(SB)/8, $0x3fc3703c1f4d0ffe
+DATA v64_log_9<>+24(SB)/8, $0x3fc3703c1f4d0ffe
+GLOBL v64_log_9<>(SB), RODATA|NOPTR, $32
+
+DATA v64_m0x8000000000000000<>+0(SB)/8, $-0x8000000000000000
+DATA v64_m0x8000000000000000<>+8(SB)/8, $-0x8000000000000000
+DATA v64_m0x8000000000000000<>+16(SB)/8, $-0x8000000000000000
+DATA v64_m0x8000000000000000<>+24(SB)/8, $-0x8000000000000000
+GLOBL v64_m0x8000000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA v64_mexpBound<>+0(SB)/8, $0xc064000000000000
+DATA v64_mexpBound<>+8(SB)/8, $0xc064000000000000
+DATA v64_mexpBound<>+16(SB)/8, $0xc064000000000000
+DATA v64_mexpBound<>+24(SB)/8, $0xc064000000000000
+GLOBL v64_mexpBound<>(SB), RODATA|NOPTR, $32
+
+DATA v64_minfinity<>+0(SB)/8, $0xfff0000000000000
+DATA v64_minfinity<>+8(SB)/8, $0xfff0000000000000
+DATA v64_minfinity<>+16(SB)/8, $0xfff0000000000000
+DATA v64_minfinity<>+24(SB)/8, $0xfff0000000000000
+GLOBL v64_minfinity<>(SB), RODATA|NOPTR, $32
+
+DATA v64_one<>+0(SB)/8, $0x3ff0000000000000
+DATA v64_one<>+8(SB)/8, $0x3ff0000000000000
+DATA v64_one<>+16(SB)/8, $0x3ff0000000000000
+DATA v64_one<>+24(SB)/8, $0x3ff0000000000000
+GLOBL v64_one<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_0<>+0(SB)/8, $0xbfc5555555555555
+DATA v64_sin_0<>+8(SB)/8, $0xbfc5555555555555
+DATA v64_sin_0<>+16(SB)/8, $0xbfc5555555555555
+DATA v64_sin_0<>+24(SB)/8, $0xbfc5555555555555
+GLOBL v64_sin_0<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_1<>+0(SB)/8, $0x3f81111111111111
+DATA v64_sin_1<>+8(SB)/8, $0x3f81111111111111
+DATA v64_sin_1<>+16(SB)/8, $0x3f81111111111111
+DATA v64_sin_1<>+24(SB)/8, $0x3f81111111111111
+GLOBL v64_sin_1<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_2<>+0(SB)/8, $0xbf2a01a01a01a01a
+DATA v64_sin_2<>+8(SB)/8, $0xbf2a01a01a01a01a
+DATA v64_sin_2<>+16(SB)/8, $0xbf2a01a01a01a01a
+DATA v64_sin_2<>+24(SB)/8, $0xbf2a01a01a01a01a
+GLOBL v64_sin_2<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_3<>+0(SB)/8, $0x3ec71de3a556c734
+DATA v64_sin_3<>+8(SB)/8, $0x3ec71de3a556c734
+DATA v64_sin_3<>+16(SB)/8, $0x3ec71de3a556c734
+DATA v64_sin_3<>+24(SB)/8, $0x3ec71de3a556c734
+GLOBL v64_sin_3<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_4<>+0(SB)/8, $0xbe5ae64567f544e4
+DATA v64_sin_4<>+8(SB)/8, $0xbe5ae64567f544e4
+DATA v64_sin_4<>+16(SB)/8, $0xbe5ae64567f544e4
+DATA v64_sin_4<>+24(SB)/8, $0xbe5ae64567f544e4
+GLOBL v64_sin_4<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_5<>+0(SB)/8, $0x3de6124613a86d0a
+DATA v64_sin_5<>+8(SB)/8, $0x3de6124613a86d0a
+DATA v64_sin_5<>+16(SB)/8, $0x3de6124613a86d0a
+DATA v64_sin_5<>+24(SB)/8, $0x3de6124613a86d0a
+GLOBL v64_sin_5<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_6<>+0(SB)/8, $0xbd6ae7f3e733b820
+DATA v64_sin_6<>+8(SB)/8, $0xbd6ae7f3e733b820
+DATA v64_sin_6<>+16(SB)/8, $0xbd6ae7f3e733b820
+DATA v64_sin_6<>+24(SB)/8, $0xbd6ae7f3e733b820
+GLOBL v64_sin_6<>(SB), RODATA|NOPTR, $32
+
+DATA v64_sin_7<>+0(SB)/8, $0x3ce952c77030ad4b
+DATA v64_sin_7<>+8(SB)/8, $0x3ce952c77030ad4b
+DATA v64_sin_7<>+16(SB)/8, $0x3ce952c77030ad4b
+DATA v64_sin_7<>+24(SB)/8, $0x3ce952c77030ad4b
+GLOBL v64_sin_7<>(SB), RODATA|NOPTR, $32
+
+DATA v64_tanhBound<>+0(SB)/8, $0x4034000000000000
+DATA v64_tanhBound<>+8(SB)/8, $0x4034000000000000
+DATA v64_tanhBound<>+16(SB)/8, $0x4034000000000000
+DATA v64_tanhBound<>+24(SB)/8, $0x4034000000000000
+GLOBL v64_tanhBound<>(SB), RODATA|NOPTR, $32
+
+DATA v64_toInteger<>+0(SB)/8, $0x4338000000000000
+DATA v64_toInteger<>+8(SB)/8, $0x4338000000000000
+DATA v64_toInteger<>+16(SB)/8, $0x4338000000000000
+DATA v64_toInteger<>+24(SB)/8, $0x4338000000000000
+GLOBL v64_toInteger<>(SB), RODATA|NOPTR, $32
+
+DATA v64_two<>+0(SB)/8, $0x4000000000000000
+DATA v64_two<>+8(SB)/8, $0x4000000000000000
+DATA v64_two<>+16(SB)/8, $0x4000000000000000
+DATA v64_two<>+24(SB)/8, $0x4000000000000000
+GLOBL v64_two<>(SB), RODATA|NOPTR, $32
+
+DATA v64_two52<>+0(SB)/8, $0x4330000000000000
+DATA v64_two52<>+8(SB)/8, $0x4330000000000000
+DATA v64_two52<>+16(SB)/8, $0x4330000000000000
+DATA v64_two52<>+24(SB)/8, $0x4330000000000000
+GLOBL v64_two52<>(SB), RODATA|NOPTR, $32
+
+DATA v64_waveBound<>+0(SB)/8, $0x4320000000000000
+DATA v64_waveBound<>+8(SB)/8, $0x4320000000000000
+DATA v64_waveBound<>+16(SB)/8, $0x4320000000000000
+DATA v64_waveBound<>+24(SB)/8, $0x4320000000000000
+GLOBL v64_waveBound<>(SB), RODATA|NOPTR, $32
 
 // add.{u16,s16}
 //
@@ -1482,10 +1974,560 @@ warp:
 done:
 	RET
 
+// div.s32
+//
+// func loop25(d []uint32, a []uint32, b []uint32)
+TEXT ·loop25(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VMOVDQU 0(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VMOVDQU 16(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VMOVDQU 32(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VMOVDQU 48(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VMOVDQU 64(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VMOVDQU 80(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VMOVDQU 96(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VMOVDQU 112(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// rem.s32
+//
+// func loop26(d []uint32, a []uint32, b []uint32)
+TEXT ·loop26(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VMOVDQU 0(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VMOVDQU 16(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VMOVDQU 32(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VMOVDQU 48(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VMOVDQU 64(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VMOVDQU 80(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VMOVDQU 96(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VMOVDQU 112(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VCVTDQ2PD X1, Y5
+	VCVTDQ2PD X2, Y4
+	VDIVPD Y4, Y5, Y0
+	VCVTTPD2DQY Y0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// div.u32
+//
+// func loop27(d []uint32, a []uint32, b []uint32)
+TEXT ·loop27(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_two52<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), X1
+	VMOVDQU 0(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VMOVDQU 16(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VMOVDQU 32(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VMOVDQU 48(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VMOVDQU 64(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VMOVDQU 80(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VMOVDQU 96(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VMOVDQU 112(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// rem.u32
+//
+// func loop28(d []uint32, a []uint32, b []uint32)
+TEXT ·loop28(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_two52<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), X1
+	VMOVDQU 0(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VMOVDQU 16(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VMOVDQU 32(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VMOVDQU 48(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VMOVDQU 64(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VMOVDQU 80(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VMOVDQU 96(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VMOVDQU 112(DX), X2
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y2, Y6
+	VPMOVZXDQ X1, Y5
+	VPOR Y8, Y5, Y5
+	VSUBPD Y8, Y5, Y5
+	VPMOVZXDQ X2, Y4
+	VPOR Y8, Y4, Y4
+	VSUBPD Y8, Y4, Y4
+	VDIVPD Y4, Y5, Y0
+	VROUNDPD $11, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X4
+	VSHUFPS $0x88, X4, X0, X0
+	VPMULLD Y2, Y0, Y0
+	VPSUBD Y0, Y1, Y0
+	VPOR Y6, Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // abs.s32
 //
-// func loop25(d []uint32, a []uint32)
-TEXT ·loop25(SB), NOSPLIT, $0-48
+// func loop29(d []uint32, a []uint32)
+TEXT ·loop29(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1515,8 +2557,8 @@ done:
 
 // abs.s64
 //
-// func loop26(d []uint64, a []uint64)
-TEXT ·loop26(SB), NOSPLIT, $0-48
+// func loop30(d []uint64, a []uint64)
+TEXT ·loop30(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1582,8 +2624,8 @@ done:
 
 // neg.s16
 //
-// func loop27(d []uint32, a []uint32)
-TEXT ·loop27(SB), NOSPLIT, $0-48
+// func loop31(d []uint32, a []uint32)
+TEXT ·loop31(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1622,8 +2664,8 @@ done:
 
 // neg.s32
 //
-// func loop28(d []uint32, a []uint32)
-TEXT ·loop28(SB), NOSPLIT, $0-48
+// func loop32(d []uint32, a []uint32)
+TEXT ·loop32(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1657,8 +2699,8 @@ done:
 
 // neg.s64
 //
-// func loop29(d []uint64, a []uint64)
-TEXT ·loop29(SB), NOSPLIT, $0-48
+// func loop33(d []uint64, a []uint64)
+TEXT ·loop33(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1708,8 +2750,8 @@ done:
 
 // min.u16
 //
-// func loop30(d []uint32, a []uint32, b []uint32)
-TEXT ·loop30(SB), NOSPLIT, $0-72
+// func loop34(d []uint32, a []uint32, b []uint32)
+TEXT ·loop34(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1754,8 +2796,8 @@ done:
 
 // max.u16
 //
-// func loop31(d []uint32, a []uint32, b []uint32)
-TEXT ·loop31(SB), NOSPLIT, $0-72
+// func loop35(d []uint32, a []uint32, b []uint32)
+TEXT ·loop35(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1800,8 +2842,8 @@ done:
 
 // min.s16
 //
-// func loop32(d []uint32, a []uint32, b []uint32)
-TEXT ·loop32(SB), NOSPLIT, $0-72
+// func loop36(d []uint32, a []uint32, b []uint32)
+TEXT ·loop36(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1858,8 +2900,8 @@ done:
 
 // max.s16
 //
-// func loop33(d []uint32, a []uint32, b []uint32)
-TEXT ·loop33(SB), NOSPLIT, $0-72
+// func loop37(d []uint32, a []uint32, b []uint32)
+TEXT ·loop37(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1916,8 +2958,8 @@ done:
 
 // min.u32
 //
-// func loop34(d []uint32, a []uint32, b []uint32)
-TEXT ·loop34(SB), NOSPLIT, $0-72
+// func loop38(d []uint32, a []uint32, b []uint32)
+TEXT ·loop38(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1953,8 +2995,8 @@ done:
 
 // max.u32
 //
-// func loop35(d []uint32, a []uint32, b []uint32)
-TEXT ·loop35(SB), NOSPLIT, $0-72
+// func loop39(d []uint32, a []uint32, b []uint32)
+TEXT ·loop39(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -1990,8 +3032,8 @@ done:
 
 // min.s32
 //
-// func loop36(d []uint32, a []uint32, b []uint32)
-TEXT ·loop36(SB), NOSPLIT, $0-72
+// func loop40(d []uint32, a []uint32, b []uint32)
+TEXT ·loop40(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2027,8 +3069,8 @@ done:
 
 // max.s32
 //
-// func loop37(d []uint32, a []uint32, b []uint32)
-TEXT ·loop37(SB), NOSPLIT, $0-72
+// func loop41(d []uint32, a []uint32, b []uint32)
+TEXT ·loop41(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2064,8 +3106,8 @@ done:
 
 // min.relu.s32
 //
-// func loop38(d []uint32, a []uint32, b []uint32)
-TEXT ·loop38(SB), NOSPLIT, $0-72
+// func loop42(d []uint32, a []uint32, b []uint32)
+TEXT ·loop42(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2109,8 +3151,8 @@ done:
 
 // max.relu.s32
 //
-// func loop39(d []uint32, a []uint32, b []uint32)
-TEXT ·loop39(SB), NOSPLIT, $0-72
+// func loop43(d []uint32, a []uint32, b []uint32)
+TEXT ·loop43(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2154,8 +3196,8 @@ done:
 
 // bfe.u32
 //
-// func loop40(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop40(SB), NOSPLIT, $0-96
+// func loop44(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop44(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2224,8 +3266,8 @@ done:
 
 // min.s64
 //
-// func loop41(d []uint64, a []uint64, b []uint64)
-TEXT ·loop41(SB), NOSPLIT, $0-72
+// func loop45(d []uint64, a []uint64, b []uint64)
+TEXT ·loop45(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2285,8 +3327,8 @@ done:
 
 // max.s64
 //
-// func loop42(d []uint64, a []uint64, b []uint64)
-TEXT ·loop42(SB), NOSPLIT, $0-72
+// func loop46(d []uint64, a []uint64, b []uint64)
+TEXT ·loop46(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2346,8 +3388,8 @@ done:
 
 // min.u64
 //
-// func loop43(d []uint64, a []uint64, b []uint64)
-TEXT ·loop43(SB), NOSPLIT, $0-72
+// func loop47(d []uint64, a []uint64, b []uint64)
+TEXT ·loop47(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2424,8 +3466,8 @@ done:
 
 // max.u64
 //
-// func loop44(d []uint64, a []uint64, b []uint64)
-TEXT ·loop44(SB), NOSPLIT, $0-72
+// func loop48(d []uint64, a []uint64, b []uint64)
+TEXT ·loop48(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2502,8 +3544,8 @@ done:
 
 // setp.{eq.u32,eq.b32,eq.s32}
 //
-// func loop45(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop45(SB), NOSPLIT, $0-72
+// func loop49(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop49(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2545,8 +3587,8 @@ done:
 
 // setp.{ne.u32,ne.b32,ne.s32}
 //
-// func loop46(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop46(SB), NOSPLIT, $0-72
+// func loop50(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop50(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2593,8 +3635,8 @@ done:
 
 // setp.{lt.u32,lo.u32}
 //
-// func loop47(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop47(SB), NOSPLIT, $0-72
+// func loop51(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop51(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2645,8 +3687,8 @@ done:
 
 // setp.{ge.u32,hs.u32}
 //
-// func loop48(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop48(SB), NOSPLIT, $0-72
+// func loop52(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop52(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2692,8 +3734,8 @@ done:
 
 // setp.{gt.u32,hi.u32}
 //
-// func loop49(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop49(SB), NOSPLIT, $0-72
+// func loop53(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop53(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2744,8 +3786,8 @@ done:
 
 // setp.{le.u32,ls.u32}
 //
-// func loop50(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop50(SB), NOSPLIT, $0-72
+// func loop54(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop54(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2791,8 +3833,8 @@ done:
 
 // setp.lt.s32
 //
-// func loop51(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop51(SB), NOSPLIT, $0-72
+// func loop55(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop55(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2834,8 +3876,8 @@ done:
 
 // setp.gt.s32
 //
-// func loop52(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop52(SB), NOSPLIT, $0-72
+// func loop56(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop56(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2877,8 +3919,8 @@ done:
 
 // setp.ge.s32
 //
-// func loop53(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop53(SB), NOSPLIT, $0-72
+// func loop57(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop57(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2925,8 +3967,8 @@ done:
 
 // setp.le.s32
 //
-// func loop54(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop54(SB), NOSPLIT, $0-72
+// func loop58(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop58(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2973,8 +4015,8 @@ done:
 
 // setp.{eq.u64,eq.b64,eq.s64}
 //
-// func loop55(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop55(SB), NOSPLIT, $0-72
+// func loop59(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop59(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3040,8 +4082,8 @@ done:
 
 // setp.{ne.u64,ne.b64,ne.s64}
 //
-// func loop56(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop56(SB), NOSPLIT, $0-72
+// func loop60(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop60(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3116,8 +4158,8 @@ done:
 
 // setp.{lt.u64,lo.u64}
 //
-// func loop57(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop57(SB), NOSPLIT, $0-72
+// func loop61(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop61(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3200,8 +4242,8 @@ done:
 
 // setp.{gt.u64,hi.u64}
 //
-// func loop58(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop58(SB), NOSPLIT, $0-72
+// func loop62(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop62(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3284,8 +4326,8 @@ done:
 
 // setp.{ge.u64,hs.u64}
 //
-// func loop59(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop59(SB), NOSPLIT, $0-72
+// func loop63(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop63(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3377,8 +4419,8 @@ done:
 
 // setp.{le.u64,ls.u64}
 //
-// func loop60(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop60(SB), NOSPLIT, $0-72
+// func loop64(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop64(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3470,8 +4512,8 @@ done:
 
 // setp.lt.s64
 //
-// func loop61(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop61(SB), NOSPLIT, $0-72
+// func loop65(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop65(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3537,8 +4579,8 @@ done:
 
 // setp.gt.s64
 //
-// func loop62(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop62(SB), NOSPLIT, $0-72
+// func loop66(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop66(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3604,8 +4646,8 @@ done:
 
 // setp.ge.s64
 //
-// func loop63(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop63(SB), NOSPLIT, $0-72
+// func loop67(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop67(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3680,8 +4722,8 @@ done:
 
 // setp.le.s64
 //
-// func loop64(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop64(SB), NOSPLIT, $0-72
+// func loop68(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop68(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3756,8 +4798,8 @@ done:
 
 // setp.{eq.u16,eq.b16,eq.s16}
 //
-// func loop65(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop65(SB), NOSPLIT, $0-72
+// func loop69(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop69(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3808,8 +4850,8 @@ done:
 
 // setp.{ne.u16,ne.b16,ne.s16}
 //
-// func loop66(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop66(SB), NOSPLIT, $0-72
+// func loop70(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop70(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3865,8 +4907,8 @@ done:
 
 // setp.{lt.u16,lo.u16}
 //
-// func loop67(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop67(SB), NOSPLIT, $0-72
+// func loop71(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop71(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3917,8 +4959,8 @@ done:
 
 // setp.{gt.u16,hi.u16}
 //
-// func loop68(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop68(SB), NOSPLIT, $0-72
+// func loop72(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop72(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3969,8 +5011,8 @@ done:
 
 // setp.{ge.u16,hs.u16}
 //
-// func loop69(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop69(SB), NOSPLIT, $0-72
+// func loop73(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop73(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4026,8 +5068,8 @@ done:
 
 // setp.{le.u16,ls.u16}
 //
-// func loop70(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop70(SB), NOSPLIT, $0-72
+// func loop74(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop74(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4083,8 +5125,8 @@ done:
 
 // setp.lt.s16
 //
-// func loop71(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop71(SB), NOSPLIT, $0-72
+// func loop75(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop75(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4142,8 +5184,8 @@ done:
 
 // setp.gt.s16
 //
-// func loop72(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop72(SB), NOSPLIT, $0-72
+// func loop76(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop76(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4201,8 +5243,8 @@ done:
 
 // setp.ge.s16
 //
-// func loop73(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop73(SB), NOSPLIT, $0-72
+// func loop77(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop77(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4265,8 +5307,8 @@ done:
 
 // setp.le.s16
 //
-// func loop74(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop74(SB), NOSPLIT, $0-72
+// func loop78(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop78(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4329,8 +5371,8 @@ done:
 
 // setp.eq.f32
 //
-// func loop75(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop75(SB), NOSPLIT, $0-72
+// func loop79(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop79(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4356,6 +5398,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x00, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.eq.f32, /ftz
+//
+// func loop80(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop80(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x00, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x00, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x00, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x00, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4372,8 +5499,8 @@ done:
 
 // setp.ne.f32
 //
-// func loop76(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop76(SB), NOSPLIT, $0-72
+// func loop81(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop81(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4399,6 +5526,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x0c, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.ne.f32, /ftz
+//
+// func loop82(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop82(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x0c, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x0c, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x0c, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x0c, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4415,8 +5627,8 @@ done:
 
 // setp.lt.f32
 //
-// func loop77(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop77(SB), NOSPLIT, $0-72
+// func loop83(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop83(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4442,6 +5654,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x11, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.lt.f32, /ftz
+//
+// func loop84(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop84(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x11, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x11, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x11, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x11, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4458,8 +5755,8 @@ done:
 
 // setp.le.f32
 //
-// func loop78(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop78(SB), NOSPLIT, $0-72
+// func loop85(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop85(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4485,6 +5782,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x12, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.le.f32, /ftz
+//
+// func loop86(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop86(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x12, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x12, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x12, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x12, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4501,8 +5883,8 @@ done:
 
 // setp.gt.f32
 //
-// func loop79(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop79(SB), NOSPLIT, $0-72
+// func loop87(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop87(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4528,6 +5910,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x1e, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.gt.f32, /ftz
+//
+// func loop88(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop88(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1e, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1e, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1e, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x1e, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4544,8 +6011,8 @@ done:
 
 // setp.ge.f32
 //
-// func loop80(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop80(SB), NOSPLIT, $0-72
+// func loop89(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop89(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4571,6 +6038,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x1d, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.ge.f32, /ftz
+//
+// func loop90(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop90(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1d, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1d, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1d, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x1d, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4587,8 +6139,8 @@ done:
 
 // setp.equ.f32
 //
-// func loop81(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop81(SB), NOSPLIT, $0-72
+// func loop91(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop91(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4614,6 +6166,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x08, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.equ.f32, /ftz
+//
+// func loop92(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop92(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x08, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x08, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x08, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x08, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4630,8 +6267,8 @@ done:
 
 // setp.neu.f32
 //
-// func loop82(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop82(SB), NOSPLIT, $0-72
+// func loop93(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop93(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4657,6 +6294,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x04, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.neu.f32, /ftz
+//
+// func loop94(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop94(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x04, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x04, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x04, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x04, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4673,8 +6395,8 @@ done:
 
 // setp.ltu.f32
 //
-// func loop83(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop83(SB), NOSPLIT, $0-72
+// func loop95(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop95(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4700,6 +6422,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x19, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.ltu.f32, /ftz
+//
+// func loop96(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop96(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x19, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x19, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x19, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x19, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4716,8 +6523,8 @@ done:
 
 // setp.leu.f32
 //
-// func loop84(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop84(SB), NOSPLIT, $0-72
+// func loop97(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop97(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4743,6 +6550,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x1a, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.leu.f32, /ftz
+//
+// func loop98(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop98(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1a, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1a, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x1a, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x1a, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4759,8 +6651,8 @@ done:
 
 // setp.gtu.f32
 //
-// func loop85(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop85(SB), NOSPLIT, $0-72
+// func loop99(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop99(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4786,6 +6678,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x16, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.gtu.f32, /ftz
+//
+// func loop100(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop100(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x16, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x16, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x16, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x16, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4802,8 +6779,8 @@ done:
 
 // setp.geu.f32
 //
-// func loop86(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop86(SB), NOSPLIT, $0-72
+// func loop101(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop101(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4829,6 +6806,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x15, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.geu.f32, /ftz
+//
+// func loop102(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop102(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x15, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x15, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x15, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x15, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4845,8 +6907,8 @@ done:
 
 // setp.num.f32
 //
-// func loop87(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop87(SB), NOSPLIT, $0-72
+// func loop103(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop103(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4872,6 +6934,91 @@ warp:
 	ORL BX, AX
 	VMOVDQU 96(SI), Y1
 	VMOVDQU 96(DX), Y2
+	VCMPPS $0x07, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// setp.num.f32, /ftz
+//
+// func loop104(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop104(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x07, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x07, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x07, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
 	VCMPPS $0x07, Y2, Y1, Y0
 	VMOVMSKPS Y0, BX
 	SHLL $24, BX
@@ -4888,8 +7035,8 @@ done:
 
 // setp.nan.f32
 //
-// func loop88(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop88(SB), NOSPLIT, $0-72
+// func loop105(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop105(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4929,10 +7076,95 @@ warp:
 done:
 	RET
 
+// setp.nan.f32, /ftz
+//
+// func loop106(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop106(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x03, Y2, Y1, Y0
+	VMOVMSKPS Y0, AX
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x03, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $8, BX
+	ORL BX, AX
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x03, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $16, BX
+	ORL BX, AX
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCMPPS $0x03, Y2, Y1, Y0
+	VMOVMSKPS Y0, BX
+	SHLL $24, BX
+	ORL BX, AX
+	MOVL AX, (DI)
+	ADDQ $4, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // setp.eq.f64
 //
-// func loop89(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop89(SB), NOSPLIT, $0-72
+// func loop107(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop107(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4998,8 +7230,8 @@ done:
 
 // setp.ne.f64
 //
-// func loop90(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop90(SB), NOSPLIT, $0-72
+// func loop108(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop108(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5065,8 +7297,8 @@ done:
 
 // setp.lt.f64
 //
-// func loop91(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop91(SB), NOSPLIT, $0-72
+// func loop109(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop109(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5132,8 +7364,8 @@ done:
 
 // setp.le.f64
 //
-// func loop92(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop92(SB), NOSPLIT, $0-72
+// func loop110(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop110(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5199,8 +7431,8 @@ done:
 
 // setp.gt.f64
 //
-// func loop93(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop93(SB), NOSPLIT, $0-72
+// func loop111(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop111(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5266,8 +7498,8 @@ done:
 
 // setp.ge.f64
 //
-// func loop94(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop94(SB), NOSPLIT, $0-72
+// func loop112(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop112(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5333,8 +7565,8 @@ done:
 
 // setp.equ.f64
 //
-// func loop95(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop95(SB), NOSPLIT, $0-72
+// func loop113(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop113(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5400,8 +7632,8 @@ done:
 
 // setp.neu.f64
 //
-// func loop96(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop96(SB), NOSPLIT, $0-72
+// func loop114(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop114(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5467,8 +7699,8 @@ done:
 
 // setp.ltu.f64
 //
-// func loop97(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop97(SB), NOSPLIT, $0-72
+// func loop115(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop115(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5534,8 +7766,8 @@ done:
 
 // setp.leu.f64
 //
-// func loop98(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop98(SB), NOSPLIT, $0-72
+// func loop116(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop116(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5601,8 +7833,8 @@ done:
 
 // setp.gtu.f64
 //
-// func loop99(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop99(SB), NOSPLIT, $0-72
+// func loop117(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop117(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5668,8 +7900,8 @@ done:
 
 // setp.geu.f64
 //
-// func loop100(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop100(SB), NOSPLIT, $0-72
+// func loop118(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop118(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5735,8 +7967,8 @@ done:
 
 // setp.num.f64
 //
-// func loop101(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop101(SB), NOSPLIT, $0-72
+// func loop119(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop119(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5802,8 +8034,8 @@ done:
 
 // setp.nan.f64
 //
-// func loop102(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop102(SB), NOSPLIT, $0-72
+// func loop120(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop120(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5869,8 +8101,8 @@ done:
 
 // and.{b16,b32}
 //
-// func loop103(d []uint32, a []uint32, b []uint32)
-TEXT ·loop103(SB), NOSPLIT, $0-72
+// func loop121(d []uint32, a []uint32, b []uint32)
+TEXT ·loop121(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5906,8 +8138,8 @@ done:
 
 // and.b64
 //
-// func loop104(d []uint64, a []uint64, b []uint64)
-TEXT ·loop104(SB), NOSPLIT, $0-72
+// func loop122(d []uint64, a []uint64, b []uint64)
+TEXT ·loop122(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5959,8 +8191,8 @@ done:
 
 // or.{b16,b32}
 //
-// func loop105(d []uint32, a []uint32, b []uint32)
-TEXT ·loop105(SB), NOSPLIT, $0-72
+// func loop123(d []uint32, a []uint32, b []uint32)
+TEXT ·loop123(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5996,8 +8228,8 @@ done:
 
 // or.b64
 //
-// func loop106(d []uint64, a []uint64, b []uint64)
-TEXT ·loop106(SB), NOSPLIT, $0-72
+// func loop124(d []uint64, a []uint64, b []uint64)
+TEXT ·loop124(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6049,8 +8281,8 @@ done:
 
 // xor.{b16,b32}
 //
-// func loop107(d []uint32, a []uint32, b []uint32)
-TEXT ·loop107(SB), NOSPLIT, $0-72
+// func loop125(d []uint32, a []uint32, b []uint32)
+TEXT ·loop125(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6086,8 +8318,8 @@ done:
 
 // xor.b64
 //
-// func loop108(d []uint64, a []uint64, b []uint64)
-TEXT ·loop108(SB), NOSPLIT, $0-72
+// func loop126(d []uint64, a []uint64, b []uint64)
+TEXT ·loop126(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6139,8 +8371,8 @@ done:
 
 // not.b16
 //
-// func loop109(d []uint32, a []uint32)
-TEXT ·loop109(SB), NOSPLIT, $0-48
+// func loop127(d []uint32, a []uint32)
+TEXT ·loop127(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6176,8 +8408,8 @@ done:
 
 // not.b32
 //
-// func loop110(d []uint32, a []uint32)
-TEXT ·loop110(SB), NOSPLIT, $0-48
+// func loop128(d []uint32, a []uint32)
+TEXT ·loop128(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6208,8 +8440,8 @@ done:
 
 // not.b64
 //
-// func loop111(d []uint64, a []uint64)
-TEXT ·loop111(SB), NOSPLIT, $0-48
+// func loop129(d []uint64, a []uint64)
+TEXT ·loop129(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6252,8 +8484,8 @@ done:
 
 // cnot.b32
 //
-// func loop112(d []uint32, a []uint32)
-TEXT ·loop112(SB), NOSPLIT, $0-48
+// func loop130(d []uint32, a []uint32)
+TEXT ·loop130(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6291,8 +8523,8 @@ done:
 
 // cnot.b64
 //
-// func loop113(d []uint64, a []uint64)
-TEXT ·loop113(SB), NOSPLIT, $0-48
+// func loop131(d []uint64, a []uint64)
+TEXT ·loop131(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6350,8 +8582,8 @@ done:
 
 // shl.b16
 //
-// func loop114(d []uint32, a []uint32, b []uint32)
-TEXT ·loop114(SB), NOSPLIT, $0-72
+// func loop132(d []uint32, a []uint32, b []uint32)
+TEXT ·loop132(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6392,8 +8624,8 @@ done:
 
 // shl.b32
 //
-// func loop115(d []uint32, a []uint32, b []uint32)
-TEXT ·loop115(SB), NOSPLIT, $0-72
+// func loop133(d []uint32, a []uint32, b []uint32)
+TEXT ·loop133(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6429,8 +8661,8 @@ done:
 
 // shl.b64
 //
-// func loop116(d []uint64, a []uint64, b []uint32)
-TEXT ·loop116(SB), NOSPLIT, $0-72
+// func loop134(d []uint64, a []uint64, b []uint32)
+TEXT ·loop134(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6482,8 +8714,8 @@ done:
 
 // shr.{u16,b16}
 //
-// func loop117(d []uint32, a []uint32, b []uint32)
-TEXT ·loop117(SB), NOSPLIT, $0-72
+// func loop135(d []uint32, a []uint32, b []uint32)
+TEXT ·loop135(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6524,8 +8756,8 @@ done:
 
 // shr.s16
 //
-// func loop118(d []uint32, a []uint32, b []uint32)
-TEXT ·loop118(SB), NOSPLIT, $0-72
+// func loop136(d []uint32, a []uint32, b []uint32)
+TEXT ·loop136(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6574,8 +8806,8 @@ done:
 
 // shr.{u32,b32}
 //
-// func loop119(d []uint32, a []uint32, b []uint32)
-TEXT ·loop119(SB), NOSPLIT, $0-72
+// func loop137(d []uint32, a []uint32, b []uint32)
+TEXT ·loop137(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6611,8 +8843,8 @@ done:
 
 // shr.s32
 //
-// func loop120(d []uint32, a []uint32, b []uint32)
-TEXT ·loop120(SB), NOSPLIT, $0-72
+// func loop138(d []uint32, a []uint32, b []uint32)
+TEXT ·loop138(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6648,8 +8880,8 @@ done:
 
 // shr.{u64,b64}
 //
-// func loop121(d []uint64, a []uint64, b []uint32)
-TEXT ·loop121(SB), NOSPLIT, $0-72
+// func loop139(d []uint64, a []uint64, b []uint32)
+TEXT ·loop139(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6701,8 +8933,8 @@ done:
 
 // shr.s64
 //
-// func loop122(d []uint64, a []uint64, b []uint32)
-TEXT ·loop122(SB), NOSPLIT, $0-72
+// func loop140(d []uint64, a []uint64, b []uint32)
+TEXT ·loop140(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6786,8 +9018,8 @@ done:
 
 // shf.l.wrap.b32
 //
-// func loop123(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop123(SB), NOSPLIT, $0-96
+// func loop141(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop141(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6847,8 +9079,8 @@ done:
 
 // shf.l.clamp.b32
 //
-// func loop124(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop124(SB), NOSPLIT, $0-96
+// func loop142(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop142(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6907,8 +9139,8 @@ done:
 
 // shf.r.wrap.b32
 //
-// func loop125(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop125(SB), NOSPLIT, $0-96
+// func loop143(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop143(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6968,8 +9200,8 @@ done:
 
 // shf.r.clamp.b32
 //
-// func loop126(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop126(SB), NOSPLIT, $0-96
+// func loop144(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop144(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7028,8 +9260,8 @@ done:
 
 // copysign.f32
 //
-// func loop127(d []uint32, a []uint32, b []uint32)
-TEXT ·loop127(SB), NOSPLIT, $0-72
+// func loop145(d []uint32, a []uint32, b []uint32)
+TEXT ·loop145(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7075,8 +9307,8 @@ done:
 
 // copysign.f64
 //
-// func loop128(d []uint64, a []uint64, b []uint64)
-TEXT ·loop128(SB), NOSPLIT, $0-72
+// func loop146(d []uint64, a []uint64, b []uint64)
+TEXT ·loop146(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7146,8 +9378,8 @@ done:
 
 // add{,.rn}.f32
 //
-// func loop129(d []uint32, a []uint32, b []uint32)
-TEXT ·loop129(SB), NOSPLIT, $0-72
+// func loop147(d []uint32, a []uint32, b []uint32)
+TEXT ·loop147(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7180,6 +9412,292 @@ warp:
 	VADDPS Y2, Y1, Y0
 	VCMPPS $3, Y0, Y0, Y4
 	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// add{,.rn}.f32, /ftz
+//
+// func loop148(d []uint32, a []uint32, b []uint32)
+TEXT ·loop148(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// add{,.rn}.f32, /sat
+//
+// func loop149(d []uint32, a []uint32, b []uint32)
+TEXT ·loop149(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+	VPBROADCASTD c32_0x3f800000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// add{,.rn}.f32, /ftz/sat
+//
+// func loop150(d []uint32, a []uint32, b []uint32)
+TEXT ·loop150(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VADDPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7192,8 +9710,8 @@ done:
 
 // sub{,.rn}.f32
 //
-// func loop130(d []uint32, a []uint32, b []uint32)
-TEXT ·loop130(SB), NOSPLIT, $0-72
+// func loop151(d []uint32, a []uint32, b []uint32)
+TEXT ·loop151(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7226,6 +9744,292 @@ warp:
 	VSUBPS Y2, Y1, Y0
 	VCMPPS $3, Y0, Y0, Y4
 	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// sub{,.rn}.f32, /ftz
+//
+// func loop152(d []uint32, a []uint32, b []uint32)
+TEXT ·loop152(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// sub{,.rn}.f32, /sat
+//
+// func loop153(d []uint32, a []uint32, b []uint32)
+TEXT ·loop153(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+	VPBROADCASTD c32_0x3f800000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// sub{,.rn}.f32, /ftz/sat
+//
+// func loop154(d []uint32, a []uint32, b []uint32)
+TEXT ·loop154(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSUBPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7238,8 +10042,8 @@ done:
 
 // mul{,.rn}.f32
 //
-// func loop131(d []uint32, a []uint32, b []uint32)
-TEXT ·loop131(SB), NOSPLIT, $0-72
+// func loop155(d []uint32, a []uint32, b []uint32)
+TEXT ·loop155(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7282,10 +10086,296 @@ warp:
 done:
 	RET
 
+// mul{,.rn}.f32, /ftz
+//
+// func loop156(d []uint32, a []uint32, b []uint32)
+TEXT ·loop156(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// mul{,.rn}.f32, /sat
+//
+// func loop157(d []uint32, a []uint32, b []uint32)
+TEXT ·loop157(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+	VPBROADCASTD c32_0x3f800000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// mul{,.rn}.f32, /ftz/sat
+//
+// func loop158(d []uint32, a []uint32, b []uint32)
+TEXT ·loop158(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMULPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // fma.rn.f32 mad.rn.f32
 //
-// func loop132(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop132(SB), NOSPLIT, $0-96
+// func loop159(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop159(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7338,10 +10428,366 @@ warp:
 done:
 	RET
 
+// fma.rn.f32 mad.rn.f32, /ftz
+//
+// func loop160(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop160(SB), NOSPLIT, $0-96
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VMOVDQU 0(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VMOVDQU 32(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VMOVDQU 64(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VMOVDQU 96(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// fma.rn.f32 mad.rn.f32, /sat
+//
+// func loop161(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop161(SB), NOSPLIT, $0-96
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+	VPBROADCASTD c32_0x3f800000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VMOVDQU 0(R8), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VMOVDQU 32(R8), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VMOVDQU 64(R8), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VMOVDQU 96(R8), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y9, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// fma.rn.f32 mad.rn.f32, /ftz/sat
+//
+// func loop162(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop162(SB), NOSPLIT, $0-96
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VMOVDQU 0(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VMOVDQU 32(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VMOVDQU 64(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VMOVDQU 96(R8), Y3
+	VPAND Y8, Y3, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y3, Y4, Y3
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMOVAPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y4, Y0, Y0
+	VMINPS Y10, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // div.{rn,approx,full}.f32
 //
-// func loop133(d []uint32, a []uint32, b []uint32)
-TEXT ·loop133(SB), NOSPLIT, $0-72
+// func loop163(d []uint32, a []uint32, b []uint32)
+TEXT ·loop163(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7384,10 +10830,117 @@ warp:
 done:
 	RET
 
+// div.{rn,approx,full}.f32, /ftz
+//
+// func loop164(d []uint32, a []uint32, b []uint32)
+TEXT ·loop164(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VDIVPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VDIVPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VDIVPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VDIVPS Y2, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // rcp.{rn,approx}.f32
 //
-// func loop134(d []uint32, a []uint32)
-TEXT ·loop134(SB), NOSPLIT, $0-48
+// func loop165(d []uint32, a []uint32)
+TEXT ·loop165(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7420,6 +10973,92 @@ warp:
 	VDIVPS Y1, Y4, Y0
 	VCMPPS $3, Y0, Y0, Y4
 	VBLENDVPS Y4, Y9, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// rcp.{rn,approx}.f32, /ftz
+//
+// func loop166(d []uint32, a []uint32)
+TEXT ·loop166(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMOVAPS Y10, Y4
+	VDIVPS Y1, Y4, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMOVAPS Y10, Y4
+	VDIVPS Y1, Y4, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMOVAPS Y10, Y4
+	VDIVPS Y1, Y4, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMOVAPS Y10, Y4
+	VDIVPS Y1, Y4, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7431,8 +11070,8 @@ done:
 
 // sqrt.{rn,approx}.f32
 //
-// func loop135(d []uint32, a []uint32)
-TEXT ·loop135(SB), NOSPLIT, $0-48
+// func loop167(d []uint32, a []uint32)
+TEXT ·loop167(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7469,10 +11108,91 @@ warp:
 done:
 	RET
 
+// sqrt.{rn,approx}.f32, /ftz
+//
+// func loop168(d []uint32, a []uint32)
+TEXT ·loop168(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // rsqrt.approx.f32
 //
-// func loop136(d []uint32, a []uint32)
-TEXT ·loop136(SB), NOSPLIT, $0-48
+// func loop169(d []uint32, a []uint32)
+TEXT ·loop169(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7518,10 +11238,100 @@ warp:
 done:
 	RET
 
+// rsqrt.approx.f32, /ftz
+//
+// func loop170(d []uint32, a []uint32)
+TEXT ·loop170(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_0x3f800000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y4
+	VMOVAPS Y10, Y5
+	VDIVPS Y4, Y5, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y4
+	VMOVAPS Y10, Y5
+	VDIVPS Y4, Y5, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y4
+	VMOVAPS Y10, Y5
+	VDIVPS Y4, Y5, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VSQRTPS Y1, Y4
+	VMOVAPS Y10, Y5
+	VDIVPS Y4, Y5, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // abs.f32
 //
-// func loop137(d []uint32, a []uint32)
-TEXT ·loop137(SB), NOSPLIT, $0-48
+// func loop171(d []uint32, a []uint32)
+TEXT ·loop171(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7558,10 +11368,91 @@ warp:
 done:
 	RET
 
+// abs.f32, /ftz
+//
+// func loop172(d []uint32, a []uint32)
+TEXT ·loop172(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPAND Y9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPAND Y9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPAND Y9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPAND Y9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // neg.f32
 //
-// func loop138(d []uint32, a []uint32)
-TEXT ·loop138(SB), NOSPLIT, $0-48
+// func loop173(d []uint32, a []uint32)
+TEXT ·loop173(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7599,10 +11490,92 @@ warp:
 done:
 	RET
 
+// neg.f32, /ftz
+//
+// func loop174(d []uint32, a []uint32)
+TEXT ·loop174(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+	VPBROADCASTD c32_m0x80000000<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPXOR Y10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPXOR Y10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPXOR Y10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VPXOR Y10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // min.f32
 //
-// func loop139(d []uint32, a []uint32, b []uint32)
-TEXT ·loop139(SB), NOSPLIT, $0-72
+// func loop175(d []uint32, a []uint32, b []uint32)
+TEXT ·loop175(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7659,6 +11632,137 @@ warp:
 	VBLENDVPS Y4, Y1, Y0, Y0
 	VCMPPS $3, Y0, Y0, Y4
 	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// min.f32, /ftz
+//
+// func loop176(d []uint32, a []uint32, b []uint32)
+TEXT ·loop176(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7671,8 +11775,8 @@ done:
 
 // max.f32
 //
-// func loop140(d []uint32, a []uint32, b []uint32)
-TEXT ·loop140(SB), NOSPLIT, $0-72
+// func loop177(d []uint32, a []uint32, b []uint32)
+TEXT ·loop177(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7729,6 +11833,137 @@ warp:
 	VBLENDVPS Y4, Y1, Y0, Y0
 	VCMPPS $3, Y0, Y0, Y4
 	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// max.f32, /ftz
+//
+// func loop178(d []uint32, a []uint32, b []uint32)
+TEXT ·loop178(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y1, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VCMPPS $3, Y2, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7741,8 +11976,8 @@ done:
 
 // min.NaN.f32
 //
-// func loop141(d []uint32, a []uint32, b []uint32)
-TEXT ·loop141(SB), NOSPLIT, $0-72
+// func loop179(d []uint32, a []uint32, b []uint32)
+TEXT ·loop179(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7783,6 +12018,121 @@ warp:
 	VORPS Y4, Y5, Y0
 	VCMPPS $3, Y2, Y1, Y4
 	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// min.NaN.f32, /ftz
+//
+// func loop180(d []uint32, a []uint32, b []uint32)
+TEXT ·loop180(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMINPS Y2, Y1, Y4
+	VMINPS Y1, Y2, Y5
+	VORPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
 	VMOVDQU Y0, 96(DI)
 	ADDQ $128, DI
 	ADDQ $128, SI
@@ -7795,8 +12145,8 @@ done:
 
 // max.NaN.f32
 //
-// func loop142(d []uint32, a []uint32, b []uint32)
-TEXT ·loop142(SB), NOSPLIT, $0-72
+// func loop181(d []uint32, a []uint32, b []uint32)
+TEXT ·loop181(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7847,10 +12197,3360 @@ warp:
 done:
 	RET
 
+// max.NaN.f32, /ftz
+//
+// func loop182(d []uint32, a []uint32, b []uint32)
+TEXT ·loop182(SB), NOSPLIT, $0-72
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7f800000<>(SB), Y8
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VPAND Y8, Y2, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y2, Y4, Y2
+	VPAND Y8, Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VMAXPS Y2, Y1, Y4
+	VMAXPS Y1, Y2, Y5
+	VANDPS Y4, Y5, Y0
+	VCMPPS $3, Y2, Y1, Y4
+	VBLENDVPS Y4, Y9, Y0, Y0
+	VPAND Y8, Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND Y9, Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// ex2.approx.f32
+//
+// func loop183(d []uint32, a []uint32)
+TEXT ·loop183(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// ex2.approx.f32, /ftz
+//
+// func loop184(d []uint32, a []uint32)
+TEXT ·loop184(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VMINPD v64_expBound<>(SB), Y1, Y4
+	VMAXPD v64_mexpBound<>(SB), Y4, Y4
+	VADDPD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VSUBPD Y6, Y4, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_exp_12<>(SB), Y0
+	VFMADD213PD v64_exp_10<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_8<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_6<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_4<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_2<>(SB), Y6, Y0
+	VFMADD213PD v64_exp_0<>(SB), Y6, Y0
+	VMOVUPD v64_exp_11<>(SB), Y2
+	VFMADD213PD v64_exp_9<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_7<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_5<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_3<>(SB), Y6, Y2
+	VFMADD213PD v64_exp_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VPSLLQ $52, Y5, Y5
+	VPADDQ Y5, Y2, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// lg2.approx.f32
+//
+// func loop185(d []uint32, a []uint32)
+TEXT ·loop185(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// lg2.approx.f32, /ftz
+//
+// func loop186(d []uint32, a []uint32)
+TEXT ·loop186(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPADDQ v64_logShift<>(SB), Y1, Y4
+	VPSRLQ $52, Y4, Y4
+	VPOR v64_two52<>(SB), Y4, Y5
+	VSUBPD v64_logOrigin<>(SB), Y5, Y5
+	VPSUBQ v64_1024<>(SB), Y4, Y4
+	VPSLLQ $52, Y4, Y4
+	VPSUBQ Y4, Y1, Y4
+	VSUBPD v64_one<>(SB), Y4, Y6
+	VADDPD v64_one<>(SB), Y4, Y4
+	VDIVPD Y4, Y6, Y6
+	VMULPD Y6, Y6, Y4
+	VMOVUPD v64_log_10<>(SB), Y0
+	VFMADD213PD v64_log_9<>(SB), Y4, Y0
+	VFMADD213PD v64_log_8<>(SB), Y4, Y0
+	VFMADD213PD v64_log_7<>(SB), Y4, Y0
+	VFMADD213PD v64_log_6<>(SB), Y4, Y0
+	VFMADD213PD v64_log_5<>(SB), Y4, Y0
+	VFMADD213PD v64_log_4<>(SB), Y4, Y0
+	VFMADD213PD v64_log_3<>(SB), Y4, Y0
+	VFMADD213PD v64_log_2<>(SB), Y4, Y0
+	VFMADD213PD v64_log_1<>(SB), Y4, Y0
+	VFMADD213PD v64_log_0<>(SB), Y4, Y0
+	VFMADD213PD Y5, Y6, Y0
+	VCMPPD $0, v64_infinity<>(SB), Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VXORPD Y5, Y5, Y5
+	VCMPPD $0, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_minfinity<>(SB), Y0, Y0
+	VCMPPD $9, Y5, Y1, Y4
+	VBLENDVPD Y4, v64_0x7ff8000000000000<>(SB), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// sin.approx.f32
+//
+// func loop187(d []uint32, a []uint32)
+TEXT ·loop187(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// sin.approx.f32, /ftz
+//
+// func loop188(d []uint32, a []uint32)
+TEXT ·loop188(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cos.approx.f32
+//
+// func loop189(d []uint32, a []uint32)
+TEXT ·loop189(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cos.approx.f32, /ftz
+//
+// func loop190(d []uint32, a []uint32)
+TEXT ·loop190(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VPAND v64_0x7f8000007f800000<>(SB), Y1, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y1, Y4, Y1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VCMPPD $0x1d, v64_waveBound<>(SB), Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VMULPD Y5, Y1, Y5
+	VBLENDVPD Y4, Y5, Y1, Y1
+	VMOVUPD v64_inverseHalfPi<>(SB), Y4
+	VFMADD213PD v64_toInteger<>(SB), Y1, Y4
+	VSUBPD v64_toInteger<>(SB), Y4, Y5
+	VFNMADD231PD v64_halfPi_0<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_1<>(SB), Y5, Y1
+	VFNMADD231PD v64_halfPi_2<>(SB), Y5, Y1
+	VPADDQ v64_1<>(SB), Y4, Y4
+	VMULPD Y1, Y1, Y6
+	VMOVUPD v64_sin_7<>(SB), Y0
+	VMOVUPD v64_cos_7<>(SB), Y2
+	VFMADD213PD v64_sin_6<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_6<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_5<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_5<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_4<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_4<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_3<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_3<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_2<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_2<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_1<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_1<>(SB), Y6, Y2
+	VFMADD213PD v64_sin_0<>(SB), Y6, Y0
+	VFMADD213PD v64_cos_0<>(SB), Y6, Y2
+	VPSLLQ $63, Y4, Y5
+	VBLENDVPD Y5, Y2, Y0, Y0
+	VFMADD213PD v64_one<>(SB), Y6, Y0
+	VBLENDVPD Y5, v64_one<>(SB), Y1, Y2
+	VMULPD Y2, Y0, Y0
+	VPSRLQ $1, Y4, Y4
+	VPSLLQ $63, Y4, Y4
+	VPXOR Y4, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VPAND v64_0x7f8000007f800000<>(SB), Y0, Y4
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y4, Y4
+	VPAND v64_0x7fffffff7fffffff<>(SB), Y4, Y4
+	VPANDN Y0, Y4, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// tanh.approx.f32
+//
+// func loop191(d []uint32, a []uint32)
+TEXT ·loop191(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+warp:
+	VMOVDQU 0(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 16(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 32(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 48(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 64(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 80(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 96(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 112(SI), X1
+	VCVTPS2PD X1, Y1
+	VPAND v64_0x7fffffffffffffff<>(SB), Y1, Y4
+	VMINPD v64_tanhBound<>(SB), Y4, Y4
+	VADDPD Y4, Y4, Y4
+	VMOVUPD v64_log2e<>(SB), Y5
+	VFMADD213PD v64_toInteger<>(SB), Y4, Y5
+	VSUBPD v64_toInteger<>(SB), Y5, Y6
+	VFNMADD231PD v64_ln2_0<>(SB), Y6, Y4
+	VFNMADD231PD v64_ln2_1<>(SB), Y6, Y4
+	VMULPD Y4, Y4, Y6
+	VMOVUPD v64_expm1_12<>(SB), Y0
+	VFMADD213PD v64_expm1_10<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_8<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_6<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_4<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_2<>(SB), Y6, Y0
+	VFMADD213PD v64_expm1_0<>(SB), Y6, Y0
+	VMOVUPD v64_expm1_11<>(SB), Y2
+	VFMADD213PD v64_expm1_9<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_7<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_5<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_3<>(SB), Y6, Y2
+	VFMADD213PD v64_expm1_1<>(SB), Y6, Y2
+	VFMADD213PD Y0, Y4, Y2
+	VMULPD Y2, Y4, Y0
+	VPADDQ v64_1023<>(SB), Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VSUBPD v64_one<>(SB), Y5, Y6
+	VFMADD213PD Y6, Y5, Y0
+	VADDPD v64_two<>(SB), Y0, Y4
+	VDIVPD Y4, Y0, Y0
+	VPAND v64_0x7fffffffffffffff<>(SB), Y0, Y0
+	VPAND v64_m0x8000000000000000<>(SB), Y1, Y4
+	VPOR Y4, Y0, Y0
+	VCMPPD $3, Y1, Y1, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, v64_0x7fffffff7fffffff<>(SB), Y0, Y0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // add{,.rn}.f64
 //
-// func loop143(d []uint64, a []uint64, b []uint64)
-TEXT ·loop143(SB), NOSPLIT, $0-72
+// func loop192(d []uint64, a []uint64, b []uint64)
+TEXT ·loop192(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7902,8 +15602,8 @@ done:
 
 // mul{,.rn}.f64
 //
-// func loop144(d []uint64, a []uint64, b []uint64)
-TEXT ·loop144(SB), NOSPLIT, $0-72
+// func loop193(d []uint64, a []uint64, b []uint64)
+TEXT ·loop193(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7955,8 +15655,8 @@ done:
 
 // sub{,.rn}.f64
 //
-// func loop145(d []uint64, a []uint64, b []uint64)
-TEXT ·loop145(SB), NOSPLIT, $0-72
+// func loop194(d []uint64, a []uint64, b []uint64)
+TEXT ·loop194(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8033,8 +15733,8 @@ done:
 
 // fma.rn.f64 mad.rn.f64
 //
-// func loop146(d []uint64, a []uint64, b []uint64, c []uint64)
-TEXT ·loop146(SB), NOSPLIT, $0-96
+// func loop195(d []uint64, a []uint64, b []uint64, c []uint64)
+TEXT ·loop195(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8177,8 +15877,8 @@ done:
 
 // div.rn.f64
 //
-// func loop147(d []uint64, a []uint64, b []uint64)
-TEXT ·loop147(SB), NOSPLIT, $0-72
+// func loop196(d []uint64, a []uint64, b []uint64)
+TEXT ·loop196(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8230,8 +15930,8 @@ done:
 
 // rcp.rn.f64
 //
-// func loop148(d []uint64, a []uint64)
-TEXT ·loop148(SB), NOSPLIT, $0-48
+// func loop197(d []uint64, a []uint64)
+TEXT ·loop197(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8282,8 +15982,8 @@ done:
 
 // sqrt.rn.f64
 //
-// func loop149(d []uint64, a []uint64)
-TEXT ·loop149(SB), NOSPLIT, $0-48
+// func loop198(d []uint64, a []uint64)
+TEXT ·loop198(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8325,8 +16025,8 @@ done:
 
 // min.f64
 //
-// func loop150(d []uint64, a []uint64, b []uint64)
-TEXT ·loop150(SB), NOSPLIT, $0-72
+// func loop199(d []uint64, a []uint64, b []uint64)
+TEXT ·loop199(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8451,8 +16151,8 @@ done:
 
 // max.f64
 //
-// func loop151(d []uint64, a []uint64, b []uint64)
-TEXT ·loop151(SB), NOSPLIT, $0-72
+// func loop200(d []uint64, a []uint64, b []uint64)
+TEXT ·loop200(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8577,8 +16277,8 @@ done:
 
 // abs.f64
 //
-// func loop152(d []uint64, a []uint64)
-TEXT ·loop152(SB), NOSPLIT, $0-48
+// func loop201(d []uint64, a []uint64)
+TEXT ·loop201(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8646,8 +16346,8 @@ done:
 
 // neg.f64
 //
-// func loop153(d []uint64, a []uint64)
-TEXT ·loop153(SB), NOSPLIT, $0-48
+// func loop202(d []uint64, a []uint64)
+TEXT ·loop202(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8715,8 +16415,8 @@ done:
 
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
 //
-// func loop154(d []uint32, a []uint32)
-TEXT ·loop154(SB), NOSPLIT, $0-48
+// func loop203(d []uint32, a []uint32)
+TEXT ·loop203(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8746,8 +16446,8 @@ done:
 
 // mov.{b64,u64,s64,f64}
 //
-// func loop155(d []uint64, a []uint64)
-TEXT ·loop155(SB), NOSPLIT, $0-48
+// func loop204(d []uint64, a []uint64)
+TEXT ·loop204(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8789,8 +16489,8 @@ done:
 
 // cvt.{u64.u32,s64.u32}
 //
-// func loop156(d []uint64, a []uint32)
-TEXT ·loop156(SB), NOSPLIT, $0-48
+// func loop205(d []uint64, a []uint32)
+TEXT ·loop205(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8832,8 +16532,8 @@ done:
 
 // cvt.{u64.s32,s64.s32}
 //
-// func loop157(d []uint64, a []uint32)
-TEXT ·loop157(SB), NOSPLIT, $0-48
+// func loop206(d []uint64, a []uint32)
+TEXT ·loop206(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8891,8 +16591,8 @@ done:
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
 //
-// func loop158(d []uint32, a []uint64)
-TEXT ·loop158(SB), NOSPLIT, $0-48
+// func loop207(d []uint32, a []uint64)
+TEXT ·loop207(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8950,8 +16650,8 @@ done:
 
 // cvt.{u32.u16,s32.u16}
 //
-// func loop159(d []uint32, a []uint32)
-TEXT ·loop159(SB), NOSPLIT, $0-48
+// func loop208(d []uint32, a []uint32)
+TEXT ·loop208(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8982,8 +16682,8 @@ done:
 
 // cvt.{u32.s16,s32.s16}
 //
-// func loop160(d []uint32, a []uint32)
-TEXT ·loop160(SB), NOSPLIT, $0-48
+// func loop209(d []uint32, a []uint32)
+TEXT ·loop209(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9017,8 +16717,8 @@ done:
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
 //
-// func loop161(d []uint32, a []uint32)
-TEXT ·loop161(SB), NOSPLIT, $0-48
+// func loop210(d []uint32, a []uint32)
+TEXT ·loop210(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9049,8 +16749,8 @@ done:
 
 // cvt.{u64.u16,s64.u16}
 //
-// func loop162(d []uint64, a []uint32)
-TEXT ·loop162(SB), NOSPLIT, $0-48
+// func loop211(d []uint64, a []uint32)
+TEXT ·loop211(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9093,8 +16793,8 @@ done:
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
 //
-// func loop163(d []uint32, a []uint64)
-TEXT ·loop163(SB), NOSPLIT, $0-48
+// func loop212(d []uint32, a []uint64)
+TEXT ·loop212(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9153,8 +16853,8 @@ done:
 
 // cvt.rn.f32.s32
 //
-// func loop164(d []uint32, a []uint32)
-TEXT ·loop164(SB), NOSPLIT, $0-48
+// func loop213(d []uint32, a []uint32)
+TEXT ·loop213(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9184,8 +16884,8 @@ done:
 
 // cvt.rn.f32.u32
 //
-// func loop165(d []uint32, a []uint32)
-TEXT ·loop165(SB), NOSPLIT, $0-48
+// func loop214(d []uint32, a []uint32)
+TEXT ·loop214(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9237,8 +16937,8 @@ done:
 
 // cvt.rn.f64.s32 cvt.f64.s32
 //
-// func loop166(d []uint64, a []uint32)
-TEXT ·loop166(SB), NOSPLIT, $0-48
+// func loop215(d []uint64, a []uint32)
+TEXT ·loop215(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9280,8 +16980,8 @@ done:
 
 // cvt.f64.f32
 //
-// func loop167(d []uint64, a []uint32)
-TEXT ·loop167(SB), NOSPLIT, $0-48
+// func loop216(d []uint64, a []uint32)
+TEXT ·loop216(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9323,8 +17023,8 @@ done:
 
 // cvt.rn.f32.f64
 //
-// func loop168(d []uint32, a []uint64)
-TEXT ·loop168(SB), NOSPLIT, $0-48
+// func loop217(d []uint32, a []uint64)
+TEXT ·loop217(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9358,6 +17058,906 @@ warp:
 	VMOVDQU X0, 112(DI)
 	ADDQ $128, DI
 	ADDQ $256, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rni{,.ftz}.s32.f32
+//
+// func loop218(d []uint32, a []uint32)
+TEXT ·loop218(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rni{,.ftz}.u32.f32
+//
+// func loop219(d []uint32, a []uint32)
+TEXT ·loop219(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+	VPBROADCASTD c32_m0x80000000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $8, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rni.s32.f64
+//
+// func loop220(d []uint32, a []uint64)
+TEXT ·loop220(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_0x41dfffffffc00000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 128(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 160(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 192(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 224(SI), Y1
+	VROUNDPD $8, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $256, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rni.f32.f32
+//
+// func loop221(d []uint32, a []uint32)
+TEXT ·loop221(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $8, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $8, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $8, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $8, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rmi.s32.f32
+//
+// func loop222(d []uint32, a []uint32)
+TEXT ·loop222(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rmi.u32.f32
+//
+// func loop223(d []uint32, a []uint32)
+TEXT ·loop223(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+	VPBROADCASTD c32_m0x80000000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $9, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rmi.s32.f64
+//
+// func loop224(d []uint32, a []uint64)
+TEXT ·loop224(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_0x41dfffffffc00000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 128(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 160(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 192(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 224(SI), Y1
+	VROUNDPD $9, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $256, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rmi.f32.f32
+//
+// func loop225(d []uint32, a []uint32)
+TEXT ·loop225(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $9, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rpi.s32.f32
+//
+// func loop226(d []uint32, a []uint32)
+TEXT ·loop226(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rpi.u32.f32
+//
+// func loop227(d []uint32, a []uint32)
+TEXT ·loop227(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+	VPBROADCASTD c32_m0x80000000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $10, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rpi.s32.f64
+//
+// func loop228(d []uint32, a []uint64)
+TEXT ·loop228(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_0x41dfffffffc00000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 128(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 160(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 192(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 224(SI), Y1
+	VROUNDPD $10, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $256, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rpi.f32.f32
+//
+// func loop229(d []uint32, a []uint32)
+TEXT ·loop229(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $10, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rzi{,.ftz}.s32.f32
+//
+// func loop230(d []uint32, a []uint32)
+TEXT ·loop230(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VCVTTPS2DQ Y4, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPANDN Y0, Y5, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rzi{,.ftz}.u32.f32
+//
+// func loop231(d []uint32, a []uint32)
+TEXT ·loop231(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x4f000000<>(SB), Y8
+	VPBROADCASTD c32_m0x80000000<>(SB), Y9
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $11, Y1, Y4
+	VXORPS Y5, Y5, Y5
+	VMAXPS Y5, Y4, Y4
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VANDPS Y8, Y5, Y6
+	VSUBPS Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y0
+	VPAND Y9, Y5, Y5
+	VPXOR Y5, Y0, Y0
+	VCMPPS $0x1d, Y8, Y4, Y5
+	VPOR Y5, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rzi.s32.f64
+//
+// func loop232(d []uint32, a []uint64)
+TEXT ·loop232(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTQ c64_0x41dfffffffc00000<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 16(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 32(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 48(DI)
+	VMOVDQU 128(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 64(DI)
+	VMOVDQU 160(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 80(DI)
+	VMOVDQU 192(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 96(DI)
+	VMOVDQU 224(SI), Y1
+	VROUNDPD $11, Y1, Y4
+	VMINPD Y4, Y8, Y4
+	VCVTTPD2DQY Y4, X0
+	VMOVDQU X0, 112(DI)
+	ADDQ $128, DI
+	ADDQ $256, SI
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
+// cvt.rzi.f32.f32
+//
+// func loop233(d []uint32, a []uint32)
+TEXT ·loop233(SB), NOSPLIT, $0-48
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0x7fffffff<>(SB), Y8
+warp:
+	VMOVDQU 0(SI), Y1
+	VROUNDPS $11, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VROUNDPS $11, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VROUNDPS $11, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VROUNDPS $11, Y1, Y0
+	VCMPPS $3, Y0, Y0, Y4
+	VBLENDVPS Y4, Y8, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
 	DECQ CX
 	JNZ warp
 	VZEROUPPER

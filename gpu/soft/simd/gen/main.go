@@ -45,19 +45,24 @@ func generate(source string) (asm, table []byte, err error) {
 			continue
 		}
 		f := strings.Split(line, " | ")
-		if len(f) != 3 {
-			return nil, nil, fmt.Errorf("avx2.txt:%d: want keys | shape | instructions", i+1)
+		if len(f) == 3 {
+			f = []string{f[0], f[1], "", f[2]}
 		}
-		l, err := newLoop(fmt.Sprintf("loop%d", n), f[0], f[1], expandWords(f[2], words))
-		if err != nil {
-			return nil, nil, fmt.Errorf("avx2.txt:%d: %w", i+1, err)
+		if len(f) != 4 {
+			return nil, nil, fmt.Errorf("avx2.txt:%d: want keys | shape | flags | instructions", i+1)
 		}
-		n++
-		l.write(&code, constants)
-		fmt.Fprintf(&decls, "//go:noescape\nfunc %s(%s)\n\n", l.name, l.parameters())
-		for _, k := range strings.Fields(f[0]) {
-			for _, key := range expand(k) {
-				fmt.Fprintf(&rows, "%q: %s,\n", key, l.name)
+		for _, v := range variants(f[2]) {
+			l, err := newLoop(fmt.Sprintf("loop%d", n), f[0], f[1], v, expandWords(f[3], words))
+			if err != nil {
+				return nil, nil, fmt.Errorf("avx2.txt:%d: %w", i+1, err)
+			}
+			n++
+			l.write(&code, constants)
+			fmt.Fprintf(&decls, "//go:noescape\nfunc %s(%s)\n\n", l.name, l.parameters())
+			for _, k := range strings.Fields(f[0]) {
+				for _, key := range expand(k) {
+					fmt.Fprintf(&rows, "%q: %s,\n", key+v, l.name)
+				}
 			}
 		}
 	}
@@ -99,23 +104,32 @@ type loop struct {
 	src              []string // the widths of the sources
 	lane             int      // bits of a lane during the computation
 	constants        []string
+	inMemory         bool // there are more constants than registers for them
 }
+
+// registersForConstants is the number of registers that have constants during a loop.
+const registersForConstants = 8
 
 var constant = regexp.MustCompile(`\{([^}]*)\}`)
 
-func newLoop(name, keys, shape, code string) (*loop, error) {
+func newLoop(name, keys, shape, variant, code string) (*loop, error) {
 	dst, src, ok := strings.Cut(shape, "=")
-	l := &loop{name: name, keys: keys, code: code, dst: dst, src: strings.Split(src, ","), lane: 32}
-	if dst == "64" || slices.Contains(l.src, "64") {
+	l := &loop{name: name, keys: keys, dst: dst, src: strings.Split(src, ","), lane: 32}
+	if dst == "64" || slices.Contains(l.src, "64") || strings.Contains(code, "aX") {
 		l.lane = 64
 	}
-	for _, c := range constant.FindAllStringSubmatch(code, -1) {
+	l.code = l.modified(code, variant)
+	if variant != "" {
+		l.keys += ", " + variant
+	}
+	for _, c := range constant.FindAllStringSubmatch(l.code, -1) {
 		if !slices.Contains(l.constants, c[1]) {
 			l.constants = append(l.constants, c[1])
 		}
 	}
-	if !ok || len(l.src) > 3 || len(l.constants) > 8 {
-		return nil, fmt.Errorf("%s: the shape %q is unknown, or there are more than 8 constants", keys, shape)
+	l.inMemory = len(l.constants) > registersForConstants
+	if !ok || len(l.src) > 3 {
+		return nil, fmt.Errorf("%s: the shape %q is unknown", keys, shape)
 	}
 	return l, nil
 }
@@ -136,7 +150,11 @@ func (l *loop) parameters() string {
 
 // symbol returns the name of a constant's data.
 func (l *loop) symbol(c string) string {
-	return fmt.Sprintf("c%d_%s", l.lane, strings.NewReplacer("-", "m").Replace(c))
+	kind := "c"
+	if l.inMemory {
+		kind = "v"
+	}
+	return fmt.Sprintf("%s%d_%s", kind, l.lane, strings.NewReplacer("-", "m", ".", "_").Replace(c))
 }
 
 func data(constants map[string]string) string {
@@ -147,11 +165,17 @@ func data(constants map[string]string) string {
 	slices.Sort(names)
 	var b strings.Builder
 	for _, n := range names {
-		size := "8"
-		if strings.HasPrefix(n, "c32") {
-			size = "4"
+		size, copies := 8, 1
+		if strings.HasPrefix(n[1:], "32") {
+			size = 4
 		}
-		fmt.Fprintf(&b, "DATA %s<>+0(SB)/%s, $%s\nGLOBL %s<>(SB), RODATA|NOPTR, $%s\n\n", n, size, constants[n], n, size)
+		if n[0] == 'v' {
+			copies = 32 / size
+		}
+		for i := range copies {
+			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/%d, $%s\n", n, i*size, size, number(constants[n]))
+		}
+		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n\n", n, size*copies)
 	}
 	return b.String()
 }
@@ -172,6 +196,9 @@ func (l *loop) write(out *bytes.Buffer, constants map[string]string) {
 	out.WriteString("\tTESTQ CX, CX\n\tJZ done\n")
 	for i, c := range l.constants {
 		constants[l.symbol(c)] = c
+		if l.inMemory {
+			continue
+		}
 		fmt.Fprintf(out, "\tVPBROADCAST%s %s<>(SB), Y%d\n", map[int]string{32: "D", 64: "Q"}[l.lane], l.symbol(c), 8+i)
 	}
 	out.WriteString("warp:\n")
@@ -222,6 +249,9 @@ func (l *loop) registers(in string) string {
 		return "Y" + r
 	})
 	args = constant.ReplaceAllStringFunc(args, func(c string) string {
+		if l.inMemory {
+			return l.symbol(c[1:len(c)-1]) + "<>(SB)"
+		}
 		return fmt.Sprintf("Y%d", 8+slices.Index(l.constants, c[1:len(c)-1]))
 	})
 	return op + " " + args
