@@ -27,6 +27,10 @@ func (w Window) Contains(address, n uint64) bool {
 	return address >= w.Base && address-w.Base <= w.Size && n <= w.Size-(address-w.Base)
 }
 
+// Overlaps reports whether an address is in both ranges, of which neither reaches the end
+// of the address space.
+func (w Window) Overlaps(o Window) bool { return w.Base < o.Base+o.Size && o.Base < w.Base+w.Size }
+
 // Host returns the part of the window in which the guest chooses addresses, for
 // regions that are the same memory on both sides.
 func (w Window) Host() Window {

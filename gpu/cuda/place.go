@@ -8,6 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
+var _ worker.Reserver = (*driver)(nil)
+
 // occupy lets libcuda reserve the whole device part of a session's window, once for all
 // its contexts; memory is then mapped anywhere in it. libcuda treats an address as a
 // hint (CUDA driver API, cuMemAddressReserve) and uses it if nothing is mapped there, so
@@ -43,6 +45,23 @@ func (d *driver) reserveAt(at, size uint64) error {
 	}
 	err := fmt.Errorf("libcuda reserved %#x instead", *got.value)
 	return errors.Join(err, d.lib.call(0, cuMemAddressFree, uintptr(*got.value), uintptr(size)))
+}
+
+// Reserve implements worker.Reserver: libcuda reserves the addresses, if nothing is mapped
+// there in this process.
+func (d *driver) Reserve(w abi.Window) error {
+	if !d.maps() {
+		return fmt.Errorf("%w: the GPU does not support mapping memory", abi.ErrNotSupported)
+	}
+	return d.reserveAt(w.Base, w.Size)
+}
+
+// Unreserve implements worker.Reserver.
+func (d *driver) Unreserve(w abi.Window) error {
+	if err := d.lib.call(0, cuMemAddressFree, uintptr(w.Base), uintptr(w.Size)); err != nil {
+		return fmt.Errorf("cuMemAddressFree: %w", err)
+	}
+	return nil
 }
 
 // vacate reserves a window's device part again when its last context was

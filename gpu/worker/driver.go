@@ -180,8 +180,9 @@ type ValueWaiter interface {
 // Mapper is a Context whose memory can be mapped at addresses that the guest chooses
 // (CUDA driver API, "Virtual Memory Management"). The device's attribute
 // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED reports it. The session chooses addresses that it
-// has allocated from the window, and passes no mapping that does not exist or is being
-// removed. Sizes and addresses are multiples of abi.MapGranule.
+// has allocated from the window, or that the driver has reserved (Reserver), and passes
+// no mapping that does not exist or is being removed. Sizes and addresses are multiples
+// of abi.MapGranule.
 type Mapper interface {
 	// MemCreate allocates zeroed memory without an address, and returns a number that
 	// identifies it. It is counted and evicted like memory of MemAlloc.
@@ -253,6 +254,18 @@ type LazyLoader interface {
 	// called from any goroutine, and the module may be unloaded or the context
 	// destroyed in the meantime.
 	FunctionInfo(Function) (abi.FunctionInfo, error)
+}
+
+// Reserver is a Driver whose Mappers can map memory outside of the window too. The session
+// passes addresses above abi.WindowLowest and below abi.WindowEnd that overlap neither the
+// window nor each other, in whole granules (abi.MapGranule). Both functions are called by the
+// issuer.
+type Reserver interface {
+	// Reserve keeps the addresses free of other memory of the device, and of this process if
+	// the device's addresses are its own. An error means that they are in use.
+	Reserve(w abi.Window) error
+	// Unreserve reverts Reserve; nothing is mapped there.
+	Unreserve(w abi.Window) error
 }
 
 // Partitioner is a Driver that supports green contexts (CUDA driver API, "Green

@@ -11,7 +11,7 @@ import (
 // mapped there. Both lists are sorted by address and have no overlaps. The issuer owns
 // them.
 type mappings struct {
-	reserved []abi.Window
+	reserved []abi.Window // in the window, and where the device has reserved addresses outside of it
 	mapped   []*mapping
 }
 
@@ -110,7 +110,7 @@ func (s *Session) memReserve(c *command) error {
 		return abi.ErrOutOfMemory
 	}
 	align := max(a.Align, abi.MapGranule)
-	if w.Base = a.Wish; a.Wish%align != 0 || !s.window.AllocateAt(a.Wish, a.Size) {
+	if w.Base = a.Wish; a.Wish%align != 0 || !s.window.AllocateAt(a.Wish, a.Size) && !s.reserveOutside(w) {
 		if w.Base, err = s.window.Allocate(a.Size, align); err != nil {
 			return err
 		}
@@ -118,6 +118,21 @@ func (s *Session) memReserve(c *command) error {
 	s.mappings.reserved = insert(s.mappings.reserved, w)
 	c.value0 = w.Base
 	return nil
+}
+
+// reserveOutside reserves addresses outside of the window with the device, and reports
+// whether it could: the guest's process has reserved them too. They must be where a window
+// could be.
+func (s *Session) reserveOutside(w abi.Window) bool {
+	d, ok := s.driver.(Reserver)
+	if !ok || w.Base < abi.WindowLowest || w.Base > abi.WindowEnd-w.Size || s.window.Overlaps(w) || overlap(s.mappings.reserved, w) >= 0 {
+		return false
+	}
+	if err := d.Reserve(w); err != nil {
+		s.log.Debug("reserve addresses outside of the window failed", "addresses", w, "error", err)
+		return false
+	}
+	return true
 }
 
 // memUnreserve handles MemUnreserve.
@@ -128,8 +143,12 @@ func (s *Session) memUnreserve(c *command) error {
 	if !found || m.reserved[i].Size != a.Size || !m.free(m.reserved[i]) {
 		return abi.ErrInvalidValue
 	}
+	w := m.reserved[i]
 	m.reserved = slices.Delete(m.reserved, i, i+1)
-	return s.window.Free(a.Address)
+	if s.window.Overlaps(w) {
+		return s.window.Free(a.Address)
+	}
+	return s.driver.(Reserver).Unreserve(w)
 }
 
 // memCreate handles MemCreate.

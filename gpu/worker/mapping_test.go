@@ -65,6 +65,48 @@ func TestReservations(t *testing.T) {
 	}
 }
 
+// TestReservationsOutside checks that the guest gets an address outside of the window if the
+// device has it, and another one if it overlaps the window or a reservation, or lies where
+// no window could be.
+func TestReservationsOutside(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	ask := func(wish uint64) uint64 {
+		at, _ := r.call(abi.OpMemReserve, abi.MemReserve{Size: 4 * granule, Wish: wish})
+		return at
+	}
+	w := r.Window()
+	wish := (w.Base + w.Size + 64*granule) % abi.WindowEnd
+	if wish < abi.WindowLowest {
+		t.Fatalf("window %v leaves no address above it", w)
+	}
+	if got := ask(wish); got != wish {
+		t.Fatalf("reserved at %#x, want the free address %#x outside of the window %v", got, wish, w)
+	}
+	for name, wish := range map[string]uint64{
+		"reserved": wish, "partly reserved": wish + 3*granule, "partly in the window": w.Base - 2*granule, "host part": w.Host().Base,
+		"low": abi.WindowLowest - granule, "high": abi.WindowEnd - 3*granule, "overflow": 1<<64 - granule, "not a granule": wish + 8*granule + 4096,
+	} {
+		if got := ask(wish); !w.Device().Contains(got, 4*granule) {
+			t.Errorf("%s: %#x reserved for the wish %#x, want an address in the window", name, got, wish)
+		}
+	}
+	memory := r.create(ctx, 4*granule)
+	r.call(abi.OpMemMap, abi.MemMap{Memory: memory, Address: wish, Size: 4 * granule})
+	r.call(abi.OpMemAccess, abi.MemAccess{Address: wish, Size: 4 * granule, Access: 3})
+	_, f := r.module(ctx, fakedriver.KernelStore)
+	if err := r.launch(ctx, f, wish+8, 5); err != nil {
+		t.Errorf("kernel that stores outside of the window: %v", err)
+	}
+	r.fails(abi.ErrInvalidValue, abi.OpMemUnreserve, abi.MemUnreserve{Address: wish, Size: 4 * granule})
+	r.call(abi.OpMemUnmap, abi.MemUnmap{Address: wish, Size: 4 * granule})
+	r.call(abi.OpMemUnreserve, abi.MemUnreserve{Address: wish, Size: 4 * granule})
+	r.fails(abi.ErrInvalidValue, abi.OpMemMap, abi.MemMap{Memory: memory, Address: wish, Size: 4 * granule})
+	if got := ask(wish); got != wish {
+		t.Errorf("reserved at %#x, want %#x, which was released before", got, wish)
+	}
+}
+
 // TestMemoryToMapCounts checks that memory is counted from its creation until it
 // is destroyed, wherever it is mapped.
 func TestMemoryToMapCounts(t *testing.T) {

@@ -211,6 +211,8 @@ void windows_release(const struct window offers[BSLT_MAX_WINDOWS]);
 void window_close(struct session *s);
 /* Reserves the pages of these addresses. Returns false if something is mapped there. */
 bool pages_reserve(uint64_t address, uint64_t size);
+/* Reverts pages_reserve, for whole pages. */
+void pages_release(uint64_t address, uint64_t size);
 
 /* ring.c. Enqueues one command; args are its fixed arguments. */
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,

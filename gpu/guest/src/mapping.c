@@ -106,15 +106,26 @@ bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size)
 	return found;
 }
 
-static int reserve(struct session *s, CUdeviceptr *ptr, const struct bslt_mem_reserve *a)
+/* A requested address outside of the window is used if its pages are free in this process and
+ * in the worker; this process reserves them first, because the program must not have memory
+ * there. Otherwise, as the API allows, the addresses are others. */
+static int reserve(struct session *s, CUdeviceptr *ptr, struct bslt_mem_reserve *a)
 {
-	struct answer r = call(s, BSLT_OP_MEM_RESERVE, a, sizeof *a);
+	bool outside = a->wish && a->wish % BSLT_MAP_GRANULE == 0 && a->size % BSLT_MAP_GRANULE == 0 && outside_reserve(a->wish, a->size);
+	struct answer r;
 
+	if (!outside && !in_window(a->wish, 1))
+		a->wish = 0;
+	r = call(s, BSLT_OP_MEM_RESERVE, a, sizeof *a);
+	if (outside && (r.result || r.value0 != a->wish))
+		outside_release(a->wish);
 	TRY(r.result);
 	if (note_reserved(r.value0, a->size) != 0) {
 		struct bslt_mem_unreserve back = {r.value0, a->size};
 
 		(void)call(s, BSLT_OP_MEM_UNRESERVE, &back, sizeof back);
+		if (!in_window(r.value0, 1))
+			outside_release(r.value0);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*ptr = r.value0;
@@ -144,8 +155,11 @@ CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	SESSION(s);
 	TRY(supported());
 	pthread_mutex_lock(&asking);
-	if ((err = call(s, BSLT_OP_MEM_UNRESERVE, &a, sizeof a).result) == 0)
+	if ((err = call(s, BSLT_OP_MEM_UNRESERVE, &a, sizeof a).result) == 0) {
 		forget_reserved(ptr);
+		if (!in_window(ptr, 1))
+			outside_release(ptr);
+	}
 	pthread_mutex_unlock(&asking);
 	return err;
 }

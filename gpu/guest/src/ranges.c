@@ -13,9 +13,10 @@ static struct table {
 } tables[2]; /* guarded by lock */
 
 /* Device addresses outside of the window are exceptions: variables of modules on a physical
- * GPU, whose address NVIDIA's driver chooses, or all memory of a GPU without virtual memory
- * management. For each of them this process reserves the pages, so that the program cannot have
- * memory there. They stay reserved, because a GPU uses the same addresses again. */
+ * GPU, whose address NVIDIA's driver chooses, all memory of a GPU without virtual memory
+ * management, or addresses that the program requested (cuMemAddressReserve). For each of them
+ * this process reserves the pages, so that the program cannot have memory there. They stay
+ * reserved, because a GPU uses the same addresses again, except those that were requested. */
 static struct window window, host;   /* written before the session exists */
 static _Atomic bool strays;          /* there are device addresses outside of the window */
 static struct table outside = {0};   /* pages reserved for them; guarded by lock */
@@ -104,6 +105,39 @@ static int reserve_outside(uint64_t address, uint64_t size)
 	}
 	atomic_store(&strays, true);
 	return 0;
+}
+
+bool outside_reserve(uint64_t address, uint64_t size)
+{
+	struct range pages = {.address = address, .size = size};
+	bool done = false;
+
+	if (in_window(address, size))
+		return false;
+	pthread_mutex_lock(&lock);
+	if (pages_reserve(address, size)) {
+		done = insert(&outside, &pages) == 0;
+		if (done)
+			atomic_store(&strays, true);
+		else
+			pages_release(address, size);
+	}
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+void outside_release(uint64_t address)
+{
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	i = above(&outside, address);
+	if (i > 0 && outside.r[i - 1].address == address) {
+		pages_release(address, outside.r[i - 1].size);
+		memmove(outside.r + i - 1, outside.r + i, (outside.n - i) * sizeof *outside.r);
+		outside.n--;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 int range_add(enum space space, const struct range *r)

@@ -282,6 +282,10 @@ void ranges_window(const struct window *w, const struct window *host);
 /* Reports whether any of n bytes from address on is in the window. If so, they are not the
  * program's own memory. */
 bool in_window(uint64_t address, uint64_t n);
+/* Reserves pages outside of the window for device addresses that the program requests. Returns
+ * false if something is mapped there. outside_release reverts it. */
+bool outside_reserve(uint64_t address, uint64_t size);
+void outside_release(uint64_t address);
 int range_add(enum space space, const struct range *r);
 bool range_find(enum space space, uint64_t address, struct range *r);
 /* Reports whether n bytes from address on are in one range of host memory that the device uses

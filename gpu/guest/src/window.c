@@ -148,3 +148,10 @@ bool pages_reserve(uint64_t address, uint64_t size)
 
 	return end > first && reserve(&w) == 0;
 }
+
+void pages_release(uint64_t address, uint64_t size)
+{
+	struct window w = {address, size};
+
+	release(&w);
+}

@@ -1,5 +1,6 @@
 /* Tests of virtual memory management. */
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "api.h"
@@ -87,6 +88,76 @@ static void mapping_grows(void)
 		CHECK(cuMemAddressFree(buffer[i], 4096 * granule));
 	}
 	EXPECT(free_bytes() == before);
+}
+
+/* Reports whether nothing is mapped at an address of this process. */
+static bool unused(CUdeviceptr at, size_t size)
+{
+	void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	EXPECT(munmap(p, size) == 0);
+	return (uintptr_t)p == at;
+}
+
+/* Returns n granules at an address that nothing uses, outside of the session's window. */
+static CUdeviceptr requested(size_t n)
+{
+	static const CUdeviceptr wishes[] = {0x350000000000, 0x250000000000, 0x150000000000, 0x450000000000};
+	CUdeviceptr p = 0;
+
+	for (size_t i = 0; i < sizeof wishes / sizeof wishes[0] && p != wishes[i]; i++)
+		if (unused(wishes[i], n * granule)) {
+			if (p)
+				CHECK(cuMemAddressFree(p, n * granule));
+			CHECK(cuMemAddressReserve(&p, n * granule, 0, wishes[i], 0));
+			if (p == wishes[i])
+				return p;
+		}
+	EXPECT(!"none of the requested addresses was given");
+	return 0;
+}
+
+/* Addresses that the program requests are used where nothing else is: the program then has no
+ * memory of its own there, and kernels and copies use them like others. */
+static void mapping_elsewhere(void)
+{
+	CUfunction vecadd = mapping_start("vecadd");
+	CUdeviceptr p = requested(6), other;
+	CUmemGenericAllocationHandle h[3];
+	unsigned int n = (unsigned int)(granule / sizeof(float));
+	CUdeviceptr a = p, b = p + 2 * granule, sum = p + 4 * granule;
+	void *params[] = {&a, &b, &sum, &n};
+	float got = 0;
+	void *mine;
+
+	EXPECT(!unused(p, granule) && !unused(p + 5 * granule, granule));
+	for (int i = 0; i < 3; i++)
+		map(p + i * 2 * granule, 2, h[i] = create(2));
+	CHECK(cuMemsetD32(a, 0x3f800000, n));
+	CHECK(cuMemcpy(b, a, granule));
+	CHECK(cuLaunchKernel(vecadd, n / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuMemcpyDtoH(&got, sum + granule - sizeof got, sizeof got));
+	EXPECT(got == 2);
+	CHECK(cuMemcpyDtoD(b - 4, a, 8)); /* across adjacent mappings */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, 6 * granule + 1));
+	CHECK(cuMemAddressReserve(&other, granule, 0, p, 0)); /* in use: it is only a wish */
+	EXPECT(other != p);
+	CHECK(cuMemAddressFree(other, granule));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(p, 6 * granule));
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemRelease(h[i]));
+	CHECK(cuMemUnmap(p, 6 * granule));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, 8));
+	CHECK(cuMemAddressFree(p, 6 * granule));
+	EXPECT(unused(p, 6 * granule));
+	mine = mmap((void *)(uintptr_t)p, granule, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	EXPECT((uintptr_t)mine == p);
+	CHECK(cuMemAddressReserve(&other, granule, 0, p, 0)); /* the program's own memory stays there */
+	EXPECT(other != p && *(const volatile char *)mine == 0);
+	CHECK(cuMemAddressFree(other, granule));
+	EXPECT(munmap(mine, granule) == 0);
 }
 
 static uint64_t attribute(int which, CUdeviceptr p)
@@ -335,7 +406,7 @@ static void mapping_ends(void)
 }
 
 const struct test mapping_tests[] = {
-	{"mapping_grows", mapping_grows}, {"mapping_told", mapping_told}, {"mapping_twice", mapping_twice},
+	{"mapping_grows", mapping_grows}, {"mapping_elsewhere", mapping_elsewhere}, {"mapping_told", mapping_told}, {"mapping_twice", mapping_twice},
 	{"mapping_refused", mapping_refused}, {"mapping_fault", mapping_fault}, {"mapping_threads", mapping_threads},
 	{"mapping_ends", mapping_ends}, {NULL, NULL},
 };

@@ -24,11 +24,13 @@ func spaceBase(s *ir.Spaces, space string) (base uint64, ok bool) {
 	return 0, false
 }
 
-// spaceArea returns the range of generic addresses of a space.
+// spaceArea returns the range of generic addresses of a space. That of global memory
+// begins behind the other spaces and wraps around, as it has every address outside of
+// them: host memory, and memory that is mapped outside of the window, are global too.
 func spaceArea(s *ir.Spaces, space string) (base, size uint64, ok bool) {
 	base, ok = spaceBase(s, space)
 	if base == 0 {
-		return s.Device, s.Param - s.Device, ok // host memory is global memory too
+		return s.Param + 3*ir.SpaceSize, ^(3 * ir.SpaceSize) + 1, ok
 	}
 	if space == "shared" || space == "shared::cta" { // the block's own, not that of its cluster
 		return base, 1 << ops.ClusterShift, ok

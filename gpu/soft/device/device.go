@@ -74,6 +74,7 @@ type device struct {
 	o       Options
 	mem     *memory
 	waits   waits
+	outside outside
 	objects atomic.Uint64 // number of texture and surface objects so far: each number is used in one context only
 
 	mu       sync.Mutex

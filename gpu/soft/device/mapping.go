@@ -12,13 +12,40 @@ import (
 )
 
 // mappings is the state of memory that is mapped at addresses that the guest chooses.
-// Each is one more mapping of the file's pages into a mirror of the address window, so
-// that memory at several addresses has the same bytes, and adjacent mappings are one
-// region.
+// Each is one more mapping of the file's pages into a mirror of the addresses, so that
+// memory at several addresses has the same bytes, and adjacent mappings of a mirror are
+// one region.
 type mappings struct {
-	mirror []byte             // of the device part; nil if nothing has been mapped yet
-	at     map[uint64]*mapped // by address
-	shown  map[uint64]bool    // the bases of their regions in the table
+	mirrors []mirror
+	at      map[uint64]*mapped // by address
+	shown   map[uint64]bool    // the bases of their regions in the table
+}
+
+// mirror is address space of this process for a range of device addresses: the
+// window's device part, or a range outside of the window that is reserved
+// (outside.go). It is made when something is mapped in the range for the first time.
+type mirror struct {
+	base  uint64
+	bytes []byte
+}
+
+// part returns the bytes for a range of device addresses, or nil if it is not in the
+// mirror.
+func (m mirror) part(address, size uint64) []byte {
+	off, room := address-m.base, uint64(len(m.bytes))
+	if off > room || size > room-off {
+		return nil
+	}
+	return m.bytes[off : off+size : off+size]
+}
+
+// mirrorOf returns the mirror that contains a range, if there is one.
+func (m *mappings) mirrorOf(address, size uint64) (mirror, bool) {
+	i := slices.IndexFunc(m.mirrors, func(r mirror) bool { return r.part(address, size) != nil })
+	if i < 0 {
+		return mirror{}, false
+	}
+	return m.mirrors[i], true
 }
 
 // mapped is a mapping of memory at one address.
@@ -64,19 +91,23 @@ func (c *Context) MemRelease(memory uint64) error {
 
 // space returns the mirror's part for a range of addresses. The caller must hold mu.
 func (c *Context) space(address, size uint64) ([]byte, error) {
-	m := &c.mappings
-	if m.mirror == nil {
-		mirror, err := unix.Mmap(-1, 0, int(c.spaces.DeviceBytes()), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-		if err != nil {
-			return nil, err
+	if m, ok := c.mappings.mirrorOf(address, size); ok {
+		return m.part(address, size), nil
+	}
+	w := abi.Window{Base: c.spaces.Device, Size: c.spaces.DeviceBytes()}
+	if !w.Contains(address, size) {
+		var ok bool
+		if w, ok = c.d.outside.find(address, size); !ok {
+			return nil, abi.ErrInvalidValue
 		}
-		m.mirror = mirror
 	}
-	off, room := address-c.spaces.Device, uint64(len(m.mirror))
-	if off > room || size > room-off {
-		return nil, abi.ErrInvalidValue
+	bytes, err := unix.Mmap(-1, 0, int(w.Size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, err
 	}
-	return m.mirror[off : off+size : off+size], nil
+	m := mirror{w.Base, bytes}
+	c.mappings.mirrors = append(c.mappings.mirrors, m)
+	return m.part(address, size), nil
 }
 
 // MemMap implements worker.Mapper.
@@ -133,21 +164,22 @@ func (c *Context) showMappings() {
 	m := &c.mappings
 	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return m.shown[r.Base] })
 	clear(m.shown)
-	var last *exec.Region
 	var runs []exec.Region
 	for _, at := range slices.Sorted(maps.Keys(m.at)) {
-		off, size := at-c.spaces.Device, m.at[at].size
-		switch {
-		case m.at[at].access == worker.AccessNone:
-			last = nil
-		case last != nil && last.Base+uint64(len(last.Data)) == at:
-			first := last.Base - c.spaces.Device
-			last.Data = m.mirror[first : off+size : off+size]
-		default:
-			runs = append(runs, exec.Region{Base: at, Data: m.mirror[off : off+size : off+size]})
-			last = &runs[len(runs)-1]
-			m.shown[at] = true
+		size := m.at[at].size
+		if m.at[at].access == worker.AccessNone {
+			continue
 		}
+		if n := len(runs) - 1; n >= 0 && runs[n].Base+uint64(len(runs[n].Data)) == at {
+			all := at + size - runs[n].Base
+			if r, ok := m.mirrorOf(runs[n].Base, all); ok {
+				runs[n].Data = r.part(runs[n].Base, all)
+				continue
+			}
+		}
+		r, _ := m.mirrorOf(at, size)
+		runs = append(runs, exec.Region{Base: at, Data: r.part(at, size)})
+		m.shown[at] = true
 	}
 	table = append(table, runs...)
 	slices.SortFunc(table, func(a, b exec.Region) int {
@@ -185,8 +217,8 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 
 // dropMappings removes all mappings. No work may be running. The caller must hold mu.
 func (c *Context) dropMappings() {
-	if c.mappings.mirror != nil {
-		_ = unix.Munmap(c.mappings.mirror)
+	for _, m := range c.mappings.mirrors {
+		_ = unix.Munmap(m.bytes)
 	}
 	c.mappings = mappings{}
 }

@@ -105,7 +105,7 @@ type atomicOp struct{ *ir.Atomic }
 
 // in returns the operation for an address of the operation's space.
 func (o atomicOp) in(m *machine, addr uint64) ops.Update {
-	if o.Device != nil && (o.Space == ir.Global || o.Space == ir.Generic && addr < m.env.Spaces.Param) {
+	if o.Device != nil && (o.Space == ir.Global || o.Space == ir.Generic && m.env.Spaces.Global(addr)) {
 		return o.Device
 	}
 	return o.F

@@ -24,5 +24,9 @@ func NewSpaces(w abi.Window) Spaces {
 // DeviceBytes returns the size of the address range of device memory, in bytes.
 func (s Spaces) DeviceBytes() uint64 { return s.Host - s.Device }
 
+// Global reports whether a generic address is one of global memory: of every address
+// outside of the other spaces, because memory can be mapped outside of the window too.
+func (s Spaces) Global(address uint64) bool { return address-s.Param >= 3*SpaceSize }
+
 // The three spaces are the tail of the window, which is not allocated.
 var _ = [1]struct{}{}[3*SpaceSize-abi.WindowTail]

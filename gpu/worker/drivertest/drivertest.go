@@ -39,6 +39,9 @@ type Options struct {
 	// FaultsEndAll means that a fault of one context is one of all contexts of the
 	// process (seen on an H100, driver 580).
 	FaultsEndAll bool
+	// OneProcess means that the drivers of a test process are one process of the device,
+	// which cannot open memory that it shares itself: the tests of sharing are skipped.
+	OneProcess bool
 	// NoReasons means that a kernel which cannot run is only detected when it is
 	// launched, and that the reason is not reported. This is the case behind another
 	// libcuda.
@@ -85,6 +88,7 @@ var suite = []struct {
 	{"HostMemoryOrSaysNot", testHostMemoryOrSaysNot, false},
 	{"Mappings", whereItMaps(testMappings), false},
 	{"MappedTwice", whereItMaps(testMappedTwice), false},
+	{"MappingsOutside", whereItMaps(testMappingsOutside), false},
 	{"MemoryToMapIsLimited", whereItMaps(testMemoryToMapIsLimited), false},
 	{"MappingInUse", whereItMaps(testMappingInUse), false},
 	{"NoAccessFaults", whereItMaps(whereKernelsRun(testNoAccessFaults)), true},

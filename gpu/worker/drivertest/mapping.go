@@ -139,6 +139,50 @@ func testMappedTwice(x *tester) {
 	x.check(m.MemRelease(memory))
 }
 
+// testMappingsOutside checks that memory is used at addresses outside of the window which
+// a driver that is a Reserver has reserved, through an eviction too, and that they are free
+// afterwards.
+func testMappingsOutside(x *tester) {
+	d, ok := x.driver.(worker.Reserver)
+	if !ok {
+		return // a guest gets other addresses
+	}
+	free := Window(x.T, abi.MinWindow) // a range in which nothing is mapped
+	w := abi.Window{Base: free.Base + 5*granule, Size: 6 * granule}
+	free.Close()
+	m := x.mapper()
+	for range 2 {
+		x.check(d.Reserve(w))
+		if d.Reserve(w) == nil {
+			x.Fatalf("second Reserve of %v returned no error", w)
+		}
+		m.refused(w.Base, "where nothing is mapped")
+		a, b := m.create(1), m.create(2)
+		m.show(w.Base+granule, 1, a)
+		m.show(w.Base+2*granule, 2, b)
+		m.refused(w.Base+4*granule-4, "across the end")
+		want := pattern(3*granule, 4)
+		x.write(m, nil, w.Base+granule, want)
+		k := x.kernels(m)
+		x.check(x.await(func(done func(error)) error { return m.Launch(nil, k["store"], one(w.Base+2*granule, 77), done) }))
+		copy(want[granule:], params(77))
+		if x.driver.Evicts() {
+			x.evict(m, everything)
+			x.back(m)
+		}
+		if got := x.read(m, nil, w.Base+granule, 3*granule); !bytes.Equal(got, x.kept(want)) {
+			x.Error("adjacent mappings outside of the window do not contain what was written")
+		}
+		m.unmap(w.Base + granule)
+		m.unmap(w.Base + 2*granule)
+		m.refused(w.Base+granule, "after it was unmapped")
+		x.check(m.MemRelease(a))
+		x.check(m.MemRelease(b))
+		x.check(x.sync(m))
+		x.check(d.Unreserve(w))
+	}
+}
+
 // testMemoryToMapIsLimited checks that created memory is counted, and that
 // released memory can be allocated again, zeroed.
 func testMemoryToMapIsLimited(x *tester) {

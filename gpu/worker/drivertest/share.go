@@ -11,8 +11,14 @@ import (
 )
 
 // whereItShares skips devices that cannot share memory: those that can map it can
-// share it.
-func whereItShares(test func(*tester)) func(*tester) { return whereItMaps(test) }
+// share it, with another process.
+func whereItShares(test func(*tester)) func(*tester) {
+	return func(x *tester) {
+		if !x.o.OneProcess {
+			whereItMaps(test)(x)
+		}
+	}
+}
 
 func (x *tester) sharer(ctx worker.Context) worker.Sharer {
 	x.Helper()

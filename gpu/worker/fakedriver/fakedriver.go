@@ -60,6 +60,7 @@ type Driver struct {
 	mu       sync.Mutex
 	contexts map[*Context]struct{}
 	used     uint64
+	outside  []abi.Window // reserved outside of windows
 }
 
 // New returns a driver.

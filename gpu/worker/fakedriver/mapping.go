@@ -1,6 +1,8 @@
 package fakedriver
 
 import (
+	"slices"
+
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -53,6 +55,29 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 	if err := c.enqueue(nil, operation{done: gone}); err != nil {
 		gone(err) // no operation runs any more
 	}
+	return nil
+}
+
+// Reserve implements worker.Reserver.
+func (d *Driver) Reserve(w abi.Window) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.ContainsFunc(d.outside, w.Overlaps) {
+		return abi.ErrInvalidValue
+	}
+	d.outside = append(d.outside, w)
+	return nil
+}
+
+// Unreserve implements worker.Reserver.
+func (d *Driver) Unreserve(w abi.Window) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(d.outside, w)
+	if i < 0 {
+		return abi.ErrInvalidValue
+	}
+	d.outside = slices.Delete(d.outside, i, i+1)
 	return nil
 }
 
