@@ -33,7 +33,7 @@ func card(t testing.TB) *driver {
 func TestCard(t *testing.T) {
 	card(t)
 	if os.Getenv("BASALT_CHECK_CARD") == nested.Check {
-		cardSuite(t, drivertest.Options{LooseVariables: true, Unplaced: true, NoHostMemory: true, NoReasons: true})
+		cardSuite(t, drivertest.Options{LooseVariables: true, NoHostMemory: true, OneProcess: true, NoReasons: true})
 		return
 	}
 	for _, name := range drivertest.Names() {

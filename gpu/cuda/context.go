@@ -277,6 +277,9 @@ func (c *context) batch() {
 	}
 	c.unstageWaiting()
 	c.gate.Leave(uint64(c.busy(time.Since(entered))), c.launches)
+	if len(c.drains) > 0 && c.quitting() {
+		c.waitForDevice() // what Destroy has ended may still run
+	}
 	for _, f := range c.drains {
 		f()
 	}
@@ -485,6 +488,11 @@ func (c *context) busy(wall time.Duration) time.Duration {
 	return min(longest, wall)
 }
 
+// waitForDevice waits until the device has done what was submitted, because memory that a
+// kernel uses must not be unmapped: the kernel's fault would end all contexts of the
+// process. After an error nothing runs.
+func (c *context) waitForDevice() { _ = c.call(cuCtxSynchronize) }
+
 // Notify implements worker.Context.
 func (c *context) Notify(done func(error)) error { return c.push(nil, &op{barrier: true, done: done}) }
 
@@ -496,6 +504,7 @@ func (c *context) Destroy() error {
 		<-c.ended
 		c.calls.Lock() // those in progress finish first, and what they have made is freed with the rest
 		defer c.calls.Unlock()
+		c.waitForDevice()
 		c.dropAll()
 		err = c.destroy()
 		for a := range c.allocated {

@@ -36,6 +36,9 @@
 // for all contexts, at the guest's address; copies from and to it need no staging. A
 // guest's managed memory is such memory: the card reads and writes it over the bus.
 //
+// Memory that is still in use by a kernel is never unmapped: a drained operation runs when
+// nothing is on the card, and Destroy waits for the card first.
+//
 // A fault of one context ends all contexts of the process, that is of one guest's
 // program (docs/decisions/0044-first-contact-with-a-card.md).
 //

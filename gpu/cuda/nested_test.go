@@ -56,6 +56,71 @@ var brokenRules = map[string]func(c, other *context, p uint64, f uintptr) error{
 		k.bytes[7]++
 		return errors.Join(err, c.call(cuStreamSynchronize, c.zero))
 	},
+	"are not in whole granules": func(c, _ *context, _ uint64, _ uintptr) error {
+		_, err := c.create(c.d.granule + 4096)
+		return err
+	},
+	"is not a power of two": func(c, _ *context, p uint64, _ uintptr) error {
+		out := newOut[uint64]()
+		defer out.free()
+		return c.call(cuMemAddressReserve, out.at(), uintptr(c.d.granule), 3, 0, 0)
+	},
+	"are not whole pages": func(c, _ *context, _ uint64, _ uintptr) error { return c.d.reserveAt(0, 100) },
+	"are not a reservation": func(c, _ *context, _ uint64, _ uintptr) error {
+		part := c.virtual.window.Device()
+		return c.d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(c.d.granule))
+	},
+	"memory is still mapped": func(c, _ *context, _ uint64, _ uintptr) error {
+		_, err := c.newBlock(c.d.granule)
+		part := c.virtual.window.Device()
+		return errors.Join(err, c.d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(part.Size)))
+	},
+	"are not in one reservation": func(c, _ *context, _ uint64, _ uintptr) error {
+		handle, err := c.create(c.d.granule)
+		return errors.Join(err, c.attach(&piece{address: c.virtual.window.Host().Base, size: c.d.granule}, handle))
+	},
+	"is mapped at": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(c.d.granule)
+		return errors.Join(err, c.attach(b.pieces[0], b.pieces[0].handle))
+	},
+	"are more than": func(c, _ *context, _ uint64, _ uintptr) error {
+		handle, err := c.create(c.d.granule)
+		return errors.Join(err, c.attach(&piece{address: c.virtual.window.Base, size: 2 * c.d.granule}, handle))
+	},
+	"are not whole mappings": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(2 * c.d.granule)
+		return errors.Join(err, c.call(cuMemUnmap, uintptr(b.address), uintptr(c.d.granule)))
+	},
+	"is not memory, or was released": func(c, _ *context, _ uint64, _ uintptr) error {
+		handle, err := c.create(c.d.granule)
+		return errors.Join(err, c.call(cuMemRelease, uintptr(handle)), c.call(cuMemRelease, uintptr(handle)))
+	},
+	"nothing is mapped at": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(c.d.granule)
+		return errors.Join(err, c.clear(b.address, c.d.granule+1, c.zero))
+	},
+	"is mapped without access": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(c.d.granule)
+		return errors.Join(err, c.setAccess(b.address, c.d.granule, worker.AccessNone), c.clear(b.address, 8, c.zero))
+	},
+	"of a location of type": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(c.d.granule)
+		return errors.Join(err, c.setAccess(b.address, c.d.granule, 2))
+	},
+	"was not created for handles": func(c, _ *context, _ uint64, _ uintptr) error {
+		fd := newOut[int32]()
+		defer fd.free()
+		handle, err := c.create(c.d.granule)
+		return errors.Join(err, c.call(cuMemExportToShareableHandle, fd.at(), uintptr(handle), fileDescriptor, 0))
+	},
+	"is still held": func(c, _ *context, _ uint64, _ uintptr) error {
+		_, err := c.create(c.d.granule)
+		return errors.Join(err, c.Destroy())
+	},
+	"is still mapped": func(c, _ *context, _ uint64, _ uintptr) error {
+		b, err := c.newBlock(c.d.granule)
+		return errors.Join(err, c.call(cuMemRelease, uintptr(b.pieces[0].handle)), c.Destroy())
+	},
 	"was never recorded": func(c, _ *context, _ uint64, _ uintptr) error {
 		ms := newOut[float32]()
 		defer ms.free()
@@ -93,9 +158,11 @@ func TestBrokenRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := contexts[0].MemAlloc(64)
-	if err != nil {
+	out := newOut[uint64]()
+	defer out.free()
+	if err := contexts[0].call(cuMemAlloc, out.at(), 64); err != nil {
 		t.Fatal(err)
 	}
+	p := *out.value
 	t.Errorf("the strict layer did not end this process; the call returned %v", breaks(contexts[0], contexts[1], p, f[0].(*kernel).handle))
 }

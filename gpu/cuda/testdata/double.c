@@ -90,6 +90,7 @@ EXPORT int cuCtxDestroy_v2(u c) {
 	return 0;
 }
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
+EXPORT int cuCtxSynchronize(void) { NEEDS_CONTEXT; SAY("cuCtxSynchronize"); return 0; }
 
 static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
 static char loaded[8]; // which functions are loaded: those that cuModuleGetFunction returned, and cuFuncLoad's

@@ -105,6 +105,7 @@ EXPORT int cuCtxDestroy_v2(u c)
 	int r = CALL(cuCtxDestroy_v2, c); /* it is destroyed even if its work failed */
 	acquire();
 	memory_drop(c, 0);
+	mapped_left(__func__, c, r != 0 || object_find(__func__, c, CONTEXT)->failed);
 	object_end(object_find(__func__, c, CONTEXT));
 	release();
 	if (current == c)
@@ -121,6 +122,41 @@ EXPORT int cuCtxSetCurrent(u c)
 	int r = CALL(cuCtxSetCurrent, c);
 	if (r == 0)
 		current = c;
+	return r;
+}
+
+static void all_over(struct object *stream, void *arg)
+{
+	(void)arg;
+	over(stream, stream->put);
+}
+
+static void latest(struct object *stream, void *arg)
+{
+	int64_t *at = arg;
+
+	if (stream->ready > *at)
+		*at = stream->ready;
+}
+
+/* No other thread may enqueue work in the meantime. */
+EXPORT int cuCtxSynchronize(void)
+{
+	int64_t left = 0;
+
+	acquire();
+	context_of(__func__);
+	each_stream(current, latest, &left);
+	left -= now();
+	release();
+	int r = CALL(cuCtxSynchronize);
+	if (left > 0)
+		nanosleep(&(struct timespec){left / 1000000000, left % 1000000000}, NULL);
+	if (r == 0) {
+		acquire();
+		each_stream(current, all_over, NULL);
+		release();
+	}
 	return r;
 }
 
@@ -258,6 +294,131 @@ EXPORT int cuMemFreeHost(void *p)
 	memory_remove(__func__, (u)p, true);
 	release();
 	return CALL(cuMemFreeHost, p);
+}
+
+/* Virtual memory management. Addresses are of no context; memory is created in one. */
+EXPORT int cuMemGetAllocationGranularity(size_t *n, const void *prop, int option)
+{
+	ready(__func__);
+	int r = CALL(cuMemGetAllocationGranularity, n, prop, option);
+	if (r == 0 && option == 0) {
+		acquire();
+		mapped_granule(*n);
+		release();
+	}
+	return r;
+}
+
+EXPORT int cuMemAddressReserve(u *p, size_t n, size_t alignment, u at, unsigned long long flags)
+{
+	ready(__func__);
+	acquire();
+	reserve_check(__func__, at, n, alignment, flags);
+	int r = CALL(cuMemAddressReserve, p, n, alignment, at, flags);
+	if (r == 0)
+		reserved_add(*p, n);
+	release();
+	return r;
+}
+
+EXPORT int cuMemAddressFree(u p, size_t n)
+{
+	ready(__func__);
+	acquire();
+	reserved_remove(__func__, p, n); /* before another thread can get the same addresses */
+	release();
+	return CALL(cuMemAddressFree, p, n);
+}
+
+EXPORT int cuMemCreate(u *h, size_t n, const void *prop, unsigned long long flags)
+{
+	enum { HANDLES_AT = 4 }; /* CUmemAllocationProp.requestedHandleTypes */
+
+	acquire();
+	context_of(__func__);
+	memory_size_check(__func__, n);
+	if (flags)
+		BROKEN("flags are %#llx, want 0", flags);
+	release();
+	int r = CALL(cuMemCreate, h, n, prop, flags);
+	if (r == 0) {
+		acquire();
+		memory_new(*h, n, M(unsigned int, prop, HANDLES_AT));
+		release();
+	}
+	return r;
+}
+
+EXPORT int cuMemRelease(u h)
+{
+	acquire();
+	memory_release(__func__, h);
+	release();
+	return CALL(cuMemRelease, h);
+}
+
+EXPORT int cuMemMap(u p, size_t n, size_t offset, u h, unsigned long long flags)
+{
+	acquire();
+	map_check(__func__, p, n, offset, h, flags);
+	release();
+	int r = CALL(cuMemMap, p, n, offset, h, flags);
+	if (r == 0) {
+		acquire();
+		mapped_add(p, n, h);
+		release();
+	}
+	return r;
+}
+
+EXPORT int cuMemUnmap(u p, size_t n)
+{
+	acquire();
+	context_of(__func__);
+	unmap_check(__func__, p, n);
+	nothing_runs(__func__, current);
+	release();
+	int r = CALL(cuMemUnmap, p, n);
+	if (r == 0) {
+		acquire();
+		mapped_remove(p, n);
+		release();
+	}
+	return r;
+}
+
+EXPORT int cuMemSetAccess(u p, size_t n, const void *desc, size_t count)
+{
+	acquire();
+	access_check(__func__, p, n, desc, count);
+	release();
+	int r = CALL(cuMemSetAccess, p, n, desc, count);
+	if (r == 0) {
+		acquire();
+		access_set(p, n, ((const int *)desc)[2]);
+		release();
+	}
+	return r;
+}
+
+EXPORT int cuMemExportToShareableHandle(void *out, u h, unsigned int type, unsigned long long flags)
+{
+	acquire();
+	memory_exports(__func__, h, type, flags);
+	release();
+	return CALL(cuMemExportToShareableHandle, out, h, type, flags);
+}
+
+EXPORT int cuMemImportFromShareableHandle(u *h, void *from, unsigned int type)
+{
+	in_context(__func__);
+	int r = CALL(cuMemImportFromShareableHandle, h, from, type);
+	if (r == 0) {
+		acquire();
+		memory_new(*h, SIZE_MAX, 0);
+		release();
+	}
+	return r;
 }
 
 EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st)

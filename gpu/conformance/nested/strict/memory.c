@@ -39,6 +39,8 @@ void memory_remove(const char *function, u address, bool host)
 
 void memory_check(const char *function, u address, size_t size, bool host)
 {
+	if (!host && mapped_check(function, address, size))
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct piece *p = &pieces[i];
 

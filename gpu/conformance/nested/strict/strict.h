@@ -5,6 +5,7 @@
  *   calls.c   the functions that gpu/cuda calls, and the rules of each
  *   object.c  handles: kinds, owners, lifetimes
  *   memory.c  device memory and pinned host memory
+ *   mapped.c  virtual memory management: reservations, memory, mappings
  *   flight.c  unfinished operations of streams; kernels that take time
  *
  * Environment: STRICT_LIBRARY, the libcuda that it calls; STRICT_KERNEL_MICROS, the minimum
@@ -66,6 +67,23 @@ void memory_add(u address, size_t size, u context, u module, bool host);
 void memory_remove(const char *function, u address, bool host);
 void memory_check(const char *function, u address, size_t size, bool host);
 void memory_drop(u context, u module); /* module 0: all of the context */
+
+void mapped_granule(size_t minimum);
+void reserve_check(const char *function, u address, size_t size, size_t alignment, unsigned long long flags);
+void reserved_add(u address, size_t size);
+void reserved_remove(const char *function, u address, size_t size);
+void memory_size_check(const char *function, size_t size);
+void memory_new(u handle, size_t size, unsigned int handles);
+void memory_release(const char *function, u handle);
+void memory_exports(const char *function, u handle, unsigned int type, unsigned long long flags);
+void map_check(const char *function, u address, size_t size, size_t offset, u handle, unsigned long long flags);
+void mapped_add(u address, size_t size, u handle);
+void unmap_check(const char *function, u address, size_t size);
+void mapped_remove(u address, size_t size);
+void access_check(const char *function, u address, size_t size, const int *desc, size_t count);
+void access_set(u address, size_t size, int access);
+bool mapped_check(const char *function, u address, size_t size);
+void mapped_left(const char *function, u context, bool failed);
 
 int64_t now(void);
 int64_t kernel_nanos(void); /* 0: kernels take their real time */
