@@ -23,4 +23,5 @@ const (
 	ReadingLinkWidth         = 19 // lanes of PCI Express, current
 	ReadingMaxLinkGeneration = 20 // of PCI Express, of the card and its slot
 	ReadingMaxLinkWidth      = 21 // lanes of PCI Express, of the card and its slot
+	ReadingEventTypes        = 22 // nvmlEventType…: the events that the host reports
 )

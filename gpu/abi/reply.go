@@ -96,6 +96,8 @@ type GlobalInfo struct {
 //	  u64 GPU time in nanoseconds, u64 highest VRAM in bytes
 //	u32 number of samples, then per one u64 time, u32 GPU utilization since the
 //	  sample before, per cent, u32 zero
+//	and where the record does not end before it:
+//	u32 number of events, then per one u64 time, u32 XID, u32 guest pid
 //
 // Times are microseconds since 1970 of the host's clock.
 type VGPUStatusReply struct {
@@ -106,6 +108,7 @@ type VGPUStatusReply struct {
 	Readings                          []Reading          `json:",omitempty"`
 	Accounted                         []AccountedProcess `json:",omitempty"` // including those that have used the vGPU and ended recently
 	Samples                           []Sample           `json:",omitempty"` // oldest first
+	Events                            []GPUEvent         `json:",omitempty"` // oldest first; no two have the same time
 }
 
 // Reading is a value that a card reports. A reader ignores keys that it does not
@@ -126,6 +129,12 @@ type AccountedProcess struct {
 type Sample struct {
 	At             uint64
 	GPUUtilization uint32
+}
+
+// GPUEvent is a critical error of a context of the vGPU, as NVIDIA numbers it (XID).
+type GPUEvent struct {
+	At       uint64
+	XID, PID uint32
 }
 
 // ProcessInfo is one guest process on the vGPU.

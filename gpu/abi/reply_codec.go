@@ -181,6 +181,12 @@ func (r VGPUStatusReply) Append(b []byte) []byte {
 		w.u32(s.GPUUtilization)
 		w.u32(0)
 	}
+	w.u32(uint32(len(r.Events)))
+	for _, e := range r.Events {
+		w.u64(e.At)
+		w.u32(e.XID)
+		w.u32(e.PID)
+	}
 	return w.end()
 }
 
@@ -221,6 +227,12 @@ func (r *VGPUStatusReply) decodeMore(d *recordReader) {
 	for n := d.count(16, maxRecordList); n > 0; n-- {
 		r.Samples = append(r.Samples, Sample{At: d.u64(), GPUUtilization: d.u32()})
 		d.u32()
+	}
+	if d.err != nil || len(d.b)-d.pos < 4 {
+		return
+	}
+	for n := d.count(16, maxRecordList); n > 0; n-- {
+		r.Events = append(r.Events, GPUEvent{At: d.u64(), XID: d.u32(), PID: d.u32()})
 	}
 }
 

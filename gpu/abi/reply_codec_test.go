@@ -34,6 +34,7 @@ func vgpuStatus() VGPUStatusReply {
 		Readings:  []Reading{{ReadingClockSM, 1410}, {9999, 1 << 40}},
 		Accounted: []AccountedProcess{{PID: 7, GPUUtilization: 50, Start: 1 << 50, GPUNanos: 9, PeakVRAM: 4}, {PID: 6, Start: 1, End: 2}},
 		Samples:   []Sample{{At: 1 << 50, GPUUtilization: 7}},
+		Events:    []GPUEvent{{At: 1 << 51, XID: 31, PID: 7}, {At: 1<<51 + 1, XID: 13, PID: 8}},
 	}
 }
 
@@ -50,16 +51,22 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// An older worker ends its record after the processes.
+// An older worker ends its record after the samples, or after the processes.
 func TestOldStatusIsRead(t *testing.T) {
-	want := vgpuStatus()
-	b := want.Append(nil)
-	want.Readings, want.Accounted, want.Samples = nil, nil, nil
-	b = b[:len(want.Append(nil))-3*4]
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)))
-	if got, err := DecodeVGPUStatusReply(b); err != nil || cmp.Diff(want, got) != "" {
-		t.Errorf("old status: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(want, got))
+	check := func(want VGPUStatusReply, lists int) {
+		t.Helper()
+		b := want.Append(nil)
+		b = b[:len(b)-lists*4] // without the counts of its last lists, which are empty
+		binary.LittleEndian.PutUint32(b[4:], uint32(len(b)))
+		if got, err := DecodeVGPUStatusReply(b); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("status without its last %d lists: error %v, mismatch (-want +got):\n%s", lists, err, cmp.Diff(want, got))
+		}
 	}
+	want := vgpuStatus()
+	want.Events = nil
+	check(want, 1)
+	want.Readings, want.Accounted, want.Samples = nil, nil, nil
+	check(want, 4)
 }
 
 // The bytes are a contract with the guest's C code, so the test lists them.

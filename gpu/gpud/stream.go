@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
@@ -263,6 +264,9 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	at, reply := now(), wire.FromNode{Op: wire.OpReply, ID: m.ID}
 	if m.Totals != nil {
 		c.totals(s, *m.Totals, at)
+	}
+	if m.Fault != 0 {
+		s.vgpu.note(abi.Result(m.Fault), s.pid, c.unix(at))
 	}
 	switch m.Op {
 	case wire.OpProcess:

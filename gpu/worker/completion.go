@@ -82,6 +82,7 @@ func (s *Session) asyncError(ctx *contextObject, err error) abi.Result {
 	first, fresh := ctx.poison(r)
 	if fresh {
 		s.log.Debug("asynchronous error", "error", err)
+		s.host.Faulted(r)
 		s.guard(func() {
 			s.increment(abi.OffAsyncCount)
 			s.shared.CAS32(abi.OffAsyncError, 0, uint32(r))

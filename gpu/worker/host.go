@@ -65,6 +65,9 @@ type Host interface {
 	// session has had it, and that it is the session's own again, used in the account.
 	// It does not wait.
 	Unshare(token ShareToken, keep bool)
+	// Faulted reports that an error has ended the work of a context; it does not wait, and
+	// may be called from any goroutine.
+	Faulted(r abi.Result)
 	// Report sends the totals since the worker started. They never decrease.
 	Report(Totals)
 	// Status returns the status of the whole vGPU, for nvidia-smi.

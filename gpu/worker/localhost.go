@@ -167,6 +167,9 @@ func (h *LocalHost) Totals() Totals {
 	return h.last
 }
 
+// Faulted implements Host. No other session could learn of it.
+func (h *LocalHost) Faulted(abi.Result) {}
+
 // Status implements Host.
 func (h *LocalHost) Status() (abi.VGPUStatusReply, error) {
 	h.mu.Lock()

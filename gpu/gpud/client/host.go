@@ -294,6 +294,15 @@ func (h *Host) Status() (abi.VGPUStatusReply, error) {
 	return *reply.Status, nil
 }
 
+// Faulted implements worker.Host. gpud learns of it with the totals; an older one ignores
+// it.
+func (h *Host) Faulted(r abi.Result) {
+	h.mu.Lock()
+	t := h.totals
+	h.mu.Unlock()
+	h.send(wire.ToNode{Op: wire.OpTotals, Totals: &t, Fault: uint32(r)})
+}
+
 // Report implements worker.Host. Totals are sent at most once in reportEvery, and
 // with every lease that is requested or released.
 func (h *Host) Report(t worker.Totals) {

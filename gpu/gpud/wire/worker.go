@@ -23,7 +23,7 @@ import (
 //	release  {bytes}
 //	acquire  {totals}                      reply: grantNanos, when it is its turn
 //	yield    {totals}
-//	totals   {totals}
+//	totals   {totals, fault}               (fault: an error has ended a context)
 //	memory   {account}                     reply: used, others, limits, sole
 //	status   {account}                     reply: status
 //	bye      {totals}                      reply: the totals are on disk
@@ -104,6 +104,7 @@ type ToNode struct {
 	Name     string         `json:"name,omitempty"`
 	Totals   *worker.Totals `json:"totals,omitempty"`
 	Failed   string         `json:"failed,omitempty"` // why memory was not evicted or restored
+	Fault    uint32         `json:"fault,omitempty"`  // in totals: the CUresult of a context that has just failed
 	// Account, in reserve, memory and status, means that the worker keeps an
 	// account, or wants a number in which unused memory in accounts counts as free.
 	Account bool   `json:"account,omitempty"`

@@ -146,6 +146,7 @@
 #define BSLT_READING_LINK_WIDTH 0x13u
 #define BSLT_READING_MAX_LINK_GENERATION 0x14u
 #define BSLT_READING_MAX_LINK_WIDTH 0x15u
+#define BSLT_READING_EVENT_TYPES 0x16u
 
 struct bslt_entry {
 	uint32_t length;

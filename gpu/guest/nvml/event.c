@@ -1,5 +1,5 @@
-/* Event sets. The host does not report events of a GPU to guests, so a wait ends with its timeout,
- * or when the GPU is lost. */
+/* Event sets. The host reports the critical errors (XID) of the vGPU's own contexts, whichever
+ * process they are of. A wait also ends when the GPU is lost. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,10 +8,14 @@
 #include "state.h"
 
 #define MAX_SETS 64
-#define LOOK_EACH 1000 /* interval in milliseconds of checks whether the GPU is lost */
+#define LOOK_EACH 100 /* interval in milliseconds at which the host is asked */
+#define NO_INSTANCE 0xffffffffu
+#define XID 8ull /* nvmlEventTypeXidCriticalError */
 
 static struct nvmlEventSet_st {
 	atomic_bool used, has_device;
+	_Atomic(unsigned long long) types;
+	_Atomic(uint64_t) seen; /* the time of the last event that was returned, or was earlier than the registration */
 } sets[MAX_SETS];
 
 static bool is_set(nvmlEventSet_t set)
@@ -31,6 +35,7 @@ NVML_API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 
 		if (atomic_compare_exchange_strong(&sets[i].used, &unused, true)) {
 			atomic_store(&sets[i].has_device, false);
+			atomic_store(&sets[i].types, 0);
 			*set = &sets[i];
 			return NVML_SUCCESS;
 		}
@@ -49,20 +54,54 @@ NVML_API nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 
 NVML_API nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *eventTypes)
 {
+	nvmlReturn_t r;
+
 	DEVICE(device, eventTypes);
-	*eventTypes = 0;
-	return NVML_SUCCESS;
+	r = nvml_reading(BSLT_READING_EVENT_TYPES, eventTypes);
+	if (r == NVML_ERROR_NOT_SUPPORTED) { /* an older host, or none */
+		*eventTypes = 0;
+		r = NVML_SUCCESS;
+	}
+	return r;
 }
 
+/* A set has the events after the first registration. */
 NVML_API nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long eventTypes, nvmlEventSet_t set)
 {
+	unsigned long long supported;
+	struct vgpu_status v;
+
 	TRY(nvml_handle(device));
 	if (!is_set(set))
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (eventTypes)
-		return NVML_ERROR_NOT_SUPPORTED; /* none of them is supported */
+	TRY(nvmlDeviceGetSupportedEventTypes(device, &supported));
+	if (eventTypes & ~supported)
+		return NVML_ERROR_NOT_SUPPORTED;
+	TRY(nvml_status(&v));
+	if (!atomic_load(&set->has_device))
+		atomic_store(&set->seen, v.event_count ? v.events[v.event_count - 1].at : 0);
+	free_vgpu_status(&v);
+	atomic_fetch_or(&set->types, eventTypes);
 	atomic_store(&set->has_device, true);
 	return NVML_SUCCESS;
+}
+
+/* Takes the next event of a set. Threads that wait for the same set get different events. */
+static bool next_event(struct nvmlEventSet_st *set, const struct vgpu_status *v, nvmlEventData_t *data)
+{
+	uint64_t seen = atomic_load(&set->seen);
+
+	for (uint32_t i = 0; i < v->event_count && atomic_load(&set->types) & XID; i++) {
+		const struct gpu_event *e = &v->events[i];
+
+		if (e->at <= seen)
+			continue;
+		if (!atomic_compare_exchange_strong(&set->seen, &seen, e->at))
+			continue; /* seen is now the event that another thread has taken */
+		*data = (nvmlEventData_t){nvml_the_device(), XID, e->xid, NO_INSTANCE, NO_INSTANCE};
+		return true;
+	}
+	return false;
 }
 
 static void sleep_for(unsigned int milliseconds)
@@ -81,10 +120,14 @@ NVML_API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *d
 	for (;;) {
 		unsigned int slice = timeoutms < LOOK_EACH ? timeoutms : LOOK_EACH;
 		struct vgpu_status v;
+		bool found;
 
 		if (atomic_load(&set->has_device)) {
 			TRY(nvml_status(&v));
+			found = next_event(set, &v, data);
 			free_vgpu_status(&v);
+			if (found)
+				return NVML_SUCCESS;
 		}
 		if (slice == 0)
 			return NVML_ERROR_TIMEOUT;

@@ -53,6 +53,12 @@ struct nvmlMemory_v2_t {
 	unsigned long long total, reserved, free, used;
 };
 LAYOUT(nvmlMemory_v2_t);
+struct nvmlEventData_t {
+	nvmlDevice_t device;
+	unsigned long long eventType, eventData;
+	unsigned int gpuInstanceId, computeInstanceId;
+};
+LAYOUT(nvmlEventData_t);
 struct nvmlUtilization_t {
 	unsigned int gpu, memory;
 };

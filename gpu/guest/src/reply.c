@@ -226,6 +226,15 @@ static void read_more(struct reader *r, struct vgpu_status *v)
 		v->samples[i].gpu_utilization = u32(r);
 		(void)u32(r);
 	}
+	if (r->bad || r->n - r->pos < 4)
+		return; /* from an older worker */
+	v->event_count = count(r, 16, MAX_LIST);
+	v->events = list(r, v->event_count, sizeof *v->events);
+	for (uint32_t i = 0; i < v->event_count && !r->bad; i++) {
+		v->events[i].at = u64(r);
+		v->events[i].xid = u32(r);
+		v->events[i].pid = u32(r);
+	}
 }
 
 int decode_vgpu_status(const uint8_t *b, size_t n, struct vgpu_status *out)
@@ -264,5 +273,6 @@ void free_vgpu_status(struct vgpu_status *v)
 	free(v->readings);
 	free(v->accounted);
 	free(v->samples);
+	free(v->events);
 	*v = (struct vgpu_status){0};
 }

@@ -57,15 +57,20 @@ struct sample {
 	uint64_t at; /* microseconds since 1970 */
 	uint32_t gpu_utilization;
 };
+struct gpu_event {
+	uint64_t at; /* microseconds since 1970 */
+	uint32_t xid, pid;
+};
 struct vgpu_status {
 	uint64_t vram_limit, vram_used;
 	uint32_t gpu_utilization, memory_utilization, temperature, power_milliwatts;
-	uint32_t process_count, reading_count, accounted_count, sample_count;
+	uint32_t process_count, reading_count, accounted_count, sample_count, event_count;
 	struct process_info *processes;
 	/* Old workers do not send the members below. */
 	struct reading *readings;
 	struct accounted_process *accounted;
 	struct sample *samples; /* oldest first */
+	struct gpu_event *events; /* oldest first; no two have the same time */
 };
 
 /* Return 0, or -1 if the bytes are not a valid record or there is no memory; *out is then

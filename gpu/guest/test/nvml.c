@@ -202,6 +202,8 @@ static void readings(nvmlDevice_t d)
 	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[2].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
 }
 
+#define XID 8ull /* nvmlEventTypeXidCriticalError */
+
 static void events(nvmlDevice_t d)
 {
 	struct nvmlEventSet_st *set = NULL, *many[64];
@@ -211,9 +213,10 @@ static void events(nvmlDevice_t d)
 
 	GIVES(0, nvmlEventSetCreate, &set);
 	GIVES(0, nvmlDeviceGetSupportedEventTypes, d, &types);
-	EXPECT(types == 0);
+	EXPECT(types == XID);
 	GIVES(0, nvmlDeviceRegisterEvents, d, 0ull, set);
-	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, 8ull, set);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, 4ull, set);
+	GIVES(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, XID | 1ull, set);
 	GIVES(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceRegisterEvents, d, 0ull, (char *)set + 1);
 	GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, set, data, 10);
 	GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait, set, data, 0);
@@ -243,6 +246,54 @@ static void *use(const char *path)
 	EXPECT(((int (*)(void))find("cuCtxSynchronize"))() == 0);
 	lib = ml;
 	return cuda;
+}
+
+/* Runs a kernel of this process that stores to an address where nothing is. */
+static void fault(void *cuda)
+{
+	static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry stray()\n{\n"
+				  ".reg .u64 %a;\n.reg .u32 %v;\nmov.u64 %a, 16;\nmov.u32 %v, 1;\nst.global.u32 [%a], %v;\nret;\n}\n";
+	void *ml = lib, *other, *module, *f;
+
+	lib = cuda;
+	EXPECT(((int (*)(void **, unsigned int, int))find("cuCtxCreate_v2"))(&other, 0, 0) == 0);
+	EXPECT(((int (*)(void **, const void *))find("cuModuleLoadData"))(&module, ptx) == 0);
+	EXPECT(((int (*)(void **, void *, const char *))find("cuModuleGetFunction"))(&f, module, "stray") == 0);
+	EXPECT(((int (*)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, void *, void **, void **))
+			find("cuLaunchKernel"))(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == 0);
+	EXPECT(((int (*)(void))find("cuCtxSynchronize"))() == 700);
+	(void)((int (*)(void *))find("cuCtxDestroy_v2"))(other);
+	lib = ml;
+}
+
+/* A fault of a context is one event of each set that is registered for it before. */
+static void xid(nvmlDevice_t d, void *cuda)
+{
+	enum { LONG = 60000 };
+	struct nvmlEventSet_st *set, *silent, *late;
+	nvmlEventData_t data;
+
+	GIVES(0, nvmlEventSetCreate, &set);
+	GIVES(0, nvmlEventSetCreate, &silent);
+	GIVES(0, nvmlEventSetCreate, &late);
+	GIVES(0, nvmlDeviceRegisterEvents, d, XID, set);
+	GIVES(0, nvmlDeviceRegisterEvents, d, 0ull, silent);
+	for (int i = 0; i < 2; i++) {
+		fault(cuda);
+		memset(&data, 0xff, sizeof data);
+		GIVES(0, nvmlEventSetWait_v2, set, &data, LONG);
+		EXPECT(data.device == d && data.eventType == XID && data.eventData == 31 && data.gpuInstanceId == ~0u && data.computeInstanceId == ~0u);
+		GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, set, &data, 0);
+		GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, silent, &data, 0);
+		if (i == 0) {
+			GIVES(0, nvmlDeviceRegisterEvents, d, XID, late);
+			GIVES(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, late, &data, 0);
+		}
+	}
+	GIVES(0, nvmlEventSetWait_v2, late, &data, LONG);
+	GIVES(0, nvmlEventSetFree, late);
+	GIVES(0, nvmlEventSetFree, silent);
+	GIVES(0, nvmlEventSetFree, set);
 }
 
 static void no_use(void *cuda)
@@ -433,6 +484,7 @@ int main(int argc, char **argv)
 	processes(d);
 	utilization(d);
 	accounting(d, argv[2]);
+	xid(d, cuda);
 	no_use(cuda);
 	GIVES(0, nvmlShutdown);
 	GIVES(NVML_ERROR_UNINITIALIZED, nvmlShutdown);

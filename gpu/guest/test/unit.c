@@ -214,7 +214,8 @@ static size_t module_record(uint8_t *b)
 	return sizeof words;
 }
 
-/* Writes a status as in gpu/abi/reply.go, with or without the fields that were added later. */
+/* Writes a status as in gpu/abi/reply.go: without what was added later (0), without events (1),
+ * or with all (2). */
 static size_t status_record(uint8_t *b, int more)
 {
 	uint32_t words[] = {
@@ -223,8 +224,10 @@ static size_t status_record(uint8_t *b, int more)
 		2, BSLT_READING_CLOCK_SM, 0, 1410, 0, 9999, 0, 1, 1, /* an unknown reading */
 		1, 7, 50, 11, 0, 12, 0, 13, 0, 14, 0,
 		1, 15, 0, 33, 0,
+		1, 16, 0, 31, 7, /* an event */
 	};
-	size_t n = sizeof words - (more ? 0 : 25 * 4);
+	static const size_t added[] = {30 * 4, 5 * 4, 0};
+	size_t n = sizeof words - added[more];
 
 	words[1] = (uint32_t)n;
 	memcpy(b, words, n);
@@ -245,7 +248,11 @@ static void statuses(void)
 	EXPECT(v.reading_count == 2 && v.readings[0].key == BSLT_READING_CLOCK_SM && v.readings[0].value == 1410 && v.readings[1].value == 0x100000001);
 	EXPECT(v.accounted_count == 1 && v.accounted[0].pid == 7 && v.accounted[0].gpu_utilization == 50 && v.accounted[0].start == 11);
 	EXPECT(v.accounted[0].end == 12 && v.accounted[0].gpu_nanos == 13 && v.accounted[0].peak_vram == 14);
-	EXPECT(v.sample_count == 1 && v.samples[0].at == 15 && v.samples[0].gpu_utilization == 33);
+	EXPECT(v.sample_count == 1 && v.samples[0].at == 15 && v.samples[0].gpu_utilization == 33 && v.event_count == 0);
+	free_vgpu_status(&v);
+	n = status_record(b, 2);
+	EXPECT(decode_vgpu_status(b, n, &v) == 0);
+	EXPECT(v.sample_count == 1 && v.event_count == 1 && v.events[0].at == 16 && v.events[0].xid == 31 && v.events[0].pid == 7);
 	free_vgpu_status(&v);
 	for (size_t i = 0; i < n; i++) {
 		uint8_t bad[256];
