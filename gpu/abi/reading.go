@@ -24,4 +24,5 @@ const (
 	ReadingMaxLinkGeneration = 20 // of PCI Express, of the card and its slot
 	ReadingMaxLinkWidth      = 21 // lanes of PCI Express, of the card and its slot
 	ReadingEventTypes        = 22 // nvmlEventType…: the events that the host reports
+	ReadingMemoryUtilization = 23 // percent of the last second in which the vGPU's work used the card's memory
 )

@@ -45,6 +45,7 @@ type card struct {
 	waking       bool          // a timer to apply residency is set
 	stopped      bool          // the holder has been told that its memory is wanted
 	sensors      sensors
+	worked       []sched.VGPUID // with work in the second before the sensors were read
 }
 
 func newCore(cfg Config) *core {

@@ -204,7 +204,7 @@ func (s *Server) watchCards(ctx context.Context) {
 			if s.finder.driver != nil {
 				read = s.finder.driver.sensors(id)
 			}
-			s.core.call(func() { s.core.cards[id].sensors = read })
+			s.core.call(func() { s.core.read(id, read, now()) })
 		}
 		select {
 		case <-ticker.C:

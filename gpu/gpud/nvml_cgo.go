@@ -144,8 +144,23 @@ func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
 	if r, ret := d.GetCurrentClocksThrottleReasons(); ret == nvml.SUCCESS {
 		s.throttled = r&(nvml.ClocksThrottleReasonSwThermalSlowdown|nvml.ClocksThrottleReasonHwThermalSlowdown) != 0
 	}
+	s.memory = memoryUtilization(d)
 	s.readings = readings(d)
 	return s
+}
+
+// memoryUtilization returns the utilization of a card's memory, or nil if it is not known:
+// the rates have no value for that, but the list of domains has (domain 1 is the memory).
+func memoryUtilization(d nvml.Device) *uint32 {
+	const memory = 1
+	rates, ret := d.GetUtilizationRates()
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	if domains, ret := d.GetDynamicPstatesInfo(); ret == nvml.SUCCESS && domains.Utilization[memory].BIsPresent == 0 {
+		return nil
+	}
+	return &rates.Memory
 }
 
 // readings returns further values that a card reports, for its guests.

@@ -12,9 +12,10 @@ import (
 type sensors struct {
 	celsius     uint32
 	milliwatts  uint32
-	lost        bool   // it no longer responds
-	uncorrected uint64 // uncorrected ECC errors of its memory since the driver was loaded
-	throttled   bool   // because of its temperature
+	lost        bool    // it no longer responds
+	uncorrected uint64  // uncorrected ECC errors of its memory since the driver was loaded
+	throttled   bool    // because of its temperature
+	memory      *uint32 // percent of the last second in which its memory was read or written; nil: not known
 	readings    []abi.Reading
 }
 

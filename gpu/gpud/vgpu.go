@@ -25,7 +25,7 @@ type vgpu struct {
 	shares    map[string]*share // by token
 	gauge     gauge
 	events    []abi.GPUEvent // the newest, oldest first
-	sole      *session // was told that no other session has memory; nil: none was
+	sole      *session       // was told that no other session has memory; nil: none was
 	deleted   bool
 	deletedAt sched.Time
 }
@@ -193,6 +193,10 @@ func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.shows(), Name: s.name})
 	}
 	out.Accounted, out.Samples = v.accounted(c, at), v.samples(c, at)
+	if used, known := card.memoryOf(v.id); known {
+		out.MemoryUtilization = used
+		out.Readings = append(out.Readings, abi.Reading{Key: abi.ReadingMemoryUtilization, Value: uint64(used)})
+	}
 	out.Events = slices.Clone(v.events)
 	out.Readings = append(out.Readings,
 		abi.Reading{Key: abi.ReadingAccountedEnded, Value: maxEndedPerVGPU}, abi.Reading{Key: abi.ReadingEventTypes, Value: eventTypeXID})

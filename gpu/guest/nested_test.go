@@ -119,6 +119,10 @@ func TestNestedTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
+	// The GPU's own NVML does not know it, and has no other value for that than 0.
+	if got, want := g.run(t, made("bin", "nvidia-smi"), "--query-gpu=utilization.memory", "--format=csv,noheader"), "[N/A]\n"; got != want {
+		t.Errorf("utilization of the memory = %q, want %q", got, want)
+	}
 	for what, of := range map[string]*gpud{"the vGPU": g, "the GPU": {socket: host.Socket()}} {
 		patience.Until(t, 30*time.Second, "all memory of "+what+" is free", func() bool {
 			return of.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits") == "0\n"

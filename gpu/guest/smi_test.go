@@ -59,6 +59,8 @@ func TestNvidiaSMI(t *testing.T) {
 		{"--query-gpu=memory.total,index --format=csv", "memory.total [MiB], index\n256 MiB, 0\n"},
 		{"--query-gpu=clocks.sm,gpu_name,temperature.gpu --format=csv", "clocks.current.sm [MHz], name, temperature.gpu\n1000 MHz, Basalt Soft GPU, [N/A]\n"},
 		{"--query-gpu=memory.total,memory.used --format=csv,nounits", "memory.total [MiB], memory.used [MiB]\n256, 16\n"},
+		{"--query-gpu=index,utilization.memory --format=csv,noheader", "0, [N/A]\n"}, // a soft GPU does not measure it
+		{"-q -d UTILIZATION", "        Memory                            : N/A\n"},
 		{"--query-compute-apps=pid,used_memory --format=csv", "pid, used_gpu_memory [MiB]\n" + process + ", 16 MiB\n"},
 		{"--query-compute-apps=pid,name --format=csv,noheader -i 00000000:00:00.0", process + ", " + filepath.Base(object("nvml-names"))},
 		{"--query-accounted-apps=pid,max_memory_usage,time --format=csv,noheader", process + ", 16 MiB, 0 ms\n"},

@@ -18,6 +18,12 @@ NVML_API nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlG
 	memset(pDynamicPstatesInfo, 0, sizeof *pDynamicPstatesInfo);
 	pDynamicPstatesInfo->utilization[0].bIsPresent = 1;
 	pDynamicPstatesInfo->utilization[0].percentage = v.gpu_utilization;
+	for (uint32_t i = 0; i < v.reading_count; i++) { /* the host does not always know it */
+		if (v.readings[i].key != BSLT_READING_MEMORY_UTILIZATION)
+			continue;
+		pDynamicPstatesInfo->utilization[1].bIsPresent = 1;
+		pDynamicPstatesInfo->utilization[1].percentage = v.memory_utilization;
+	}
 	free_vgpu_status(&v);
 	return NVML_SUCCESS;
 }

@@ -250,12 +250,15 @@ void v_gpu(nvmlDevice_t d, struct value *v)
 	number(v, r, u.gpu);
 }
 
+/* The rates do not tell 0 from a value that is not known. */
 void v_memory(nvmlDevice_t d, struct value *v)
 {
-	nvmlUtilization_t u = {0};
-	nvmlReturn_t r = nvmlDeviceGetUtilizationRates(d, &u);
+	nvmlGpuDynamicPstatesInfo_t all = {0};
+	nvmlReturn_t r = nvmlDeviceGetDynamicPstatesInfo(d, &all);
 
-	number(v, r, u.memory);
+	if (r == NVML_SUCCESS && !all.utilization[1].bIsPresent)
+		r = NVML_ERROR_NOT_SUPPORTED;
+	number(v, r, all.utilization[1].percentage);
 }
 
 static void watts(struct value *v, nvmlReturn_t r, unsigned int milliwatts)
