@@ -19,7 +19,7 @@ func TestMemoryUtilization(t *testing.T) {
 		c.vgpus[id] = v
 	}
 	reading := uint32(70)
-	at := sched.Time(time.Minute)
+	at := time.Minute
 	work := func(ids ...sched.VGPUID) *card {
 		at += time.Minute
 		for _, v := range c.vgpus {
