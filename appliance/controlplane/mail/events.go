@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (m *Mailer) queueEvents(ctx context.Context, s *state) (made bool, err erro
 	for ctx.Err() == nil {
 		p, err := m.o.Store.Events(ctx, api.EventQuery{After: m.cursor, Limit: eventsPerPage})
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("read the events after %d: %w", m.cursor, err)
 		}
 		cmds, err := m.messages(ctx, p.Items)
 		if err != nil {
@@ -240,7 +241,7 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		if o, err := m.o.Store.Get(ctx, api.KindProject, about.Project); err == nil {
 			data["project"] = o.Meta.Name
 		} else if ignoreNotFound(err) != nil {
-			return nil, false, err
+			return nil, false, fmt.Errorf("read project %s of event %d: %w", about.Project, e.Seq, err)
 		}
 	}
 	return data, true, nil

@@ -265,9 +265,12 @@ func (m *Mailer) pace(ctx context.Context, perMinute int) {
 	m.last = m.o.Now()
 }
 
+// apply writes at least one command. The error names the object of the first.
 func (m *Mailer) apply(ctx context.Context, now time.Time, cmds ...api.Command) error {
-	_, err := m.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
-	return err
+	if _, err := m.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds}); err != nil {
+		return fmt.Errorf("write %s %s: %w", cmds[0].Kind, cmds[0].ID, err)
+	}
+	return nil
 }
 
 // finished returns the commands that write the status of a message. If it is done, its
