@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -97,25 +98,31 @@ func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, 
 	if l.applied == nil || !reflect.DeepEqual(*l.applied, t) {
 		l.applied = nil
 		if err := l.controller.Apply(ctx, t); err != nil {
-			return err
+			return fmt.Errorf("apply the topology: %w", err)
 		}
 		l.applied = &t
 	}
 	seen, err := l.controller.Observe(ctx)
 	if err != nil {
 		l.close() // connect again
-		return err
+		return fmt.Errorf("observe the network: %w", err)
 	}
 	if err := l.report(ctx, statuses(s, t, seen, problems)); err != nil {
 		return err
 	}
-	return l.controller.RetryGateways(ctx)
+	if err := l.controller.RetryGateways(ctx); err != nil {
+		return fmt.Errorf("retry routers without a gateway: %w", err)
+	}
+	return nil
 }
 
 func (l *Leader) writeBootstrap(ctx context.Context, s *state, f deploy.Bootstrap) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: s.ovn[ovnID].Meta.Revision, Data: api.Encode(f)}}})
-	return err
+	if err != nil {
+		return fmt.Errorf("write generation %d of the OVN databases: %w", f.Generation, err)
+	}
+	return nil
 }
 
 // forget removes the reports of nodes that are not members any more.
@@ -137,7 +144,8 @@ const maxCommands = 256
 func (l *Leader) report(ctx context.Context, cmds []api.Command) error {
 	for batch := range slices.Chunk(cmds, maxCommands) {
 		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: batch}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-			return err // an object that was changed or removed meanwhile is not an error
+			// An object that was changed or removed meanwhile is not an error.
+			return fmt.Errorf("report %d statuses, the first of %s %s: %w", len(batch), batch[0].Kind, batch[0].ID, err)
 		}
 	}
 	return nil

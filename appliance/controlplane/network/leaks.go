@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
@@ -25,11 +26,11 @@ type Rows interface {
 	Close() error
 }
 
-// Leaks returns the leaked rows of the whole cluster. Errors are *api.Error.
+// Leaks returns the leaked rows of the whole cluster.
 func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
 	all, err := objects.Read(ctx, w.Store, Kinds...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the objects of the network: %w", err)
 	}
 	s := stateOf(all)
 	f := s.bootstrap()
@@ -39,5 +40,9 @@ func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
 	rows := w.Open(s.members(w.Self), f)
 	defer func() { _ = rows.Close() }() // only read, so errors do not matter
 	t, _ := sdn.Intent(s.objects(w.Cluster))
-	return rows.Leaks(ctx, t)
+	leaks, err := rows.Leaks(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("find leaked rows in OVN: %w", err)
+	}
+	return leaks, nil
 }

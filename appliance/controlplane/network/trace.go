@@ -32,11 +32,11 @@ type Tracer struct {
 	Run     string // folder of OVN's sockets
 }
 
-// Trace implements server.Tracer. Errors are *api.Error.
+// Trace implements server.Tracer. Errors about the question are domain errors.
 func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.NetworkTrace, error) {
 	all, err := objects.Read(ctx, r.Store, Kinds...) // including the latest changes
 	if err != nil {
-		return api.NetworkTrace{}, err
+		return api.NetworkTrace{}, fmt.Errorf("read the objects of the network: %w", err)
 	}
 	s := stateOf(all)
 	t, _ := sdn.Intent(s.objects(r.Cluster))
@@ -45,12 +45,12 @@ func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.Networ
 	}
 	q, err := trace.NewQuestion(t, asked)
 	if err != nil {
-		return api.NetworkTrace{}, err
+		return api.NetworkTrace{}, fmt.Errorf("resolve the ends of the trace: %w", err)
 	}
 	q.Name = s.name
 	v, err := trace.Explain(t, q)
 	if err != nil {
-		return api.NetworkTrace{}, err
+		return api.NetworkTrace{}, fmt.Errorf("trace the packet through the objects: %w", err)
 	}
 	real, why := r.real(ctx, s, t, q, v, asked.Project == "")
 	return api.NetworkTrace{Passes: v.Passes, Lines: trace.Lines(q, v, real, why)}, nil
