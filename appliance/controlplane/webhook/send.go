@@ -26,7 +26,7 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	body := e.Body()
 	signature, err := webhooksig.Sign(secrets, e.ID, now, body)
 	if err != nil {
-		return err
+		return fmt.Errorf("sign the event: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {

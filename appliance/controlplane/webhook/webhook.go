@@ -12,6 +12,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -124,7 +125,7 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 	for q := (api.ListQuery{Kind: api.KindWebhook, Limit: 1000}); ; {
 		p, err := d.o.Store.List(ctx, q)
 		if err != nil {
-			return err
+			return fmt.Errorf("list webhooks: %w", err)
 		}
 		for _, o := range p.Items {
 			there[o.Meta.ID] = true
@@ -147,7 +148,7 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 		}
 		p, err := d.o.Store.Events(ctx, q)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the events after %d: %w", q.After, err)
 		}
 		for _, e := range p.Items {
 			d.lastEvent = e.Seq

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -60,7 +61,7 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	o, err := w.d.o.Store.Get(ctx, api.KindWebhook, w.id)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read webhook %s: %w", w.id, err)
 	}
 	h, err := api.Decode[api.Webhook](o)
 	if err != nil {
@@ -107,7 +108,7 @@ func (w *worker) next(ctx context.Context, h api.Webhook) (api.WebhookEvent, boo
 	for {
 		p, err := w.d.o.Store.Events(ctx, api.EventQuery{Organization: w.organization, After: w.status.Cursor, Limit: 100})
 		if err != nil {
-			return api.WebhookEvent{}, false, err
+			return api.WebhookEvent{}, false, fmt.Errorf("read the events of organization %q after %d: %w", w.organization, w.status.Cursor, err)
 		}
 		for _, e := range p.Items {
 			if e.WantedBy(w.id, w.organization, h.Spec.Events) {
@@ -153,8 +154,9 @@ func (w *worker) saveStatus(ctx context.Context) error {
 	now := w.d.o.Now().UTC()
 	_, err := w.d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
 		{Op: api.OpReport, Kind: api.KindWebhook, ID: w.id, Expect: api.AnyRevision, Data: data}}})
-	if err == nil {
-		w.saved, w.savedAt = data, now
+	if err != nil {
+		return fmt.Errorf("report the status of webhook %s: %w", w.id, err)
 	}
-	return err
+	w.saved, w.savedAt = data, now
+	return nil
 }
