@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -72,7 +73,7 @@ func (c *Collector) paying(ctx context.Context, org string) (bool, error) {
 func (c *Collector) checkAutoPay(ctx context.Context, t api.StoredAutoPay, open bool, check autoPayCheck) error {
 	org, there, err := found[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
 	if err == nil && (!there || org.Meta.DeletedAt != nil) {
-		_, err = c.service.o.Store.Apply(ctx, api.Batch{At: check.now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindAutoPay, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
+		_, err = c.service.apply(ctx, "delete automatic payment "+t.Meta.ID, api.Batch{At: check.now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindAutoPay, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
 		return err
 	}
 	if err != nil || !open || !t.Spec.Enabled || org.Spec.Billing == nil || org.Spec.Billing.Mode != api.BillingInvoice {
@@ -82,7 +83,7 @@ func (c *Collector) checkAutoPay(ctx context.Context, t api.StoredAutoPay, open 
 		return err
 	}
 	if check.currency, check.open, err = c.service.o.Owed(ctx, api.OrganizationID(org.Meta.ID)); err != nil {
-		return err
+		return fmt.Errorf("read what organization %s owes: %w", org.Meta.ID, err)
 	}
 	st, charge, why := decideAutoPay(t, check)
 	switch {
@@ -96,7 +97,7 @@ func (c *Collector) checkAutoPay(ctx context.Context, t api.StoredAutoPay, open 
 		cmd.Event = autoPayFailure(charge.invoice, check.currency, charge.micros)
 		c.service.o.Log.Warn("automatic payment failed", "organization", t.Meta.Organization, "invoice", charge.invoice.Number, "failures", charge.invoice.Failures, "error", why)
 	}
-	_, err = c.service.o.Store.Apply(ctx, api.Batch{At: check.now, Commands: []api.Command{cmd}})
+	_, err = c.service.apply(ctx, "report the status of automatic payment "+t.Meta.ID, api.Batch{At: check.now, Commands: []api.Command{cmd}})
 	return err
 }
 
@@ -115,7 +116,7 @@ func (c *Collector) beginAutoPay(ctx context.Context, t api.StoredAutoPay, st ap
 // beginAutomatic writes the charge of a card in one batch with the status that records it,
 // which guards the batch by its revision.
 func (c *Collector) beginAutomatic(ctx context.Context, operation string, status api.Command, id, org string, spec api.CheckoutSpec, card api.Card, now time.Time) error {
-	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Audit: api.BillingNote(operation), Commands: []api.Command{
+	_, err := c.service.apply(ctx, "begin checkout "+id+" of card "+card.Meta.ID, api.Batch{At: now, Audit: api.BillingNote(operation), Commands: []api.Command{
 		status, // first: the revision guards the others
 		{Op: api.OpPutSpec, Kind: api.KindCheckout, ID: id, Name: id, Organization: org, Data: api.Encode(spec)},
 		{Op: api.OpReport, Kind: api.KindCheckout, ID: id, Expect: api.AnyRevision, Data: api.Encode(card.Charged())},
@@ -143,7 +144,7 @@ func (c *Collector) followAutoPay(ctx context.Context, t api.StoredAutoPay, now 
 		cmd.Event = autoPayFailure(*failed, pays.Spec.Currency, pays.Spec.AmountMicros)
 		c.service.o.Log.Warn("automatic payment failed", "organization", t.Meta.Organization, "invoice", failed.Number, "failures", failed.Failures, "error", failed.LastError)
 	}
-	_, err = c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
+	_, err = c.service.apply(ctx, "report the end of a charge for automatic payment "+t.Meta.ID, api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 

@@ -39,7 +39,7 @@ func (svc *Service) BeginCard(ctx context.Context, c api.Card) (api.Card, error)
 	case errors.As(err, &refused):
 		svc.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CardFailed, &now, "the payment provider refused it"
-		if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
+		if _, err := svc.apply(ctx, "report the failure of card "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
 			return c, err
 		}
 		return c, api.Errorf(api.CodeState, "the payment provider refused to save a card").WithHint("ask your provider of this service: its log says why")
@@ -48,7 +48,7 @@ func (svc *Service) BeginCard(ctx context.Context, c api.Card) (api.Card, error)
 		return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 	}
 	c.Status = api.CardStatus{State: api.CardOpen, Session: page.Session, URL: page.URL, ExpiresAt: &ends}
-	out, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}})
+	out, err := svc.apply(ctx, "report the page of card "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}})
 	if err != nil {
 		return c, err
 	}
@@ -79,11 +79,7 @@ func (svc *Service) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, e
 		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
 			return made, err
 		}
-		o, err := svc.o.Store.Get(ctx, api.KindCard, c.Meta.ID)
-		if err != nil {
-			return c, err
-		}
-		if c, err = api.Decode[api.Card](o); err != nil {
+		if c, err = read[api.Card](ctx, svc.o.Store, api.KindCard, c.Meta.ID); err != nil {
 			return c, err
 		}
 	}
@@ -99,7 +95,7 @@ func (svc *Service) writeDefault(ctx context.Context, c api.Card) (api.Card, err
 	if err != nil {
 		return c, err
 	}
-	out, err := svc.o.Store.Apply(ctx, api.Batch{At: svc.o.Now().UTC(), Commands: defaultOnly(cards, c)})
+	out, err := svc.apply(ctx, "make card "+c.Meta.ID+" the default", api.Batch{At: svc.o.Now().UTC(), Commands: defaultOnly(cards, c)})
 	if err != nil {
 		return c, err
 	}
@@ -129,15 +125,14 @@ func (svc *Service) cardsOf(ctx context.Context, org string) ([]api.Card, error)
 // settleCard asks the provider for the outcome of a card's page, and writes it.
 func (svc *Service) settleCard(ctx context.Context, p Provider, id api.CardID) error {
 	for i := 1; ; i++ {
-		o, err := svc.o.Store.Get(ctx, api.KindCard, string(id))
-		if err != nil {
-			return err
-		}
-		c, err := api.Decode[api.Card](o)
+		c, err := read[api.Card](ctx, svc.o.Store, api.KindCard, string(id))
 		if err != nil || !c.Pending() || c.Status.Session == "" {
 			return err
 		}
 		outcome, err := p.CardPageOutcome(ctx, c.Status.Session)
+		if err != nil {
+			err = fmt.Errorf("read the outcome of card %s: %w", id, err)
+		}
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return &unavailableError{err}
 		}
@@ -169,7 +164,7 @@ func (svc *Service) writeCard(ctx context.Context, c api.Card, o CardOutcome) er
 			cmds = defaultOnly(cards, c)
 		}
 	}
-	if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: api.BillingNote("SettleCard")}); err != nil {
+	if _, err := svc.apply(ctx, "write the outcome of card "+c.Meta.ID, api.Batch{At: now, Commands: cmds, Audit: api.BillingNote("SettleCard")}); err != nil {
 		return err
 	}
 	svc.o.Log.Info("card settled", "card", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State)

@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -13,28 +14,37 @@ func (svc *Service) beginCharge(ctx context.Context, p Provider, c api.Checkout)
 	if err := svc.settle(ctx, p, api.CheckoutID(c.Meta.ID)); err != nil {
 		svc.o.Log.Warn("charge card failed, retrying", "checkout", c.Meta.ID, "error", err)
 	}
-	o, err := svc.o.Store.Get(ctx, api.KindCheckout, c.Meta.ID)
-	if err != nil {
-		return c, err
-	}
-	return api.Decode[api.Checkout](o)
+	return read[api.Checkout](ctx, svc.o.Store, api.KindCheckout, c.Meta.ID)
 }
 
-// outcome asks the provider for the outcome of a checkout. A charge of a card on file
-// whose ID is not known is first looked for, since an earlier request may have made it.
-// If there is none it is sent, again if need be: the provider charges the same one once.
-// When that would not be certain any more, it is only looked for.
-func (svc *Service) outcome(ctx context.Context, p Provider, c api.Checkout) (Outcome, error) {
+// outcome asks the provider for the outcome of a checkout.
+func (svc *Service) outcome(ctx context.Context, p Provider, c api.Checkout) (o Outcome, err error) {
 	switch {
 	case c.Spec.Card == "":
-		return p.PageOutcome(ctx, c.Status.Session)
+		o, err = p.PageOutcome(ctx, c.Status.Session)
 	case c.Status.Session != "":
-		return p.ChargeOutcome(ctx, c.Status.Session)
+		o, err = p.ChargeOutcome(ctx, c.Status.Session)
+	default:
+		o, err = svc.charge(ctx, p, c)
 	}
+	if err != nil {
+		return o, fmt.Errorf("read the outcome of checkout %s: %w", c.Meta.ID, err)
+	}
+	return o, nil
+}
+
+// charge returns the outcome of a charge of a card on file whose ID is not known. It is
+// first looked for, since an earlier request may have made it. If there is none it is
+// sent, again if need be: the provider charges the same one once. When that would not be
+// certain any more, it is only looked for.
+func (svc *Service) charge(ctx context.Context, p Provider, c api.Checkout) (Outcome, error) {
 	charge := svc.chargeOf(ctx, c)
 	o, err := p.FindCharge(ctx, charge)
+	if err == nil {
+		return o, nil
+	}
 	if age := svc.o.Now().Sub(c.Meta.CreatedAt); !errors.Is(err, ErrUnknown) || age < 0 || age > chargeFor { // or the clock went back
-		return o, err
+		return o, fmt.Errorf("look for its charge: %w", err)
 	}
 	o, err = p.Charge(ctx, charge)
 	var refused *Refused
@@ -42,7 +52,10 @@ func (svc *Service) outcome(ctx context.Context, p Provider, c api.Checkout) (Ou
 		svc.o.Log.Warn("charge card failed", "checkout", c.Meta.ID, "error", err)
 		return Outcome{Checkout: api.CheckoutID(c.Meta.ID), State: api.CheckoutFailed, Reason: "the payment provider refused to charge the card"}, nil
 	}
-	return o, err
+	if err != nil {
+		return o, fmt.Errorf("charge card %s: %w", c.Spec.Card, err)
+	}
+	return o, nil
 }
 
 // chargeOf returns the charge of a checkout. All of it is stored, so that each repeated

@@ -92,7 +92,7 @@ func (c *Collector) tidy(ctx context.Context, cmds []api.Command, now time.Time)
 	if len(cmds) == 0 {
 		return nil
 	}
-	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds[:min(len(cmds), perBatch)]})
+	_, err := c.service.apply(ctx, "delete or end old checkouts and cards", api.Batch{At: now, Commands: cmds[:min(len(cmds), perBatch)]})
 	return err
 }
 
@@ -145,7 +145,7 @@ func (c *Collector) unknown(ctx context.Context, x page, now time.Time) error {
 	if !gone {
 		return ErrUnknown
 	}
-	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
+	_, err := c.service.apply(ctx, "end "+x.id+", which the provider does not know", api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 
@@ -153,7 +153,7 @@ func (c *Collector) report(ctx context.Context, was, is api.PaymentProviderStatu
 	if string(api.Encode(was)) == string(api.Encode(is)) {
 		return nil
 	}
-	_, err := c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
+	_, err := c.service.apply(ctx, "report the status of the payment provider", api.Batch{At: now, Commands: []api.Command{
 		{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(is)}}})
 	return err
 }

@@ -12,13 +12,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is the required part of the cluster's state.
-type Store interface {
-	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
-	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
-}
-
 // Options configure a Service.
 type Options struct {
 	Store Store
@@ -85,7 +78,7 @@ func (svc *Service) provider(ctx context.Context) (Provider, api.PaymentSettings
 		return nil, api.PaymentSettingsSpec{}, errNone()
 	}
 	if err != nil {
-		return nil, api.PaymentSettingsSpec{}, err
+		return nil, api.PaymentSettingsSpec{}, fmt.Errorf("read the payment settings: %w", err)
 	}
 	stored, err := api.Decode[api.StoredPaymentSettings](o)
 	if err != nil {
@@ -133,13 +126,13 @@ func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, er
 			return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 		}
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CheckoutFailed, &now, "the payment provider refused it"
-		if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
+		if _, err := svc.apply(ctx, "report the failure of checkout "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
 			return c, err
 		}
 		return c, api.Errorf(api.CodeState, "the payment provider refused to begin a payment").WithHint("ask your provider of this service: its log says why")
 	}
 	c.Status = api.CheckoutStatus{State: api.CheckoutOpen, Session: page.Session, URL: page.URL, ExpiresAt: &ends}
-	out, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}})
+	out, err := svc.apply(ctx, "report the page of checkout "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}})
 	if err != nil {
 		return c, err
 	}
@@ -193,11 +186,7 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 func (svc *Service) settle(ctx context.Context, p Provider, id api.CheckoutID) error {
 	const tries = 4
 	for i := 1; ; i++ {
-		o, err := svc.o.Store.Get(ctx, api.KindCheckout, string(id))
-		if err != nil {
-			return err
-		}
-		c, err := api.Decode[api.Checkout](o)
+		c, err := read[api.Checkout](ctx, svc.o.Store, api.KindCheckout, string(id))
 		if err != nil || c.Done() || c.Status.Session == "" && c.Spec.Card == "" {
 			return err
 		}
@@ -238,7 +227,7 @@ func (svc *Service) write(ctx context.Context, c api.Checkout, o Outcome) error 
 	if paid == nil && string(api.Encode(st)) == string(api.Encode(c.Status)) {
 		return nil
 	}
-	if _, err := svc.o.Store.Apply(ctx, api.Batch{At: now, Commands: append(cmds, reported(c, st)), Audit: api.BillingNote("SettleCheckout")}); err != nil {
+	if _, err := svc.apply(ctx, "write the outcome of checkout "+c.Meta.ID, api.Batch{At: now, Commands: append(cmds, reported(c, st)), Audit: api.BillingNote("SettleCheckout")}); err != nil {
 		return err
 	}
 	svc.o.Log.Info("checkout settled", "checkout", c.Meta.ID, "organization", c.Meta.Organization, "state", st.State, "payment", st.Payment)

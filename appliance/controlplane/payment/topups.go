@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -81,21 +82,17 @@ func (c *Collector) followTopUp(ctx context.Context, t api.StoredTopUp, now time
 		cmd.Event = topUpFailure(t, st, pays.Status.AuthenticationRequired)
 		c.service.o.Log.Warn("top-up failed", "organization", t.Meta.Organization, "checkout", pays.Meta.ID, "failures", st.Failures, "error", st.LastError)
 	}
-	_, err = c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
+	_, err = c.service.apply(ctx, "report the end of a charge for top-up "+t.Meta.ID, api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 
 // found returns an object, and whether there is one.
 func found[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, there bool, err error) {
-	o, err := s.Get(ctx, kind, id)
-	if err != nil {
-		if api.CodeOf(err) == api.CodeNotFound {
-			err = nil
-		}
-		return t, false, err
+	t, err = read[T](ctx, s, kind, id)
+	if err != nil && api.CodeOf(err) == api.CodeNotFound {
+		return t, false, nil
 	}
-	t, err = api.Decode[T](o)
-	return t, true, err
+	return t, err == nil, err
 }
 
 // checkTopUp reads the balance of an organization, and begins a charge if it is too low
@@ -103,7 +100,7 @@ func found[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, 
 func (c *Collector) checkTopUp(ctx context.Context, t api.StoredTopUp, open bool, cards []api.Card, now time.Time) error {
 	org, there, err := found[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
 	if err == nil && (!there || org.Meta.DeletedAt != nil) {
-		_, err = c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindTopUp, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
+		_, err = c.service.apply(ctx, "delete top-up "+t.Meta.ID, api.Batch{At: now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindTopUp, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
 		return err
 	}
 	if err != nil || !open || idle(t, now) {
@@ -111,7 +108,7 @@ func (c *Collector) checkTopUp(ctx context.Context, t api.StoredTopUp, open bool
 	}
 	check := topUpCheck{terms: org.Spec.Billing, cards: cardsOf(cards, org.Meta.ID), now: now}
 	if check.wallet, err = c.service.o.Wallet(ctx, api.OrganizationID(org.Meta.ID), now); err != nil {
-		return err
+		return fmt.Errorf("read the balance of organization %s: %w", org.Meta.ID, err)
 	}
 	st, card, why := decideTopUp(t, check)
 	switch {
@@ -125,7 +122,7 @@ func (c *Collector) checkTopUp(ctx context.Context, t api.StoredTopUp, open bool
 		cmd.Event = topUpFailure(t, st, false)
 		c.service.o.Log.Warn("top-up failed", "organization", t.Meta.Organization, "failures", st.Failures, "error", why)
 	}
-	_, err = c.service.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}})
+	_, err = c.service.apply(ctx, "report the status of top-up "+t.Meta.ID, api.Batch{At: now, Commands: []api.Command{cmd}})
 	return err
 }
 
