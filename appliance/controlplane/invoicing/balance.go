@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -68,7 +69,10 @@ func (j *Job) checkBalance(ctx context.Context, id string, now time.Time) (next 
 		return next, nil
 	}
 	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds, Audit: note})
-	return next, err
+	if err != nil {
+		return next, fmt.Errorf("write the billing state of organization %s: %w", id, err)
+	}
+	return next, nil
 }
 
 // balance returns the balance of an organization. Use without an invoice counts only

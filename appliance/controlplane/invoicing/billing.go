@@ -5,6 +5,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -40,12 +41,21 @@ func (b Billing) InvoicePreview(ctx context.Context, org api.OrganizationID, fro
 func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
 	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
-		return api.InvoicePreview{}, err
+		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", org, err)
 	}
 	if err := b.add(ctx, org, from, to, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return r.Invoice()
+	return rated(org, r)
+}
+
+// rated returns what a rating of the use of an organization results in.
+func rated(org api.OrganizationID, r *invoice.Rating) (api.InvoicePreview, error) {
+	p, err := r.Invoice()
+	if err != nil {
+		return api.InvoicePreview{}, fmt.Errorf("rate the use of organization %s: %w", org, err)
+	}
+	return p, nil
 }
 
 // Explain returns the hours that a line consists of, and reads the records of one hour
@@ -57,15 +67,16 @@ func (b Billing) Explain(ctx context.Context, q api.InvoiceQuestion) (api.Invoic
 	}
 	r, err := invoice.NewDetailedRating(q, prices)
 	if err != nil {
-		return api.InvoiceExplanation{}, err
+		return api.InvoiceExplanation{}, fmt.Errorf("begin to explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}
 	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
 		return api.InvoiceExplanation{}, err
 	}
 	e, err := r.Explanation()
-	if err == nil {
-		e.Records, err = b.records(ctx, q, e.Line)
+	if err != nil {
+		return e, fmt.Errorf("explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}
+	e.Records, err = b.records(ctx, q, e.Line)
 	return e, err
 }
 
@@ -83,7 +94,7 @@ func (b Billing) records(ctx context.Context, q api.InvoiceQuestion, line api.In
 	for {
 		page, err := b.Store.Records(ctx, of)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the usage records of organization %s: %w", of.Organization, err)
 		}
 		out = append(out, page.Items...)
 		if of.After = page.Next; !page.More {
@@ -94,9 +105,13 @@ func (b Billing) records(ctx context.Context, q api.InvoiceQuestion, line api.In
 
 // Usage returns one page of sums.
 func (b Billing) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
-	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+	page, err := report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To, api.MaxUse)
 	})
+	if err != nil {
+		return page, fmt.Errorf("sum the use: %w", err) // of the organization that use names
+	}
+	return page, nil
 }
 
 // add calls add with the use that an organization pays for.
@@ -128,7 +143,7 @@ func (b Billing) use(ctx context.Context, org api.OrganizationID, from, to time.
 		for {
 			page, err := b.Store.Use(ctx, q)
 			if err != nil {
-				yield(api.Use{}, err)
+				yield(api.Use{}, fmt.Errorf("read the use of organization %s: %w", org, err))
 				return
 			}
 			for _, u := range page.Items {
@@ -147,11 +162,7 @@ func (b Billing) use(ctx context.Context, org api.OrganizationID, from, to time.
 // priceBook returns the price book that the organization names, or the one named
 // default.
 func (b Billing) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
-	if err != nil {
-		return api.PriceBook{}, err
-	}
-	owner, err := api.Decode[api.Organization](o)
+	owner, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
 	if err != nil {
 		return api.PriceBook{}, err
 	}
@@ -161,11 +172,7 @@ func (b Billing) priceBook(ctx context.Context, org api.OrganizationID) (api.Pri
 // book returns a price book by its ID, or the one named default if the ID is empty.
 func (b Billing) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
 	if id != "" {
-		o, err := b.Store.Get(ctx, api.KindPriceBook, string(id))
-		if err != nil {
-			return api.PriceBook{}, err
-		}
-		return api.Decode[api.PriceBook](o)
+		return read[api.PriceBook](ctx, b.Store, api.KindPriceBook, string(id))
 	}
 	all, err := api.All[api.PriceBook](ctx, b.Store, api.ListQuery{Kind: api.KindPriceBook, Name: api.DefaultPriceBook})
 	if err != nil {

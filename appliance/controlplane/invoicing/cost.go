@@ -3,6 +3,7 @@ package invoicing
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -26,15 +27,15 @@ func (b Billing) InstanceCost(ctx context.Context, in api.Instance, now time.Tim
 	}
 	q, err := invoice.NewQuoter(prices, now.Truncate(time.Hour))
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("begin to quote instance %s: %w", in.Meta.ID, err)
 	}
 	reserved, err := q.Quote(m, 0)
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("quote instance %s: %w", in.Meta.ID, err)
 	}
 	full, err := q.Quote(m, 100)
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("quote instance %s at full use of the GPU: %w", in.Meta.ID, err)
 	}
 	c.Currency, c.ReservedMicros, c.FullUseMicros = full.Currency, reserved.TotalMicros, full.TotalMicros
 	month, err := b.rate(ctx, org, prices, c.From, c.Until)
@@ -75,18 +76,25 @@ func (b Billing) machine(ctx context.Context, in api.Instance) (invoice.Machine,
 	return m, nil
 }
 
+// read returns an object. Its errors name it.
+func read[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
+	o, err := s.Get(ctx, kind, id)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("read %s %s: %w", kind, id, err)
+	}
+	return api.Decode[T](o)
+}
+
 // find returns an object, or the zero value if it does not exist.
 func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
 	var none T
 	if id == "" {
 		return none, nil
 	}
-	o, err := s.Get(ctx, kind, id)
+	t, err := read[T](ctx, s, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
 		return none, nil
 	}
-	if err != nil {
-		return none, err
-	}
-	return api.Decode[T](o)
+	return t, err
 }

@@ -2,6 +2,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
@@ -19,13 +20,16 @@ func (b Billing) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, erro
 	}
 	c, err := invoice.NewCosting(q, prices)
 	if err != nil {
-		return api.CostPage{}, err
+		return api.CostPage{}, fmt.Errorf("begin to sum the costs of organization %s: %w", q.Organization, err)
 	}
 	if err := b.add(ctx, q.Organization, q.From, q.To, c.Add); err != nil {
 		return api.CostPage{}, err
 	}
 	page, err := c.Costs()
-	if err == nil && q.By == api.CostByProject {
+	if err != nil {
+		return page, fmt.Errorf("sum the costs of organization %s: %w", q.Organization, err)
+	}
+	if q.By == api.CostByProject {
 		err = b.nameProjects(ctx, page.Items)
 	}
 	return page, err

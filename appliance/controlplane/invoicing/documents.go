@@ -3,6 +3,7 @@ package invoicing
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,11 +38,11 @@ func (b Billing) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger
 	}
 	journal, err := d.Journal()
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("list the transactions of organization %s: %w", org, err)
 	}
 	ledgers, err := ledger.Ledgers(journal)
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("post the transactions of organization %s: %w", org, err)
 	}
 	for _, t := range journal {
 		shown := api.LedgerTransaction{ID: t.ID, At: t.At, Currency: t.Currency, Memo: t.Memo, Entries: []api.LedgerEntry{}}
@@ -83,7 +84,7 @@ func (b Billing) DraftCreditNote(ctx context.Context, id string, asked api.Credi
 	notes = slices.DeleteFunc(notes, func(n api.CreditNote) bool { return string(n.Spec.Invoice) != inv.Meta.ID })
 	note, err := invoice.Credit(asked, inv, notes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("draft credit note %s: %w", id, err)
 	}
 	return invoice.Credited(note, id, org, series, revision), nil
 }
@@ -91,31 +92,14 @@ func (b Billing) DraftCreditNote(ctx context.Context, id string, asked api.Credi
 // seller returns the reseller of an organization; without an ID if it has none, or if it
 // does not exist any more.
 func (b Billing) seller(ctx context.Context, org api.Organization) (api.Organization, error) {
-	if org.Spec.Parent == "" {
-		return api.Organization{}, nil
-	}
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(org.Spec.Parent))
-	if api.CodeOf(err) == api.CodeNotFound {
-		return api.Organization{}, nil
-	}
-	if err != nil {
-		return api.Organization{}, err
-	}
-	return api.Decode[api.Organization](o)
+	return find[api.Organization](ctx, b.Store, api.KindOrganization, string(org.Spec.Parent))
 }
 
 // series returns the numbering series of a seller; its revision is 0 if it does not
 // exist yet.
 func (b Billing) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
-	o, err := b.Store.Get(ctx, api.KindSeries, invoice.SeriesID(seller))
-	if api.CodeOf(err) == api.CodeNotFound {
-		return api.SeriesSpec{}, 0, nil
-	}
-	if err != nil {
-		return api.SeriesSpec{}, 0, err
-	}
-	s, err := api.Decode[api.Series](o)
-	return s.Spec, o.Meta.Revision, err
+	s, err := find[api.Series](ctx, b.Store, api.KindSeries, invoice.SeriesID(seller))
+	return s.Spec, s.Meta.Revision, err
 }
 
 // ExplainIssued returns what a line of an issued invoice consists of: by the prices in
@@ -130,11 +114,8 @@ func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string
 	e.Line = inv.Spec.Lines[i]
 	of := inv // the invoice of the period
 	if e.Line.Kind == api.LineLate {
-		o, err := b.Store.Get(ctx, api.KindInvoice, string(e.Line.Invoice))
-		if err != nil {
-			return e, err
-		}
-		if of, err = api.Decode[api.Invoice](o); err != nil {
+		var err error
+		if of, err = read[api.Invoice](ctx, b.Store, api.KindInvoice, string(e.Line.Invoice)); err != nil {
 			return e, err
 		}
 		line = e.Line.Of
@@ -175,28 +156,36 @@ func (b Billing) explain(ctx context.Context, q api.InvoiceQuestion, prices pric
 	}
 	r, err := invoice.NewDetailedRating(q, prices, invoice.Members(q.Line, p.Lines)...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("begin to explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}
 	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
 		return nil, err
 	}
-	return r.Hours()
+	hours, err := r.Hours()
+	if err != nil {
+		return nil, fmt.Errorf("explain line %s of organization %s: %w", q.Line, q.Organization, err)
+	}
+	return hours, nil
 }
 
 // InvoicePDF returns an invoice as PDF.
 func (b Billing) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
-	return pdf.Invoice(inv)
+	out, err := pdf.Invoice(inv)
+	if err != nil {
+		return nil, fmt.Errorf("create PDF of invoice %s: %w", inv.Meta.ID, err)
+	}
+	return out, nil
 }
 
 // CreditNotePDF returns a credit note as PDF.
 func (b Billing) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
-	o, err := b.Store.Get(ctx, api.KindInvoice, string(note.Spec.Invoice))
+	inv, err := read[api.Invoice](ctx, b.Store, api.KindInvoice, string(note.Spec.Invoice))
 	if err != nil {
 		return nil, err
 	}
-	inv, err := api.Decode[api.Invoice](o)
+	out, err := pdf.CreditNote(note, inv)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create PDF of credit note %s: %w", note.Meta.ID, err)
 	}
-	return pdf.CreditNote(note, inv)
+	return out, nil
 }

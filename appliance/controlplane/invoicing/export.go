@@ -3,6 +3,7 @@ package invoicing
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -16,7 +17,10 @@ import (
 // as it was issued, and for the hours between them the rating of each month.
 func (b Billing) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
-		return report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse))
+		if err := report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse)); err != nil {
+			return fmt.Errorf("export use: %w", err)
+		}
+		return nil
 	}
 	e, err := b.exporting(ctx, org)
 	if err != nil {
@@ -37,7 +41,10 @@ func (b Billing) Export(ctx context.Context, org api.OrganizationID, from, to ti
 	if err := e.open(ctx, at, to); err != nil {
 		return err
 	}
-	return report.WriteFOCUS(w, e.out...)
+	if err := report.WriteFOCUS(w, e.out...); err != nil {
+		return fmt.Errorf("export the costs of organization %s: %w", org, err)
+	}
+	return nil
 }
 
 // exporting is the state of one export of costs.

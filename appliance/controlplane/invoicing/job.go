@@ -2,6 +2,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (j *Job) Step(ctx context.Context, now time.Time) {
 func (j *Job) readChanges(ctx context.Context) error {
 	t, err := j.Changes.Touched(ctx, j.mark, watched...)
 	if err != nil {
-		return err
+		return fmt.Errorf("read which organizations have changed: %w", err)
 	}
 	var known []string
 	if t.All {
@@ -159,7 +160,7 @@ func (j *Job) process(ctx context.Context, id string, now time.Time) error {
 
 func (j *Job) organization(ctx context.Context, id string) (org api.Organization, o api.Object, err error) {
 	if o, err = j.Billing.Store.Get(ctx, api.KindOrganization, id); err != nil {
-		return org, o, err
+		return org, o, fmt.Errorf("read organization %s: %w", id, err)
 	}
 	org, err = api.Decode[api.Organization](o)
 	return org, o, err
@@ -226,11 +227,11 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		}
 		cmds, spec, err := invoice.Issue(d, series, revision)
 		if err != nil {
-			return next, err
+			return next, fmt.Errorf("issue the invoice of organization %s from %s on: %w", id, p.From.Format(time.RFC3339), err)
 		}
 		out, err := j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
 		if err != nil {
-			return next, err
+			return next, fmt.Errorf("write invoice %s of organization %s: %w", spec.Number, id, err)
 		}
 		j.setEmpty(name, time.Time{})
 		issued, err := api.Decode[api.Invoice](out[1])

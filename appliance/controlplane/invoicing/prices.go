@@ -57,11 +57,7 @@ func (b Billing) prices(ctx context.Context, org api.OrganizationID, from, to ti
 // held returns the prices of the organization's price books that were in effect in a
 // period.
 func (b Billing) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
-	if err != nil {
-		return nil, err
-	}
-	owner, err := api.Decode[api.Organization](o)
+	owner, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +113,7 @@ func (b Billing) versions(ctx context.Context, id api.PriceBookID, from, to time
 
 // version returns a stored version of a price book.
 func (b Billing) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
-	o, err := b.Store.Get(ctx, api.KindPriceBookVersion, id)
-	if err != nil {
-		return api.PriceBookSpec{}, err
-	}
-	v, err := api.Decode[api.PriceBookVersion](o)
+	v, err := read[api.PriceBookVersion](ctx, b.Store, api.KindPriceBookVersion, id)
 	return v.Spec.Prices, err
 }
 

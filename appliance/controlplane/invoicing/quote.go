@@ -3,6 +3,7 @@ package invoicing
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
@@ -36,7 +37,7 @@ func (b Billing) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote
 func quotedMonth(q api.PriceQuoteQuery, prices api.PriceBookSpec, m invoice.Machine) (api.QuotedMonth, error) {
 	got, err := invoice.QuoteMonth(pricebook.Always(prices), q.Begin, m, q.Request.Hours, q.Request.GpuPercent)
 	if err != nil {
-		return api.QuotedMonth{}, err
+		return api.QuotedMonth{}, fmt.Errorf("quote a month by price book %s: %w", q.Book.Meta.ID, err)
 	}
 	out := api.QuotedMonth{TotalMicros: got.TotalMicros, Meters: []api.QuotedMeter{}}
 	for _, meter := range api.Meters() {

@@ -2,6 +2,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -58,11 +59,11 @@ func (r Retention) Step(ctx context.Context, now time.Time) error {
 		page, err := r.Records.Records(ctx, q)
 		switch {
 		case err != nil:
-			return err
+			return fmt.Errorf("list usage records up to %s: %w", q.To.Format(time.RFC3339), err)
 		case len(page.Items) > 0: // q is unchanged, as there may be more of them
 			cmd := api.ExpireRecords(page.Items[0].Meta.Organization, before)
 			if _, err := r.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: []api.Command{cmd}}); err != nil {
-				return err
+				return fmt.Errorf("delete usage records of organization %s: %w", cmd.Organization, err)
 			}
 			sleep(ctx, batchPause)
 		case page.More:

@@ -2,6 +2,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/report"
@@ -11,7 +12,7 @@ import (
 func (b Billing) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
 	sum, err := report.NewRevenueSum(q)
 	if err != nil {
-		return api.RevenuePage{}, err
+		return api.RevenuePage{}, fmt.Errorf("begin to sum revenue: %w", err)
 	}
 	names, sellers := map[string]string{}, map[string]api.OrganizationID{}
 	err = api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
@@ -25,12 +26,15 @@ func (b Billing) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePa
 		return api.RevenuePage{}, err
 	}
 	page, err := sum.Page()
+	if err != nil {
+		return page, fmt.Errorf("sum revenue: %w", err)
+	}
 	if q.By == api.RevenueByOrganization {
 		for i := range page.Items {
 			page.Items[i].Name = names[page.Items[i].Key]
 		}
 	}
-	return page, err
+	return page, nil
 }
 
 func (b Billing) addDocuments(ctx context.Context, sum *report.RevenueSum, sellers map[string]api.OrganizationID) error {
@@ -49,11 +53,7 @@ func (b Billing) addDocuments(ctx context.Context, sum *report.RevenueSum, selle
 		if err != nil || !sum.WantsCreditNote(n) {
 			return err
 		}
-		of, err := b.Store.Get(ctx, api.KindInvoice, string(n.Spec.Invoice))
-		if err != nil {
-			return err
-		}
-		inv, err := api.Decode[api.Invoice](of)
+		inv, err := read[api.Invoice](ctx, b.Store, api.KindInvoice, string(n.Spec.Invoice))
 		if err == nil {
 			sum.AddCreditNote(n, inv)
 		}

@@ -3,6 +3,7 @@ package invoicing
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"time"
 
@@ -98,7 +99,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 		r = r.Fork(now)
 	} else {
 		if r, err = invoice.NewRatingSoFar(id, prices, from, now, to); err != nil {
-			return api.InvoicePreview{}, err
+			return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", id, err)
 		}
 		begin = from
 	}
@@ -114,7 +115,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 	if err := j.Billing.add(ctx, id, begin, now, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return r.Invoice()
+	return rated(id, r)
 }
 
 // keyOf returns a key for the prices of a period that ends at to.

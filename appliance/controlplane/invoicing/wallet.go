@@ -2,6 +2,7 @@ package invoicing
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -12,11 +13,7 @@ import (
 // Wallet returns an organization's balance and state at a moment.
 func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Time) (api.Wallet, error) {
 	w := api.Wallet{Organization: id, State: api.BillingOK}
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
-	if err != nil {
-		return w, err
-	}
-	org, err := api.Decode[api.Organization](o)
+	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return w, err
 	}
@@ -31,11 +28,7 @@ func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Tim
 
 // Owed returns the open invoices of an organization, the oldest first, and their currency.
 func (b Billing) Owed(ctx context.Context, id api.OrganizationID) (currency string, open []api.OpenInvoice, err error) {
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
-	if err != nil {
-		return "", nil, err
-	}
-	org, err := api.Decode[api.Organization](o)
+	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return "", nil, err
 	}
@@ -51,11 +44,7 @@ func (b Billing) Owed(ctx context.Context, id api.OrganizationID) (currency stri
 // outdated.
 func (b Billing) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
 	var u api.Uninvoiced
-	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
-	if err != nil {
-		return u, err
-	}
-	org, err := api.Decode[api.Organization](o)
+	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return u, err
 	}
@@ -128,7 +117,7 @@ func (b Billing) balanceBy(ctx context.Context, org api.Organization, used func(
 	}
 	s, err := dunning.BalanceOf(id, d, book.Spec.Currency, since)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("compute the balance of organization %s: %w", id, err)
 	}
 	s.Collection, err = b.collection(ctx, id, d.Invoices, s.Open)
 	return s, err
@@ -137,15 +126,8 @@ func (b Billing) balanceBy(ctx context.Context, org api.Organization, used func(
 // collection returns what the automatic payment of an organization does about its open
 // invoices.
 func (b Billing) collection(ctx context.Context, org api.OrganizationID, invoices []api.Invoice, open []api.OpenInvoice) (dunning.Collection, error) {
-	o, err := b.Store.Get(ctx, api.KindAutoPay, api.AutoPayID(org))
-	if api.CodeOf(err) == api.CodeNotFound && err != nil || err == nil && len(open) == 0 {
-		return dunning.Collection{}, nil
-	}
-	if err != nil {
-		return dunning.Collection{}, err
-	}
-	t, err := api.Decode[api.StoredAutoPay](o)
-	if err != nil {
+	t, err := find[api.StoredAutoPay](ctx, b.Store, api.KindAutoPay, api.AutoPayID(org))
+	if err != nil || t.Meta.ID == "" || len(open) == 0 {
 		return dunning.Collection{}, err
 	}
 	var issued time.Time
@@ -186,10 +168,10 @@ func (b Billing) soFar(ctx context.Context, org api.OrganizationID, p invoice.Pe
 	}
 	r, err := invoice.NewRatingSoFar(org, prices, p.From, p.To, end)
 	if err != nil {
-		return api.InvoicePreview{}, err
+		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", org, err)
 	}
 	if err := b.add(ctx, org, p.From, p.To, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return r.Invoice()
+	return rated(org, r)
 }

@@ -3,6 +3,7 @@ package invoicing
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -213,12 +214,12 @@ func (b Billing) resold(ctx context.Context, seller, customer api.OrganizationID
 	}
 	r, err := invoice.NewRating(seller, prices, from, to)
 	if err != nil {
-		return api.InvoicePreview{}, err
+		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of customer %s for reseller %s: %w", customer, seller, err)
 	}
 	if err := addAll(b.use(ctx, customer, from, to, api.MaxUse), r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return r.Invoice()
+	return rated(customer, r)
 }
 
 // merged yields the use of several organizations, each in the order of api.Use.Compare,
