@@ -32,8 +32,10 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 	info := backup.Info{Format: state.Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Cluster: cluster}
 	err = s.tables.guard(func() (err error) {
 		info.Revision = v.Revision()
-		info.Horizon, err = v.Horizon()
-		return err
+		if info.Horizon, err = v.Horizon(); err != nil {
+			return fmt.Errorf("begin the backup: %w", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return s.domainError(err)

@@ -115,7 +115,7 @@ func (f *fsm) digestPart(index uint64, from state.Place) {
 func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (index uint64, err error) {
 	raw, err := state.EncodeCompare(from)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("encode the comparison from %v on: %w", from, err)
 	}
 	var f raft.ApplyFuture
 	err = s.answer(ctx, func() raft.Future {

@@ -87,8 +87,11 @@ func checkPages(path string) error {
 	}
 	err = pages.Check(path)
 	var disk *fs.PathError
-	if err == nil || errors.As(err, &disk) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &disk): // which names the file
+		return fmt.Errorf("check pages: %w", err)
 	}
 	return &Damaged{path, err}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/raft"
@@ -23,7 +24,7 @@ func (s *Store) Settled() (level int, id string, err error) {
 // only on the leader.
 func (s *Store) RaiseLevel(ctx context.Context, term uint64, level int, members []string) error {
 	if level > state.Level {
-		return state.UnsupportedLevel(level)
+		return fmt.Errorf("raise the feature level: %w", state.UnsupportedLevel(level))
 	}
 	for _, m := range s.Members() {
 		if !slices.Contains(members, m.ID) {
@@ -32,7 +33,7 @@ func (s *Store) RaiseLevel(ctx context.Context, term uint64, level int, members 
 	}
 	raw, err := state.EncodeSettlement(state.Settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the entry for feature level %d: %w", level, err)
 	}
 	select {
 	case s.inflight <- struct{}{}:
@@ -69,7 +70,7 @@ func (s *Store) begin() error {
 	}
 	raw, err := state.EncodeSettlement(state.Settlement{Level: state.Level, ID: newClusterID(), Members: []string{s.options.NodeID}, AuditKey: newAuditKey()})
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the entry that begins the cluster: %w", err)
 	}
 	return s.answer(context.Background(), func() raft.Future { return s.raft.ApplyLog(raft.Log{Data: raw}, 0) })
 }

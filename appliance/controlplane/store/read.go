@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
@@ -20,7 +21,13 @@ func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object
 
 // get returns the object from this node's tables.
 func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
-	err = s.view(func(v state.View) error { o, err = v.Get(kind, id); return err })
+	err = s.view(func(v state.View) error {
+		var err error
+		if o, err = v.Get(kind, id); err != nil {
+			return fmt.Errorf("read an object: %w", err) // which one is part of the error
+		}
+		return nil
+	})
 	return o, err
 }
 
@@ -32,11 +39,7 @@ func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, e
 	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v state.View) error {
-		page, err = v.List(q)
-		return err
-	})
-	return page, err
+	return query(s, state.View.List, q, "list objects of kind %s", q.Kind)
 }
 
 // view runs a read; its errors are domain errors.
@@ -45,6 +48,19 @@ func (s *Store) view(fn func(state.View) error) error {
 		return s.domainError(err)
 	}
 	return nil
+}
+
+// query runs a read that answers one question. Its errors are domain errors; where one is
+// internal, the log has its reason after the formatted operation.
+func query[Q, A any](s *Store, read func(state.View, Q) (A, error), q Q, operation string, args ...any) (answer A, err error) {
+	err = s.view(func(v state.View) error {
+		var err error
+		if answer, err = read(v, q); err != nil {
+			return fmt.Errorf("%s: %w", fmt.Sprintf(operation, args...), err)
+		}
+		return nil
+	})
+	return answer, err
 }
 
 // Touched returns the organizations of which something of these kinds has changed since
@@ -65,11 +81,7 @@ func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPag
 	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v state.View) error {
-		page, err = v.Events(q)
-		return err
-	})
-	return page, err
+	return query(s, state.View.Events, q, "list events of organization %q", q.Organization)
 }
 
 // History returns the history of an instance, newest first: at most api.MaxHistory.
@@ -77,11 +89,7 @@ func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.In
 	if err := s.awaitCurrent(ctx); err != nil {
 		return nil, err
 	}
-	err = s.view(func(v state.View) error {
-		events, err = v.History(id)
-		return err
-	})
-	return events, err
+	return query(s, state.View.History, id, "read the history of instance %s", id)
 }
 
 // VerifyAudit verifies at most limit events after a mark, as this node has them, and
@@ -92,8 +100,11 @@ func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int)
 		return after, false, err
 	}
 	err = s.view(func(v state.View) error {
-		at, more, err = v.VerifyAudit(after, limit)
-		return err
+		var err error
+		if at, more, err = v.VerifyAudit(after, limit); err != nil {
+			return fmt.Errorf("verify audit events after %d: %w", after.Seq, err)
+		}
+		return nil
 	})
 	return at, more, err
 }
@@ -106,11 +117,7 @@ func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage
 	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v state.View) error {
-		page, err = v.Audit(q)
-		return err
-	})
-	return page, err
+	return query(s, state.View.Audit, q, "list audit events of organization %q", q.Organization)
 }
 
 // Use returns one page of an organization's use, including everything that was
@@ -122,11 +129,7 @@ func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err 
 	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v state.View) error {
-		page, err = v.Use(q)
-		return err
-	})
-	return page, err
+	return query(s, state.View.Use, q, "read the use of organization %s", q.Organization)
 }
 
 // Sums returns how much is in use of each quota of a project or an organization.
@@ -148,9 +151,5 @@ func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.Record
 	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v state.View) error {
-		page, err = v.Records(q)
-		return err
-	})
-	return page, err
+	return query(s, state.View.Records, q, "list usage records of organization %q", q.Organization)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -87,7 +88,11 @@ func (s *Store) askPresent(ctx context.Context) (uint64, error) {
 	}
 	ctx, cancel := s.whileLeads(ctx, leader)
 	defer cancel()
-	return s.options.Remote.ReadIndex(ctx, leader)
+	index, err := s.options.Remote.ReadIndex(ctx, leader)
+	if err != nil {
+		return 0, fmt.Errorf("ask node %s for its position in the log: %w", leader, err)
+	}
+	return index, nil
 }
 
 // awaitIndex waits until the tables have the log up to the index.

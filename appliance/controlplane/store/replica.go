@@ -183,9 +183,8 @@ func (r *Replica) Revision() int64 { return r.store.Revision() }
 func (r *Replica) Get(kind api.Kind, id string) (api.Object, error) { return r.store.get(kind, id) }
 
 // List returns a page of a kind's objects from the tables.
-func (r *Replica) List(q api.ListQuery) (page api.ListPage, err error) {
-	err = r.store.view(func(v state.View) error { page, err = v.List(q); return err })
-	return page, err
+func (r *Replica) List(q api.ListQuery) (api.ListPage, error) {
+	return query(r.store, state.View.List, q, "list objects of kind %s", q.Kind)
 }
 
 // Records returns a page of usage records from the tables.
@@ -193,15 +192,17 @@ func (r *Replica) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	err = r.store.view(func(v state.View) error { page, err = v.Records(q); return err })
-	return page, err
+	return query(r.store, state.View.Records, q, "list usage records of organization %q", q.Organization)
 }
 
 // Changes returns the changes after a revision, among those that the tables remember.
 func (r *Replica) Changes(since int64) (events []api.Event, err error) {
 	err = r.store.view(func(v state.View) error {
-		events, _, err = v.Changes(since, state.KeepChanges, func(api.Kind) bool { return true })
-		return err
+		var err error
+		if events, _, err = v.Changes(since, state.KeepChanges, func(api.Kind) bool { return true }); err != nil {
+			return fmt.Errorf("read the changes after revision %d: %w", since, err)
+		}
+		return nil
 	})
 	return events, err
 }
@@ -248,6 +249,12 @@ func (r *Replica) restoreNewest() error {
 
 // Sums returns the digests of the contents of the tables' buckets, by the buckets' names.
 func (r *Replica) Sums() (sums map[string][sha256.Size]byte, err error) {
-	err = r.store.tables.read(func(v state.View) error { sums, err = v.Digests(); return err })
+	err = r.store.tables.read(func(v state.View) error {
+		var err error
+		if sums, err = v.Digests(); err != nil {
+			return fmt.Errorf("digest the tables: %w", err)
+		}
+		return nil
+	})
 	return sums, err
 }

@@ -138,8 +138,10 @@ func (t *tables) apply(entries []state.Entry) (out state.Outcome, err error) {
 	defer t.mu.RUnlock()
 	err = t.held.grown(func() error {
 		return t.update(func(tx *bbolt.Tx) (err error) {
-			out, err = state.Apply(tx, t.program, entries)
-			return err
+			if out, err = state.Apply(tx, t.program, entries); err != nil {
+				return fmt.Errorf("write tables: %w", err)
+			}
+			return nil
 		})
 	})
 	if err == nil {
@@ -149,7 +151,12 @@ func (t *tables) apply(entries []state.Entry) (out state.Outcome, err error) {
 }
 
 // prepare creates or upgrades the file's tables for this program.
-func (t *tables) prepare() error { return state.Prepare(t.db.View, t.update) }
+func (t *tables) prepare() error {
+	if err := state.Prepare(t.db.View, t.update); err != nil {
+		return fmt.Errorf("prepare tables: %w", err)
+	}
+	return nil
+}
 
 // appliedIndex returns the log index up to which the tables are applied.
 func (t *tables) appliedIndex() (index uint64, err error) {

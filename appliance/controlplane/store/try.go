@@ -23,11 +23,8 @@ func (s *Store) Try(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var a state.Answer
-	if err := s.view(func(v state.View) (err error) {
-		a, err = v.Try(raw)
-		return err
-	}); err != nil {
+	a, err := query(s, state.View.Try, raw, "try a batch")
+	if err != nil {
 		return nil, err
 	}
 	if a.Refused != nil {

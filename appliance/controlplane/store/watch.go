@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -125,10 +126,13 @@ func (w *watch) follow() {
 // the change log.
 func (w *watch) batch() (events []api.Event, last int64, ok bool) {
 	err := w.s.tables.read(func(v state.View) (err error) {
-		if ok = w.since >= v.Oldest()-1 && w.since <= v.Revision(); ok {
-			events, last, err = v.Changes(w.since, watchBuffer, w.wants)
+		if ok = w.since >= v.Oldest()-1 && w.since <= v.Revision(); !ok {
+			return nil
 		}
-		return err
+		if events, last, err = v.Changes(w.since, watchBuffer, w.wants); err != nil {
+			return fmt.Errorf("read the changes after revision %d: %w", w.since, err)
+		}
+		return nil
 	})
 	if err != nil {
 		w.s.options.Log.Error("store: watch failed", "error", err)

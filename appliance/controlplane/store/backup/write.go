@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -101,7 +102,7 @@ func (b *writer) write(v state.View, info Info) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("dump the tables: %w", err)
 	}
 	return b.finish()
 }
@@ -109,7 +110,7 @@ func (b *writer) write(v state.View, info Info) error {
 func (b *writer) begin(info Info) error {
 	raw, err := state.EncodeJSON(info)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the description of the backup: %w", err)
 	}
 	if len(raw) > maxInfo {
 		return api.Errorf(api.CodeTooLarge, "the cluster's part of a backup must have at most %d bytes", maxInfo)
@@ -124,7 +125,7 @@ func (b *writer) begin(info Info) error {
 func (b *writer) finish() error {
 	raw, err := state.EncodeJSON(b.end)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the end of the backup: %w", err)
 	}
 	if err := b.record(recordEnd, raw); err != nil {
 		return err
