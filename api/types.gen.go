@@ -5405,6 +5405,18 @@ type UpdateBrandingParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// DeleteLogoParams defines parameters for DeleteLogo.
+type DeleteLogoParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// PutLogoParams defines parameters for PutLogo.
+type PutLogoParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListCardsParams defines parameters for ListCards.
 type ListCardsParams struct {
 	// Limit Defaults to 1000.
@@ -5902,6 +5914,18 @@ type PatchOrganizationBrandingParams struct {
 
 // UpdateOrganizationBrandingParams defines parameters for UpdateOrganizationBranding.
 type UpdateOrganizationBrandingParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// DeleteOrganizationLogoParams defines parameters for DeleteOrganizationLogo.
+type DeleteOrganizationLogoParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// PutOrganizationLogoParams defines parameters for PutOrganizationLogo.
+type PutOrganizationLogoParams struct {
 	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }

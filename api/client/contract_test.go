@@ -65,8 +65,7 @@ func TestContract(t *testing.T) {
 const dryRun = "dryRun"
 
 // notAsked are operations that only the portal and load balancers call.
-var notAsked = []string{"DeleteLogo", "DeleteOrganizationLogo", "DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetOrganizationLogo", "GetSignUp", "ListSessions", "PutLogo", "PutOrganizationLogo",
-	"ReceivePaymentEvent", "RequestSignUp"}
+var notAsked = []string{"DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetOrganizationLogo", "GetSignUp", "ListSessions", "ReceivePaymentEvent", "RequestSignUp"}
 
 // operation is an operation of openapi.yaml.
 type operation struct {

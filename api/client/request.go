@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,9 @@ type request struct {
 
 	content io.Reader // sent unchanged; nil: none
 	size    int64     // of content; -1: unknown
+	kind    string    // media type of content; empty: bytes
+
+	ifMatch string // ETag that the object must have; empty: any
 }
 
 // get sends a GET request for a path.
@@ -105,7 +109,7 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	body, kind := r.content, "application/octet-stream"
+	body, kind := r.content, cmp.Or(r.kind, "application/octet-stream")
 	if r.body != nil {
 		raw, err := json.Marshal(r.body)
 		if err != nil {
@@ -127,6 +131,9 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 	}
 	if r.content != nil {
 		req.ContentLength = r.size
+	}
+	if r.ifMatch != "" {
+		req.Header.Set("If-Match", r.ifMatch)
 	}
 	return req, nil
 }

@@ -112,6 +112,47 @@ func jsonNumber(n int64) string {
 	return string(raw)
 }
 
+// TestLogoIfMatch checks that a logo has the ETag of its branding, and is replaced and
+// deleted only at the revision of If-Match, before the first change too.
+func TestLogoIfMatch(t *testing.T) {
+	w := newWorld(t)
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/branding", "/v1/organizations/" + w.acme + "/branding"} {
+		t.Run(path, func(t *testing.T) {
+			_, header := asked[api.Branding](t, w, 200, "GET", path, "")
+			never := header.Get("ETag")
+			first, header := asked[api.Branding](t, w, 200, "PUT", path+"/logo", picture.String(), "If-Match", never)
+			tag := header.Get("ETag")
+			if want := `"` + jsonNumber(first.Revision) + `"`; first.Logo == "" || tag != want || tag == never {
+				t.Fatalf("branding with a logo = %+v with ETag %s, want a logo and %s", first, tag, want)
+			}
+			if status, read, _ := call(t, "GET", w.URL+path+"/logo", w.Token, ""); status != 200 || read.Get("ETag") != tag {
+				t.Errorf("logo: %d with ETag %s, want 200 and that of the branding, %s", status, read.Get("ETag"), tag)
+			}
+			for method, body := range map[string]string{"PUT": picture.String(), "DELETE": ""} {
+				for bad, status := range map[string]int{never: 412, "7": 400, `"-1"`: 400} {
+					p, _ := asked[api.Problem](t, w, status, method, path+"/logo", body, "If-Match", bad)
+					if want := map[int]api.Code{412: api.CodePrecondition, 400: api.CodeInvalid}[status]; p.Code != want || p.Hint == "" {
+						t.Errorf("%s of the logo with If-Match %s: %+v, want %s and a hint", method, bad, p, want)
+					}
+				}
+			}
+			if now, _ := asked[api.Branding](t, w, 200, "GET", path, ""); now != first {
+				t.Errorf("branding after refused changes = %+v, want %+v", now, first)
+			}
+			asked[api.Branding](t, w, 200, "PUT", path+"/logo", picture.String())
+			asked[api.Problem](t, w, 412, "DELETE", path+"/logo", "", "If-Match", tag)
+			_, header = asked[api.Branding](t, w, 200, "PUT", path+"/logo", picture.String(), "If-Match", "*")
+			if now, _ := asked[api.Branding](t, w, 200, "DELETE", path+"/logo", "", "If-Match", header.Get("ETag")); now.Logo != "" {
+				t.Errorf("branding after its logo was deleted = %+v, want no logo", now)
+			}
+		})
+	}
+}
+
 // TestRevenueIsTheSellers checks that a reseller gets its own revenue, whatever the
 // request names.
 func TestRevenueIsTheSellers(t *testing.T) {

@@ -12,12 +12,23 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// mostPatches limits the attempts to apply a patch without If-Match after concurrent
+// mostAttempts limits the attempts to make a change without If-Match after concurrent
 // changes.
-const mostPatches = 8
+const mostAttempts = 8
+
+// again calls once to change the current state, and again after concurrent changes unless
+// the request has a revision.
+func again[T any](ctx context.Context, once func() (*T, error)) (*T, error) {
+	for i := 1; ; i++ {
+		out, err := once()
+		if err == nil || i == mostAttempts || api.CodeOf(err) != api.CodeConflict || expected(ctx) != api.AnyRevision {
+			return out, err
+		}
+	}
+}
 
 // patched reads a JSON merge patch (RFC 7396), and calls once to apply it to the current
-// state, again after concurrent changes unless the request has a revision.
+// state, as again does.
 func patched[T any](ctx context.Context, body io.Reader, once func(patch any) (*T, error)) (*T, error) {
 	raw, err := io.ReadAll(body)
 	if err != nil {
@@ -30,12 +41,7 @@ func patched[T any](ctx context.Context, body io.Reader, once func(patch any) (*
 	if _, ok := patch.(map[string]any); !ok {
 		return nil, api.Errorf(api.CodeInvalid, "patch must be a JSON object").WithHint("send an object with the fields that change")
 	}
-	for i := 1; ; i++ {
-		out, err := once(patch)
-		if err == nil || i == mostPatches || api.CodeOf(err) != api.CodeConflict || expected(ctx) != api.AnyRevision {
-			return out, err
-		}
-	}
+	return again(ctx, func() (*T, error) { return once(patch) })
 }
 
 // patch applies a JSON merge patch to an object.

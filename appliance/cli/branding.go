@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -41,14 +43,19 @@ func (a *App) branding(ctx context.Context, organization string) (api.Branding, 
 
 func (a *App) brandingSet() *cobra.Command {
 	cmd := &cobra.Command{Use: "set", Short: "Change branding; an empty value removes a setting", Args: cobra.NoArgs,
-		Long: "The logo is set in the portal, or by PUT /v1/branding/logo. For operators; resellers set their own with --reseller."}
+		Long: "The logo is a PNG of at most 64 KiB and 512 by 512 pixels. For operators; resellers set their own with --reseller."}
 	f := cmd.Flags()
 	name := f.String("product", "", "product name; default: Basalt")
 	color := f.String("color", "", "accent colour, e.g. '#0b5cad'")
 	email := f.String("support-email", "", "support e-mail")
 	url := f.String("support-url", "", "support URL")
+	logo := f.String("logo", "", "file with the logo (PNG)")
 	reseller := f.String("reseller", "", brandingReseller)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		png, err := readLogo(*logo)
+		if err != nil {
+			return err
+		}
 		b, err := a.branding(cmd.Context(), *reseller)
 		if err != nil {
 			return err
@@ -62,17 +69,51 @@ func (a *App) brandingSet() *cobra.Command {
 				set()
 			}
 		}
-		if *reseller == "" {
-			b, err = a.api.PatchBranding(cmd.Context(), client.MergePatch(was, b))
-		} else {
-			b, err = a.api.PatchOrganizationBranding(cmd.Context(), *reseller, client.MergePatch(was, b))
-		}
-		if err != nil {
+		if b, err = a.patchBranding(cmd.Context(), *reseller, client.MergePatch(was, b)); err != nil {
 			return err
+		}
+		if f.Changed("logo") {
+			if b, err = a.changeLogo(cmd.Context(), *reseller, b.Revision, png); err != nil {
+				return err
+			}
 		}
 		return a.printBranding(b)
 	}
 	return cmd
+}
+
+// readLogo reads a logo from a file; an empty name: nil.
+func readLogo(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, api.MaxLogoBytes+1)) // the server refuses larger ones
+}
+
+// patchBranding changes the branding of an organization, or of the cluster if it is empty.
+func (a *App) patchBranding(ctx context.Context, organization string, changes map[string]any) (api.Branding, error) {
+	if organization == "" {
+		return a.api.PatchBranding(ctx, changes)
+	}
+	return a.api.PatchOrganizationBranding(ctx, organization, changes)
+}
+
+// changeLogo replaces the logo of a branding at a revision, or removes it if png is nil.
+func (a *App) changeLogo(ctx context.Context, organization string, revision int64, png []byte) (api.Branding, error) {
+	switch {
+	case organization == "" && png == nil:
+		return a.api.DeleteLogo(ctx, revision)
+	case organization == "":
+		return a.api.PutLogo(ctx, revision, png)
+	case png == nil:
+		return a.api.DeleteOrganizationLogo(ctx, organization, revision)
+	}
+	return a.api.PutOrganizationLogo(ctx, organization, revision, png)
 }
 
 func (a *App) printBranding(b api.Branding) error {
