@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ func (h *handlers) ListAccess(ctx context.Context, r in[api.ListAccessParams, no
 	}
 	review, err := accessreview.New(q)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("select the access to review: %w", err)
 	}
 	if q.Kind != api.KindAPIKey {
 		err = eachListed(ctx, h, api.KindGroup, r.Params.Organization, review.AddGroup)
@@ -94,7 +95,7 @@ func (h *handlers) nameAccess(ctx context.Context, entries []api.AccessEntry) er
 		o, err := h.opts.Store.Get(ctx, kind, id)
 		switch {
 		case err != nil && api.CodeOf(err) != api.CodeNotFound:
-			return "", err
+			return "", fmt.Errorf("read the name of %s %s: %w", kind, id, err)
 		case err == nil && who(ctx).Sees(o):
 			known[id] = o.Meta.Name
 		default:

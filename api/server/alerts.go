@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -132,7 +133,10 @@ func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
 	}
 	c, err := h.opts.Cluster.Cluster(ctx)
 	s.Members = c.Members
-	return s, err
+	if err != nil {
+		return s, fmt.Errorf("read the members of the cluster: %w", err)
+	}
+	return s, nil
 }
 
 // readAll reads all objects of a kind in the cluster.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -31,7 +32,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 		return nil, refused
 	}
 	if err := me.Covers(spec); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create API key %s: %w", m.Name, err)
 	}
 	if spec.Role == api.RoleReseller {
 		if err := h.maySell(ctx, m.Organization); err != nil {
@@ -57,7 +58,10 @@ func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, 
 	if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
 		return s, err
 	}
-	return s, who(ctx).Covers(s)
+	if err := who(ctx).Covers(s); err != nil {
+		return s, fmt.Errorf("change API key %s: %w", old.Meta.ID, err)
+	}
+	return s, nil
 }
 
 // RotateAPIKey generates a new secret; the former one stays valid for a limited time.
@@ -71,7 +75,7 @@ func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotati
 		return nil, err
 	}
 	if err := who(ctx).Covers(key.Spec); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rotate API key %s: %w", key.Meta.ID, err)
 	}
 	keep, err := keptFor(r.Body.KeepSeconds)
 	if err != nil {
@@ -88,7 +92,7 @@ func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotati
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindAPIKey, ID: key.Meta.ID,
 		Expect: key.Meta.Revision, Labels: key.Meta.Labels, Data: api.Encode(*s)}}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rotate API key %s: %w", key.Meta.ID, err)
 	}
 	shown, err := decode[api.APIKey](out[0])
 	shown.Secret = token

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -42,7 +43,10 @@ func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRe
 		return nil, err
 	}
 	url, ends, err := h.opts.Apps.Link(ctx, who(ctx).ID, api.InstanceID(in.Meta.ID), uint16(r.Body.Port))
-	return &api.AppLink{URL: url, ExpiresAt: ends}, err
+	if err != nil {
+		return nil, fmt.Errorf("create the link to an app of instance %s: %w", in.Meta.ID, err)
+	}
+	return &api.AppLink{URL: url, ExpiresAt: ends}, nil
 }
 
 // appsOf returns what an instance serves, according to its app.
@@ -76,7 +80,7 @@ func (s *Server) AdmitApp(ctx context.Context, holder string, instance api.Insta
 	since := s.opts.Store.Revision()
 	id, err := s.auth.Resume(ctx, holder)
 	if err != nil {
-		return AppAccess{}, err
+		return AppAccess{}, fmt.Errorf("resume the session of the link to instance %s: %w", instance, err)
 	}
 	return s.admitApp(ctx, AppAccess{Caller: id, since: since}, instance, from)
 }
@@ -88,7 +92,7 @@ func (s *Server) AdmitAppToken(ctx context.Context, token string, instance api.I
 	shown := auth.Originating(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}, from)
 	id, err := s.auth.Identify(ctx, shown)
 	if err != nil {
-		return AppAccess{}, err
+		return AppAccess{}, fmt.Errorf("identify the caller of an app of instance %s: %w", instance, err)
 	}
 	return s.admitApp(ctx, AppAccess{Caller: id, since: since}, instance, from)
 }

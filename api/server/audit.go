@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -15,7 +16,7 @@ func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if me, ok := auth.IdentityOf(ctx); ok {
 		b.Audit = &api.AuditNote{Actor: me.ID, Name: me.Name, Role: me.Role, From: auth.ClientAddress(auth.Request(ctx)), Operation: auth.OperationOf(ctx)}
 	}
-	return s.Store.Apply(ctx, b)
+	return s.Store.Apply(ctx, b) //nolint:wrapcheck // the caller says what it writes
 }
 
 // ListAuditEvents pages through the changes in the caller's organization, or in all
@@ -47,7 +48,7 @@ func (h *handlers) ListAuditEvents(ctx context.Context, r in[api.ListAuditEvents
 	}
 	p, err := h.opts.Store.Audit(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	out := api.AuditEventList{Items: p.Items}
 	if p.More {

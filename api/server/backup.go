@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -74,5 +75,8 @@ func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, 
 	if err == nil {
 		h.opts.Log.Warn("backup forgotten, its data stays in the target", "id", b.Meta.ID, "name", b.Meta.Name, "target", b.Spec.Target)
 	}
-	return b, err
+	if err != nil {
+		return b, fmt.Errorf("forget backup %s: %w", o.Meta.ID, err)
+	}
+	return b, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -31,8 +32,11 @@ func (h *handlers) changedTargetSpec(ctx context.Context, old, s api.BackupTarge
 	seals := map[string]string{}
 	plain, err := eachSecret(old, func(sealed string) (string, error) {
 		secret, err := h.opts.Secrets.Open(ctx, sealed)
+		if err != nil {
+			return "", fmt.Errorf("decrypt a secret of a backup target: %w", err)
+		}
 		seals[secret] = sealed
-		return secret, err
+		return secret, nil
 	})
 	if err != nil {
 		return s, err

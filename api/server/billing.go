@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -19,7 +20,10 @@ func (h *handlers) PreviewInvoice(ctx context.Context, r in[api.PreviewInvoicePa
 	if preview.Lines == nil {
 		preview.Lines = []api.InvoiceLine{}
 	}
-	return &preview, err
+	if err != nil {
+		return nil, fmt.Errorf("preview the invoice of organization %s: %w", org, err)
+	}
+	return &preview, nil
 }
 
 // ListCosts pages through the costs of an organization's usage.
@@ -32,7 +36,10 @@ func (h *handlers) ListCosts(ctx context.Context, r in[api.ListCostsParams, none
 	q := api.CostQuery{Organization: org, From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.CostByProject), Step: cmp.Or(p.Step, api.CostTotal), Top: p.Top,
 		Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
 	page, err := h.opts.Billing.Costs(ctx, q)
-	return &page, err
+	if err != nil {
+		return nil, fmt.Errorf("compute the costs of organization %s: %w", org, err)
+	}
+	return &page, nil
 }
 
 // ExplainInvoice returns the usage behind an invoice line.
@@ -46,7 +53,10 @@ func (h *handlers) ExplainInvoice(ctx context.Context, r in[api.ExplainInvoicePa
 	if e.Hours == nil {
 		e.Hours = []api.InvoiceHour{}
 	}
-	return &e, err
+	if err != nil {
+		return nil, fmt.Errorf("explain line %q of the invoice of organization %s: %w", r.Params.Line, org, err)
+	}
+	return &e, nil
 }
 
 // ListUsage pages through sums of usage.
@@ -65,7 +75,10 @@ func (h *handlers) ListUsage(ctx context.Context, r in[api.ListUsageParams, none
 	if page.Items == nil {
 		page.Items = []api.UsageSum{}
 	}
-	return &page, err
+	if err != nil {
+		return nil, fmt.Errorf("sum the usage of organization %s: %w", q.Organization, err)
+	}
+	return &page, nil
 }
 
 // ExportUsage streams usage as CSV.
@@ -97,7 +110,10 @@ func (e exportResponse) write(w http.ResponseWriter) error {
 	if err != nil && first.done {
 		panic(http.ErrAbortHandler)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("export the usage of organization %s: %w", e.org, err)
+	}
+	return nil
 }
 
 // payer returns the organization whose usage of a period is requested: the one named,

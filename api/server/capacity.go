@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -21,5 +22,8 @@ func (h *handlers) GetCapacity(ctx context.Context, _ in[none, none]) (*api.Capa
 	if c.Gpus == nil {
 		c.Gpus = []api.GPUCapacity{}
 	}
-	return &c, err
+	if err != nil {
+		return nil, fmt.Errorf("forecast the use of GPUs: %w", err)
+	}
+	return &c, nil
 }

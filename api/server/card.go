@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -37,14 +38,14 @@ func (h *handlers) CreateCard(ctx context.Context, r in[api.CreateCardParams, ap
 	}
 	made, err := h.opts.Store.Get(ctx, api.KindCard, id) // the current state, also of a card that an earlier attempt created
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read card %s: %w", id, err)
 	}
 	c, err := api.Decode[api.Card](made)
 	if err != nil {
 		return nil, err
 	}
 	if c, err = h.opts.Payments.BeginCard(ctx, c); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create the page for card %s: %w", id, err)
 	}
 	return &c, nil
 }
@@ -71,7 +72,7 @@ func (h *handlers) putCard(ctx context.Context, org api.Organization, b api.Batc
 	}
 	out, err := h.opts.Store.Apply(ctx, b)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("create a card of organization %s: %w", org.Meta.ID, err)
 	}
 	return out[0].Meta.ID, nil
 }
@@ -110,7 +111,7 @@ func (h *handlers) DeleteCard(ctx context.Context, r in[none, none]) (*api.Card,
 	}
 	if want := expected(ctx); want == api.AnyRevision || want == c.Meta.Revision { // otherwise nothing is removed: the deletion is refused
 		if err := h.opts.Payments.DetachCard(ctx, c); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("remove card %s from the payment provider: %w", c.Meta.ID, err)
 		}
 	}
 	gone, err := remove[api.Card](ctx, h, api.KindCard, c.Meta.ID)
@@ -124,7 +125,7 @@ func (h *handlers) SetDefaultCard(ctx context.Context, r in[none, none]) (*api.C
 		return nil, err
 	}
 	if c, err = h.opts.Payments.SetDefaultCard(ctx, c); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make card %s the default: %w", r.ID, err)
 	}
 	return &c, nil
 }

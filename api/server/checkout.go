@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -98,14 +99,14 @@ func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutPa
 	}
 	made, err := h.opts.Store.Get(ctx, api.KindCheckout, id) // the current state, also of a checkout that an earlier attempt created
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read checkout %s: %w", id, err)
 	}
 	c, err := api.Decode[api.Checkout](made)
 	if err != nil {
 		return nil, err
 	}
 	if c, err = h.opts.Payments.Begin(ctx, c); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create the page for checkout %s: %w", id, err)
 	}
 	return &c, nil
 }
@@ -123,7 +124,7 @@ func (h *handlers) checkoutSpec(ctx context.Context, org api.Organization, s api
 	}
 	w, err := h.opts.Billing.Wallet(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now())
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("read the wallet of organization %s: %w", org.Meta.ID, err)
 	}
 	if s.Currency = cmp.Or(s.Currency, w.Currency); s.Currency != w.Currency {
 		return s, api.Errorf(api.CodeInvalid, "organization %s pays in %s, got %s", org.Meta.Name, w.Currency, s.Currency).At("spec.currency")
@@ -172,7 +173,7 @@ func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.
 	}
 	out, err := h.opts.Store.Apply(ctx, b)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("create a checkout of organization %s: %w", org.Meta.ID, err)
 	}
 	return out[0].Meta.ID, nil
 }
@@ -214,7 +215,7 @@ func (h *handlers) ReceivePaymentEvent(ctx context.Context, r in[none, stream]) 
 		return nil, err
 	}
 	if err := h.auth.Signed(ctx, h.opts.Payments.Event(ctx, request.Header, body)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("receive an event of the payment provider: %w", err)
 	}
 	return &api.PaymentEventReceipt{Received: true}, nil
 }

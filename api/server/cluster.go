@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -20,7 +21,10 @@ func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity,
 	c := auth.Credentials(u)
 	out.HasPassword, out.Totp, out.Passkeys, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", len(c.Passkeys), me.NeedsTotp
 	out.Language = u.Spec.Language
-	return &out, err
+	if err != nil {
+		return nil, fmt.Errorf("read the user of the caller: %w", err)
+	}
+	return &out, nil
 }
 
 // GetVersion returns the version of the server.
@@ -47,7 +51,10 @@ func (h *handlers) GetCluster(ctx context.Context, _ in[none, none]) (*api.Clust
 	if c.Members == nil {
 		c.Members = []api.Member{}
 	}
-	return &c, err
+	if err != nil {
+		return nil, fmt.Errorf("read the members of the cluster: %w", err)
+	}
+	return &c, nil
 }
 
 // ReplaceCA begins to replace the cluster's CA, or lets a replacement continue.
@@ -56,7 +63,7 @@ func (h *handlers) ReplaceCA(ctx context.Context, r in[api.ReplaceCAParams, none
 		return nil, noCluster()
 	}
 	if err := h.opts.Cluster.ReplaceCA(ctx, r.Params.Renew); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("replace the CA of the cluster: %w", err)
 	}
 	return h.GetCluster(ctx, in[none, none]{})
 }
@@ -67,7 +74,7 @@ func (h *handlers) CancelCAReplacement(ctx context.Context, _ in[none, none]) (*
 		return nil, noCluster()
 	}
 	if err := h.opts.Cluster.CancelCAReplacement(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cancel the replacement of the CA of the cluster: %w", err)
 	}
 	return h.GetCluster(ctx, in[none, none]{})
 }
@@ -94,7 +101,10 @@ func (b backupResponse) write(w http.ResponseWriter) error {
 	if err != nil && first.done {
 		panic(http.ErrAbortHandler)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("back up the cluster: %w", err)
+	}
+	return nil
 }
 
 // firstWrite sets the header on the first write, so that an earlier error can still be

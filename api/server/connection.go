@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -22,7 +23,10 @@ func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.
 		return nil, err
 	}
 	c, err := h.opts.Billing.InstanceCost(ctx, in, h.opts.Now())
-	return &c, err
+	if err != nil {
+		return nil, fmt.Errorf("compute the cost of instance %s: %w", in.Meta.ID, err)
+	}
+	return &c, nil
 }
 
 // GetInstanceConnection returns how to sign in to an instance.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -185,7 +186,7 @@ func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 		Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: expected(ctx),
 	})})
 	if err != nil {
-		return none, err
+		return none, fmt.Errorf("delete %s %s: %w", kind, o.Meta.ID, err)
 	}
 	return decode[T](out[len(out)-1])
 }

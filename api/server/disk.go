@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -98,7 +99,7 @@ func (h *handlers) poolDisks(ctx context.Context, pool string) (found []api.Disk
 	for {
 		page, err := h.opts.Store.List(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list disks: %w", err)
 		}
 		for _, o := range page.Items {
 			d, err := api.Decode[api.Disk](o)

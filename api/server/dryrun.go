@@ -50,7 +50,7 @@ func (s trying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if dryRun(ctx) {
 		return s.Try(ctx, b)
 	}
-	return s.Store.Apply(ctx, b)
+	return s.Store.Apply(ctx, b) //nolint:wrapcheck // the caller says what it writes
 }
 
 // unsealed does not seal secrets in dry runs, since the first call of Seal creates the
@@ -62,7 +62,7 @@ func (s unsealed) Seal(ctx context.Context, secret string) (string, error) {
 	if dryRun(ctx) {
 		return "", nil
 	}
-	return s.Secrets.Seal(ctx, secret)
+	return s.Secrets.Seal(ctx, secret) //nolint:wrapcheck // the caller says what it encrypts
 }
 
 // unlessDry wraps newKey so that dry runs generate no volume key.

@@ -129,7 +129,10 @@ func (h *handlers) leaveGroups(ctx context.Context, u api.User) ([]api.Command, 
 		g.Spec.Members = slices.DeleteFunc(g.Spec.Members, func(m api.UserID) bool { return string(m) == u.Meta.ID })
 		out = append(out, putGroup(g))
 	}
-	return out, err
+	if err != nil {
+		return nil, fmt.Errorf("read the groups of user %s: %w", u.Meta.ID, err)
+	}
+	return out, nil
 }
 
 // putGroup returns the command that writes a group at the revision that was read.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -85,19 +86,19 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				since := s.opts.Store.Revision() // before the rights are checked
 				id, err := s.auth.Identify(ctx, c.Request())
 				if err != nil {
-					return err
+					return fmt.Errorf("identify the caller of %s: %w", op, err)
 				}
 				if !allowed.Has(id.Role) {
 					return api.Errorf(api.CodeForbidden, "role %s may not perform this operation", id.Role).WithHint("requires role %s", allowed.Words())
 				}
 				if err := id.May(op); err != nil {
-					return err
+					return fmt.Errorf("authorize %s: %w", op, err)
 				}
 				if err := id.HasFactor(op); err != nil {
-					return err
+					return fmt.Errorf("authorize %s: %w", op, err)
 				}
 				if err := id.ComesFrom(auth.ClientAddress(c.Request())); err != nil {
-					return err
+					return fmt.Errorf("authorize %s: %w", op, err)
 				}
 				ctx = auth.WithIdentity(ctx, id)
 				var cancel context.CancelFunc = func() {}

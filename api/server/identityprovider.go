@@ -44,5 +44,8 @@ func (h *handlers) providerSpec(ctx context.Context, _ api.Meta, before *api.Ide
 	}
 	var err error
 	s.ClientSecret, err = h.auth.Sealed(ctx, s.ClientSecret)
-	return s, err
+	if err != nil {
+		return s, fmt.Errorf("encrypt the client secret of an identity provider: %w", err)
+	}
+	return s, nil
 }

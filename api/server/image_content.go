@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server/auth"
@@ -16,7 +17,7 @@ func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image
 		return api.Decode[api.Image](o)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return api.Image{}, err
+		return api.Image{}, fmt.Errorf("read image %s: %w", ref, err)
 	}
 	var own, public *api.Object
 	err = h.each(ctx, api.ListQuery{Kind: api.KindImage, Name: ref}, func(o api.Object) bool {
@@ -69,7 +70,7 @@ func (h *handlers) PutImageContent(ctx context.Context, r in[none, stream]) (*ap
 		return nil, api.Errorf(api.CodeState, "image %s is being deleted", image.Meta.Name)
 	}
 	if err := h.opts.Runtime.PutImage(ctx, api.ImageID(o.Meta.ID), r.Body, auth.Request(ctx).ContentLength); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("receive the content of image %s: %w", o.Meta.ID, err)
 	}
 	now, err := get[api.Image](ctx, h, api.KindImage, o.Meta.ID, "", "")
 	return &now, err

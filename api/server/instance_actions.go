@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -105,7 +106,10 @@ func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstan
 		return nil, err
 	}
 	log, err := runtime.ConsoleLog(ctx, id, tail)
-	return &file{"text/plain", log}, err
+	if err != nil {
+		return nil, fmt.Errorf("read the console log of instance %s: %w", id, err)
+	}
+	return &file{"text/plain", log}, nil
 }
 
 // ExecInInstance runs a command in the instance.
@@ -137,5 +141,8 @@ func (h *handlers) ExecInInstance(ctx context.Context, r in[none, api.ExecReques
 	if result.Stderr == nil {
 		result.Stderr = []byte{}
 	}
-	return &result, err
+	if err != nil {
+		return nil, fmt.Errorf("run a program in instance %s: %w", id, err)
+	}
+	return &result, nil
 }

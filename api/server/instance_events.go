@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -24,7 +25,7 @@ func (h *handlers) ListInstanceEvents(ctx context.Context, r in[api.ListInstance
 	}
 	all, err := h.opts.Store.History(ctx, api.InstanceID(o.Meta.ID))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the history of instance %s: %w", o.Meta.ID, err)
 	}
 	out := api.InstanceEventList{Items: []api.InstanceEvent{}}
 	for _, e := range all {

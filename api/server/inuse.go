@@ -25,7 +25,7 @@ func (s referring) Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	case e.Code == api.CodeNotFound && e.Field != "": // the target of a reference was deleted after it was read
 		return nil, eachFault(e, func(one *api.Error) error { return at(one, one.Field) })
 	}
-	return out, err
+	return out, err //nolint:wrapcheck // the caller says what it writes
 }
 
 // inUse adds the name of the object that uses this one to the store's error, if the

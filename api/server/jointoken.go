@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -27,7 +28,7 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r in[none, api.JoinToken
 	var token string
 	if !dryRun(ctx) {
 		if token, spec.Hash, err = h.opts.Cluster.NewJoinToken(ctx, api.JoinTokenID(id)); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("create the secret of join token %s: %w", id, err)
 		}
 	}
 	out, err := create[api.JoinToken](ctx, h, api.KindJoinToken, id, m, spec, "")

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -132,7 +133,7 @@ func (h *handlers) walked(ctx context.Context, sq api.ListQuery, wanted func(api
 	for {
 		p, err := h.opts.Store.List(ctx, sq)
 		if err != nil {
-			return out, err
+			return out, fmt.Errorf("list %s objects: %w", sq.Kind, err)
 		}
 		out.Revision = p.Revision
 		for _, o := range p.Items {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server/auth"
@@ -33,7 +34,7 @@ func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserL
 		}
 		g, err := h.auth.Chosen(ctx, u, r.Params.Organization, r.Params.Project)
 		if err != nil {
-			return api.LoginLink{}, err
+			return api.LoginLink{}, fmt.Errorf("choose a role of user %s: %w", u.Meta.ID, err)
 		}
 		return h.auth.NewLoginLink(ctx, u, g)
 	})

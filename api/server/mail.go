@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -42,7 +43,7 @@ func (h *handlers) mailSpec(ctx context.Context, old api.StoredMailSettings, s a
 func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api.MailMessage, error) {
 	m, err := h.auth.MailSettings(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the mail settings: %w", err)
 	}
 	if !m.Spec.Enabled {
 		return nil, api.Errorf(api.CodeState, "mail is disabled").WithHint("enable it in the mail settings first")
@@ -54,7 +55,7 @@ func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api
 		}
 		u, err := h.auth.Me(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the user of the caller: %w", err)
 		}
 		s.To = u.Meta.Name
 	}
@@ -63,7 +64,7 @@ func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{api.QueueMail(newID(api.KindMailMessage), s)}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("queue a test mail: %w", err)
 	}
 	o, err := decode[api.MailMessage](out[0])
 	return &o, err
@@ -80,5 +81,8 @@ func (h *handlers) InviteUser(ctx context.Context, r in[none, none]) (*api.MailM
 		return nil, err
 	}
 	m, err := h.auth.Invite(ctx, u)
-	return &m, err
+	if err != nil {
+		return nil, fmt.Errorf("invite user %s: %w", u.Meta.ID, err)
+	}
+	return &m, nil
 }

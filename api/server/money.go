@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -35,7 +36,10 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoi
 	if e.Hours == nil {
 		e.Hours = []api.InvoiceHour{}
 	}
-	return &e, err
+	if err != nil {
+		return nil, fmt.Errorf("explain line %q of invoice %s: %w", r.Params.Line, inv.Meta.ID, err)
+	}
+	return &e, nil
 }
 
 // CreateCreditNote credits a part of an invoice. The remaining amount is read first; if
@@ -60,7 +64,7 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 	const tries = 20
 	for i := 1; ; i++ {
 		if b.Commands, err = h.opts.Billing.DraftCreditNote(ctx, id, spec, inv); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("draft credit note %s: %w", id, err)
 		}
 		out, err := h.opts.Store.Apply(ctx, b)
 		if err == nil {
@@ -68,7 +72,7 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 			return &o, err
 		}
 		if code := api.CodeOf(err); i == tries || code != api.CodeConflict && code != api.CodeExists {
-			return nil, err
+			return nil, fmt.Errorf("create credit note %s: %w", id, err)
 		}
 	}
 }
@@ -89,7 +93,7 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 	}
 	currency, err := h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the currency of organization %s: %w", org.Meta.ID, err)
 	}
 	if spec.Currency != currency {
 		return nil, api.Errorf(api.CodeInvalid, "organization %s pays in %s, got %s", org.Meta.Name, currency, spec.Currency).At("spec.currency").
@@ -106,7 +110,7 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 		return h.payment(ctx, org.Meta.ID, spec)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create a payment of organization %s: %w", org.Meta.ID, err)
 	}
 	p, err := decode[api.Payment](out[0])
 	return &p, err
@@ -135,7 +139,10 @@ func (h *handlers) GetLedger(ctx context.Context, r in[api.GetLedgerParams, none
 		return nil, err
 	}
 	l, err := h.opts.Billing.Ledger(ctx, org)
-	return &l, err
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger of organization %s: %w", org, err)
+	}
+	return &l, nil
 }
 
 // GetWallet returns an organization's balance and open invoices.
@@ -147,7 +154,7 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 	}
 	w, err := h.opts.Billing.Wallet(ctx, org, now)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the wallet of organization %s: %w", org, err)
 	}
 	o, err := get[api.Organization](ctx, h, api.KindOrganization, string(org), "", "")
 	if err != nil {
@@ -172,7 +179,10 @@ func (h *handlers) GetInvoicePDF(ctx context.Context, r in[api.GetInvoicePDFPara
 		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	raw, err := h.opts.Billing.InvoicePDF(ctx, inv)
-	return &file{"application/pdf", raw}, err
+	if err != nil {
+		return nil, fmt.Errorf("write the PDF of invoice %s: %w", inv.Meta.ID, err)
+	}
+	return &file{"application/pdf", raw}, nil
 }
 
 // GetCreditNotePDF returns a credit note as PDF.
@@ -185,7 +195,10 @@ func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNoteP
 		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	raw, err := h.opts.Billing.CreditNotePDF(ctx, n)
-	return &file{"application/pdf", raw}, err
+	if err != nil {
+		return nil, fmt.Errorf("write the PDF of credit note %s: %w", n.Meta.ID, err)
+	}
+	return &file{"application/pdf", raw}, nil
 }
 
 // listedInvoice removes the lines, since a list of a thousand invoices with lines would

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -25,7 +26,10 @@ func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.Lea
 	if all == nil {
 		all = []api.Leak{}
 	}
-	return &api.LeakList{Items: all}, err
+	if err != nil {
+		return nil, fmt.Errorf("search for leaked objects on node %s: %w", o.Meta.ID, err)
+	}
+	return &api.LeakList{Items: all}, nil
 }
 
 // DeleteNode removes an empty node. With force it also removes a node with instances:

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -37,7 +38,10 @@ func (h *handlers) ListOffers(ctx context.Context, r in[api.ListOffersParams, no
 		return nil, api.Errorf(api.CodeUnavailable, "this server has no offers")
 	}
 	l, err := h.opts.Offers.Offers(ctx, q)
-	return &l, err
+	if err != nil {
+		return nil, fmt.Errorf("compute the offers for organization %s: %w", q.Organization, err)
+	}
+	return &l, nil
 }
 
 // payerOf returns the organization that pays: that of the project, the named one, or

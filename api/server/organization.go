@@ -40,7 +40,7 @@ func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.Org
 		return api.NewAssignment(s), nil
 	}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("read the currency of organization %s: %w", old.Meta.ID, err)
 	}
 	is, err := h.currencyOf(ctx, s.PriceBook)
 	if err != nil || is == was {
@@ -48,7 +48,7 @@ func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.Org
 	}
 	used, err := h.opts.Billing.Uninvoiced(ctx, api.OrganizationID(old.Meta.ID), h.opts.Now().UTC())
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("read the usage of organization %s without an invoice: %w", old.Meta.ID, err)
 	}
 	if used.Mark.Quantity > 0 {
 		return s, api.Errorf(api.CodeInvalid, "organization %s has usage charged in %s, but the price book is in %s", old.Meta.Name, was, is).
@@ -184,7 +184,7 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 	}
 	u, err := h.opts.Billing.Uninvoiced(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now().UTC())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the usage of organization %s without an invoice: %w", org.Meta.ID, err)
 	}
 	if u.Micros > 0 {
 		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that is not invoiced yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
@@ -201,8 +201,11 @@ func (h *handlers) chargedToReseller(ctx context.Context, org api.Organization) 
 		return nil, nil
 	}
 	u, err := h.opts.Billing.UninvoicedWholesale(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now().UTC())
-	if err != nil || u.Mark.From.IsZero() {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("read the usage of organization %s that its reseller is not invoiced for: %w", org.Meta.ID, err)
+	}
+	if u.Mark.From.IsZero() {
+		return nil, nil
 	}
 	if u.Micros > 0 {
 		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that its reseller is not invoiced for yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).

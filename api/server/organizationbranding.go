@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -53,7 +54,7 @@ func (h *handlers) unbranded(ctx context.Context, organization string) ([]api.Co
 	if o, err := h.opts.Store.Get(ctx, api.KindBranding, api.BrandingIDOf(organization)); err == nil {
 		gone(o)
 	} else if api.CodeOf(err) != api.CodeNotFound {
-		return nil, err
+		return nil, fmt.Errorf("read the branding of organization %s: %w", organization, err)
 	}
 	err := h.each(ctx, api.ListQuery{Kind: api.KindPortalDomain, Organization: organization}, func(o api.Object) bool {
 		gone(o)

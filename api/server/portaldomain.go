@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func (h *handlers) mayHavePortal(ctx context.Context, m api.Meta) error {
 func (h *handlers) ownHosts(ctx context.Context) ([]string, error) {
 	mail, err := h.auth.MailSettings(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the mail settings: %w", err)
 	}
 	pay, err := api.Settings[api.StoredPaymentSettings](ctx, h.opts.Store, api.KindPaymentSettings, api.PaymentSettingsID)
 	if err != nil {
@@ -108,5 +109,8 @@ func (h *handlers) portalCertificate(ctx context.Context, name string, old, s ap
 	}
 	s.ExpiresAt = &end
 	s.Key, err = h.auth.Sealed(ctx, s.Key)
-	return s, err
+	if err != nil {
+		return s, fmt.Errorf("encrypt the private key of host name %s: %w", name, err)
+	}
+	return s, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -105,7 +106,7 @@ func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPrice
 		}
 		o, err := h.opts.Store.Get(ctx, api.KindPriceBookVersion, api.PriceBookVersionID(api.PriceBookID(book.Meta.ID), v))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read version %d of price book %s: %w", v, book.Meta.ID, err)
 		}
 		kept, err := api.Decode[api.PriceBookVersion](o)
 		if err != nil {
@@ -139,7 +140,10 @@ func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePrice
 		of.Seller = api.OrganizationID(me.Org)
 	}
 	s, err := h.opts.Billing.Simulate(ctx, of)
-	return &s, err
+	if err != nil {
+		return nil, fmt.Errorf("simulate price book %s: %w", r.ID, err)
+	}
+	return &s, nil
 }
 
 // maxSimulated limits the period of one simulation.

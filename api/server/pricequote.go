@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -28,5 +29,8 @@ func (h *handlers) QuotePriceBook(ctx context.Context, r in[none, api.PriceQuote
 		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	quote, err := h.opts.Billing.Quote(ctx, q)
-	return &quote, err
+	if err != nil {
+		return nil, fmt.Errorf("quote price book %s: %w", r.ID, err)
+	}
+	return &quote, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -34,15 +35,18 @@ func (h *handlers) refused(ctx context.Context, m api.Meta, s api.InstanceSpec) 
 	}
 	in := api.Instance{Kind: api.KindInstance, Meta: m, Spec: s}
 	why, err := h.opts.Room.PendingReason(ctx, in)
-	if err != nil || why == "" {
-		return err
+	if err != nil {
+		return fmt.Errorf("find room for instance %s: %w", m.Name, err)
+	}
+	if why == "" {
+		return nil
 	}
 	field, hint := "spec.flavor", "choose a smaller flavor"
 	if s.Vgpu != nil {
 		in.Spec.Vgpu = nil
 		without, err := h.opts.Room.PendingReason(ctx, in)
 		if err != nil {
-			return err
+			return fmt.Errorf("find room for instance %s without its vGPU: %w", m.Name, err)
 		}
 		if without == "" {
 			field, hint = "spec.vgpu", "choose another offer"
@@ -59,15 +63,21 @@ func (h *handlers) wouldWait(ctx context.Context, in *api.Instance) error {
 		return nil
 	}
 	why, err := h.opts.Room.PendingReason(ctx, *in)
-	if err != nil || why == "" {
-		return err
+	if err != nil {
+		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
+	}
+	if why == "" {
+		return nil
 	}
 	in.Warnings = append(in.Warnings, api.NoRoom(why))
 	places, err := h.opts.Room.Queue(ctx, []api.Instance{*in})
 	if q, ok := places[in.Meta.ID]; ok {
 		in.Queue = &q
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("read the place of instance %s in the queue: %w", in.Meta.Name, err)
+	}
+	return nil
 }
 
 // withQueue sets the places of those instances of a response that wait for room. A node
@@ -84,7 +94,7 @@ func (h *handlers) withQueue(ctx context.Context, ins []api.Instance) error {
 	}
 	places, err := h.opts.Room.Queue(ctx, waiting)
 	if err != nil && api.CodeOf(err) != api.CodeUnavailable {
-		return err
+		return fmt.Errorf("read the places of instances in the queue: %w", err)
 	}
 	for i := range ins {
 		if q, ok := places[ins[i].Meta.ID]; ok {

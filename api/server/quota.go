@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -62,5 +63,8 @@ func (h *handlers) GetProjectQuota(ctx context.Context, r in[api.GetProjectQuota
 func (h *handlers) quota(ctx context.Context, kind api.Kind, id string, limits api.Amounts) (api.Quota, error) {
 	uses, err := h.opts.Store.Sums(ctx, kind, id)
 	delete(uses, api.QuotaSpend)
-	return api.Quota{Limits: noNil(maps.Clone(limits)), Uses: noNil(uses)}, err
+	if err != nil {
+		return api.Quota{}, fmt.Errorf("read the use of %s %s: %w", kind, id, err)
+	}
+	return api.Quota{Limits: noNil(maps.Clone(limits)), Uses: noNil(uses)}, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server/auth"
@@ -85,7 +86,7 @@ func (h *handlers) active(ctx context.Context, organization string) error {
 			return nil // leftovers of a deleted organization
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("read organization %s: %w", id, err)
 		}
 		org, err := api.Decode[api.Organization](o)
 		if err != nil {

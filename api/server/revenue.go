@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -19,5 +20,8 @@ func (h *handlers) GetRevenue(ctx context.Context, r in[api.GetRevenueParams, no
 		q.Seller = api.OrganizationID(me.Org)
 	}
 	page, err := h.opts.Billing.Revenue(ctx, q)
-	return &page, err
+	if err != nil {
+		return nil, fmt.Errorf("sum the revenue: %w", err)
+	}
+	return &page, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -39,7 +40,11 @@ func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from 
 	if h.opts.Runtime == nil {
 		return api.Samples{}, unmeasured()
 	}
-	return h.opts.Runtime.Samples(ctx, kind, o.Meta.ID, api.SampleQuery{From: from, Step: time.Duration(step) * time.Second})
+	out, err := h.opts.Runtime.Samples(ctx, kind, o.Meta.ID, api.SampleQuery{From: from, Step: time.Duration(step) * time.Second})
+	if err != nil {
+		return out, fmt.Errorf("read the samples of %s %s: %w", kind, o.Meta.ID, err)
+	}
+	return out, nil
 }
 
 // ListGPUTenants returns the virtual GPUs that are on a GPU now.
@@ -52,7 +57,10 @@ func (h *handlers) ListGPUTenants(ctx context.Context, r in[none, none]) (*api.G
 		return nil, unmeasured()
 	}
 	all, err := h.opts.Runtime.GPUTenants(ctx, api.GPUID(o.Meta.ID))
-	return &api.GPUTenantList{Items: all}, err
+	if err != nil {
+		return nil, fmt.Errorf("list the tenants of GPU %s: %w", o.Meta.ID, err)
+	}
+	return &api.GPUTenantList{Items: all}, nil
 }
 
 func unmeasured() error {

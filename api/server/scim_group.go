@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (r scimRequest) ofDirectory(o api.Object) (api.Group, bool, error) {
 func (r scimRequest) group(ctx context.Context, id string) (api.Group, api.Object, error) {
 	o, err := r.opts.Store.Get(ctx, api.KindGroup, id)
 	if err != nil {
-		return api.Group{}, o, err
+		return api.Group{}, o, fmt.Errorf("read group %s: %w", id, err)
 	}
 	g, ok, err := r.ofDirectory(o)
 	if err == nil && !ok {
@@ -46,7 +47,7 @@ func (r scimRequest) asGroup(g api.Group) scim.Group {
 func (r scimRequest) listGroups(ctx context.Context) (scimAnswer, error) {
 	f, err := scim.GroupFilter(r.http.URL.Query().Get("filter"))
 	if err != nil {
-		return scimAnswer{}, err
+		return scimAnswer{}, fmt.Errorf("parse the filter of groups: %w", err)
 	}
 	return r.list(ctx, api.ListQuery{Kind: api.KindGroup}, func(o api.Object) (map[string]any, error) {
 		g, ok, err := r.ofDirectory(o)
@@ -90,7 +91,7 @@ func scimGroupName(displayName string) string {
 func (r scimRequest) createGroup(ctx context.Context) (scimAnswer, error) {
 	in, err := scim.ReadGroup(r.body, scim.Group{})
 	if err != nil {
-		return scimAnswer{}, err
+		return scimAnswer{}, fmt.Errorf("parse the group: %w", err)
 	}
 	m, err := r.place(ctx, api.KindGroup, api.Meta{Name: scimGroupName(in.DisplayName), Organization: r.org})
 	if err != nil {

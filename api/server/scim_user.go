@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -23,7 +24,7 @@ func (r scimRequest) provisioned(o api.Object) (api.User, bool, error) {
 func (r scimRequest) user(ctx context.Context, id string) (api.User, api.Object, error) {
 	o, err := r.opts.Store.Get(ctx, api.KindUser, id)
 	if err != nil {
-		return api.User{}, o, err
+		return api.User{}, o, fmt.Errorf("read user %s: %w", id, err)
 	}
 	u, ok, err := r.provisioned(o)
 	if err == nil && !ok {
@@ -40,7 +41,7 @@ func (r scimRequest) asUser(u api.User) scim.User {
 func (r scimRequest) listUsers(ctx context.Context) (scimAnswer, error) {
 	f, err := scim.UserFilter(r.http.URL.Query().Get("filter"))
 	if err != nil {
-		return scimAnswer{}, err
+		return scimAnswer{}, fmt.Errorf("parse the filter of users: %w", err)
 	}
 	q := api.ListQuery{Kind: api.KindUser}
 	if name, ok := f.Equal("userName"); ok { // the store has an index of names
@@ -71,7 +72,7 @@ func (r scimRequest) getUser(ctx context.Context) (scimAnswer, error) {
 func (r scimRequest) createUser(ctx context.Context) (scimAnswer, error) {
 	in, err := scim.ReadUser(r.body, scim.User{Active: true})
 	if err != nil {
-		return scimAnswer{}, err
+		return scimAnswer{}, fmt.Errorf("parse the user: %w", err)
 	}
 	m, err := r.place(ctx, api.KindUser, api.Meta{Name: api.Login(in.UserName), Organization: r.org})
 	if err != nil {
@@ -179,7 +180,7 @@ func (r scimRequest) writeUser(ctx context.Context, u api.User, o api.Object, wa
 		u.Spec.Credentials = &c
 		sessions, err := r.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 		if err != nil {
-			return u, err
+			return u, fmt.Errorf("list the sessions of user %s: %w", u.Meta.ID, err)
 		}
 		with = auth.EndAll(sessions)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 	case err == nil && me.Sees(o):
 		return o, nil
 	case err != nil && api.CodeOf(err) != api.CodeNotFound:
-		return o, err
+		return o, fmt.Errorf("read %s %s: %w", kind, ref, err)
 	}
 	if ref == "" {
 		return o, notFound(kind, ref)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (h *handlers) service(ctx context.Context, ref string) (api.Service, error)
 		}
 		found = &s
 	} else if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return api.Service{}, err
+		return api.Service{}, fmt.Errorf("read service %s: %w", ref, err)
 	}
 	if found == nil {
 		return api.Service{}, notFound(api.KindService, ref)
@@ -216,7 +217,7 @@ func (h *handlers) suspended(ctx context.Context, ref string, how *api.Organizat
 func (h *handlers) organizationOf(ctx context.Context, s api.Service) (api.Organization, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindOrganization, string(s.Spec.Organization))
 	if err != nil {
-		return api.Organization{}, err
+		return api.Organization{}, fmt.Errorf("read organization %s: %w", s.Spec.Organization, err)
 	}
 	return api.Decode[api.Organization](o)
 }
@@ -238,7 +239,10 @@ func (h *handlers) appliedTo(ctx context.Context, s api.Service, cmds []api.Comm
 			s.Meta = o.Meta
 		}
 	}
-	return s, err
+	if err != nil {
+		return s, fmt.Errorf("change service %s: %w", s.Meta.ID, err)
+	}
+	return s, nil
 }
 
 func (h *handlers) applied(ctx context.Context, cmds ...api.Command) error {
@@ -246,5 +250,8 @@ func (h *handlers) applied(ctx context.Context, cmds ...api.Command) error {
 		return nil
 	}
 	_, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
-	return err
+	if err != nil {
+		return fmt.Errorf("write what a service has: %w", err)
+	}
+	return nil
 }

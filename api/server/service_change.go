@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -99,7 +100,7 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 		}
 		return h.machine(ctx, want, networks)
 	case err != nil:
-		return contents{}, want, err
+		return contents{}, want, fmt.Errorf("read instance %s: %w", old.Spec.Instance, err)
 	case o.Meta.DeletedAt != nil:
 		return contents{}, want, api.Errorf(api.CodeState, "the machine is being deleted").WithHint("try again in a minute: a new one is created then")
 	}
@@ -172,7 +173,7 @@ func (h *handlers) grown(ctx context.Context, in api.Instance, asked, flavors in
 func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amounts, c contents) error {
 	sums, err := h.opts.Store.Sums(ctx, api.KindOrganization, org.ID)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the use of organization %s: %w", org.ID, err)
 	}
 	will := noNil(nil)
 	for name, n := range sums {
@@ -185,7 +186,7 @@ func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amount
 		if cmd.Expect != 0 {
 			o, err := h.opts.Store.Get(ctx, cmd.Kind, cmd.ID)
 			if err != nil {
-				return err
+				return fmt.Errorf("read %s %s: %w", cmd.Kind, cmd.ID, err)
 			}
 			for name, n := range o.Uses {
 				will[name] -= n

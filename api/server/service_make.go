@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func (h *handlers) newService(ctx context.Context, name string, labels map[strin
 		Claims: api.ServiceClaim(seller(ctx), name), Data: api.Encode(want)})
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
 	if err != nil {
-		return none, err
+		return none, fmt.Errorf("create service %s: %w", name, err)
 	}
 	return api.Decode[api.Service](out[len(out)-1])
 }

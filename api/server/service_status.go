@@ -20,7 +20,7 @@ func (h *handlers) shown(ctx context.Context, s api.Service) (api.Service, error
 	if s.Spec.Type == api.ServiceIsMachine {
 		o, err := h.opts.Store.Get(ctx, api.KindInstance, string(s.Spec.Instance))
 		if err != nil && api.CodeOf(err) != api.CodeNotFound {
-			return s, err
+			return s, fmt.Errorf("read instance %s: %w", s.Spec.Instance, err)
 		}
 		if err == nil {
 			in, err := api.Decode[api.Instance](o)
@@ -94,7 +94,7 @@ func (h *handlers) notYet(ctx context.Context, in api.Instance) (string, error) 
 		return "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("read flavor %s: %w", in.Spec.Flavor, err)
 	}
 	f, err := api.Decode[api.Flavor](o)
 	if err != nil {

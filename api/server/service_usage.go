@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (h *handlers) totals(ctx context.Context, org api.OrganizationID, from, to 
 	for {
 		p, err := h.opts.Billing.Usage(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("sum the usage of organization %s: %w", org, err)
 		}
 		for _, u := range p.Items {
 			sums[u.Meter] = sums[u.Meter].Plus(u.Quantity)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -29,7 +30,11 @@ func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.
 		return found[i], nil
 	}
 	if who(ctx).Role == api.RoleOperator {
-		return h.auth.UserFor(ctx, email, "")
+		u, err := h.auth.UserFor(ctx, email, "")
+		if err != nil {
+			return u, fmt.Errorf("find the user of a service of reseller %s: %w", seller, err)
+		}
+		return u, nil
 	}
 	return api.User{}, nil
 }
@@ -67,7 +72,7 @@ func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command,
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read user %s: %w", s.Spec.User, err)
 	}
 	u, err := api.Decode[api.User](o)
 	if err != nil {
@@ -130,7 +135,7 @@ func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.Use
 		return s, api.User{}, api.Errorf(api.CodeState, "service %s has no user", s.Meta.Name).WithHint("it may have ended; otherwise create it again: PUT /v1/services/…")
 	}
 	if err != nil {
-		return s, api.User{}, err
+		return s, api.User{}, fmt.Errorf("read user %s: %w", s.Spec.User, err)
 	}
 	u, err := api.Decode[api.User](o)
 	return s, u, err
@@ -149,7 +154,7 @@ func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.Servic
 		}
 		if hash == "" {
 			if hash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
-				return s, err
+				return s, fmt.Errorf("hash the password of user %s: %w", s.Spec.User, err)
 			}
 		}
 		c := auth.Credentials(u)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -117,7 +118,7 @@ func (k settings[P, S, T]) put(ctx context.Context, h *handlers, o api.Object, o
 	case code == api.CodeExists && o.Meta.Revision == 0:
 		return nil, api.Errorf(api.CodeConflict, "%s: changed since revision 0", k.what).At("revision").WithHint("GET it again")
 	default:
-		return nil, err
+		return nil, fmt.Errorf("write %s: %w", k.what, err)
 	}
 	for _, x := range out { // the last is the result of all commands for the object
 		if x.Kind == o.Kind && x.Meta.ID == o.Meta.ID {
@@ -157,5 +158,8 @@ func (h *handlers) sealed(ctx context.Context, secret *string, stored string, ke
 	case keep:
 		*secret = stored
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("encrypt a secret of settings: %w", err)
+	}
+	return nil
 }

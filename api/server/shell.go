@@ -168,7 +168,10 @@ func (s *shellSocket) start(ctx context.Context, ws *websocket.Conn) error {
 	if kind != websocket.MessageText || json.Unmarshal(data, &in) != nil || in.Start == nil {
 		return api.Errorf(api.CodeInvalid, "the first message has to be text, and say what to run").WithHint(`{"start": {}}`)
 	}
-	return s.shell.Start(*in.Start)
+	if err := s.shell.Start(*in.Start); err != nil {
+		return fmt.Errorf("start a session in the instance: %w", err)
+	}
+	return nil
 }
 
 // input forwards the client's messages to the shell until the client disconnects.

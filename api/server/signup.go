@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -14,7 +15,11 @@ const firstProject = "default"
 
 // GetSignUp returns whether sign-up is enabled, and its terms.
 func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUpInfo, error) {
-	return h.auth.GetSignUp(ctx)
+	info, err := h.auth.GetSignUp(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of sign-up: %w", err)
+	}
+	return info, nil
 }
 
 // signUpSettings defines the sign-up settings. Without a new secret the stored one is kept
@@ -66,25 +71,25 @@ func (h *handlers) signUpSpec(ctx context.Context, old api.StoredSignUpSettings,
 func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpCompletion]) (*api.Session, error) {
 	s, err := h.auth.SignUpOpen(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the settings of sign-up: %w", err)
 	}
 	email, err := h.auth.SigningUp(ctx, r.Body.Token)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("check the link of a sign-up: %w", err)
 	}
 	if err := h.validSignUp(s, email, *r.Body); err != nil {
 		return nil, err
 	}
 	known, err := h.auth.UserFor(ctx, email, "")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find a user with the address: %w", err)
 	}
 	if known.Meta.ID != "" {
 		return nil, haveAccount()
 	}
 	u := api.User{Meta: api.Meta{ID: newID(api.KindUser), Name: email}, Spec: api.UserSpec{DisplayName: r.Body.DisplayName, Language: auth.Spoken(ctx), Credentials: &api.UserCredentials{}}}
 	if u.Spec.Credentials.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hash the password: %w", err)
 	}
 	now := h.opts.Now().UTC()
 	if s.TermsVersion != "" {
@@ -104,7 +109,7 @@ func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpComple
 	case code == api.CodeExists:
 		return nil, api.Errorf(api.CodeExists, "organization %s already exists", r.Body.Organization).At("organization").WithHint("choose another name")
 	}
-	return nil, err
+	return nil, fmt.Errorf("create organization %s: %w", r.Body.Organization, err)
 }
 
 func haveAccount() error {

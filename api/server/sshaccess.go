@@ -57,7 +57,7 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 	refused := error(notFound(api.KindInstance, strings.TrimPrefix(project+"/"+instance, "/")))
 	all, err := s.auth.Holds(ctx, a.User)
 	if err != nil {
-		return a, err
+		return a, fmt.Errorf("read the roles of user %s: %w", a.User.Meta.ID, err)
 	}
 	for _, held := range all {
 		g := held.Grant
@@ -74,7 +74,7 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 		}
 		if err := s.auth.SSHFactor(ctx, a.User, g, "ExecInInstance"); err != nil {
 			if domainError(err) == nil {
-				return a, err
+				return a, fmt.Errorf("check the second factor of user %s: %w", a.User.Meta.ID, err)
 			}
 			refused = err
 			continue
@@ -224,10 +224,13 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 		}
 		put.Expect, put.Name, put.Organization, put.Project = o.Meta.Revision, "", "", ""
 	} else if api.CodeOf(err) != api.CodeNotFound {
-		return err
+		return fmt.Errorf("read the SSH host key of instance %s: %w", a.Instance.Meta.ID, err)
 	}
 	_, err = s.opts.Store.Apply(ctx, api.Batch{At: s.opts.Now().UTC(), Commands: []api.Command{put}})
-	return err
+	if err != nil {
+		return fmt.Errorf("write the SSH host key of instance %s: %w", a.Instance.Meta.ID, err)
+	}
+	return nil
 }
 
 // RecordSSH records in the audit log that a connection begins (lasted is 0) or has ended,
@@ -258,7 +261,10 @@ func (s *Server) noteEntry(ctx context.Context, in api.Instance, last sshGuestSt
 	}
 	cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHGuest, ID: id, Expect: api.AnyRevision, Data: api.Encode(last)})
 	_, err := s.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: note})
-	return err
+	if err != nil {
+		return fmt.Errorf("record an SSH session in instance %s: %w", in.Meta.ID, err)
+	}
+	return nil
 }
 
 // forgetSSH returns the commands that delete the record of an instance's guest with it.
@@ -268,7 +274,7 @@ func (h *handlers) forgetSSH(ctx context.Context, in api.Instance) ([]api.Comman
 	case api.CodeOf(err) == api.CodeNotFound:
 		return nil, nil
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("read the SSH host key of instance %s: %w", in.Meta.ID, err)
 	}
 	return []api.Command{{Op: api.OpDelete, Kind: api.KindSSHGuest, ID: sshGuestID(in), Expect: api.AnyRevision}}, nil
 }
@@ -278,7 +284,7 @@ func stored[T any](ctx context.Context, s *Server, kind api.Kind, id string) (T,
 	var none T
 	o, err := s.opts.Store.Get(ctx, kind, id)
 	if err != nil {
-		return none, err
+		return none, fmt.Errorf("read %s %s: %w", kind, id, err)
 	}
 	return api.Decode[T](o)
 }

@@ -75,7 +75,7 @@ func (h *handlers) sshKeysOf(ctx context.Context, user api.UserID) ([]api.SSHKey
 func (h *handlers) CreateSSHKey(ctx context.Context, r in[api.CreateSSHKeyParams, api.SSHKey]) (*api.SSHKey, error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the user of the caller: %w", err)
 	}
 	asked := r.Body.Meta
 	scopeErr := noScope(api.KindSSHKey.Info(), asked)
@@ -112,7 +112,7 @@ func (h *handlers) CreateSSHKey(ctx context.Context, r in[api.CreateSSHKeyParams
 func (h *handlers) ListSSHKeys(ctx context.Context, r in[listParams[inCluster], none]) (*page[api.SSHKey], error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the user of the caller: %w", err)
 	}
 	q := r.Params.query()
 	q.owner = api.UserID(u.Meta.ID)
@@ -124,7 +124,7 @@ func (h *handlers) ListSSHKeys(ctx context.Context, r in[listParams[inCluster], 
 func (h *handlers) ownSSHKey(ctx context.Context, ref string) (api.SSHKey, error) {
 	u, err := h.auth.Me(ctx)
 	if err != nil {
-		return api.SSHKey{}, err
+		return api.SSHKey{}, fmt.Errorf("read the user of the caller: %w", err)
 	}
 	mine, err := h.sshKeysOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {

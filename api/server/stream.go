@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
@@ -14,7 +15,7 @@ func (s *Server) whileHolds(ctx context.Context, id auth.Identity, since int64) 
 	events, err := s.opts.Store.Watch(ctx, since)
 	if err != nil {
 		cancel()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("watch the rights of the caller: %w", err)
 	}
 	go func() {
 		defer cancel() // also when the store ends the watch: without it, the stream could not be ended in time

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -43,8 +44,11 @@ func (s *Server) consentFor(ctx context.Context, me auth.Identity, instance api.
 		return c, nil
 	}
 	settings, err := s.auth.SecuritySettings(ctx)
-	if err != nil || !settings.Spec.RequireSupportConsent {
-		return c, err
+	if err != nil {
+		return c, fmt.Errorf("read the security settings: %w", err)
+	}
+	if !settings.Spec.RequireSupportConsent {
+		return c, nil
 	}
 	now := s.opts.Now()
 	err = api.Each(ctx, s.opts.Store, api.ListQuery{Kind: api.KindSupportGrant, Organization: instance.Organization}, func(o api.Object) error {

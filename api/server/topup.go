@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -38,7 +39,10 @@ func (h *handlers) topUpView(ctx context.Context, t api.StoredTopUp) (view api.T
 	if view = t.View(); view.Currency == "" {
 		view.Currency, err = h.opts.Billing.Currency(ctx, view.Organization)
 	}
-	return view, err
+	if err != nil {
+		return view, fmt.Errorf("read the currency of organization %s: %w", view.Organization, err)
+	}
+	return view, nil
 }
 
 func (h *handlers) topUpSpec(ctx context.Context, old api.StoredTopUp, t api.TopUp) (any, error) {
@@ -48,7 +52,7 @@ func (h *handlers) topUpSpec(ctx context.Context, old api.StoredTopUp, t api.Top
 	}
 	spec := t.Spec()
 	if spec.Currency, err = h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the currency of organization %s: %w", org.Meta.ID, err)
 	}
 	limits, err := h.topUpLimits(ctx, org, spec)
 	if err != nil {

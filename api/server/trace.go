@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -45,7 +46,10 @@ func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams
 	if t.Lines == nil {
 		t.Lines = []string{}
 	}
-	return &t, err
+	if err != nil {
+		return nil, fmt.Errorf("trace a packet: %w", err)
+	}
+	return &t, nil
 }
 
 // traceEnd parses an address, or returns an instance that the caller may see, and its

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -46,7 +47,7 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpDelete, Kind: api.KindUpgrade, ID: old.Meta.ID, Expect: old.Meta.Revision}}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("delete upgrade %s: %w", old.Meta.ID, err)
 	}
 	gone, err := decode[api.Upgrade](out[0])
 	return &gone, err
@@ -61,5 +62,8 @@ func (h *handlers) PutUpgradePackage(ctx context.Context, r in[none, stream]) (*
 	if !api.IsSHA256(r.ID) {
 		return nil, api.Errorf(api.CodeInvalid, "package ID must be a SHA-256 sum").At("id").WithHint("64 lower-case hexadecimal digits")
 	}
-	return &nothing{}, h.opts.Packages.Put(ctx, r.ID, r.Body, auth.Request(ctx).ContentLength)
+	if err := h.opts.Packages.Put(ctx, r.ID, r.Body, auth.Request(ctx).ContentLength); err != nil {
+		return nil, fmt.Errorf("receive package %s: %w", r.ID, err)
+	}
+	return &nothing{}, nil
 }

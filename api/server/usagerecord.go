@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -48,7 +49,7 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecor
 			q.Limit = limit - len(out.Items)
 			page, err := h.opts.Store.Records(ctx, q)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("read usage records: %w", err)
 			}
 			for _, r := range page.Items {
 				if who(ctx).Sees(api.Object{Kind: r.Kind, Meta: r.Meta}) {

@@ -120,7 +120,7 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
 	mine, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the sessions of user %s: %w", u.Meta.ID, err)
 	}
 	known, err := all[api.Project](ctx, h, api.ListQuery{Kind: api.KindExternalIdentity, Project: u.Meta.ID})
 	if err != nil {
@@ -161,12 +161,19 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes, c.Passkeys = "", "", nil, nil
 	}
 	link := auth.NewPasswordLink(u.Meta.ID, &c, h.opts.Now())
-	return &link, h.auth.WriteCredentials(ctx, u, c)
+	if err := h.auth.WriteCredentials(ctx, u, c); err != nil {
+		return nil, fmt.Errorf("reset user %s: %w", u.Meta.ID, err)
+	}
+	return &link, nil
 }
 
 // DeletePasskey deletes one of the caller's passkeys.
 func (h *handlers) DeletePasskey(ctx context.Context, r in[none, api.PasskeyDelete]) (*api.Passkey, error) {
-	return h.auth.DeletePasskey(ctx, r.ID, r.Body)
+	p, err := h.auth.DeletePasskey(ctx, r.ID, r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("delete passkey %s: %w", r.ID, err)
+	}
+	return p, nil
 }
 
 // shownStatus returns which credentials a user has, and nothing else about them.

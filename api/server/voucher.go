@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -19,7 +20,7 @@ type storedVoucherCode struct {
 func (h *handlers) voucherCode(ctx context.Context, id string) (storedVoucherCode, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindVoucherCode, id)
 	if err != nil {
-		return storedVoucherCode{}, err
+		return storedVoucherCode{}, fmt.Errorf("read voucher code %s: %w", id, err)
 	}
 	found, err := api.Decode[struct{ Spec storedVoucherCode }](o)
 	return found.Spec, err
@@ -39,7 +40,7 @@ func (h *handlers) voucherKey(ctx context.Context, create bool) ([]byte, error) 
 		}
 		key := rand.Text()
 		if c.Key, err = h.auth.Sealed(ctx, key); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("encrypt the key of voucher codes: %w", err)
 		}
 		_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 			{Op: api.OpPutSpec, Kind: api.KindVoucherCode, ID: api.VoucherKeyID, Data: api.Encode(c)}}})
@@ -110,7 +111,7 @@ func (h *handlers) RedeemVoucher(ctx context.Context, r in[api.RedeemVoucherPara
 	}
 	currency, err := h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the currency of organization %s: %w", org.Meta.ID, err)
 	}
 	b := api.Batch{}
 	if b.ID, err = batchID(ctx, api.KindVoucher, r.Params.IdempotencyKey); err != nil {
@@ -118,7 +119,7 @@ func (h *handlers) RedeemVoucher(ctx context.Context, r in[api.RedeemVoucherPara
 	}
 	forgive, err := h.auth.GuessVoucher(ctx, org.Meta.ID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("check the attempts of organization %s: %w", org.Meta.ID, err)
 	}
 	p, err := h.redeem(ctx, r.Body.Code, org, currency, b)
 	if e := domainError(err); e == nil || e.Field != "code" || e.Code != api.CodeInvalid {
@@ -145,7 +146,7 @@ func (h *handlers) redeem(ctx context.Context, code string, org api.Organization
 		// impossible.
 		_, err = h.opts.Store.Get(ctx, api.KindPayment, string(id))
 		if err != nil && api.CodeOf(err) != api.CodeNotFound {
-			return nil, err
+			return nil, fmt.Errorf("read payment %s: %w", id, err)
 		}
 		if err != nil && (v.State(b.At) != api.VoucherOpen || v.Spec.Currency != currency) {
 			return nil, noVoucher()
@@ -160,7 +161,7 @@ func (h *handlers) redeem(ctx context.Context, code string, org api.Organization
 		case c == api.CodeExists:
 			return nil, api.Errorf(api.CodeExists, "organization %s has redeemed this voucher already, as payment %s", org.Meta.Name, id).At("code")
 		case c != api.CodeConflict || i == tries:
-			return nil, err
+			return nil, fmt.Errorf("redeem voucher %s: %w", v.Meta.ID, err)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func (h *handlers) voucherOf(ctx context.Context, code string) (api.Voucher, err
 		return api.Voucher{}, noVoucher()
 	}
 	if err != nil {
-		return api.Voucher{}, err
+		return api.Voucher{}, fmt.Errorf("read the voucher of a code: %w", err)
 	}
 	return api.Decode[api.Voucher](o)
 }
@@ -212,5 +213,8 @@ func (h *handlers) hasVouchers(ctx context.Context, org api.Organization) (bool,
 		return false, nil
 	}
 	p, err := h.opts.Store.List(ctx, api.ListQuery{Kind: api.KindVoucher, Limit: 1})
-	return len(p.Items) > 0, err
+	if err != nil {
+		return false, fmt.Errorf("list vouchers: %w", err)
+	}
+	return len(p.Items) > 0, nil
 }

@@ -34,7 +34,7 @@ func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*wat
 	}
 	events, err := h.opts.Store.Watch(ctx, r.Params.Since)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("watch the store: %w", err)
 	}
 	return &watchResponse{ctx, who(ctx), r.Params.Kind, events}, nil
 }

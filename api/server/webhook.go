@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -20,7 +21,10 @@ func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.Webhoo
 	if h.opts.Secrets != nil {
 		key.Secret, err = h.opts.Secrets.Seal(ctx, plain)
 	}
-	return plain, key, err
+	if err != nil {
+		return "", key, fmt.Errorf("encrypt the key of a webhook: %w", err)
+	}
+	return plain, key, nil
 }
 
 // CreateWebhook creates a webhook. The response contains the secret, which is not shown
@@ -69,7 +73,7 @@ func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, event *api.Com
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindWebhook, ID: w.Meta.ID,
 		Expect: w.Meta.Revision, Labels: w.Meta.Labels, Data: api.Encode(w.Spec), Event: event}}})
 	if err != nil {
-		return w, err
+		return w, fmt.Errorf("write webhook %s: %w", w.Meta.ID, err)
 	}
 	return decode[api.Webhook](out[0])
 }
@@ -137,7 +141,7 @@ func (h *handlers) replayAfter(ctx context.Context, organization, from string) (
 	for {
 		p, err := h.opts.Store.Events(ctx, q)
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("read the events of organization %s: %w", organization, err)
 		}
 		for _, e := range p.Items {
 			if !e.Timestamp.Before(at) {
@@ -185,7 +189,7 @@ func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebho
 	for {
 		p, err := h.opts.Store.Events(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read events: %w", err)
 		}
 		out.Dropped = p.Dropped
 		for _, e := range p.Items {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,7 +26,10 @@ func (a *Authenticator) WriteCredentials(ctx context.Context, u api.User, c api.
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),
 	}}, with...)})
-	return err
+	if err != nil {
+		return fmt.Errorf("write the credentials of user %s: %w", u.Meta.ID, err)
+	}
+	return nil
 }
 
 // linkLife is how long a token that sets a password is valid.
@@ -42,5 +46,8 @@ func NewPasswordLink(id string, c *api.UserCredentials, now time.Time) api.Passw
 // applied applies commands in a batch with the current time.
 func (a *Authenticator) applied(ctx context.Context, cmds ...api.Command) error {
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: cmds})
-	return err
+	if err != nil {
+		return fmt.Errorf("write the state of a login: %w", err)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	c := Credentials(u)
 	ok, err := a.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("check the password of user %s: %w", u.Meta.ID, err)
 	}
 	if !ok || u.Spec.Disabled {
 		return nil, errLogin()
@@ -68,7 +69,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	}
 	if a.opts.Passwords.Stale(c.PasswordHash) {
 		if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.Password); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("hash the password of user %s: %w", u.Meta.ID, err)
 		}
 	}
 	s, err := a.begin(by(ctx, u), u, c, g, address, now)
@@ -92,7 +93,7 @@ func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, err
 	if o, err := a.opts.Store.Get(ctx, api.KindOrganization, ref); err == nil {
 		return o.Meta.ID, nil
 	} else if api.CodeOf(err) != api.CodeNotFound {
-		return "", err
+		return "", fmt.Errorf("read organization %s: %w", ref, err)
 	}
 	parent, name := "", ref
 	if i := strings.LastIndexByte(ref, '/'); i >= 0 {
@@ -247,7 +248,7 @@ func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 	}
 	step, ok, err := totp.Check(secret, given, now, u.Status.TotpStep)
 	if err != nil {
-		return err
+		return fmt.Errorf("check the one-time password of user %s: %w", u.Meta.ID, err)
 	}
 	if !ok {
 		return wrong

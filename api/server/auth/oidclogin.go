@@ -92,7 +92,10 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 		return nil, api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
 	}
 	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
-	return &api.OIDCFlow{URL: url, Flow: sealed}, err
+	if err != nil {
+		return nil, fmt.Errorf("encrypt the flow of a login by identity provider %s: %w", p.Meta.ID, err)
+	}
+	return &api.OIDCFlow{URL: url, Flow: sealed}, nil
 }
 
 // openFlow opens a text that this cluster has sealed for this login and that has not
@@ -168,7 +171,7 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	id, grants := api.ExternalIdentityID(p.Spec.Issuer, c.Subject), p.Spec.GrantsOf(c.All)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return api.User{}, err
+		return api.User{}, fmt.Errorf("read external identity %s: %w", id, err)
 	}
 	if err != nil {
 		return a.newExternalUser(ctx, p, c, email, id, grants)
@@ -197,7 +200,7 @@ func (a *Authenticator) withGrants(ctx context.Context, u api.User, p api.Identi
 	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
 		Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}}, with...)})
 	if err != nil {
-		return u, err
+		return u, fmt.Errorf("write the roles of user %s: %w", u.Meta.ID, err)
 	}
 	u.Meta.Revision = out[0].Meta.Revision
 	return u, nil
@@ -259,7 +262,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 		return u, api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", email).WithHint("sign in as before, or ask your administrator")
 	}
 	if err != nil {
-		return u, err
+		return u, fmt.Errorf("create the user of external identity %s: %w", id, err)
 	}
 	return api.Decode[api.User](out[0])
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -32,7 +33,7 @@ func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChan
 	}
 	c, me := Credentials(u), Caller(ctx)
 	if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.New); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hash the password of user %s: %w", u.Meta.ID, err)
 	}
 	c.Epoch++
 	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
@@ -91,7 +92,7 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 		return nil, err
 	}
 	if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.Password); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hash the password of user %s: %w", u.Meta.ID, err)
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
 	c.MailedHash, c.MailedTo, c.MailedExpiresAt = "", "", nil
@@ -136,7 +137,7 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	}
 	step, ok, err := totp.Check(secret, in.Code, a.opts.Now(), u.Status.TotpStep)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("check the one-time password of user %s: %w", u.Meta.ID, err)
 	}
 	if !ok {
 		return nil, api.Errorf(api.CodeInvalid, "the code is wrong").At("code").WithHint("check the clocks of this machine and of your authenticator")
@@ -207,12 +208,20 @@ func (a *Authenticator) Sealed(ctx context.Context, secret string) (string, erro
 	if a.opts.Secrets == nil {
 		return secret, nil
 	}
-	return a.opts.Secrets.Seal(ctx, secret)
+	sealed, err := a.opts.Secrets.Seal(ctx, secret)
+	if err != nil {
+		return "", fmt.Errorf("use the keys of the cluster: %w", err)
+	}
+	return sealed, nil
 }
 
 func (a *Authenticator) unsealed(ctx context.Context, sealed string) (string, error) {
 	if a.opts.Secrets == nil {
 		return sealed, nil
 	}
-	return a.opts.Secrets.Open(ctx, sealed)
+	secret, err := a.opts.Secrets.Open(ctx, sealed)
+	if err != nil {
+		return "", fmt.Errorf("use the keys of the cluster: %w", err)
+	}
+	return secret, nil
 }

@@ -95,7 +95,10 @@ func ownerOf(u api.User, c api.UserCredentials, site passkey.Site) passkey.Owner
 func (a *Authenticator) sealedChallenge(ctx context.Context, c passkey.Challenge, f passkeyFlow) (*api.PasskeyChallenge, error) {
 	f.ID, f.Session, f.Until = rand.Text(), c.Session, a.opts.Now().UTC().Add(passkeyLife)
 	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
-	return &api.PasskeyChallenge{Flow: sealed, Options: c.Options}, err
+	if err != nil {
+		return nil, fmt.Errorf("encrypt the challenge of a passkey: %w", err)
+	}
+	return &api.PasskeyChallenge{Flow: sealed, Options: c.Options}, nil
 }
 
 // openPasskeyFlow opens a text that this cluster has sealed for this use and that has
@@ -140,7 +143,7 @@ func (a *Authenticator) BeginPasskey(ctx context.Context, in *api.PasskeyBegin) 
 	}
 	c, err := site.BeginRegistration("Basalt", ownerOf(u, Credentials(u), site))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("begin to register a passkey of user %s: %w", u.Meta.ID, err)
 	}
 	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyAddUse, User: api.UserID(u.Meta.ID), Name: name})
 }
@@ -276,7 +279,7 @@ func (a *Authenticator) BeginPasskeyLogin(ctx context.Context) (*api.PasskeyChal
 	}
 	c, err := site.BeginLogin()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("begin a login by passkey: %w", err)
 	}
 	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyLoginUse})
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func (a *Authenticator) mailLink(ctx context.Context, u api.User, s api.MailMess
 	}
 	out, err := a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
 	if err != nil {
-		return api.MailMessage{}, err
+		return api.MailMessage{}, fmt.Errorf("queue the mail with a link for user %s: %w", u.Meta.ID, err)
 	}
 	return api.Decode[api.MailMessage](out[0])
 }
@@ -147,7 +148,10 @@ func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCr
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return a.WriteCredentials(ctx, u, c, with...)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("write the credentials of user %s: %w", u.Meta.ID, err)
+	}
+	return nil
 }
 
 // Spoken returns the first language of the request's Accept-Language header if mail is

@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -162,7 +163,7 @@ func (a *Authenticator) endSession(ctx context.Context, id string) (api.Session,
 	}
 	o, err := a.opts.Store.Get(ctx, api.KindSession, id)
 	if err != nil {
-		return api.Session{}, err
+		return api.Session{}, fmt.Errorf("read session %s: %w", id, err)
 	}
 	s, err := api.Decode[api.Session](o)
 	if err != nil {
@@ -172,5 +173,8 @@ func (a *Authenticator) endSession(ctx context.Context, id string) (api.Session,
 		return api.Session{}, api.Errorf(api.CodeNotFound, "%s %s does not exist", api.KindSession, id)
 	}
 	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: EndAll([]api.Session{s})})
-	return s, err
+	if err != nil {
+		return s, fmt.Errorf("end session %s: %w", id, err)
+	}
+	return s, nil
 }

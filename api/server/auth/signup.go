@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -154,7 +155,10 @@ func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.T
 		m.Type, m.Secret = api.MailTypeSignUpKnown, ""
 	}
 	_, err = a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{api.QueueMail(api.RandomID(api.KindMailMessage), m)}})
-	return err
+	if err != nil {
+		return fmt.Errorf("queue the mail of a sign-up: %w", err)
+	}
+	return nil
 }
 
 // SigningUp returns the address that a token was sent to.

@@ -3,6 +3,7 @@ package pages
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -21,7 +22,7 @@ func Each(ctx context.Context, from Lister, q api.ListQuery, f func(api.Object) 
 	for {
 		p, err := from.List(ctx, q)
 		if err != nil {
-			return err
+			return fmt.Errorf("list %s objects: %w", q.Kind, err)
 		}
 		for _, o := range p.Items {
 			if !f(o) {
