@@ -116,9 +116,11 @@ func jsonNumber(n int64) string {
 // deleted only at the revision of If-Match, before the first change too.
 func TestLogoIfMatch(t *testing.T) {
 	w := newWorld(t)
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {
-		t.Fatal(err)
+	var picture, other bytes.Buffer
+	for size, to := range map[int]*bytes.Buffer{32: &picture, 48: &other} {
+		if err := png.Encode(to, image.NewGray(image.Rect(0, 0, size, size))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, path := range []string{"/v1/branding", "/v1/organizations/" + w.acme + "/branding"} {
 		t.Run(path, func(t *testing.T) {
@@ -143,7 +145,7 @@ func TestLogoIfMatch(t *testing.T) {
 			if now, _ := asked[api.Branding](t, w, 200, "GET", path, ""); now != first {
 				t.Errorf("branding after refused changes = %+v, want %+v", now, first)
 			}
-			asked[api.Branding](t, w, 200, "PUT", path+"/logo", picture.String())
+			asked[api.Branding](t, w, 200, "PUT", path+"/logo", other.String())
 			asked[api.Problem](t, w, 412, "DELETE", path+"/logo", "", "If-Match", tag)
 			_, header = asked[api.Branding](t, w, 200, "PUT", path+"/logo", picture.String(), "If-Match", "*")
 			if now, _ := asked[api.Branding](t, w, 200, "DELETE", path+"/logo", "", "If-Match", header.Get("ETag")); now.Logo != "" {
