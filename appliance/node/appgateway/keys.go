@@ -58,7 +58,7 @@ func (k *Keys) read(ctx context.Context, o api.Object) ([]byte, error) {
 	}
 	text, err := k.sealer.Open(ctx, s.Key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("unseal it: %w", err)
 	}
 	key, err := hex.DecodeString(text)
 	if err == nil && len(key) != keyBytes {
@@ -72,5 +72,8 @@ func (k *Keys) make(ctx context.Context) (any, error) {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:]) // never fails: it ends the process instead
 	text, err := k.sealer.Seal(ctx, hex.EncodeToString(key[:]))
-	return keysSpec{text}, err
+	if err != nil {
+		return nil, fmt.Errorf("seal a new key: %w", err)
+	}
+	return keysSpec{text}, nil
 }

@@ -87,7 +87,7 @@ func (g *Gateway) admits(from string, ask func(context.Context) (Access, error))
 		}
 		right, end, err := g.o.Directory.While(whole, a)
 		if err != nil {
-			return a, nil, nil, err
+			return a, nil, nil, fmt.Errorf("watch access rights to instance %s: %w", a.Instance, err)
 		}
 		if err := g.o.Directory.Entered(ctx, a, from); err != nil {
 			end()
@@ -196,7 +196,11 @@ func (g *Gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	instance, node, _ := strings.Cut(host, ".")
 	ctx, cancel := context.WithTimeout(ctx, g.limits.dialTime)
 	defer cancel()
-	return g.o.Dialer.Dial(ctx, api.NodeID(node), api.InstanceID(instance), uint16(n))
+	c, err := g.o.Dialer.Dial(ctx, api.NodeID(node), api.InstanceID(instance), uint16(n))
+	if err != nil {
+		return nil, fmt.Errorf("connect to instance %s on node %s: %w", instance, node, err)
+	}
+	return c, nil
 }
 
 // failed responds that an app does not answer. The reason is not given: the guest

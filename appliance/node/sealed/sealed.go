@@ -4,6 +4,7 @@ package sealed
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -26,15 +27,18 @@ type Sealer interface {
 func Object(ctx context.Context, s Store, kind api.Kind, id string, spec func(context.Context) (any, error)) (api.Object, error) {
 	for {
 		o, err := s.Get(ctx, kind, id)
+		if err == nil {
+			return o, nil
+		}
 		if api.CodeOf(err) != api.CodeNotFound {
-			return o, err
+			return o, fmt.Errorf("read %s from the store: %w", kind, err)
 		}
 		made, err := spec(ctx)
 		if err == nil {
 			_, err = s.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: kind, ID: id, Name: "cluster", Data: api.Encode(made)}}})
 		}
 		if c := api.CodeOf(err); err != nil && c != api.CodeExists && c != api.CodeConflict {
-			return o, err
+			return o, fmt.Errorf("create %s: %w", kind, err)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (a *Authority) make(ctx context.Context) (any, error) {
 			return nil, err
 		}
 		if *into, err = a.sealer.Seal(ctx, string(pem.EncodeToMemory(block))); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("seal the key of the %s: %w", what, err)
 		}
 	}
 	return s, nil

@@ -190,7 +190,10 @@ func (g *Gateway) admit(ctx context.Context, c *ssh.ServerConn, from string) (Ac
 	ctx, cancel := context.WithTimeout(ctx, g.limits.handshakeTime)
 	defer cancel()
 	a, err := g.o.Directory.Admit(ctx, c.Permissions.Extensions[fingerprintOf], t, from)
-	return a, t, err
+	if err != nil {
+		return a, t, fmt.Errorf("admit to instance %q: %w", t.Instance, err)
+	}
+	return a, t, nil
 }
 
 // connected serves an admitted client until its right ends.

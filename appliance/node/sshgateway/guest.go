@@ -3,6 +3,7 @@ package sshgateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -20,11 +21,14 @@ func (n *connection) dial(port uint16) (net.Conn, error) {
 	defer cancel()
 	c, err := n.g.o.Dialer.Dial(ctx, n.access.Node, n.access.Instance, port)
 	var e *api.Error
-	if err != nil && !errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
+		return nil, fmt.Errorf("connect to port %d of instance %s: %w", port, n.access.Instance, err)
+	case err != nil:
 		n.g.o.Log.Debug("SSH gateway: instance cannot be reached", "instance", n.access.Instance, "port", port, "error", err)
-		err = api.Errorf(api.CodeUnavailable, "instance %s is not reachable on port %d", n.access.Name, port).WithHint("it may still be booting")
+		return nil, api.Errorf(api.CodeUnavailable, "instance %s is not reachable on port %d", n.access.Name, port).WithHint("it may still be booting")
 	}
-	return c, err
+	return c, nil
 }
 
 // signIn returns the connection to the guest's sshd, which is opened when first
@@ -71,7 +75,9 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 	var keyErr error
 	config := &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, ClientVersion: "SSH-2.0-Basalt",
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			keyErr = n.g.o.Directory.HostKey(n.ctx, n.access, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))))
+			if err := n.g.o.Directory.HostKey(n.ctx, n.access, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))); err != nil {
+				keyErr = fmt.Errorf("check the host key of instance %s: %w", n.access.Instance, err)
+			}
 			return keyErr
 		},
 		BannerCallback: func(string) error { return nil }}
