@@ -135,7 +135,7 @@ func (s *stopper) round(ctx context.Context) (left []string, done bool) {
 		s.pressed[m.ID] = since
 		wg.Go(func() {
 			if err := s.perform(ctx, m.ID, do); err != nil {
-				s.Log.Warn(string(do)+" failed", "instance", m.ID, "error", err)
+				s.Log.Warn("stop guest failed, will try again", "instance", m.ID, "error", err)
 				mu.Lock()
 				defer mu.Unlock()
 				s.failure = errors.Join(s.failure, err)
@@ -170,7 +170,10 @@ func (s *stopper) perform(ctx context.Context, id api.InstanceID, a act) error {
 	if api.CodeOf(err) == api.CodeNotFound { // it was removed meanwhile
 		return nil
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("instance %s: %s: %w", id, a, err)
+	}
+	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) {

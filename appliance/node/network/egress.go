@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -82,7 +83,7 @@ func (e *Egress) record(ctx context.Context, s *objects.Set) (err error) {
 	routers, floating := objects.List[api.Router](s), objects.List[api.FloatingIP](s)
 	seen, err := e.Counter.Egress(ctx, sdn.Exits(routers, floating))
 	if err != nil {
-		return err
+		return fmt.Errorf("read the counters of routers and floating IPs: %w", err)
 	}
 	owners := map[string]meter.Resource{}
 	for _, r := range routers {
@@ -124,7 +125,7 @@ func (e *Egress) commit(ctx context.Context) error {
 	for cmds := e.book.Pending; len(cmds) > 0; {
 		n := min(len(cmds), maxCommands)
 		if _, err := e.Store.Apply(ctx, api.Batch{At: e.Now().UTC(), Commands: cmds[:n]}); err != nil {
-			return err
+			return fmt.Errorf("write %d usage records to the store: %w", n, err)
 		}
 		cmds = cmds[n:]
 	}

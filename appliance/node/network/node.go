@@ -120,10 +120,11 @@ func (n *Node) writeReport(ctx context.Context, r deploy.Report) error {
 	}
 	_, err := n.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpReport, Kind: api.KindChassis, ID: n.Self.Node, Name: n.Self.Node, Expect: api.AnyRevision, Data: api.Encode(r)}}})
-	if err == nil {
-		n.written = &r
+	if err != nil {
+		return fmt.Errorf("write chassis %s to the store: %w", n.Self.Node, err)
 	}
-	return err
+	n.written = &r
+	return nil
 }
 
 // Works reports whether instances with ports can run on this node, or the reason

@@ -92,7 +92,7 @@ func (s State) InForce() (n *hostnet.Network, onTrial bool, err error) {
 	}
 	declared, err := hostnet.Parse(text)
 	if err != nil {
-		return nil, onTrial, err
+		return nil, onTrial, fmt.Errorf("parse the network declaration of this node: %w", err)
 	}
 	return &declared, onTrial, nil
 }
@@ -175,7 +175,7 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 func (t *Trial) install(ctx context.Context, declaration []byte, c change, until time.Time) error {
 	sizes, err := t.Machine.PacketSizes()
 	if err != nil {
-		return err
+		return fmt.Errorf("read the packet sizes to roll back to: %w", err)
 	}
 	raw, err := json.Marshal(record{string(declaration), until.UTC(), c.back, sizes})
 	if err != nil {
