@@ -24,7 +24,7 @@ func Disks(ctx context.Context, node api.NodeID, loops []string) ([]Block, error
 		Verb: "--json", Timeout: time.Minute,
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list block devices: %w", err)
 	}
 	all, err := parseDevices(raw)
 	if err != nil {
@@ -50,13 +50,16 @@ func Disks(ctx context.Context, node api.NodeID, loops []string) ([]Block, error
 // Probe describes what is on a disk, or returns "" if it is blank.
 func Probe(ctx context.Context, path string) (string, error) {
 	f, err := deploy.Probe(ctx, "", path)
+	if err != nil {
+		return "", fmt.Errorf("probe disk %s: %w", path, err)
+	}
 	switch f.Content {
 	case deploy.Blank:
-		return "", err
+		return "", nil
 	case deploy.OSD, deploy.Begun:
-		return "it contains an OSD", err
+		return "it contains an OSD", nil
 	}
-	return storage.Line(f.What), err
+	return storage.Line(f.What), nil
 }
 
 func links(dir string, into map[string][]string) error {

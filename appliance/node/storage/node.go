@@ -205,7 +205,10 @@ func (n *Node) round(ctx context.Context, f storage.Bootstrap, in deploy.Intent)
 			n.Log.Info("storage: " + a.String())
 		}
 	}
-	return r, err
+	if err != nil {
+		return r, fmt.Errorf("deploy Ceph: %w", err)
+	}
+	return r, nil
 }
 
 // clear removes what this node has of a retired cluster; for any other that is not
@@ -230,7 +233,7 @@ func (n *Node) clear(ctx context.Context, f storage.Bootstrap) error {
 		return fmt.Errorf("%s belongs to an unknown storage cluster (%s, %d): it is left unchanged", n.Dir, have.FSID, have.Generation)
 	case have != (storage.Incarnation{}):
 		if err := n.Deploy.Remove(ctx); err != nil {
-			return err
+			return fmt.Errorf("remove this node's part of storage cluster %s: %w", have.FSID, err)
 		}
 		n.Log.Info("storage: removed this node's part of the storage cluster", "fsid", have.FSID)
 	}

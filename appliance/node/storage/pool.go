@@ -154,7 +154,7 @@ func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, er
 	dir := p.dir(d.pool)
 	dev, err := xfsdisk.Device(dir)
 	if err != nil {
-		return v, err
+		return v, fmt.Errorf("find what is mounted for storage pool %s: %w", d.pool, err)
 	}
 	v.mounted = dev != 0
 	switch {
@@ -165,7 +165,7 @@ func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, er
 		v.dead = p.alive(ctx, d, dir)
 	default:
 		if v.content, err = xfsdisk.Probe(ctx, v.block.Path, fileSystem(p.Self, id, d.pool)); err != nil {
-			return v, err
+			return v, fmt.Errorf("probe disk %s: %w", v.block.Path, err)
 		}
 	}
 	if v.block != nil && v.mounted {
@@ -220,17 +220,29 @@ func (p *Pools) perform(ctx context.Context, id string, v poolView, step poolSte
 		if err := p.write(id, poolRecord{Version: 1, Pool: d.pool}); err != nil {
 			return err
 		}
-		return xfsdisk.Make(ctx, v.block.Path, uuid)
+		if err := xfsdisk.Make(ctx, v.block.Path, uuid); err != nil {
+			return fmt.Errorf("create a file system on %s: %w", v.block.Path, err)
+		}
+		return nil
 	case poolMount:
-		return xfsdisk.Mount(ctx, v.block.path(), dir, p.Systemd)
+		if err := xfsdisk.Mount(ctx, v.block.path(), dir, p.Systemd); err != nil {
+			return fmt.Errorf("mount %s: %w", v.block.path(), err)
+		}
+		return nil
 	case poolOpen:
 		return p.open(id, dir)
 	case poolClose:
 		return p.close(id)
 	case poolUnmount:
-		return xfsdisk.Unmount(dir)
+		if err := xfsdisk.Unmount(dir); err != nil {
+			return fmt.Errorf("close storage pool %s: %w", d.pool, err)
+		}
+		return nil
 	case poolErase:
-		return xfsdisk.Erase(v.block.Path)
+		if err := xfsdisk.Erase(v.block.Path); err != nil {
+			return fmt.Errorf("erase %s: %w", v.block.Path, err)
+		}
+		return nil
 	case poolForget:
 		if err := os.Remove(p.recordPath(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -249,7 +261,7 @@ func (p *Pools) open(id, dir string) error {
 	d := p.disks[id]
 	mark := xfsdisk.Mark{Version: 1, Node: p.Self, Disk: api.DiskID(id), Pool: d.pool}
 	if err := xfsdisk.Check(dir, mark); err != nil {
-		return err
+		return fmt.Errorf("check the mark of storage pool %s: %w", d.pool, err)
 	}
 	if d.record == nil || !d.record.Made {
 		if err := p.write(id, poolRecord{Version: 1, Pool: d.pool, Made: true}); err != nil {
