@@ -79,7 +79,7 @@ func (rec *backupReconciler) observe(ctx context.Context, b api.Backup) (v api.V
 	s.copy, s.now = rec.copies.state(key(api.KindBackup, b.Meta.ID)), rec.o.Now().UTC()
 	v, there := get(rec.cache, rec.cache.volumes, string(b.Spec.Volume))
 	if !there { // another node's, in a pool that this node can access too, or removed
-		v, there, err = find[api.Volume](ctx, rec.o.Store, api.KindVolume, string(b.Spec.Volume))
+		v, there, err = find[api.Volume](ctx, rec.core, api.KindVolume, string(b.Spec.Volume))
 		if err != nil {
 			return v, s, err
 		}
@@ -112,8 +112,8 @@ func (rec *backupReconciler) reaches(v api.Volume) sds.Driver {
 
 // find reads an object from the store, for objects that the cache may not have
 // because they are not this node's.
-func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, there bool, err error) {
-	o, err := s.Get(ctx, kind, id)
+func find[T any](ctx context.Context, co *core, kind api.Kind, id string) (t T, there bool, err error) {
+	o, err := co.read(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
 		return t, false, nil
 	}
@@ -165,7 +165,7 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	}
 	r, err := p.OpenForReading(ctx, id, backupSnapshot(b.Meta.ID))
 	if err != nil {
-		return done, err
+		return done, fmt.Errorf("open the snapshot of volume %s for backup %s: %w", id, b.Meta.ID, err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	from, err := rec.disks.copied(ctx, v, r.Source, r.SizeBytes)
@@ -175,7 +175,8 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	if from.MachineState, err = rec.states.ofSnapshot(ctx, p, sds.SnapshotRef{Volume: id, ID: backupSnapshot(b.Meta.ID)}); err != nil {
 		return done, err
 	}
-	return rec.o.Backups.Run(ctx, t, from, api.BackupID(b.Meta.ID), progress)
+	done, err = rec.o.Backups.Run(ctx, t, from, api.BackupID(b.Meta.ID), progress)
+	return done, wrap(err, "copy volume %s to target %s as backup %s", id, t.Meta.ID, b.Meta.ID)
 }
 
 // clean deletes the snapshot that the backup read from, then writes the result st.
@@ -201,14 +202,13 @@ func (rec *backupReconciler) dropReading(ctx context.Context, v api.Volume, id a
 	if p == nil || !p.Capabilities().Snapshots {
 		return nil
 	}
-	if _, err := p.Snapshot(ctx, api.VolumeID(v.Meta.ID), id); api.CodeOf(err) == api.CodeNotFound {
-		return rec.states.dropSnapshot(ctx, p, sds.SnapshotRef{Volume: api.VolumeID(v.Meta.ID), ID: id})
+	ref := sds.SnapshotRef{Volume: api.VolumeID(v.Meta.ID), ID: id}
+	if err := findSnapshot(ctx, p, ref); api.CodeOf(err) == api.CodeNotFound {
+		return rec.states.dropSnapshot(ctx, p, ref)
 	} else if err != nil {
 		return err
 	}
-	return rec.disks.withVolume(ctx, v, func(access sds.Access) error {
-		return p.DeleteSnapshot(ctx, api.VolumeID(v.Meta.ID), id, access)
-	})
+	return rec.disks.withVolume(ctx, v, func(access sds.Access) error { return deleteSnapshot(ctx, p, ref, access) })
 }
 
 // delete deletes the snapshot that the backup read from, and starts deleting the
@@ -222,7 +222,7 @@ func (rec *backupReconciler) delete(ctx context.Context, b api.Backup, v api.Vol
 		return 0, rec.forget(ctx, api.KindBackup, b.Meta.ID)
 	}
 	rec.copies.begin(ctx, key(api.KindBackup, b.Meta.ID), deleteBackup, func(ctx context.Context, _ func(backup.Progress)) (backup.Result, error) {
-		return backup.Result{}, rec.o.Backups.Delete(ctx, t, api.BackupID(b.Meta.ID))
+		return backup.Result{}, wrap(rec.o.Backups.Delete(ctx, t, api.BackupID(b.Meta.ID)), "delete backup %s from target %s", b.Meta.ID, t.Meta.ID)
 	})
 	return backupPoll, nil
 }
@@ -261,12 +261,12 @@ func (rec *backupReconciler) dropReadings(ctx context.Context, v api.Volume, p s
 	if api.CodeOf(err) == api.CodeNotFound {
 		err = nil
 	}
-	errs := []error{err}
+	errs := []error{wrap(err, "list the snapshots of volume %s", v.Meta.ID)}
 	for _, s := range snapshots {
 		if !strings.HasPrefix(string(s.ID), kind+"-") {
 			continue
 		}
-		b, there, err := find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(s.ID))
+		b, there, err := find[api.Backup](ctx, rec.core, api.KindBackup, string(s.ID))
 		reads := there && !b.Status.Phase.Ended() && (b.Assignment.Node == rec.o.NodeID || p.Capabilities().Shared)
 		if err != nil || reads {
 			errs = append(errs, err)

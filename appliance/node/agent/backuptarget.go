@@ -91,9 +91,9 @@ func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (ti
 	}
 	rec.copies.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
 		if prepared(t) {
-			return none, rec.o.Backups.Answers(ctx, t)
+			return none, wrap(rec.o.Backups.Answers(ctx, t), "query backup target %s", id)
 		}
-		return none, rec.o.Backups.Prepare(ctx, t)
+		return none, wrap(rec.o.Backups.Prepare(ctx, t), "prepare backup target %s", id)
 	})
 	return time.Second, nil
 }

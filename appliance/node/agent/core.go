@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
@@ -29,6 +31,7 @@ type core struct {
 	pools   *poolSet
 	members *membership
 	files   *instanceFiles
+	domain  *domainCalls
 }
 
 func newCore(o Options) *core {
@@ -37,6 +40,7 @@ func newCore(o Options) *core {
 	c.pools = newPoolSet(o.Pools)
 	c.members = &membership{node: o.NodeID, cache: c.cache}
 	c.files = &instanceFiles{o: &c.o}
+	c.domain = &domainCalls{o: &c.o}
 	return c
 }
 
@@ -56,7 +60,7 @@ func (co *core) mergeObject(o api.Object) {
 func (co *core) apply(ctx context.Context, cmds ...api.Command) error {
 	objects, err := co.o.Store.Apply(ctx, api.Batch{At: co.o.Now().UTC(), Commands: cmds})
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s to the store: %w", objectsOf(cmds), err)
 	}
 	for _, o := range objects {
 		if o.Kind == api.KindNode {
@@ -68,6 +72,21 @@ func (co *core) apply(ctx context.Context, cmds ...api.Command) error {
 	return nil
 }
 
+// objectsOf returns the kinds and IDs of the objects that commands change.
+func objectsOf(cmds []api.Command) string {
+	var all []string
+	for _, c := range cmds {
+		all = append(all, api.ObjectRef{Kind: c.Kind, ID: c.ID}.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// read returns an object as the store has it now.
+func (co *core) read(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
+	o, err := co.o.Store.Get(ctx, kind, id)
+	return o, wrap(err, "read %s %s from the store", kind, id)
+}
+
 // forget removes the agent's finalizer. It must be called only when no part of
 // the object is left on this node.
 func (co *core) forget(ctx context.Context, kind api.Kind, id string) error {
@@ -76,7 +95,7 @@ func (co *core) forget(ctx context.Context, kind api.Kind, id string) error {
 	if api.CodeOf(err) == api.CodeNotFound {
 		return nil
 	}
-	return err
+	return wrap(err, "remove the finalizer of %s %s", kind, id)
 }
 
 // report writes a status at the revision that it was decided on, so that it never
@@ -95,7 +114,7 @@ func (co *core) report(ctx context.Context, kind api.Kind, id string, revision i
 
 // refresh reads the object from the store into the cache.
 func (co *core) refresh(ctx context.Context, kind api.Kind, id string) error {
-	o, err := co.o.Store.Get(ctx, kind, id)
+	o, err := co.read(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
 		co.mergeChange(objects.Change{Kind: kind, ID: id})
 		return nil
@@ -111,7 +130,7 @@ func (co *core) refresh(ctx context.Context, kind api.Kind, id string) error {
 // belongs to another node and is not being migrated to this one. The cache alone is
 // never a reason to give up anything.
 func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *api.Object, error) {
-	o, err := co.o.Store.Get(ctx, kind, id)
+	o, err := co.read(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
 		return true, nil, nil
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -69,9 +70,18 @@ func (ds *diskSet) encryption(ctx context.Context, v api.Volume) (*sds.Encryptio
 	}
 	pass, err := ds.o.Keys.Unwrap(ctx, v)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("unwrap the key of volume %s: %w", v.Meta.ID, err)
 	}
 	return &sds.Encryption{Passphrase: pass}, nil
+}
+
+// cephKey returns the key of the Ceph user with which hypervisors open images.
+func (ds *diskSet) cephKey(ctx context.Context, user string) ([]byte, error) {
+	if ds.o.Keys == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this node has no key of the Ceph cluster")
+	}
+	key, err := ds.o.Keys.Ceph(ctx, user)
+	return key, wrap(err, "read the key of Ceph user %s", user)
 }
 
 // diskSecret and cephSecret return the names of the keys in the hypervisor.
@@ -123,7 +133,7 @@ func (ds *diskSet) find(ctx context.Context, v api.Volume) (disk, error) {
 	if err != nil {
 		return disk{}, err
 	}
-	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
+	have, err := findVolume(ctx, p, api.VolumeID(v.Meta.ID))
 	if err != nil {
 		return disk{}, err
 	}
@@ -153,10 +163,7 @@ func (ds *diskSet) openable(ctx context.Context, v api.Volume, have sds.Volume, 
 		k.secrets = append(k.secrets, hypervisor.NewSecret(hypervisor.SecretDisk, diskSecret(api.VolumeID(v.Meta.ID)), e.Passphrase))
 	}
 	if r := have.Source.RBD; r != nil && r.User != "" {
-		if ds.o.Keys == nil {
-			return disk{}, api.Errorf(api.CodeUnavailable, "this node has no key of the Ceph cluster")
-		}
-		key, err := ds.o.Keys.Ceph(ctx, r.User)
+		key, err := ds.cephKey(ctx, r.User)
 		if err != nil {
 			return disk{}, err
 		}
@@ -180,7 +187,7 @@ func (ds *diskSet) setSecrets(ctx context.Context, disks []disk) error {
 	for _, k := range disks {
 		for _, s := range k.secrets {
 			if err := ds.o.Machines.SetSecret(ctx, s); err != nil {
-				return err
+				return fmt.Errorf("pass key %s to the hypervisor: %w", s.Name, err)
 			}
 		}
 	}
@@ -244,7 +251,7 @@ func (ds *diskSet) acquire(id api.InstanceID) (release func(), err error) {
 // confirmVolume checks with the store that the volume still belongs to this node
 // and to the instance: the cache alone is never a reason to open anything.
 func (ds *diskSet) confirmVolume(ctx context.Context, v api.Volume) error {
-	o, err := ds.o.Store.Get(ctx, api.KindVolume, v.Meta.ID)
+	o, err := ds.read(ctx, api.KindVolume, v.Meta.ID)
 	if err != nil {
 		return err
 	}
@@ -265,7 +272,12 @@ func (ds *diskSet) claimVolume(ctx context.Context, v api.Volume) error {
 	if err != nil {
 		return err
 	}
-	return p.ClaimVolume(ctx, api.VolumeID(v.Meta.ID), sds.Owner{Node: ds.o.NodeID, Epoch: v.Assignment.Epoch})
+	return ds.claim(ctx, p, api.VolumeID(v.Meta.ID), v.Assignment.Epoch)
+}
+
+// claim claims a volume of the pool for this node and the epoch.
+func (ds *diskSet) claim(ctx context.Context, p sds.Driver, id api.VolumeID, epoch int64) error {
+	return wrap(p.ClaimVolume(ctx, id, sds.Owner{Node: ds.o.NodeID, Epoch: epoch}), "claim volume %s in epoch %d", id, epoch)
 }
 
 // copied returns a disk of the volume for a backup, with the keys that open it.
@@ -275,10 +287,7 @@ func (ds *diskSet) copied(ctx context.Context, v api.Volume, src sds.Source, byt
 		return d, err
 	}
 	if r := src.RBD; r != nil && r.User != "" {
-		if ds.o.Keys == nil {
-			return d, api.Errorf(api.CodeUnavailable, "this node has no key of the Ceph cluster")
-		}
-		d.CephKey, err = ds.o.Keys.Ceph(ctx, r.User)
+		d.CephKey, err = ds.cephKey(ctx, r.User)
 	}
 	return d, err
 }

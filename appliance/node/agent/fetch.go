@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -23,18 +24,19 @@ func (rec *imageReconciler) export(ctx context.Context, id api.ImageID) (io.Read
 	if err != nil {
 		return nil, sds.Image{}, err
 	}
-	return pool.ExportImage(ctx, id)
+	content, img, err := pool.ExportImage(ctx, id)
+	return content, img, wrap(err, "open image %s for another node", id)
 }
 
 // find returns the image and its pool on this node.
 func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
-	for _, p := range rec.pools.inOrder() {
+	for name, p := range rec.pools.inOrder() {
 		img, err := p.Image(ctx, id)
 		if err == nil {
 			return img, p, nil
 		}
 		if api.CodeOf(err) != api.CodeNotFound {
-			return sds.Image{}, nil, err
+			return sds.Image{}, nil, fmt.Errorf("find image %s in pool %s: %w", id, name, err)
 		}
 	}
 	return sds.Image{}, nil, api.Errorf(api.CodeNotFound, "image %s does not exist on this node", id)
@@ -64,7 +66,7 @@ func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image
 		return false, err
 	}
 	if _, err := p.Image(ctx, id); api.CodeOf(err) != api.CodeNotFound {
-		return err == nil, err
+		return err == nil, wrap(err, "find image %s in pool %s", id, cmp.Or(pool, api.PoolLocal))
 	}
 	if img.Status.Phase != api.ImageReady {
 		return false, nil
@@ -79,14 +81,14 @@ func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image
 func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Driver, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	var errs []error
-	try := func(content io.ReadCloser, have sds.Image, err error) bool {
+	try := func(from string, content io.ReadCloser, have sds.Image, err error) bool {
 		if err == nil {
 			_, err = into.ImportImage(ctx, sds.ImageImport{ID: id, Format: have.Format, SHA256: cmp.Or(img.Status.Sha256, have.SHA256),
 				Content: content, SizeBytes: have.SizeBytes})
 			_ = content.Close() // the reader has nothing to flush
 		}
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("copy image %s from %s: %w", id, from, err))
 		}
 		return err == nil
 	}
@@ -98,7 +100,7 @@ func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Dri
 		if api.CodeOf(err) == api.CodeNotFound {
 			continue
 		}
-		if try(content, have, err) {
+		if try("pool "+other, content, have, err) {
 			return nil
 		}
 	}
@@ -107,7 +109,7 @@ func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Dri
 		if from == rec.o.NodeID || rec.members.away(from) || !slices.Contains(n.Status.Images, id) || rec.o.Remote == nil {
 			continue
 		}
-		if content, have, err := rec.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
+		if content, have, err := rec.o.Remote.FetchImage(ctx, from, id); try("node "+string(from), content, have, err) {
 			rec.log.Info("fetched image", "id", id, "from", from)
 			return rec.reporter.reportNode(ctx) // others may fetch it from here
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"sync"
@@ -130,13 +131,13 @@ func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Durati
 	if rec.jobs.stop("import " + img.Meta.ID) {
 		return time.Second, nil
 	}
-	for _, p := range rec.pools.inOrder() {
+	for name, p := range rec.pools.inOrder() {
 		err := p.DeleteImage(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse { // volumes based on it are being deleted
 			return time.Second, nil
 		}
 		if err != nil && api.CodeOf(err) != api.CodeNotFound {
-			return 0, err
+			return 0, fmt.Errorf("delete image %s from pool %s: %w", id, name, err)
 		}
 	}
 	if img.Status.Node != "" && !rec.members.away(img.Status.Node) {
@@ -151,7 +152,7 @@ func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Durati
 
 // put stores an image's content that a client uploads.
 func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Reader) error {
-	o, err := rec.o.Store.Get(ctx, api.KindImage, string(id))
+	o, err := rec.read(ctx, api.KindImage, string(id))
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.
 	err = rec.importImage(ctx, img, sds.ImageImport{Content: content})
 	var f *importFailed
 	if errors.As(err, &f) {
-		return f.error
+		return fmt.Errorf("import image %s: %w", id, f.error)
 	}
 	return err
 }
@@ -223,7 +224,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 		defer cancel()
 		if writeErr := rec.writeStatus(ctx, img, rec.failedImport(img, err)); writeErr != nil {
 			rec.log.Warn("report image status failed", "id", id, "error", writeErr)
-			return err
+			return fmt.Errorf("import image %s: %w", id, err)
 		}
 		return &importFailed{err}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/sds"
 )
 
 // instanceReconciler runs the machines of this node's instances.
@@ -58,7 +57,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 		return rec.whileMoving(ctx, in, m)
 	}
 	if err := rec.fence.keep(false); err != nil {
-		return 0, fmt.Errorf("report instances to keep to basalt-fence: %w", err)
+		return 0, err
 	}
 	s, err := rec.observe(ctx, in)
 	if err != nil {
@@ -125,7 +124,7 @@ func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d de
 	if writeErr := rec.writeStatus(ctx, in, st); writeErr != nil {
 		rec.log.Warn("report instance status failed", "id", in.Meta.ID, "error", writeErr)
 	}
-	return fmt.Errorf("%s: %w", d.step, err)
+	return fmt.Errorf("step %s: %w", d.step, err)
 }
 
 // writeStatus reports a changed status. It returns errStale if the instance is no
@@ -167,7 +166,7 @@ type stopping struct{ first, last time.Time }
 // observe determines the state of the instance on the node.
 func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (seen, error) {
 	id := api.InstanceID(in.Meta.ID)
-	status, err := rec.o.Machines.Status(ctx, id)
+	status, err := rec.domain.status(ctx, id)
 	if err != nil {
 		return seen{}, err
 	}
@@ -246,11 +245,11 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 		if err := rec.fence.confirm(ctx, in); err != nil {
 			return err
 		}
-		return rec.o.Machines.Resume(ctx, id)
+		return rec.domain.resume(ctx, id)
 	case stepClaim:
 		return rec.adopt(ctx, in)
 	case stepAbortMove:
-		return rec.o.Migrator.AbortMigration(ctx, id)
+		return rec.domain.abortMigration(ctx, id)
 	case stepEndMove:
 		return rec.incoming.finishOrDiscard(ctx, id)
 	case stepShutdown:
@@ -258,7 +257,7 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 			return err
 		}
 		if err := rec.o.Machines.Shutdown(ctx, id); err != nil {
-			return err
+			return fmt.Errorf("press the power button of instance %s: %w", id, err)
 		}
 		rec.mu.Lock()
 		now := rec.o.Now()
@@ -271,7 +270,7 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 		rec.mu.Unlock()
 		return nil
 	case stepDestroy:
-		s, err := rec.o.Machines.Status(ctx, id)
+		s, err := rec.domain.status(ctx, id)
 		if err == nil {
 			err = rec.files.endRun(id)
 		}
@@ -283,14 +282,14 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 		if err := rec.meter.recordInstance(ctx, in); err != nil {
 			return err
 		}
-		return rec.o.Machines.Undefine(ctx, id)
+		return rec.domain.undefine(ctx, id)
 	case stepStopVGPU:
-		return rec.o.VGPUs.Stop(ctx, id)
+		return wrap(rec.o.VGPUs.Stop(ctx, id), "stop the vGPU backend of instance %s", id)
 	case stepDropVGPU:
 		if err := rec.meter.recordInstance(ctx, in); err != nil { // its usage must be recorded before its totals are removed
 			return err
 		}
-		if err := rec.o.VGPUs.Remove(ctx, id); err != nil {
+		if err := rec.vgpus.remove(ctx, id); err != nil {
 			return err
 		}
 		return remove(rec.files.vgpuMark(id))
@@ -349,7 +348,7 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 		return err
 	}
 	if err := rec.o.Machines.Define(ctx, d); err != nil {
-		return err
+		return fmt.Errorf("define the domain of instance %s: %w", id, err)
 	}
 	rec.pins.forget(id)
 	if len(d.Cells) > 0 {
@@ -371,7 +370,7 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 	// However long QEMU takes to start, or this process to continue: the guest is
 	// resumed only if it is still allowed to run.
 	if err := rec.disks.withSecrets(ctx, disks, func() error { return rec.o.Machines.Load(ctx, id) }); err != nil {
-		return err
+		return fmt.Errorf("load the domain of instance %s: %w", id, err)
 	}
 	// The volumes are claimed again, now that the disks are open and nothing has
 	// been written: the pool learns which client to exclude when another node takes
@@ -384,9 +383,9 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 		err = rec.fence.confirm(ctx, in)
 	}
 	if err != nil {
-		return errors.Join(err, rec.o.Machines.Destroy(context.WithoutCancel(ctx), id))
+		return errors.Join(err, rec.domain.destroy(context.WithoutCancel(ctx), id))
 	}
-	return rec.o.Machines.Resume(ctx, id) // which fails if the fence has killed the domain
+	return rec.domain.resume(ctx, id) // which fails if the fence has killed the domain
 }
 
 // claim claims the root volume for this assignment.
@@ -399,7 +398,7 @@ func (rec *instanceReconciler) claim(ctx context.Context, in api.Instance) error
 	if err != nil {
 		return err
 	}
-	if err := p.ClaimVolume(ctx, in.Assignment.RootVolume, sds.Owner{Node: rec.o.NodeID, Epoch: in.Assignment.Epoch}); err != nil {
+	if err := rec.disks.claim(ctx, p, in.Assignment.RootVolume, in.Assignment.Epoch); err != nil {
 		return err
 	}
 	rec.mu.Lock()
@@ -448,7 +447,7 @@ func remove(path string) error {
 // fence kills it, which can be observed only while there is no lease.
 func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance, m api.Migration) (time.Duration, error) {
 	id := api.InstanceID(in.Meta.ID)
-	s, err := rec.o.Machines.Status(ctx, id)
+	s, err := rec.domain.status(ctx, id)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 // leave removes what this node has of an instance that is not its own: it was
 // assigned to another node, was migrated, or is unknown to the cluster.
 func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) error {
-	s, err := rec.o.Machines.Status(ctx, id)
+	s, err := rec.domain.status(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 	if err := rec.destroy(ctx, id, s.State); err != nil {
 		return err
 	}
-	if err := rec.o.Machines.Undefine(ctx, id); err != nil {
+	if err := rec.domain.undefine(ctx, id); err != nil {
 		return err
 	}
 	if err := rec.ports.unplug(ctx, id); err != nil {
@@ -35,7 +35,7 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 		return err
 	}
 	if rec.o.VGPUs != nil && exists(rec.files.vgpuMark(id)) {
-		if err := rec.o.VGPUs.Remove(ctx, id); err != nil {
+		if err := rec.vgpus.remove(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -53,12 +53,12 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 // destroy ends the domain, whatever its state.
 func (rec *instanceReconciler) destroy(ctx context.Context, id api.InstanceID, s hypervisor.State) error {
 	if rec.o.Migrator != nil && (s == hypervisor.Incoming || s == hypervisor.Missing) {
-		if err := rec.o.Migrator.DiscardMigration(ctx, id); err != nil {
+		if err := rec.domain.discardMigration(ctx, id); err != nil {
 			return err
 		}
 	}
 	if !s.Active() {
 		return nil
 	}
-	return rec.o.Machines.Destroy(ctx, id)
+	return rec.domain.destroy(ctx, id)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -69,7 +70,7 @@ func (k *fenceKeeper) keep(force bool) error {
 	}
 	if err := k.o.Fence.Keep(ids); err != nil {
 		k.kept = nil // the fence's list is unknown now
-		return err
+		return fmt.Errorf("report instances to keep to basalt-fence: %w", err)
 	}
 	k.kept = ids
 	return nil

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -56,11 +57,11 @@ func (ds *diskSet) opener(ctx context.Context, v api.Volume) (open bool, id api.
 	if id == "" {
 		return false, "", nil
 	}
-	s, err := ds.o.Machines.Status(ctx, id)
+	s, err := ds.domain.status(ctx, id)
 	if err != nil || !s.State.Active() {
 		return false, id, err
 	}
-	disks, err := ds.o.Machines.Disks(ctx, id)
+	disks, err := ds.domain.disks(ctx, id)
 	if err != nil {
 		return false, id, err
 	}
@@ -80,7 +81,7 @@ func hasDisk(disks []hypervisor.OpenDisk, serial string) *hypervisor.OpenDisk {
 func (l live) Overlay(ctx context.Context, path string) error {
 	return l.disks.freezer.frozen(ctx, l.id, func() error {
 		return l.disks.withSecrets(ctx, []disk{l.disk}, func() error {
-			return l.disks.o.Machines.SnapshotDisk(ctx, l.id, l.disk.Serial, path)
+			return wrap(l.disks.o.Machines.SnapshotDisk(ctx, l.id, l.disk.Serial, path), "add layer %s to disk %s of instance %s", path, l.disk.Serial, l.id)
 		})
 	})
 }
@@ -88,13 +89,13 @@ func (l live) Overlay(ctx context.Context, path string) error {
 // Commit implements sds.Live.
 func (l live) Commit(ctx context.Context, top, base string) error {
 	return l.disks.withSecrets(ctx, []disk{l.disk}, func() error {
-		return l.disks.o.Machines.CommitDisk(ctx, l.id, l.disk.Serial, top, base)
+		return wrap(l.disks.o.Machines.CommitDisk(ctx, l.id, l.disk.Serial, top, base), "merge layers of disk %s of instance %s", l.disk.Serial, l.id)
 	})
 }
 
 // Resize implements sds.Live.
 func (l live) Resize(ctx context.Context, bytes int64) error {
-	return l.disks.o.Machines.ResizeDisk(ctx, l.id, l.disk.Serial, bytes)
+	return wrap(l.disks.o.Machines.ResizeDisk(ctx, l.id, l.disk.Serial, bytes), "grow disk %s of instance %s to %d bytes", l.disk.Serial, l.id, bytes)
 }
 
 // freezer freezes and thaws the file systems of guests.
@@ -133,7 +134,7 @@ func (z *freezer) thaw(ctx context.Context, id api.InstanceID) error {
 	ctx, cancel := context.WithTimeout(ctx, thawTimeout)
 	defer cancel()
 	if err := z.o.Machines.Thaw(ctx, id); err != nil {
-		return err
+		return fmt.Errorf("thaw the file systems of instance %s: %w", id, err)
 	}
 	return remove(z.files.frozenMark(id))
 }

@@ -21,9 +21,9 @@ type machineClasses struct {
 
 // choose decides the instance's machine for the run that begins.
 func (c *machineClasses) choose(ctx context.Context, in api.Instance) (api.InstanceMachine, error) {
-	have, err := c.o.Machines.Abilities(ctx)
+	have, err := c.domain.abilities(ctx)
 	if err != nil {
-		return api.InstanceMachine{}, fmt.Errorf("ask what machines can be made here: %w", err)
+		return api.InstanceMachine{}, err
 	}
 	m := in.Status.Machine
 	if m.Type == "" {
@@ -77,9 +77,9 @@ func differing(own hypervisor.CPU, others []api.Node) []hypervisor.CPU {
 // check returns an error unless this node can continue an instance that runs on
 // another.
 func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
-	have, err := c.o.Machines.Abilities(ctx)
+	have, err := c.domain.abilities(ctx)
 	if err != nil {
-		return fmt.Errorf("ask what machines can be made here: %w", err)
+		return err
 	}
 	if err := knows(have.Machines, in.Status.Machine.Type); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
 	if cpu.Class != api.CPUBaseline {
 		return nil
 	}
-	return c.o.Machines.CheckCPU(ctx, hypervisor.CPUOf(cpu.CPU))
+	return wrap(c.o.Machines.CheckCPU(ctx, hypervisor.CPUOf(cpu.CPU)), "check whether this node supports the processor of instance %s", in.Meta.ID)
 }
 
 // machineType returns the newest machine type that this node and all others have,

@@ -152,7 +152,7 @@ func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
 	if mv == nil || rec.o.Migrator == nil {
 		return nil
 	}
-	if err := rec.o.Migrator.AbortMigration(ctx, mv.in); err != nil {
+	if err := rec.domain.abortMigration(ctx, mv.in); err != nil {
 		return err
 	}
 	rec.mu.Lock()
@@ -175,7 +175,7 @@ func (rec *migrationReconciler) send(ctx context.Context, m api.Migration, in ap
 	if d.step != moveNone {
 		rec.log.Info("migration step started", "id", m.Meta.ID, "instance", in.Meta.ID, "step", string(d.step))
 		if err := rec.perform(ctx, m, in, d.step); err != nil {
-			return 0, fmt.Errorf("%s: %w", d.step, err)
+			return 0, fmt.Errorf("step %s: %w", d.step, err)
 		}
 	}
 	if d.end != nil {
@@ -202,7 +202,7 @@ func (rec *migrationReconciler) observe(ctx context.Context, m api.Migration, in
 		}
 	}
 	id := api.InstanceID(in.Meta.ID)
-	status, err := rec.o.Machines.Status(ctx, id)
+	status, err := rec.domain.status(ctx, id)
 	if err != nil {
 		return s, err
 	}
@@ -213,7 +213,7 @@ func (rec *migrationReconciler) observe(ctx context.Context, m api.Migration, in
 		s.copied = !rec.pools.shared(v.Assignment.Pool)
 	}
 	if rec.o.Migrator != nil && !s.copying {
-		ms, err := rec.o.Migrator.MigrationStatus(ctx, id)
+		ms, err := rec.domain.migration(ctx, id)
 		if err != nil {
 			return s, err
 		}
@@ -258,7 +258,7 @@ func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in
 		if rec.o.Migrator == nil {
 			return nil
 		}
-		err := rec.o.Migrator.AbortMigration(ctx, id)
+		err := rec.domain.abortMigration(ctx, id)
 		if api.CodeOf(err) == api.CodeUnavailable {
 			// A target that has received all of it has the locks of its disks, and
 			// the source cannot resume the machine until the target has released
@@ -266,7 +266,7 @@ func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in
 			if err := rec.perform(ctx, m, in, moveDiscard); err != nil {
 				return err
 			}
-			err = rec.o.Migrator.AbortMigration(ctx, id)
+			err = rec.domain.abortMigration(ctx, id)
 		}
 		return err
 	case moveDiscard:
@@ -303,7 +303,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	if err != nil {
 		return err
 	}
-	root, err := p.Volume(ctx, in.Assignment.RootVolume)
+	root, err := findVolume(ctx, p, in.Assignment.RootVolume)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 		}
 	}
 	ask := PrepareRequest{Migration: api.MigrationID(m.Meta.ID), RootBytes: root.SizeBytes}
-	open, err := rec.o.Machines.Disks(ctx, m.Spec.Instance)
+	open, err := rec.domain.disks(ctx, m.Spec.Instance)
 	if err != nil {
 		return err
 	}
@@ -328,7 +328,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	reply, err := rec.o.Peers.PrepareMigration(ctx, m.Assignment.Target, ask)
 	code := api.CodeOf(err)
 	if err != nil && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict) {
-		return err // retried
+		return fmt.Errorf("prepare node %s for instance %s: %w", m.Assignment.Target, in.Meta.ID, err) // retried
 	}
 	rec.learn(m, func(mv *move) {
 		if err != nil {
@@ -382,7 +382,8 @@ type tunnel struct {
 
 // Open implements hypervisor.Tunnel.
 func (t tunnel) Open(ctx context.Context, s hypervisor.Stream) (net.Conn, error) {
-	return t.peers.OpenTunnel(ctx, t.m.Assignment.Target, TunnelRequest{Migration: api.MigrationID(t.m.Meta.ID), Stream: s})
+	conn, err := t.peers.OpenTunnel(ctx, t.m.Assignment.Target, TunnelRequest{Migration: api.MigrationID(t.m.Meta.ID), Stream: s})
+	return conn, wrap(err, "open stream %s of migration %s to node %s", s, t.m.Meta.ID, t.m.Assignment.Target)
 }
 
 // settle ends the metering of the instance on this node, then has the target resume
@@ -410,7 +411,7 @@ func (rec *migrationReconciler) settle(ctx context.Context, m api.Migration, in 
 		if done {
 			return nil // it runs there; the target only starts to meter it a little later
 		}
-		return err
+		return fmt.Errorf("finish the migration of instance %s on node %s: %w", id, m.Assignment.Target, err)
 	}
 	rec.learn(m, func(mv *move) {
 		mv.seen.arrival = arrivedNot

@@ -22,7 +22,7 @@ func (t *migrationTarget) noteArrival(ctx context.Context, m api.Migration) (aga
 	if err != nil || run.Left || run.Incoming != api.MigrationID(m.Meta.ID) {
 		return 0, err
 	}
-	s, err := t.o.Machines.Status(ctx, id)
+	s, err := t.domain.status(ctx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -126,13 +126,13 @@ func (t *migrationTarget) decideArrival(ctx context.Context, m api.Migration) (a
 	if run.Incoming != api.MigrationID(m.Meta.ID) { // nothing was prepared for this migration
 		return arrivedNot, nil
 	}
-	s, err := t.o.Migrator.MigrationStatus(ctx, id)
+	s, err := t.domain.migration(ctx, id)
 	if err != nil {
 		return arrivalUnknown, err
 	}
 	what := arrivalHere(run, s, t.members.removed(m.Assignment.Source))
 	if what == arrivedNot {
-		err = t.o.Migrator.DiscardMigration(ctx, id)
+		err = t.domain.discardMigration(ctx, id)
 	}
 	return what, err
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ func (t *migrationTarget) forget(id string) {
 // arriving returns a migration from the given node to this one, and its instance,
 // as the store has them now.
 func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
-	o, err := t.o.Store.Get(ctx, api.KindMigration, string(id))
+	o, err := t.read(ctx, api.KindMigration, string(id))
 	if err != nil {
 		return m, in, err
 	}
@@ -50,7 +51,7 @@ func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.
 	if m.Assignment.Target != t.o.NodeID || m.Assignment.Source != from {
 		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this node", id, from)
 	}
-	if o, err = t.o.Store.Get(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
+	if o, err = t.read(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
 		return m, in, err
 	}
 	in, err = api.Decode[api.Instance](o)
@@ -116,7 +117,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 		return none, err
 	}
 	if err := t.o.Migrator.PrepareMigration(ctx, d); err != nil {
-		return none, err
+		return none, fmt.Errorf("prepare to receive instance %s: %w", id, err)
 	}
 	reply := PrepareReply{Target: d}
 	if copied {
@@ -132,7 +133,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
 	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID), Cells: in.Assignment.CellsOn(t.o.NodeID), Root: in.Assignment.RootVolume}
 	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
-		o, err := t.o.Store.Get(ctx, api.KindVolume, string(id))
+		o, err := t.read(ctx, api.KindVolume, string(id))
 		if err != nil {
 			return nil, false, err
 		}
@@ -178,17 +179,18 @@ func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api
 func (t *migrationTarget) makeVolume(ctx context.Context, v api.Volume, p sds.Driver, blank bool, bytes int64) (sds.Volume, error) {
 	id := api.VolumeID(v.Meta.ID)
 	if !blank {
-		return p.Volume(ctx, id)
+		return findVolume(ctx, p, id)
 	}
 	// What an earlier attempt or an earlier assignment has left is not reused.
 	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return sds.Volume{}, err
+		return sds.Volume{}, fmt.Errorf("delete what is left of volume %s: %w", id, err)
 	}
 	e, err := t.disks.encryption(ctx, v)
 	if err != nil {
 		return sds.Volume{}, err
 	}
-	return p.CreateVolume(ctx, sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: bytes, Epoch: v.Assignment.Recreate, Standalone: true, Encryption: e})
+	have, err := p.CreateVolume(ctx, sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: bytes, Epoch: v.Assignment.Recreate, Standalone: true, Encryption: e})
+	return have, wrap(err, "create volume %s to receive its content", id)
 }
 
 func notShared(v api.Volume) error {
@@ -209,7 +211,7 @@ func (t *migrationTarget) acceptTunnel(ctx context.Context, from api.NodeID, r T
 		_ = conn.Close() // the source sees the closed stream
 		return err
 	}
-	return t.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn)
+	return wrap(t.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn), "receive instance %s", m.Spec.Instance)
 }
 
 // finish ends a migration on the target: the machine is resumed if all of it has
@@ -229,7 +231,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 		return FinishReply{Runs: in.Assignment.Node == t.o.NodeID}, nil
 	}
 	if r.Discard {
-		return FinishReply{}, t.o.Migrator.DiscardMigration(ctx, id)
+		return FinishReply{}, t.domain.discardMigration(ctx, id)
 	}
 	if !t.fence.leased() {
 		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target node has no valid lease")
@@ -240,7 +242,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 			return FinishReply{}, err
 		}
 	}
-	s, err := t.o.Machines.Status(ctx, id)
+	s, err := t.domain.status(ctx, id)
 	if err != nil {
 		return FinishReply{}, err
 	}
@@ -248,7 +250,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 		if err := t.finishOrDiscard(ctx, id); err != nil {
 			return FinishReply{}, err
 		}
-		if s, err = t.o.Machines.Status(ctx, id); err != nil {
+		if s, err = t.domain.status(ctx, id); err != nil {
 			return FinishReply{}, err
 		}
 	}
@@ -269,7 +271,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 func (t *migrationTarget) finishOrDiscard(ctx context.Context, id api.InstanceID) error {
 	err := t.o.Migrator.FinishMigration(ctx, id)
 	if c := api.CodeOf(err); c != api.CodeState && c != api.CodeNotFound {
-		return err
+		return wrap(err, "run instance %s, which has arrived", id)
 	}
-	return t.o.Migrator.DiscardMigration(ctx, id)
+	return t.domain.discardMigration(ctx, id)
 }

@@ -33,7 +33,7 @@ func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak,
 		runs[e.Name()] = append(runs[e.Name()], "sockets")
 	}
 	if s.o.Ports != nil {
-		ports, err := s.o.Ports.Plugged(ctx)
+		ports, err := s.ports.list(ctx)
 		errs = append(errs, err)
 		for _, p := range ports {
 			if id, ok := api.PortInstance(p); ok {
@@ -59,7 +59,7 @@ func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak,
 
 func (s *orphanSweeper) poolLeaks(ctx context.Context, name string, p sds.Driver, leak func(kind api.Kind, id, what string)) error {
 	volumes, err := p.Volumes(ctx)
-	errs := []error{err}
+	errs := []error{wrap(err, "list the volumes of pool %s", name)}
 	for _, v := range volumes {
 		gone, o, err := s.notMine(ctx, api.KindVolume, string(v.ID))
 		errs = append(errs, err)
@@ -71,9 +71,9 @@ func (s *orphanSweeper) poolLeaks(ctx context.Context, name string, p sds.Driver
 		}
 	}
 	images, err := p.Images(ctx)
-	errs = append(errs, err)
+	errs = append(errs, wrap(err, "list the images of pool %s", name))
 	for _, i := range images {
-		_, err := s.o.Store.Get(ctx, api.KindImage, string(i.ID))
+		_, err := s.read(ctx, api.KindImage, string(i.ID))
 		switch {
 		case api.CodeOf(err) == api.CodeNotFound:
 			leak(api.KindImage, string(i.ID), s.retention.leftIn(name, api.KindImage, string(i.ID)))

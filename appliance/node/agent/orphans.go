@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func (s *orphanSweeper) sweepRuns(ctx context.Context) error {
 // runs returns the instances of which something is on the node, with what there is.
 func (s *orphanSweeper) runs(ctx context.Context) (map[string][]string, error) {
 	ids := map[string][]string{}
-	domains, err := s.o.Machines.List(ctx)
+	domains, err := s.domain.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (s *orphanSweeper) runs(ctx context.Context) (map[string][]string, error) {
 	if s.o.VGPUs != nil {
 		vgpus, err := s.o.VGPUs.List(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list the vGPUs of this node: %w", err)
 		}
 		for _, id := range vgpus {
 			ids[string(id)] = append(ids[string(id)], "virtual GPU")
@@ -117,7 +118,7 @@ func (s *orphanSweeper) sweepVolumes(ctx context.Context) error {
 	for name, p := range s.pools.inOrder() {
 		volumes, err := p.Volumes(ctx)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("list the volumes of pool %s: %w", name, err))
 			continue
 		}
 		if s.pools.shared(name) {
@@ -149,7 +150,7 @@ func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driv
 	}
 	var errs []error
 	known := func(id api.VolumeID) bool { // asked after the volumes were listed
-		_, err := s.o.Store.Get(ctx, api.KindVolume, string(id))
+		_, err := s.read(ctx, api.KindVolume, string(id))
 		return api.CodeOf(err) != api.CodeNotFound
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
@@ -171,19 +172,19 @@ func (s *orphanSweeper) sweepImages(ctx context.Context) error {
 			continue
 		}
 		images, err := p.Images(ctx)
-		errs = append(errs, err)
+		errs = append(errs, wrap(err, "list the images of pool %s", name))
 		for _, img := range images {
 			if _, ok := get(s.cache, s.cache.images, string(img.ID)); ok {
 				continue
 			}
-			if _, err := s.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
+			if _, err := s.read(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
 				continue
 			}
 			if s.retention.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
 			s.log.Warn("removing an image that is unknown to the cluster", "id", img.ID)
-			errs = append(errs, ignoreInUse(p.DeleteImage(ctx, img.ID)))
+			errs = append(errs, ignoreInUse(wrap(p.DeleteImage(ctx, img.ID), "delete image %s from pool %s", img.ID, name)))
 		}
 	}
 	return errors.Join(errs...)

@@ -133,7 +133,7 @@ func (p *cpuPins) keep(ctx context.Context, id api.InstanceID) error {
 // vacate moves all running machines off the CPUs that instances have of their own, before
 // one of these starts. A machine that is being received is moved when it has arrived.
 func (p *cpuPins) vacate(ctx context.Context) error {
-	machines, err := p.o.Machines.List(ctx)
+	machines, err := p.domain.list(ctx)
 	if err != nil {
 		return err
 	}

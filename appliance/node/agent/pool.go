@@ -70,6 +70,23 @@ func (s *poolSet) driver(name string) (sds.Driver, error) {
 	return nil, api.Errorf(api.CodeUnavailable, "this node has no storage pool %s", name).WithHint("%s", hint)
 }
 
+// findVolume returns a volume of the pool.
+func findVolume(ctx context.Context, p sds.Driver, id api.VolumeID) (sds.Volume, error) {
+	v, err := p.Volume(ctx, id)
+	return v, wrap(err, "find volume %s in its pool", id)
+}
+
+// findSnapshot returns an error unless the pool has the snapshot.
+func findSnapshot(ctx context.Context, p sds.Driver, s sds.SnapshotRef) error {
+	_, err := p.Snapshot(ctx, s.Volume, s.ID)
+	return wrap(err, "find snapshot %s of volume %s", s.ID, s.Volume)
+}
+
+// deleteSnapshot deletes a snapshot from its pool.
+func deleteSnapshot(ctx context.Context, p sds.Driver, s sds.SnapshotRef, a sds.Access) error {
+	return wrap(p.DeleteSnapshot(ctx, s.Volume, s.ID, a), "delete snapshot %s of volume %s", s.ID, s.Volume)
+}
+
 // inOrder iterates over the current pools, shared ones first, because an image in
 // one of them need not be fetched.
 func (s *poolSet) inOrder() iter.Seq2[string, sds.Driver] {
@@ -172,6 +189,6 @@ func (s *poolSet) hasVolume(ctx context.Context, v api.Volume) bool {
 	if err != nil {
 		return false
 	}
-	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
+	have, err := findVolume(ctx, p, api.VolumeID(v.Meta.ID))
 	return err == nil && have.Epoch >= v.Assignment.Recreate
 }

@@ -65,12 +65,18 @@ func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hyper
 	return nics, nil
 }
 
+// list returns the IDs of all ports that are plugged on this node.
+func (ps *portSet) list(ctx context.Context) ([]string, error) {
+	all, err := ps.o.Ports.Plugged(ctx)
+	return all, wrap(err, "list the network ports of this node")
+}
+
 // plugged returns the ports of the instance that are plugged on this node.
 func (ps *portSet) plugged(ctx context.Context, id api.InstanceID) (ports []string, err error) {
 	if ps.o.Ports == nil {
 		return nil, nil
 	}
-	all, err := ps.o.Ports.Plugged(ctx)
+	all, err := ps.list(ctx)
 	for _, p := range all {
 		if owner, ok := api.PortInstance(p); ok && strings.EqualFold(string(owner), string(id)) {
 			ports = append(ports, p)
@@ -87,7 +93,7 @@ func (ps *portSet) unplug(ctx context.Context, id api.InstanceID) error {
 	}
 	var errs []error
 	for _, p := range ports {
-		errs = append(errs, ps.o.Ports.Unplug(ctx, p))
+		errs = append(errs, wrap(ps.o.Ports.Unplug(ctx, p), "unplug network port %s", p))
 	}
 	return errors.Join(errs...)
 }
@@ -98,7 +104,7 @@ func (ps *portSet) sweep(ctx context.Context) error {
 	if ps.o.Ports == nil {
 		return nil
 	}
-	all, err := ps.o.Ports.Plugged(ctx)
+	all, err := ps.list(ctx)
 	errs := []error{err}
 	for _, p := range all {
 		id, ok := api.PortInstance(p)
@@ -111,7 +117,7 @@ func (ps *portSet) sweep(ctx context.Context) error {
 		gone, _, err := ps.notMine(ctx, api.KindInstance, string(id))
 		if err == nil && gone {
 			ps.log.Warn("unplugging port of an instance that belongs to another node", "port", p)
-			err = ps.o.Ports.Unplug(ctx, p)
+			err = wrap(ps.o.Ports.Unplug(ctx, p), "unplug network port %s", p)
 		}
 		errs = append(errs, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -257,7 +258,7 @@ func (r *reporter) limitStorage(pools []api.StoragePool) {
 func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error) {
 	within, cancel := context.WithTimeout(ctx, infoTime)
 	defer cancel()
-	have, err := r.o.Machines.Abilities(within)
+	have, err := r.domain.abilities(within)
 	if err != nil {
 		if self, ok := r.cache.self(); ok {
 			m = self.Status.Machines
@@ -321,7 +322,7 @@ func (r *reporter) reportGPUs(ctx context.Context) error {
 	}
 	gpus, err := r.o.VGPUs.GPUs(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("list the GPUs of this node: %w", err)
 	}
 	var cmds []api.Command
 	now := r.o.Now().UTC()
@@ -332,7 +333,7 @@ func (r *reporter) reportGPUs(ctx context.Context) error {
 		if have, ok := get(r.cache, r.cache.gpus, id); ok {
 			if card := r.cache.card(have); card != g.Card {
 				if err := r.o.VGPUs.SetCard(ctx, g.ID, card); err != nil {
-					return err
+					return fmt.Errorf("apply the settings of its pool to GPU %s: %w", id, err)
 				}
 			}
 			keepSince(st.Conditions, have.Status.Conditions)

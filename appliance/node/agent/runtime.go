@@ -13,7 +13,8 @@ func (a *Agent) ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([
 	if err := a.here(id); err != nil {
 		return nil, err
 	}
-	return a.o.Machines.ConsoleLog(ctx, id, max)
+	log, err := a.o.Machines.ConsoleLog(ctx, id, max)
+	return log, wrap(err, "read the console log of instance %s", id)
 }
 
 // Console opens the instance's serial console, which has one user at a time. The
@@ -22,7 +23,8 @@ func (a *Agent) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	if err := a.here(id); err != nil {
 		return nil, err
 	}
-	return a.o.Machines.Console(ctx, id)
+	c, err := a.o.Machines.Console(ctx, id)
+	return c, wrap(err, "connect to the console of instance %s", id)
 }
 
 // Screen opens a VNC connection to the instance's screen. The caller closes it.
@@ -30,7 +32,8 @@ func (a *Agent) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteClos
 	if err := a.here(id); err != nil {
 		return nil, err
 	}
-	return a.o.Machines.Screen(ctx, id)
+	c, err := a.o.Machines.Screen(ctx, id)
+	return c, wrap(err, "connect to the screen of instance %s", id)
 }
 
 // Exec runs a program in the instance through its guest agent.
@@ -38,7 +41,8 @@ func (a *Agent) Exec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) 
 	if err := a.here(id); err != nil {
 		return hypervisor.ExecResult{}, err
 	}
-	return a.o.Machines.AgentExec(ctx, id, e)
+	out, err := a.o.Machines.AgentExec(ctx, id, e)
+	return out, wrap(err, "run a program in instance %s", id)
 }
 
 func (co *core) here(id api.InstanceID) error {

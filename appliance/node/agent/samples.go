@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -92,7 +93,7 @@ func (sp *sampler) sampleMachines(ctx context.Context) error {
 	}
 	all, err := sp.o.Machines.Usage(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the use of instances from the hypervisor: %w", err)
 	}
 	now := sp.o.Now()
 	for _, u := range all {
@@ -135,7 +136,7 @@ func (sp *sampler) sampleHost(context.Context) error {
 	}
 	u, err := host.Read("/")
 	if err != nil {
-		return err
+		return fmt.Errorf("read the use of this node: %w", err)
 	}
 	sp.recorder.Record(string(sp.o.NodeID), sp.o.Now(),
 		metrics.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
@@ -156,7 +157,7 @@ func (sp *sampler) sampleCards(ctx context.Context) error {
 	}
 	cards, err := sp.o.Cards.Use(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the use of GPUs: %w", err)
 	}
 	now := sp.o.Now()
 	for _, c := range cards {

@@ -108,7 +108,7 @@ func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.D
 		}
 		seen.able = p.Capabilities().Snapshots
 	} else {
-		_, err := rec.o.Store.Get(ctx, api.KindVolume, string(s.Spec.Volume))
+		_, err := rec.read(ctx, api.KindVolume, string(s.Spec.Volume))
 		if seen.gone = api.CodeOf(err) == api.CodeNotFound; err != nil && !seen.gone {
 			return 0, err
 		}
@@ -137,9 +137,10 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 	rec.log.Info("snapshot step started", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
 	id := api.SnapshotID(s.Meta.ID)
 	if d.step == snapDelete {
-		_, err := p.Snapshot(ctx, s.Spec.Volume, id)
+		ref := sds.SnapshotRef{Volume: s.Spec.Volume, ID: id}
+		err := findSnapshot(ctx, p, ref)
 		if api.CodeOf(err) == api.CodeNotFound {
-			if err := rec.states.dropSnapshot(ctx, p, sds.SnapshotRef{Volume: s.Spec.Volume, ID: id}); err != nil {
+			if err := rec.states.dropSnapshot(ctx, p, ref); err != nil {
 				return rec.failed(ctx, s, d.status, err)
 			}
 			return 0, rec.forget(ctx, api.KindSnapshot, s.Meta.ID)
@@ -147,7 +148,7 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 		if err == nil {
 			k := key(api.KindSnapshot, s.Meta.ID)
 			err = rec.jobs.start(ctx, k, k, func(ctx context.Context) error {
-				return rec.disks.withVolume(ctx, v, func(access sds.Access) error { return p.DeleteSnapshot(ctx, s.Spec.Volume, id, access) })
+				return rec.disks.withVolume(ctx, v, func(access sds.Access) error { return deleteSnapshot(ctx, p, ref, access) })
 			})
 		}
 		if err != nil {

@@ -207,31 +207,35 @@ func (k *stateKeeper) forget(id api.InstanceID) {
 	delete(k.kept, id)
 }
 
-// pack encodes a state, and encrypts it for the volume if sealed is set.
-func (k *stateKeeper) pack(ctx context.Context, v api.VolumeID, s machinestate.State, sealed bool) ([]byte, error) {
-	if !sealed {
-		return machinestate.EncodeVariables(s.Variables)
+// pack encodes a state, and encrypts it for the volume if seal is set.
+func (k *stateKeeper) pack(ctx context.Context, v api.VolumeID, s machinestate.State, seal bool) ([]byte, error) {
+	if !seal {
+		raw, err := machinestate.EncodeVariables(s.Variables)
+		return raw, wrap(err, "encode UEFI variables")
 	}
 	raw, err := s.Encode()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encode the machine state: %w", err)
 	}
-	return k.o.Keys.SealState(ctx, v, raw)
+	sealed, err := k.o.Keys.SealState(ctx, v, raw)
+	return sealed, wrap(err, "encrypt the machine state for volume %s", v)
 }
 
 // unpack returns the state that pack has packed for the volume.
 func (k *stateKeeper) unpack(ctx context.Context, v api.VolumeID, raw []byte) (machinestate.State, error) {
 	if machinestate.IsVariables(raw) {
-		return machinestate.DecodeVariables(raw)
+		s, err := machinestate.DecodeVariables(raw)
+		return s, wrap(err, "decode UEFI variables")
 	}
 	if k.o.Keys == nil {
 		return machinestate.State{}, api.Errorf(api.CodeUnavailable, "this node has no keys of machine states")
 	}
 	plain, err := k.o.Keys.OpenState(ctx, v, raw)
 	if err != nil {
-		return machinestate.State{}, err
+		return machinestate.State{}, fmt.Errorf("decrypt the machine state of volume %s: %w", v, err)
 	}
-	return machinestate.Decode(plain)
+	s, err := machinestate.Decode(plain)
+	return s, wrap(err, "decode the machine state")
 }
 
 // readState reads the instance's state on this node, and the TPM's if that is wanted.

@@ -23,7 +23,7 @@ func (k *stateKeeper) snapshot(ctx context.Context, v api.Volume, p sds.Driver, 
 	ref := sds.SnapshotRef{Volume: api.VolumeID(v.Meta.ID), ID: id}
 	keeper, able := p.(sds.StateKeeper)
 	if able && v.Spec.Root && k.seals() {
-		_, err := p.Snapshot(ctx, ref.Volume, id)
+		err := findSnapshot(ctx, p, ref)
 		if api.CodeOf(err) == api.CodeNotFound {
 			err = k.keepForSnapshot(ctx, v, keeper, ref)
 		}
@@ -31,7 +31,8 @@ func (k *stateKeeper) snapshot(ctx context.Context, v api.Volume, p sds.Driver, 
 			return sds.Snapshot{}, err
 		}
 	}
-	return p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: ref.Volume}, access)
+	s, err := p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: ref.Volume}, access)
+	return s, wrap(err, "create snapshot %s of volume %s", id, ref.Volume)
 }
 
 // keepForSnapshot stores the present state of the volume's machine for a snapshot.
@@ -53,7 +54,7 @@ func (k *stateKeeper) present(ctx context.Context, v api.Volume, keeper sds.Stat
 	in, mine := get(k.cache, k.cache.instances, string(v.Spec.Instance))
 	if !mine || in.Assignment.RootVolume != id { // another node's, or nobody's: it does not run here
 		raw, _, err := keeper.KeptState(ctx, id)
-		return raw, err
+		return raw, wrap(err, "read what is stored beside volume %s", id)
 	}
 	if in.Spec.Firmware != api.FirmwareUEFI {
 		return nil, nil
@@ -101,7 +102,7 @@ func (k *stateKeeper) ofSnapshot(ctx context.Context, p sds.Driver, ref sds.Snap
 	}
 	raw, err := keeper.SnapshotState(ctx, ref)
 	if err != nil || raw == nil {
-		return nil, err
+		return nil, wrap(err, "read the machine state of snapshot %s", ref.ID)
 	}
 	state, err := k.unpack(ctx, ref.Volume, raw)
 	if err != nil {
@@ -121,7 +122,7 @@ func (k *stateKeeper) dropSnapshot(ctx context.Context, p sds.Driver, ref sds.Sn
 	if api.CodeOf(err) == api.CodeNotFound { // its volume is gone, too
 		return nil
 	}
-	return err
+	return wrap(err, "remove the machine state of snapshot %s", ref.ID)
 }
 
 // rollBack makes the state of the machine with the root volume that of the snapshot,
@@ -136,7 +137,7 @@ func (k *stateKeeper) rollBack(ctx context.Context, v api.Volume, p sds.Driver, 
 	}
 	raw, err := keeper.SnapshotState(ctx, ref)
 	if err != nil || raw == nil {
-		return err
+		return wrap(err, "read the machine state of snapshot %s", id)
 	}
 	state, err := k.unpack(ctx, ref.Volume, raw)
 	if err != nil {
@@ -144,7 +145,7 @@ func (k *stateKeeper) rollBack(ctx context.Context, v api.Volume, p sds.Driver, 
 	}
 	_, epoch, err := keeper.KeptState(ctx, ref.Volume)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the machine state beside volume %s: %w", ref.Volume, err)
 	}
 	in, mine := get(k.cache, k.cache.instances, string(v.Spec.Instance))
 	if mine {
@@ -156,7 +157,7 @@ func (k *stateKeeper) rollBack(ctx context.Context, v api.Volume, p sds.Driver, 
 	if !api.SharedPool(v.Assignment.Pool) {
 		return nil
 	}
-	return keeper.KeepState(ctx, ref.Volume, epoch, raw)
+	return wrap(keeper.KeepState(ctx, ref.Volume, epoch, raw), "store the machine state beside volume %s", ref.Volume)
 }
 
 // missing reports whether the root volume v, which is restored from a backup, lacks
@@ -186,8 +187,8 @@ func (k *stateKeeper) restored(ctx context.Context, v api.Volume, p sds.Driver, 
 		}
 	}
 	raw, err := k.pack(ctx, api.VolumeID(v.Meta.ID), state, true)
-	if err != nil {
-		return err
+	if err == nil {
+		err = keeper.KeepState(ctx, api.VolumeID(v.Meta.ID), restoredEpoch, raw)
 	}
-	return keeper.KeepState(ctx, api.VolumeID(v.Meta.ID), restoredEpoch, raw)
+	return wrap(err, "store the machine state of backup %s beside volume %s", v.Spec.Backup, v.Meta.ID)
 }

@@ -218,7 +218,7 @@ func (u *usageMeter) observe(ctx context.Context, r meter.Resource, epoch int64,
 // kept on the disk, so that what is observed while the store is unreachable is not
 // lost.
 func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
-	failed := u.record(ctx, f.Pending) // left by a crash or a failure
+	failed := u.record(ctx, r.ID, f.Pending) // left by a crash or a failure
 	if failed != nil && len(f.Pending) > maxPending {
 		return failed
 	}
@@ -239,7 +239,7 @@ func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile,
 	if failed != nil || len(f.Pending) == 0 {
 		return failed
 	}
-	if err := u.record(ctx, f.Pending); err != nil {
+	if err := u.record(ctx, r.ID, f.Pending); err != nil {
 		return err
 	}
 	return u.write(path, usageFile{State: next})
@@ -256,7 +256,7 @@ func (u *usageMeter) close(ctx context.Context, r meter.Resource, last *meter.Ob
 	if err != nil {
 		return err
 	}
-	if err := u.record(ctx, f.Pending); err != nil {
+	if err := u.record(ctx, r.ID, f.Pending); err != nil {
 		return err
 	}
 	f.Pending = nil
@@ -294,11 +294,12 @@ const maxPending = 1024
 // maxRecords is the number of records in one batch, which keeps log entries small.
 const maxRecords = 256
 
-func (u *usageMeter) record(ctx context.Context, cmds []api.Command) error {
+// record writes usage records of the resource to the store.
+func (u *usageMeter) record(ctx context.Context, resource string, cmds []api.Command) error {
 	for len(cmds) > 0 {
 		n := min(len(cmds), maxRecords)
 		if _, err := u.o.Store.Apply(ctx, api.Batch{At: u.o.Now().UTC(), Commands: cmds[:n]}); err != nil {
-			return err
+			return fmt.Errorf("record the usage of %s: %w", resource, err)
 		}
 		cmds = cmds[n:]
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -105,11 +106,17 @@ func (g *vgpuSlices) ensure(ctx context.Context, in api.Instance) (string, error
 		return "", err
 	}
 	if err := g.o.VGPUs.SetCard(ctx, gpu.Status.Device, g.cache.card(gpu)); err != nil {
-		return "", err
+		return "", fmt.Errorf("apply the settings of its pool to GPU %s: %w", gpu.Meta.ID, err)
 	}
-	return g.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
+	socket, err := g.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
 		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
 		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
+	return socket, wrap(err, "start the vGPU of instance %s on GPU %s", id, gpu.Meta.ID)
+}
+
+// remove ends the backend of the instance and removes its slice.
+func (g *vgpuSlices) remove(ctx context.Context, id api.InstanceID) error {
+	return wrap(g.o.VGPUs.Remove(ctx, id), "remove the vGPU of instance %s", id)
 }
 
 // leave removes a slice of gpud for which there is nothing else on the node.
@@ -121,7 +128,7 @@ func (g *vgpuSlices) leave(ctx context.Context, id api.InstanceID) error {
 	if err != nil || !gone {
 		return err
 	}
-	return g.o.VGPUs.Remove(ctx, id)
+	return g.remove(ctx, id)
 }
 
 // totals returns the totals of the instance's vGPU, or nil if it has none on this
@@ -132,7 +139,7 @@ func (g *vgpuSlices) totals(ctx context.Context, id api.InstanceID) (*meter.Tota
 	}
 	t, err := g.o.VGPUs.Totals(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the use of the vGPU of instance %s: %w", id, err)
 	}
 	return &meter.Totals{GPUNanos: t.GPUNanos, PremiumNanos: t.PremiumNanos, BasicNanos: t.BasicNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}, nil
 }

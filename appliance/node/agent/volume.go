@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -126,7 +127,7 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 			return have, wait, err
 		}
 	}
-	have, err = p.Volume(ctx, id)
+	have, err = findVolume(ctx, p, id)
 	missing := api.CodeOf(err) == api.CodeNotFound
 	if err != nil && !missing {
 		return have, "", err
@@ -153,6 +154,7 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 	} else {
 		have, err = p.CreateVolume(ctx, want) // checks that it is what was asked for
 	}
+	err = wrap(err, "create volume %s", id)
 	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
 		if rec.noRoomToGrow(v) != "" {
 			return have, "", nil // reconcile reports why
@@ -183,12 +185,13 @@ func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Vo
 	if err != nil {
 		return have, err
 	}
-	return p.ResizeVolume(ctx, api.VolumeID(v.Meta.ID), v.Spec.SizeBytes, access)
+	have, err = p.ResizeVolume(ctx, api.VolumeID(v.Meta.ID), v.Spec.SizeBytes, access)
+	return have, wrap(err, "grow volume %s to %d bytes", v.Meta.ID, v.Spec.SizeBytes)
 }
 
 // original returns the snapshot that the volume is cloned from, if it is ready.
 func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
-	o, err := rec.o.Store.Get(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
+	o, err := rec.read(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
 	if api.CodeOf(err) == api.CodeNotFound && v.Status.Phase == api.VolumeReady {
 		return ref, "", nil // the volume does not depend on it any more
 	} else if err != nil {
@@ -246,7 +249,7 @@ func (rec *volumeReconciler) inUse(ctx context.Context, v api.Volume) bool {
 		if id == "" {
 			continue
 		}
-		if s, err := rec.o.Machines.Status(ctx, id); err != nil || s.State.Active() {
+		if s, err := rec.domain.status(ctx, id); err != nil || s.State.Active() {
 			return true
 		}
 	}
@@ -290,11 +293,11 @@ func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Durati
 			return 0, err
 		}
 		st := v.Status
-		st.LastError = err.Error()
+		st.LastError = userMessage(err)
 		return snapWaits, rec.writeStatus(ctx, v, st)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return rec.failed(ctx, v, v.Status, err)
+		return rec.failed(ctx, v, v.Status, fmt.Errorf("delete volume %s: %w", v.Meta.ID, err))
 	}
 	if err := rec.meter.end(v.Meta.ID); err != nil {
 		return 0, err

@@ -59,11 +59,11 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		if errors.Is(err, errStale) {
 			return st, 0, err
 		}
-		st.LastError = err.Error()
+		st.LastError = userMessage(err)
 		if code := api.CodeOf(err); code == api.CodeInUse || code == api.CodeState || code == api.CodeUnavailable {
 			return st, 5 * time.Second, nil // retried
 		}
-		return st, 0, fmt.Errorf("%s: %w", d.step, err)
+		return st, 0, fmt.Errorf("step %s: %w", d.step, err)
 	}
 	if d.step == diskDetach { // written while the instance cannot start
 		return st, time.Millisecond, a.volumes.writeStatus(ctx, v, st)
@@ -87,11 +87,11 @@ func (a *volumeAttacher) observe(ctx context.Context, v api.Volume) (s diskSeen,
 	if id == "" {
 		return s, nil
 	}
-	st, err := a.o.Machines.Status(ctx, id)
+	st, err := a.domain.status(ctx, id)
 	if err != nil || !st.State.Active() {
 		return s, err
 	}
-	disks, err := a.o.Machines.Disks(ctx, id)
+	disks, err := a.domain.disks(ctx, id)
 	if err != nil {
 		return s, err
 	}
@@ -107,7 +107,7 @@ func (a *volumeAttacher) observeHolder(ctx context.Context, id api.InstanceID) (
 	}
 	_, h.here = get(a.cache, a.cache.instances, string(id))
 	if !h.here {
-		in, there, err := find[api.Instance](ctx, a.o.Store, api.KindInstance, string(id))
+		in, there, err := find[api.Instance](ctx, a.core, api.KindInstance, string(id))
 		if h.gone = err == nil && (!there || in.Assignment.Node == ""); !h.gone {
 			return h, err
 		}
@@ -115,7 +115,7 @@ func (a *volumeAttacher) observeHolder(ctx context.Context, id api.InstanceID) (
 	if _, h.moving = a.migrations.moving(id); h.moving {
 		return h, nil
 	}
-	s, err := a.o.Machines.Status(ctx, id)
+	s, err := a.domain.status(ctx, id)
 	h.active = s.State == hypervisor.Running || s.State == hypervisor.Paused
 	return h, err
 }
@@ -124,14 +124,14 @@ func (a *volumeAttacher) perform(ctx context.Context, v api.Volume, holder api.I
 	switch step {
 	case diskDetach:
 		if err := a.o.Machines.DetachDisk(ctx, holder, serialOf(v)); err != nil {
-			return err
+			return fmt.Errorf("detach volume %s from instance %s: %w", v.Meta.ID, holder, err)
 		}
 		st.Attached, st.LastError = "", ""
 		return nil
 	case diskAttach:
 		return a.attach(ctx, v, holder)
 	case diskQoS:
-		return a.o.Machines.SetDiskQoS(ctx, holder, serialOf(v), qosOf(v))
+		return wrap(a.o.Machines.SetDiskQoS(ctx, holder, serialOf(v), qosOf(v)), "set the I/O limits of volume %s of instance %s", v.Meta.ID, holder)
 	case diskRollback:
 		return a.rollback(ctx, v, st)
 	}
@@ -159,7 +159,7 @@ func (a *volumeAttacher) attach(ctx context.Context, v api.Volume, holder api.In
 		if err := a.disks.confirmVolume(ctx, v); err != nil {
 			return err
 		}
-		return a.o.Machines.AttachDisk(ctx, holder, k.Disk)
+		return wrap(a.o.Machines.AttachDisk(ctx, holder, k.Disk), "attach volume %s to instance %s", v.Meta.ID, holder)
 	}); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.Vol
 	r := v.Spec.Rollback
 	have, err := p.RollbackVolume(ctx, api.VolumeID(v.Meta.ID), r.Snapshot, r.Count, access)
 	if err != nil {
-		return err
+		return fmt.Errorf("roll back volume %s to snapshot %s: %w", v.Meta.ID, r.Snapshot, err)
 	}
 	if err := a.states.rollBack(ctx, v, p, r.Snapshot); err != nil {
 		return err

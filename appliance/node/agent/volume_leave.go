@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -53,7 +54,7 @@ func (rec *volumeReconciler) ownPoolWith(ctx context.Context, id api.VolumeID) (
 		if rec.pools.shared(name) {
 			continue
 		}
-		if _, err := p.Volume(ctx, id); err == nil {
+		if _, err := findVolume(ctx, p, id); err == nil {
 			return name, p, nil
 		} else if api.CodeOf(err) != api.CodeNotFound {
 			return "", nil, err
@@ -75,17 +76,17 @@ func (rec *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.Volu
 	if p.Capabilities().Snapshots {
 		snapshots, err := p.Snapshots(ctx, id)
 		if err != nil {
-			return err
+			return fmt.Errorf("list the snapshots of volume %s: %w", id, err)
 		}
 		e, err := rec.disks.encryption(ctx, v)
 		if err != nil {
 			return err
 		}
 		for _, s := range slices.Backward(snapshots) {
-			if err := p.DeleteSnapshot(ctx, id, s.ID, sds.Access{Encryption: e}); err != nil {
+			if err := deleteSnapshot(ctx, p, sds.SnapshotRef{Volume: id, ID: s.ID}, sds.Access{Encryption: e}); err != nil {
 				return err
 			}
 		}
 	}
-	return p.DeleteVolume(ctx, id)
+	return wrap(p.DeleteVolume(ctx, id), "delete volume %s", id)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
@@ -28,7 +29,7 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 	if rec.o.Backups == nil {
 		return "", api.Errorf(api.CodeUnavailable, "this node cannot restore backups")
 	}
-	b, there, err := find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(v.Spec.Backup))
+	b, there, err := find[api.Backup](ctx, rec.core, api.KindBackup, string(v.Spec.Backup))
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +47,11 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 			return rec.o.Backups.Restore(ctx, t, v.Spec.Backup, d, progress)
 		}
 		if _, err = p.CreateVolume(ctx, want); err != nil || !rec.states.missing(ctx, v, p) {
-			return none, err
+			return none, wrap(err, "create volume %s from backup %s", v.Meta.ID, b.Meta.ID)
 		}
 		state, err := rec.o.Backups.MachineState(ctx, t, v.Spec.Backup)
 		if err != nil {
-			return none, err
+			return none, fmt.Errorf("read the machine state of backup %s: %w", b.Meta.ID, err)
 		}
 		return none, rec.states.restored(ctx, v, p, state)
 	})

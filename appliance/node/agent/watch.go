@@ -53,7 +53,7 @@ func (w *watcher) enqueue(keys []string) {
 		return
 	}
 	if err := w.fence.keep(false); err != nil {
-		w.log.Warn("report instances to keep to basalt-fence failed", "error", err) // each start and report retries
+		w.log.Warn("basalt-fence has an outdated list of instances to keep", "error", err) // each start and report retries
 	}
 	for _, key := range keys {
 		w.trigger(key)
