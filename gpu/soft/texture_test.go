@@ -185,6 +185,25 @@ func TestLinearAndPitchedTextures(t *testing.T) {
 	}
 }
 
+// TestLinearTextureLargerThanItsMemory checks that such a texture can be created, that the
+// texels in its memory can be read, and that a fetch of another fails unless it is outside of
+// the texture, where it is 0.
+func TestLinearTextureLargerThanItsMemory(t *testing.T) {
+	const texels = 1024
+	for at, want := range map[string][]uint32{"1023": bitsOf(7, 0, 0, 0), "1024": nil, "2048": bitsOf(0, 0, 0, 0), "-1": bitsOf(0, 0, 0, 0)} {
+		r := newRig(t, textureKernel("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [%t, {"+at+"}];"))
+		mem := r.buffer(append(make([]byte, 4*(texels-1)), floatBytes(7)...))
+		got, err := r.four(r.object(abi.TextureCreate{Base: mem, Resource: abi.ResourceLinear, Width: 2 * texels, Format: formatFloat, Channels: 1}, nil))
+		switch {
+		case want == nil && card(t) != nil: // the memory behind an allocation may be mapped
+		case want == nil && !errors.Is(err, abi.ErrIllegalAddress):
+			t.Errorf("texel %s of %d in memory of %d = %x, error %v; want %v", at, 2*texels, texels, got, err, abi.ErrIllegalAddress)
+		case want != nil && (err != nil || !sameWords(got, want)):
+			t.Errorf("texel %s of %d in memory of %d = %x, error %v; want %x", at, 2*texels, texels, got, err, want)
+		}
+	}
+}
+
 func TestSurfaceInstructions(t *testing.T) {
 	r := newRig(t, textureKernel(`
 sust.b.2d.b32.trap [%t, {4, 1}], 77;

@@ -174,7 +174,11 @@ func (c *Context) describe(a *abi.TextureCreate, of worker.Array) (*exec.Texture
 	if a.Base%textureAlignment != 0 {
 		return nil, abi.ErrInvalidValue
 	}
-	if _, err := c.memory(a.Base, t.Bytes); err != nil {
+	needed := t.Bytes
+	if t.Linear { // may be larger than its memory (driver API, cuTexObjectCreate): only fetches fail
+		needed = t.Format.Bytes()
+	}
+	if _, err := c.memory(a.Base, needed); err != nil {
 		return nil, abi.ErrInvalidValue
 	}
 	return t, nil

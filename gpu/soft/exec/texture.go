@@ -18,7 +18,8 @@ type Texture struct {
 	Surface bool
 }
 
-// bound is the object that a machine used last, with the bytes of its image.
+// bound is the object that a machine used last, with the bytes of its image. They are
+// fewer if it is linear and larger than its memory.
 type bound struct {
 	object uint64
 	t      *Texture
@@ -39,11 +40,22 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 		return nil, fmt.Errorf("%w: object %#x, want a %s object of this context", abi.ErrIllegalAddress, object, map[bool]string{true: "surface", false: "texture"}[surface])
 	}
 	r, ok := FindRegion(m.env.table, t.Base)
-	if !ok || uint64(len(r.Data))-(t.Base-r.Base) < t.Bytes {
+	if !ok || !t.Linear && uint64(len(r.Data))-(t.Base-r.Base) < t.Bytes {
 		return nil, fmt.Errorf("%w: the memory of texture or surface %#x, %d bytes at %#x, has been freed", abi.ErrIllegalAddress, object, t.Bytes, t.Base)
 	}
-	m.bound = bound{object, t, r.Data[t.Base-r.Base:][:t.Bytes]}
+	mem := r.Data[t.Base-r.Base:]
+	m.bound = bound{object, t, mem[:min(uint64(len(mem)), t.Bytes)]}
 	return &m.bound, nil
+}
+
+// reach returns an error if a fetch reads beyond the memory of a linear texture.
+func (b *bound) reach(k *ir.Fetch, q *texture.Query) error {
+	n := uint64(len(b.mem))
+	if n == b.t.Bytes || !k.Gather && !b.t.Beyond(n, q) {
+		return nil
+	}
+	return fmt.Errorf("%w: fetch of texel %d of texture %#x, whose memory at %#x has %d bytes, fewer than its %d texels of %d bytes",
+		abi.ErrIllegalAddress, q.Texel[0], b.object, b.t.Base, n, b.t.Levels[0].Width, b.t.Format.Bytes())
 }
 
 // texture returns an object, or nil if there is none or nothing is bound to the
@@ -92,6 +104,9 @@ func fetch(k *ir.Fetch) step {
 				t.Sampler = s.Sampler
 			}
 			q := query(k, m, l)
+			if err := b.reach(k, &q); err != nil {
+				return err
+			}
 			if k.Gather {
 				writeTexel(k, m, l, t.Gather(b.mem, &q, k.Channel))
 			} else {

@@ -247,6 +247,13 @@ func (t *Texture) border() (v value) {
 	return v
 }
 
+// Beyond reports whether a fetch from linear memory reads a texel that is not within the
+// first n bytes of the image.
+func (t *Texture) Beyond(n uint64, q *Query) bool {
+	i := t.axes(&t.Levels[0], q, q.At, false, false)[0].first
+	return i >= 0 && i < int64(t.Levels[0].Width) && (uint64(i)+1)*t.Format.Bytes() > n
+}
+
 // Gather returns one channel of the four texels that linear filtering in two dimensions
 // would use, counter-clockwise from the lower left one (PTX ISA, "Texture Instructions:
 // tld4").
