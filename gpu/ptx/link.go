@@ -57,7 +57,16 @@ const noArch = "the source has no .target directive with an architecture, such a
 // builtin are functions that no object defines: the device provides them (CUDA C++
 // Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion",
 // "Conditional Graph Nodes").
-var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true, "cudaGraphSetConditional": true}
+var builtin = map[string]bool{
+	"malloc": true, "free": true, "vprintf": true, "__assertfail": true, "cudaGraphSetConditional": true,
+	LaunchBuffer: true, LaunchKernel: true,
+}
+
+// The functions by which the soft GPU's device runtime launches kernels from kernels.
+const (
+	LaunchBuffer = "__basalt_launch_buffer"
+	LaunchKernel = "__basalt_launch_kernel"
+)
 
 // mathPrefix begins the names of libdevice's functions, which the device provides
 // if no object does. The device determines which of them exist.

@@ -167,6 +167,47 @@ func TestWorkspace(t *testing.T) {
 	r.expect(c, 1, func(int) uint32 { return 0 })
 }
 
+// TestGridSynchronizes checks that the blocks of a grid that call cudaCGSynchronize of a
+// linked device runtime wait for each other each time, that a grid that was not launched for it
+// has no handle and gets an error, and that the vendor's object with the function is left out.
+func TestGridSynchronizes(t *testing.T) {
+	const blocks, threads, rounds = 12, 40, 3
+	r := newLinkedRig(t, gridPTX, ptxHead+`
+.extern .func driverOnly(); .visible .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags) { call driverOnly; ret; }`)
+	counts, sums := r.buffer(make([]byte, 4*rounds)), r.buffer(make([]byte, 4*blocks*threads))
+	if err := r.cooperate("k", blocks, threads, counts, sums); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(sums, blocks*threads, func(int) uint32 { return rounds * blocks * threads })
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{threads, 1, 1}, 0, counts, sums)
+	r.expect(sums, threads, func(int) uint32 { return 1 })
+}
+
+// gridPTX is a kernel in which each thread adds 1 to each counter, waits for the grid, and
+// adds the counter up, which by then has 1 of each thread. Without a handle it stores the
+// error of the call.
+const gridPTX = ptxHead + `
+.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry k(.param .u64 counts, .param .u64 sums) {
+	.reg .pred %p; .reg .b32 %i, %n, %sum, %code, %t; .reg .b64 %c, %s, %h, %at;
+	ld.param.u64 %c, [counts]; ld.param.u64 %s, [sums];
+	mov.u32 %i, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %t, %tid.x; mad.lo.u32 %i, %i, %n, %t;
+	mul.wide.u32 %at, %i, 4; add.u64 %s, %s, %at;
+	{ .param .b32 scope; .param .b64 r; st.param.b32 [scope], 1; call (r), cudaCGGetIntrinsicHandle, (scope); ld.param.b64 %h, [r]; }
+	mov.u32 %sum, 0; mov.u32 %i, 0;
+AGAIN:
+	red.global.add.u32 [%c], 1;
+	{ .param .b64 h; .param .b32 flags, r; st.param.b64 [h], %h; st.param.b32 [flags], 0; call (r), cudaCGSynchronize, (h, flags); ld.param.b32 %code, [r]; }
+	setp.ne.u32 %p, %code, 0; @%p bra END;
+	ld.global.u32 %n, [%c]; add.u32 %sum, %sum, %n;
+	add.u64 %c, %c, 4; add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3; @%p bra AGAIN;
+	mov.u32 %code, %sum;
+END:
+	st.global.u32 [%s], %code;
+	ret;
+}`
+
 // turnstile is a gate that can be closed, with work inside or not.
 type turnstile struct {
 	mu     sync.Mutex

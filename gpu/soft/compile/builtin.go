@@ -73,6 +73,12 @@ var systemCalls = map[string]systemCall{
 	"__assertfail": {[]uint64{8, 8, 4, 8, 8}, nil, func(_, a []ir.Word) ir.Op {
 		return &ir.Assertion{Message: a[0], File: a[1], Line: a[2], Function: a[3]}
 	}},
+	ptx.LaunchBuffer: {[]uint64{8}, []uint64{8}, func(r, a []ir.Word) ir.Op {
+		return &ir.LaunchBuffer{Result: r[0], Kernel: a[0]}
+	}},
+	ptx.LaunchKernel: {[]uint64{8, 8}, []uint64{4}, func(r, a []ir.Word) ir.Op {
+		return &ir.LaunchKernel{Result: r[0], Buffer: a[0], Stream: a[1]}
+	}},
 	"cudaGraphSetConditional": {[]uint64{8, 4}, nil, func(_, a []ir.Word) ir.Op {
 		return &ir.SetCondition{Handle: a[0], Value: a[1]}
 	}},

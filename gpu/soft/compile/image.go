@@ -39,7 +39,7 @@ func (c Capability) parseImage(image []byte) (mod *ptx.Module, registers uint32,
 }
 
 func (c Capability) linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
-	var sources []ptx.Source
+	sources := runtimeObjects()
 	total := 0
 	for _, o := range link.Objects {
 		images, err := linkImages(o)
@@ -61,7 +61,7 @@ func (c Capability) linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ptx.Link(objects)
+	return ptx.Link(withoutRuntime(objects))
 }
 
 // linkImages returns the images of one object of a link: the object itself, or the

@@ -79,11 +79,11 @@ func (c Capability) ParseLazy(image []byte) (*Module, error) {
 	return l, nil
 }
 
-// usesHeap reports whether a function may call malloc or free.
+// usesHeap reports whether a function may use the memory of malloc.
 func usesHeap(m *ptx.Module, text string) bool {
 	for _, f := range m.Funcs {
 		// Declared once and named again.
-		if f.Builtin() && (f.Name == "malloc" || f.Name == "free") && strings.Count(text, f.Name) > 1 {
+		if f.Builtin() && heapUsers[f.Name] && strings.Count(text, f.Name) > 1 {
 			return true
 		}
 	}

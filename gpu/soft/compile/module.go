@@ -166,11 +166,13 @@ func unresolved(v *ptx.Var) error {
 // reports whether one uses the device's heap.
 func (l *Module) functions(mem Memory) (heap bool) {
 	assign := func(f *ptx.Func) {
-		if _, ok := l.code[f]; f == nil || ok || f.Extern || f.Entry {
+		if _, ok := l.code[f]; f == nil || ok || f.Extern {
 			return
 		}
 		l.code[f] = mem.Code()
-		l.taken = append(l.taken, f)
+		if !f.Entry { // kernels are launched, not called
+			l.taken = append(l.taken, f)
+		}
 	}
 	for _, v := range l.mod.Vars {
 		for _, r := range v.Relocs {
@@ -186,7 +188,7 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	for _, f := range l.mod.Funcs {
 		for i := range f.Body {
 			in := &f.Body[i]
-			if b := builtinOf(in); b != nil && (b.Name == "malloc" || b.Name == "free") {
+			if b := builtinOf(in); b != nil && heapUsers[b.Name] {
 				heap = true
 			}
 			if in.Op == "call" {
@@ -201,6 +203,9 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	}
 	return heap
 }
+
+// heapUsers are the functions of the device that use the memory of malloc.
+var heapUsers = map[string]bool{"malloc": true, "free": true, ptx.LaunchBuffer: true, ptx.LaunchKernel: true}
 
 // relocate writes addresses to initialized variables.
 func (l *Module) relocate(mem Memory) error {
@@ -252,6 +257,10 @@ func (l *Module) Entries() []Kernel {
 	}
 	return list
 }
+
+// Code returns the address of a kernel by which kernels launch it, or 0 if the module does
+// not use its address.
+func (l *Module) Code(k *Kernel) uint64 { return l.code[k.f] }
 
 // Compile compiles a kernel. It must not be called concurrently for kernels of one
 // module.

@@ -18,14 +18,9 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	if err := c.checkLaunch(f, &l); err != nil {
 		return err
 	}
-	k := &kernel{c: c, f: f, env: exec.Launch{
-		Grid: l.Grid, Block: l.Block, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop, Clock: c.clock, MHz: uint64(c.d.o.Model.Clock),
-		SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine, Cluster: l.Cluster, Textures: c.textureOf,
-		References: c.boundTo(f.m),
-	}}
-	k.env.Params = k.params(int(f.p.ParamBytes))
-	if copy(k.env.Params, l.Params) < len(k.env.Params) {
-		return fmt.Errorf("%w: kernel %s: %d bytes of parameters, want %d", abi.ErrInvalidValue, f.p.Name, len(l.Params), len(k.env.Params))
+	k, err := c.newKernel(f, &l, nil)
+	if err != nil {
+		return err
 	}
 	if l.Cooperative {
 		if k.env.Workspace, err = c.workspaceOf(f, &l); err != nil {
@@ -34,6 +29,24 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	}
 	k.op.report, k.op.run = done, k.run
 	return c.enqueue(s, &k.op)
+}
+
+// newKernel returns a launch that has been checked, of the program or of a kernel.
+func (c *Context) newKernel(f *function, l *worker.Launch, parent *family) (*kernel, error) {
+	k := &kernel{c: c, f: f, env: exec.Launch{
+		Grid: l.Grid, Block: l.Block, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop, Clock: c.clock, MHz: uint64(c.d.o.Model.Clock),
+		SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine, Cluster: l.Cluster, Textures: c.textureOf,
+		References: c.boundTo(f.m),
+	}}
+	k.env.Params = k.params(int(f.p.ParamBytes))
+	if copy(k.env.Params, l.Params) < len(k.env.Params) {
+		return nil, fmt.Errorf("%w: kernel %s: %d bytes of parameters, want %d", abi.ErrInvalidValue, f.p.Name, len(l.Params), len(k.env.Params))
+	}
+	if len(f.m.code) > 0 {
+		k.family = newFamily(k, parent)
+		k.env.Children = k.family
+	}
+	return k, nil
 }
 
 // kernel is a launch and its operation in one allocation, as allocations are most of
@@ -45,6 +58,8 @@ type kernel struct {
 	env   exec.Launch
 	turn  slice
 	small [64]byte // parameters, if they fit
+
+	family *family // nil if it cannot launch kernels
 }
 
 func (k *kernel) params(n int) []byte {
@@ -55,11 +70,11 @@ func (k *kernel) params(n int) []byte {
 }
 
 func (k *kernel) run() error {
-	defer func() { k.f, k.env = nil, exec.Launch{} }() // the stream retains its last operation
+	defer func() { k.f, k.env, k.family = nil, exec.Launch{}, nil }() // the stream retains its last operation
 	if err := k.c.faultyLaunch(k.f.p.Name); err != nil {
 		return err
 	}
-	return k.c.runKernel(k)
+	return k.c.runFamily(k)
 }
 
 // expired reports whether the kernel must leave the device for a while.

@@ -18,8 +18,9 @@ import (
 type module struct {
 	c     *Context
 	funcs []*function
-	vars  []uint64   // device addresses to free
-	heap  *exec.Heap // for malloc in kernels; nil if none uses it
+	code  map[uint64]*function // by the addresses by which kernels launch them
+	vars  []uint64             // device addresses to free
+	heap  *exec.Heap           // for malloc in kernels; nil if none uses it
 
 	references []compile.Reference
 	bound      []*exec.Texture // textures bound to references; nil if none has been bound yet. Replaced, never changed, under Context.mu
@@ -68,7 +69,7 @@ func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 }
 
 func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) (*module, error) {
-	m := &module{c: c}
+	m := &module{c: c, code: map[uint64]*function{}}
 	if list := parsed.Managed(); len(list) > 0 && o.Managed == nil {
 		info.Globals = list
 		return nil, fmt.Errorf("%w: module with %d managed variables, such as %s: the guest library has given no memory for them", abi.ErrNotSupported, len(list), list[0].Name)
@@ -94,6 +95,9 @@ func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	var turn sync.Mutex // only one kernel of the module is compiled at a time
 	for _, k := range parsed.Entries() {
 		fn := &function{m: m, info: abi.FunctionInfo{Name: k.Name, Params: k.Params}}
+		if at := parsed.Code(&k); at != 0 {
+			m.code[at] = fn
+		}
 		fn.load = sync.OnceFunc(func() {
 			turn.Lock()
 			defer turn.Unlock()

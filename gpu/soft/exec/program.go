@@ -171,6 +171,10 @@ func calling(op ir.Op) (step, bool) {
 		return assertion(o), true
 	case *ir.SetCondition:
 		return setCondition(o), true
+	case *ir.LaunchBuffer:
+		return launchBuffer(o), true
+	case *ir.LaunchKernel:
+		return launchKernel(o), true
 	}
 	return step{}, false
 }

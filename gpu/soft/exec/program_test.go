@@ -22,7 +22,7 @@ func TestEveryOperation(t *testing.T) {
 		&ir.Arith{F: add, S: make([]ir.Ref, 2)}, &ir.Clock{}, &ir.Pack{}, &ir.Unpack{}, &ir.Logic{}, &ir.LogicPair{}, &ir.Select{},
 		&ir.Convert{}, &ir.StackAddress{}, &ir.AddCarry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
 		&ir.CopyAsync{}, ir.NewExchange("vote"), &ir.CopyLocal{}, &ir.CopyWord{}, &ir.Malloc{}, &ir.Free{}, &ir.Print{},
-		&ir.Assertion{}, &ir.SetCondition{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{}, &ir.CopyTensor{},
+		&ir.Assertion{}, &ir.SetCondition{}, &ir.LaunchBuffer{}, &ir.LaunchKernel{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{}, &ir.CopyTensor{},
 		&ir.Fetch{}, &ir.TextureProperty{}, &ir.IsTexture{}, &ir.SurfaceLoad{}, &ir.SurfaceStore{}, &ir.SurfaceReduce{},
 	} {
 		if s := newStep(op); s.dense == nil && s.masked == nil {

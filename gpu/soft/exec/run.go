@@ -30,6 +30,7 @@ type Launch struct {
 	// Textures returns a texture or surface object of the context, or nil. It is called
 	// from any goroutine. It may be nil if there are none.
 	Textures   func(object uint64) *Texture
+	Children   Children   // launches kernels from the kernel; nil if it cannot
 	References []*Texture // textures bound to the module's references; an element is nil if nothing is bound
 
 	threads int      // number of threads of a block

@@ -91,6 +91,30 @@ func (o *SetCondition) Registers() (results, sources []Ref) {
 	return nil, registers(o.Handle.Reg, o.Value.Reg)
 }
 
+// LaunchBuffer allocates in each lane the memory of a launch of the kernel at a code
+// address, or returns 0.
+type LaunchBuffer struct{ Result, Kernel Word }
+
+// Name implements Op.
+func (o *LaunchBuffer) Name() string { return "launch buffer" }
+
+// Registers implements Op.
+func (o *LaunchBuffer) Registers() (results, sources []Ref) {
+	return registers(o.Result.Reg), registers(o.Kernel.Reg)
+}
+
+// LaunchKernel launches in each lane the kernel that a buffer describes. The result is a
+// cudaError_t.
+type LaunchKernel struct{ Result, Buffer, Stream Word }
+
+// Name implements Op.
+func (o *LaunchKernel) Name() string { return "launch kernel" }
+
+// Registers implements Op.
+func (o *LaunchKernel) Registers() (results, sources []Ref) {
+	return registers(o.Result.Reg), registers(o.Buffer.Reg, o.Stream.Reg)
+}
+
 // Assertion is a call of __assertfail in each lane, which ends the kernel.
 type Assertion struct{ Message, File, Line, Function Word }
 
