@@ -306,16 +306,15 @@ static int synchronize(struct session *s, struct context *c)
 	return err;
 }
 
+/* numba calls it without an argument: see cuCtxGetDevice_v2. */
 CUDA_API CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	struct context *c;
 	int err;
 
 	SESSION(s);
-	if (!ctx)
+	if (!ctx || !(c = context_get(ctx)))
 		TRY(context_object(&c));
-	else if (!(c = context_get(ctx)))
-		return CUDA_ERROR_INVALID_CONTEXT;
 	err = synchronize(s, c);
 	object_put(c);
 	return err;

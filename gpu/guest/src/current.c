@@ -261,16 +261,17 @@ CUDA_API CUresult cuCtxGetDevice(CUdevice *dev)
 	return 0;
 }
 
+/* numba looks up each name with the suffix _v2 first, and calls this function with the one
+ * argument of cuCtxGetDevice. What is then in place of ctx is not a context, which means the
+ * current one, as NULL does. */
 CUDA_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
-	if (!ctx)
+	if (!ctx || !is_context(ctx))
 		return cuCtxGetDevice(device);
 	SESSION(s);
 	(void)s;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_context(ctx))
-		return CUDA_ERROR_INVALID_CONTEXT;
 	*device = 0;
 	return 0;
 }
