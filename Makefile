@@ -175,7 +175,7 @@ fuzz: setup
 gpu-check: setup build
 	@gpu/conformance/pack.sh $(BUILD)/gpu-check
 
-## test-vendor: NVIDIA's CUDA samples, pycuda, numba and PyTorch in a Debian root with non-free, on a soft GPU (hours); SAMPLES=PATTERN, PROGRAMS=PATTERN some, CONTINUE=1 goes on
+## test-vendor: NVIDIA's CUDA samples, pycuda, numba and PyTorch in a Debian root with non-free, on a soft GPU (hours); SAMPLES="PATTERN …", PROGRAMS=PATTERN some, CONTINUE=1 goes on
 test-vendor: setup build
 	@installer/dev/vendor/all.sh
 

@@ -5,11 +5,11 @@
 # results.sh.
 #
 #   PROGRAMS=PATTERN  only those whose name matches (a shell pattern)
-#   LIMIT=SECONDS     how long a program or a module may run (300)
+#   LIMIT=SECONDS     of processor time that a program or a module may use (600)
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
 . installer/dev/vendor/results.sh
-limit=${LIMIT:-300}
+limit=${LIMIT:-600}
 packages=usr/lib/python3/dist-packages
 rm -rf "$root/opt/python"
 cp -a installer/dev/vendor/python "$root/opt/python"
@@ -24,15 +24,15 @@ said() {
 
 # run PART NAME COMMAND…: runs the command and records its result.
 run() {
-	local part=$1 name=$2 code=0 start=$SECONDS log=$dir/log/$1-${2//\//.}.log
+	local part=$1 name=$2 code=0 log=$dir/log/$1-${2//\//.}.log
 	shift 2
 	if left_out "$part" "$name"; then count=$((count + 1)); return; fi
 	inside /opt/python "$limit" "$@" >"$log" 2>&1 || code=$?
 	case $code in
-	0) note "$part" "$name" passes $((SECONDS - start)) "$(grep -oE '^Ran [0-9]+ tests?' "$log" | tail -n 1)" ;;
-	5) note "$part" "$name" passes $((SECONDS - start)) "has no tests" ;; # unittest's status
-	124 | 137) note "$part" "$name" slow $((SECONDS - start)) "" ;;
-	*) note "$part" "$name" fails $((SECONDS - start)) "$(said "$log")" ;;
+	0) note "$part" "$name" passes $used "$(grep -oE '^Ran [0-9]+ tests?' "$log" | tail -n 1)" ;;
+	5) note "$part" "$name" passes $used "has no tests" ;; # unittest's status
+	124 | 137) note "$part" "$name" slow $used "" ;;
+	*) note "$part" "$name" fails $used "$(said "$log")" ;;
 	esac
 }
 

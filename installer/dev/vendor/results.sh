@@ -23,7 +23,8 @@ left_out() {
 	[ "${SLOW:-}" = no ] && grep -qE "^($1|samples) +$2 +slow( |\$)" installer/dev/vendor/known.txt
 }
 
-# note PART NAME RESULT SECONDS REASON: records a result and prints it.
+# note PART NAME RESULT SECONDS REASON: records a result, with the seconds of processor
+# time that it took, and prints it.
 note() {
 	local part=$1
 	shift

@@ -4,14 +4,14 @@
 # (shared), once with NVIDIA's in the program (static). The next samples are built while
 # one runs. The output of each is in $BASALT_BUILD/vendor/log/; see also results.sh.
 #
-#   SAMPLES=PATTERN   only those whose path matches (a shell pattern)
-#   LIMIT=SECONDS     how long one may run (120): the soft GPU is a CPU
+#   SAMPLES=PATTERN…  only those whose path matches (shell patterns), in that order
+#   LIMIT=SECONDS     of processor time that one may use with the soft GPU (1200)
 #   RUNTIME=static    with that runtime library only ("shared static")
 #   CAPABILITY=10.0   what the soft GPU says it has (9.0): cuBLAS has PTX for 9.0 only
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
 . installer/dev/vendor/results.sh
-limit=${LIMIT:-120}
+limit=${LIMIT:-1200}
 runtimes=${RUNTIME:-shared static}
 export root dir basalt runtimes
 built=$dir/built # NAME-RUNTIME: make's status
@@ -50,11 +50,11 @@ build() {
 		mv "$built/$name-$runtime.new" "$built/$name-$runtime"
 	done
 }
-export -f build inside
+export -f build inside ticks reaped watch
 
 # run RUNTIME PATH: runs what was built and records its result.
 run() {
-	local name log code=0 start=$SECONDS result said='error|fail|not support|unsupported|waiv'
+	local name log code=0 result said='error|fail|not support|unsupported|waiv'
 	name=$(basename "$2") log=$dir/log/$1-$name.log
 	inside "/opt/samples-$1/Samples/$2" "$limit" "./$name" >"$log" 2>&1 || code=$?
 	case $code in
@@ -65,14 +65,17 @@ run() {
 	esac
 	# Some programs print that their result is wrong and exit with 0.
 	[ $code != 0 ] || ! grep -qaE 'FAILED|Result = FAIL' "$log" || result=fails said='FAILED|Result = FAIL'
-	if [ $result = passes ]; then note "$1" "$2" passes $((SECONDS - start)) ""; else
-		note "$1" "$2" $result $((SECONDS - start)) "$([ $result = slow ] || [ $code = 0 ] || echo "status $code: ")$(reason "$log" "$said")"
+	if [ $result = passes ]; then note "$1" "$2" passes $used ""; else
+		note "$1" "$2" $result $used "$([ $result = slow ] || [ $code = 0 ] || echo "status $code: ")$(reason "$log" "$said")"
 	fi
 }
 
 todo=()
 begin 0 $runtimes
-for path in $(cd "$root/opt/samples-${runtimes%% *}/Samples" && find [0-6]* -name Makefile -path "*${SAMPLES:-}*" -printf '%h\n' | sort); do
+read -ra patterns <<<"${SAMPLES:-}"
+paths=$(cd "$root/opt/samples-${runtimes%% *}/Samples" &&
+	for pattern in "${patterns[@]:-}"; do find [0-6]* -name Makefile -path "*$pattern*" -printf '%h\n' | sort; done | awk '!seen[$0]++')
+for path in $paths; do
 	for runtime in $runtimes; do
 		left_out "$runtime" "$path" || { todo+=("$path"); break; }
 	done

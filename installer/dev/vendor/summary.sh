@@ -18,7 +18,7 @@ awk -F '\t' '
 	END {
 		for (part in parts) {
 			printf "%-7s %4d pass, %d do not as known.txt says, %d unexpected", part, n[part, "passes"], n[part, "known"], n[part, "unexpected"]
-			printf " (%d fail, %d waive, %d slow, %d unbuilt; %d min)\n", how[part, "fails"], how[part, "waives"], how[part, "slow"], how[part, "unbuilt"], time[part] / 60
+			printf " (%d fail, %d waive, %d slow, %d unbuilt; %d min of processor time)\n", how[part, "fails"], how[part, "waives"], how[part, "slow"], how[part, "unbuilt"], time[part] / 60
 		}
 	}' "$judged" | sort
 echo "all results: $dir/results.md; what each program said: $dir/log"

@@ -5,7 +5,7 @@
 # Operations that need cuDNN or another library of NVIDIA's are not included: interop is
 # off.
 #
-#   LIMIT=SECONDS  how long a tenth of it may run (120)
+#   LIMIT=SECONDS  of processor time that a tenth of it may use (120)
 set -euo pipefail
 interop=
 . "$(dirname "$0")/gpu.sh"
@@ -40,7 +40,7 @@ inside /opt/torch $((${LIMIT:-120} * 10)) python3 operations.py "$@" 2>&1 | tee 
 	done || code=$?
 [ $code = 0 ] || [ $code = 1 ] || note torch all-operations "$([ $code = 124 ] && echo slow || echo fails)" 0 "status $code: $(reason "$log" Error)"
 total=1
-code=0 start=$SECONDS
+code=0
 inside /opt/torch "${LIMIT:-120}" env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 expandable.py >"$dir/log/torch-expandable.log" 2>&1 || code=$?
-note torch expandable-segments "$([ $code = 0 ] && echo passes || echo fails)" $((SECONDS - start)) "$(reason "$dir/log/torch-expandable.log" Error)"
+note torch expandable-segments "$([ $code = 0 ] && echo passes || echo fails)" $used "$(reason "$dir/log/torch-expandable.log" Error)"
 echo "the worker had $(($(cat "$dir/torch-memory") / 1024)) MB at most" | tee -a "$log"
