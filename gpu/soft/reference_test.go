@@ -118,7 +118,7 @@ func TestBadReferences(t *testing.T) {
 	mem := r.buffer(make([]byte, 64))
 	for want, binds := range map[abi.Result][]abi.TextureCreate{abi.ErrInvalidValue: {
 		{Base: mem + 4, Resource: abi.ResourceLinear, Width: 4, Format: formatFloat, Channels: 1},
-		{Base: mem, Resource: abi.ResourceLinear, Width: 17, Format: formatFloat, Channels: 1},
+		{Base: 4096, Resource: abi.ResourceLinear, Width: 4, Format: formatFloat, Channels: 1}, // nothing is allocated there
 		{Base: mem, Resource: abi.ResourceLinear, Width: 4, Format: formatU32, Channels: 1, Filter: 1},
 	}, abi.ErrInvalidHandle: {{}}} {
 		for _, a := range binds {

@@ -97,9 +97,9 @@ func (t *Tool) Prepare(ctx context.Context, target Target) error {
 	return err
 }
 
-// Answers checks that a prepared target can be reached. It creates nothing.
+// Answers checks that a prepared target can be reached. It creates nothing, not even a lock.
 func (t *Tool) Answers(ctx context.Context, target Target) error {
-	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
+	_, err := t.restic(ctx, target, call{args: []string{"cat", "config", "--no-lock"}})
 	return err
 }
 

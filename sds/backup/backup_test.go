@@ -171,6 +171,21 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// TestAnswersCreatesNothing checks that a query of a target takes no lock: others would see it.
+func TestAnswersCreatesNothing(t *testing.T) {
+	tool, target := newTool(t), directory(t)
+	locks := filepath.Join(target.Directory, "locks")
+	if err := os.Chtimes(locks, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Answers(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Stat(locks); err != nil || !f.ModTime().Equal(time.Unix(1, 0)) {
+		t.Errorf("locks were last changed at %v, error %v, want no change by Answers", f.ModTime(), err)
+	}
+}
+
 func TestDirectory(t *testing.T) {
 	tool := newTool(t)
 	testTarget(t, tool, directory(t), &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")})
