@@ -45,15 +45,16 @@ func readPid(path string) (process, error) {
 }
 
 // parseStat parses stat of proc(5): "PID (NAME) STATE …", where NAME may have
-// blanks and brackets.
-func parseStat(text string) (who process, state byte, err error) {
+// blanks and brackets. runs reports whether any thread of the process does: it may be a
+// zombie whose other threads are still ending, and have its files and sockets open.
+func parseStat(text string) (who process, runs bool, err error) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || shut < open {
-		return process{}, 0, errors.New("not a line of /proc/PID/stat")
+		return process{}, false, errors.New("not a line of /proc/PID/stat")
 	}
 	rest := strings.Fields(text[shut+1:])
 	if len(rest) < 20 || len(rest[0]) != 1 {
-		return process{}, 0, errors.New("line of /proc/PID/stat is too short")
+		return process{}, false, errors.New("line of /proc/PID/stat is too short")
 	}
 	who.pid, err = strconv.Atoi(strings.TrimSpace(text[:open]))
 	if err == nil && who.pid <= 0 {
@@ -63,9 +64,10 @@ func parseStat(text string) (who process, state byte, err error) {
 		who.start, err = strconv.ParseUint(rest[19], 10, 64)
 	}
 	if err != nil {
-		return who, 0, fmt.Errorf("parse line of /proc/PID/stat: %w", err)
+		return who, false, fmt.Errorf("parse line of /proc/PID/stat: %w", err)
 	}
-	return who, rest[0][0], nil
+	const threads = 17 // num_threads, field 20
+	return who, rest[0] != "Z" && rest[0] != "X" || rest[threads] != "0" && rest[threads] != "1", nil
 }
 
 // alive reports whether this very process runs; a zombie does not.
@@ -78,8 +80,8 @@ func (p process) alive() bool {
 	if err != nil {
 		return false
 	}
-	now, state, err := parseStat(string(text))
-	return err == nil && now.pid == p.pid && now.start == p.start && state != 'Z' && state != 'X'
+	now, runs, err := parseStat(string(text))
+	return err == nil && now.pid == p.pid && now.start == p.start && runs
 }
 
 // end asks a process to end, and kills it after the grace time. It signals through

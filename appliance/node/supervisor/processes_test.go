@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,60 @@ func newProcesses(t *testing.T) *Processes {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// init ends the main thread of a child, as an exit of the process does first, while another
+// thread runs for as long as standard input is open.
+func init() {
+	if os.Getenv("BASALT_TEST_HEADLESS") == "" {
+		return
+	}
+	go func() {
+		runtime.LockOSThread()
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	runtime.LockOSThread() // init runs on the main thread
+	_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+}
+
+// TestAliveWhileThreadsEnd checks that a process counts as alive until its last thread has
+// ended: until then its files, sockets and devices are open.
+func TestAliveWhileThreadsEnd(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BASALT_TEST_HEADLESS=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid)
+	var who process
+	patience.Until(t, time.Minute, "the main thread has ended", func() bool {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if who, _, err = parseStat(string(text)); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), ") Z ")
+	})
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who.boot = strings.TrimSpace(string(boot))
+	if !who.alive() {
+		t.Error("a process whose other threads run counts as ended, want it alive")
+	}
+	_ = in.Close()
+	patience.Until(t, time.Minute, "the process counts as ended before it is reaped", func() bool { return !who.alive() })
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestProcesses(t *testing.T) {
