@@ -37,6 +37,7 @@ require (
 )
 
 require (
+	github.com/emersion/go-message v0.18.2 // indirect
 	github.com/fsnotify/fsnotify v1.5.1 // indirect
 	github.com/moby/sys/capability v0.4.0 // indirect
 	github.com/opencontainers/runtime-tools v0.9.1-0.20251114084447-edf4cb3d2116 // indirect
@@ -60,6 +61,7 @@ require (
 
 require (
 	github.com/ProtonMail/go-crypto v1.5.2
+	github.com/emersion/go-imap/v2 v2.0.0-beta.8
 	github.com/go-pdf/fpdf v0.9.0
 	github.com/stripe/stripe-go/v84 v84.4.1
 	golang.org/x/image v0.30.0

@@ -48,6 +48,10 @@ const (
 	AlertMailFailing     AlertCode = "mail.failing"
 	AlertPaymentsFailing AlertCode = "payments.failing"
 	AlertMailUndelivered AlertCode = "mail.undelivered"
+	// AlertMailBounced: mail was returned by a mail server that had accepted it.
+	AlertMailBounced AlertCode = "mail.bounced"
+	// AlertMailboxFailing: the mailbox of returned mail could not be read.
+	AlertMailboxFailing  AlertCode = "mail.mailbox-failing"
 	AlertWebhookFailing  AlertCode = "webhook.failing"
 	AlertAuditChanged    AlertCode = "audit.changed"
 	AlertAuditUnanchored AlertCode = "audit.unanchored"

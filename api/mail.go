@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// The mail settings are stored as two objects, so that the leader's status reports do
-// not conflict with an operator's changes.
+// The mail settings are stored as three objects, so that the leader's status reports do
+// not conflict with an operator's changes, nor with each other.
 const (
 	MailSettingsID = "mailsettings-000000000000"
-	MailStatusID   = "mailsettings-000000000001" // its status; its spec is empty
+	MailStatusID   = "mailsettings-000000000001" // the status of sending; its spec is empty
+	MailBouncesID  = "mailsettings-000000000002" // the status of reading returned mail; its spec is empty
 )
 
 // MailSecurity is how a connection to the mail server is encrypted.
@@ -63,6 +64,7 @@ const (
 	MailWaiting MailState = "Waiting"
 	MailSent    MailState = "Sent"
 	MailFailed  MailState = "Failed"
+	MailBounced MailState = "Bounced"
 )
 
 // Limits of the outbox.
@@ -90,13 +92,25 @@ type MailSettingsSpec struct {
 	Language  MailLanguage `json:"language,omitempty"`
 	PerMinute int          `json:"perMinute,omitempty"`
 	AlertsTo  []string     `json:"alertsTo,omitempty"`
+	// Bounces is the mailbox of returned mail; nil: none is read.
+	Bounces *MailBouncesSpec `json:"bounces,omitempty"`
 	// EventsAfter is the event sequence at the time when mail was enabled; only later
 	// events send messages.
 	EventsAfter int64 `json:"eventsAfter,omitempty"`
 }
 
-// StoredMailSettings is either of the two objects. The leader writes the status of the
-// second.
+// MailBouncesSpec is a mailbox in the form that the store keeps.
+type MailBouncesSpec struct {
+	Server   string       `json:"server"`
+	Port     int          `json:"port"`
+	Security MailSecurity `json:"security"`
+	User     string       `json:"user"`
+	Password string       `json:"password"` // sealed
+	Mailbox  string       `json:"mailbox"`
+}
+
+// StoredMailSettings is one of the three objects. The leader writes the status of the
+// second and the third.
 type StoredMailSettings struct {
 	Kind   Kind
 	Meta   Meta
@@ -107,8 +121,12 @@ type StoredMailSettings struct {
 // View returns what operators may read: everything except the password.
 func (m StoredMailSettings) View(status MailStatus) MailSettings {
 	s := m.Spec
-	return MailSettings{Revision: m.Meta.Revision, Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: s.Security, User: s.User,
+	out := MailSettings{Revision: m.Meta.Revision, Enabled: s.Enabled, Server: s.Server, Port: s.Port, Security: s.Security, User: s.User,
 		HasPassword: s.Password != "", Sender: s.Sender, PortalURL: s.PortalURL, Language: s.Language, PerMinute: s.PerMinute, AlertsTo: s.AlertsTo, Status: status}
+	if b := s.Bounces; b != nil {
+		out.Bounces = &MailBounces{Server: b.Server, Port: b.Port, Security: b.Security, User: b.User, HasPassword: b.Password != "", Mailbox: b.Mailbox}
+	}
+	return out
 }
 
 // Spec returns the settings in a client's request, with defaults for what it left out.
@@ -124,12 +142,24 @@ func (s MailSettings) Spec() MailSettingsSpec {
 	for _, to := range s.AlertsTo {
 		out.AlertsTo = append(out.AlertsTo, Login(to))
 	}
+	if b := s.Bounces; b != nil {
+		out.Bounces = &MailBouncesSpec{Server: b.Server, Port: b.Port, Security: cmp.Or(b.Security, MailTLS), User: b.User, Password: b.Password, Mailbox: cmp.Or(b.Mailbox, "INBOX")}
+		if out.Bounces.Port == 0 {
+			out.Bounces.Port = map[MailSecurity]int{MailSTARTTLS: 143}[out.Bounces.Security]
+		}
+		out.Bounces.Port = cmp.Or(out.Bounces.Port, 993)
+	}
 	return out
 }
 
 // SameServer reports whether the password for s may also be used for t.
 func (s MailSettingsSpec) SameServer(t MailSettingsSpec) bool {
 	return s.Server == t.Server && s.Port == t.Port && s.Security == t.Security && s.User == t.User
+}
+
+// SameServer reports whether the password for s may also be used for t, which may be nil.
+func (s MailBouncesSpec) SameServer(t *MailBouncesSpec) bool {
+	return t != nil && s.Server == t.Server && s.Port == t.Port && s.Security == t.Security && s.User == t.User
 }
 
 var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?$`)
@@ -143,13 +173,10 @@ func ValidateMailSettings(s MailSettingsSpec) error {
 		}
 		return value != ""
 	}
-	if given("server", s.Server) && net.ParseIP(s.Server) == nil && !hostPattern.MatchString(s.Server) {
-		bad.note(invalid("server", "%q is not a valid host name or address", clip(s.Server)).WithHint("e.g. smtp.example.com, without the port"))
+	if given("server", s.Server) {
+		bad.note(validateMailServer("server", s.Server))
 	}
-	if s.Port < 1 || s.Port > 65535 {
-		bad.note(invalid("port", "must be between 1 and 65535"))
-	}
-	bad.note(validateMailSignIn(s))
+	bad.note(validateMailPort("port", s.Port), validateMailSignIn(s), validateMailBounces(s.Bounces))
 	if given("sender", s.Sender) {
 		bad.note(validateMailAddress("sender", s.Sender))
 	}
@@ -166,6 +193,42 @@ func ValidateMailSettings(s MailSettingsSpec) error {
 	}
 	for i, to := range s.AlertsTo {
 		bad.note(validateMailAddress(fmt.Sprintf("alertsTo[%d]", i), to))
+	}
+	return bad.err()
+}
+
+func validateMailServer(field, server string) error {
+	if net.ParseIP(server) == nil && !hostPattern.MatchString(server) {
+		return invalid(field, "%q is not a valid host name or address", clip(server)).WithHint("e.g. mail.example.com, without the port")
+	}
+	return nil
+}
+
+func validateMailPort(field string, port int) error {
+	if port < 1 || port > 65535 {
+		return invalid(field, "must be between 1 and 65535")
+	}
+	return nil
+}
+
+// validateMailBounces checks the mailbox of returned mail.
+func validateMailBounces(s *MailBouncesSpec) error {
+	const most = 256
+	if s == nil {
+		return nil
+	}
+	var bad faults
+	bad.note(validateMailServer("bounces.server", s.Server), validateMailPort("bounces.port", s.Port))
+	if s.Security != MailSTARTTLS && s.Security != MailTLS {
+		bad.note(invalid("bounces.security", "%q is not supported", clip(string(s.Security))).WithHint("want starttls or tls"))
+	}
+	for field, value := range map[string]string{"user": s.User, "mailbox": s.Mailbox} {
+		if value == "" || len(value) > most || hasControl(value) {
+			bad.note(invalid("bounces."+field, "must have between 1 and %d bytes and no control characters", most))
+		}
+	}
+	if s.Password == "" {
+		bad.note(invalid("bounces.password", "must not be empty").WithHint("give it again after a change of server, port, security or user"))
 	}
 	return bad.err()
 }
@@ -189,10 +252,10 @@ func validateMailSignIn(s MailSettingsSpec) error {
 }
 
 // ValidateMailPassword checks a password before it is sealed.
-func ValidateMailPassword(password string) error {
+func ValidateMailPassword(field, password string) error {
 	const most = 256
 	if len(password) > most || hasControl(password) {
-		return invalid("password", "must have at most %d bytes and no control characters", most)
+		return invalid(field, "must have at most %d bytes and no control characters", most)
 	}
 	return nil
 }
@@ -232,7 +295,12 @@ func MailIDOf(event string, n int) string {
 
 // Done reports whether a message was sent or has failed for good.
 func (m MailMessage) Done() bool {
-	return m.Status.State == MailSent || m.Status.State == MailFailed
+	return m.Status.State == MailSent || m.Undelivered()
+}
+
+// Undelivered reports whether a message was refused, given up or returned.
+func (m MailMessage) Undelivered() bool {
+	return m.Status.State == MailFailed || m.Status.State == MailBounced
 }
 
 // Until returns when a message that was not sent expires.

@@ -2455,6 +2455,54 @@ type LoginToken struct {
 	Token string `json:"token,omitempty,omitzero"`
 }
 
+// MailBounces A mailbox on an IMAP server. It is only read: its messages stay as they are.
+type MailBounces struct {
+	// HasPassword Set by the server.
+	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
+
+	// Mailbox Name of the mailbox. Defaults to INBOX.
+	Mailbox string `json:"mailbox,omitempty,omitzero"`
+
+	// Password Encrypted. Never sent to clients.
+	Password string `json:"password,omitempty,omitzero"`
+
+	// Port Defaults to 993; with starttls to 143.
+	Port int `json:"port,omitempty,omitzero"`
+
+	// Security tls: the connection is encrypted from the beginning; starttls: it is encrypted before the user signs in. Defaults to tls.
+	Security MailSecurity `json:"security,omitempty,omitzero"`
+
+	// Server Name or address of the IMAP server.
+	Server string `json:"server"`
+
+	// User User that the cluster signs in to the IMAP server as.
+	User string `json:"user"`
+}
+
+// MailBouncesStatus defines model for MailBouncesStatus.
+type MailBouncesStatus struct {
+	// Attempts Number of consecutive attempts in which the mailbox could not be read.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Bounced Number of messages that were returned.
+	Bounced int64 `json:"bounced,omitempty,omitzero"`
+
+	// BouncedAt When the last returned message was found.
+	BouncedAt *time.Time `json:"bouncedAt,omitempty"`
+
+	// LastError Why the last attempt failed; empty if it succeeded.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// NextAt Time of the next attempt.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// UID UID of the last message that was read.
+	UID int64 `json:"uid,omitempty,omitzero"`
+
+	// Validity UIDVALIDITY of the mailbox (RFC 9051).
+	Validity int64 `json:"validity,omitempty,omitzero"`
+}
+
 // MailMessage A message that the cluster sends. Its text is generated when it is sent, from a template and data.
 type MailMessage struct {
 	Kind   Kind              `json:"kind"`
@@ -2519,7 +2567,7 @@ type MailMessageStatus struct {
 	// NextAt Time of the next attempt.
 	NextAt *time.Time `json:"nextAt,omitempty"`
 
-	// State Defaults to Waiting.
+	// State Bounced: a mail server accepted the message and returned it later. Defaults to Waiting.
 	State MailState `json:"state,omitempty,omitzero"`
 }
 
@@ -2527,6 +2575,9 @@ type MailMessageStatus struct {
 type MailSettings struct {
 	// AlertsTo Addresses that receive the cluster's alerts. Defaults to none.
 	AlertsTo []string `json:"alertsTo,omitempty,omitzero"`
+
+	// Bounces Mailbox to which mail servers return messages that they could not deliver: that of the sender. Absent: it is not read.
+	Bounces *MailBounces `json:"bounces,omitempty"`
 
 	// Enabled Whether mail is sent. While mail is disabled, nothing is queued.
 	Enabled bool `json:"enabled,omitempty,omitzero"`
@@ -2578,6 +2629,9 @@ type MailStatus struct {
 
 	// Attempts Number of consecutive attempts that did not reach the server, or in which the server refused the connection.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Bounces State of reading returned mail. Absent if it was never read.
+	Bounces *MailBouncesStatus `json:"bounces,omitempty"`
 
 	// Cursor Sequence number of the last event that messages were created for.
 	Cursor int64 `json:"cursor,omitempty,omitzero"`

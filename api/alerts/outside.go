@@ -73,6 +73,20 @@ func (l *list) mail(s State) {
 			l.warning(api.AlertMailUndelivered, what, st.FailedAt, "mail could not be delivered in the last 24 hours",
 				"basalt mail-message list says what and why")
 		}
+		if b := st.Bounces; b != nil {
+			l.bounces(*b, what)
+		}
+	}
+}
+
+// bounces adds alerts for returned mail.
+func (l *list) bounces(st api.MailBouncesStatus, what about) {
+	if st.Attempts >= failing {
+		l.warning(api.AlertMailboxFailing, what, nil, fmt.Sprintf("the mailbox of returned mail could not be read %d times", st.Attempts)+because(st.LastError),
+			"see to the IMAP server, or to the mail settings; until then returned mail counts as sent")
+	}
+	if st.BouncedAt != nil && l.now.Sub(*st.BouncedAt) < undelivered {
+		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "basalt mail-message list says what and why")
 	}
 }
 

@@ -19,18 +19,33 @@ func (h *handlers) mailSettings() settings[none, api.StoredMailSettings, api.Mai
 		},
 		spec: h.mailSpec,
 		beside: func(api.StoredMailSettings) []api.Command {
-			return []api.Command{{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})}}
+			status := func(id, name string) api.Command {
+				return api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: id, Expect: api.AnyRevision, Name: name, Data: api.Encode(struct{}{})}
+			}
+			return []api.Command{status(api.MailStatusID, "mail-status"), status(api.MailBouncesID, "mail-bounces")}
 		},
 	}
 }
 
 func (h *handlers) mailSpec(ctx context.Context, old api.StoredMailSettings, s api.MailSettings) (any, error) {
 	spec := s.Spec()
-	if err := api.ValidateMailPassword(spec.Password); err != nil {
+	if err := api.ValidateMailPassword("password", spec.Password); err != nil {
 		return nil, err
 	}
 	if err := h.sealed(ctx, &spec.Password, old.Spec.Password, spec.User != "" && spec.SameServer(old.Spec)); err != nil {
 		return nil, err
+	}
+	if b := spec.Bounces; b != nil {
+		if err := api.ValidateMailPassword("bounces.password", b.Password); err != nil {
+			return nil, err
+		}
+		same, stored := b.SameServer(old.Spec.Bounces), ""
+		if same {
+			stored = old.Spec.Bounces.Password
+		}
+		if err := h.sealed(ctx, &b.Password, stored, same); err != nil {
+			return nil, err
+		}
 	}
 	spec.EventsAfter = old.Spec.EventsAfter
 	if !old.Spec.Enabled {

@@ -63,9 +63,48 @@ func TestMailSettings(t *testing.T) {
 	if _, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s); err == nil || err.Field != "password" {
 		t.Errorf("change of the server without the password: %v, want an error at password", err)
 	}
+	testBouncesSettings(t, p)
 	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
 	_, err = ask[api.MailSettings](p, admin, "GET", "/v1/mail", nil)
 	wanted(t, "read by an admin", err, api.CodeForbidden)
+}
+
+// testBouncesSettings checks that the password of the mailbox of returned mail is kept, never
+// shown, and never used for another server.
+func testBouncesSettings(t *testing.T, p *people) {
+	t.Helper()
+	s, err := ask[api.MailSettings](p, p.Token, "GET", "/v1/mail", nil)
+	wanted(t, "read", err, "")
+	s.Bounces = &api.MailBounces{Server: "imap.example.com", User: "cloud", Password: "geheim"}
+	s, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s)
+	wanted(t, "set the mailbox", err, "")
+	if b := s.Bounces; b == nil || b.Port != 993 || b.Security != api.MailTLS || b.Mailbox != "INBOX" || !b.HasPassword || b.Password != "" {
+		t.Errorf("mailbox = %+v, want the defaults and a hidden password", b)
+	}
+	s.Bounces.Mailbox = "Returned"
+	s, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s)
+	wanted(t, "change without the password", err, "")
+	s.Bounces.Server = "evil.example.com"
+	if _, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s); err == nil || err.Field != "bounces.password" {
+		t.Errorf("change of the IMAP server without the password: %v, want an error at bounces.password", err)
+	}
+	for field, change := range map[string]func(*api.MailBounces){
+		"bounces.security": func(b *api.MailBounces) { b.Security = "none" }, "bounces.port": func(b *api.MailBounces) { b.Port = 70_000 },
+		"bounces.user": func(b *api.MailBounces) { b.User = "" }, "bounces.mailbox": func(b *api.MailBounces) { b.Mailbox = "a\r\nb" },
+	} {
+		bad := s
+		bad.Bounces = &api.MailBounces{Server: "imap.example.com", User: "cloud", Password: "geheim"}
+		change(bad.Bounces)
+		if _, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", bad); err == nil || err.Field != field {
+			t.Errorf("settings with a wrong %s: %v, want an error there", field, err)
+		}
+	}
+	s.Bounces = nil
+	s, err = ask[api.MailSettings](p, p.Token, "PUT", "/v1/mail", s)
+	wanted(t, "read it no longer", err, "")
+	if s.Bounces != nil {
+		t.Errorf("mailbox = %+v, want none", s.Bounces)
+	}
 }
 
 // TestTestMail checks that a test message goes to the calling user; a key must name a

@@ -56,14 +56,52 @@ func mailFlags(f *pflag.FlagSet) func(*api.MailSettings) {
 	}
 }
 
+// bouncesFlags declares the settings of the mailbox of returned mail.
+func bouncesFlags(f *pflag.FlagSet) func(*api.MailSettings) {
+	server, port := f.String("bounces-server", "", "host name or address of the IMAP server with the mailbox of returned mail"), f.Int("bounces-port", 0, "default: 993, or 143 with starttls")
+	security := f.String("bounces-security", "", "tls or starttls; default: tls")
+	user := f.String("bounces-user", "", "user to sign in to the IMAP server as")
+	mailbox := f.String("bounces-mailbox", "", "name of the mailbox; default: INBOX")
+	none := f.Bool("no-bounces", false, "do not read returned mail")
+	return func(s *api.MailSettings) {
+		if *none {
+			s.Bounces = nil
+			return
+		}
+		b, changed := api.MailBounces{}, false
+		if s.Bounces != nil {
+			b = *s.Bounces
+		}
+		if f.Changed("bounces-security") && !f.Changed("bounces-port") && b.Security != api.MailSecurity(*security) {
+			b.Port = 0 // the default port of the new security
+		}
+		for flag, set := range map[string]func(){
+			"bounces-server": func() { b.Server = *server }, "bounces-port": func() { b.Port = *port }, "bounces-user": func() { b.User = *user },
+			"bounces-security": func() { b.Security = api.MailSecurity(*security) }, "bounces-mailbox": func() { b.Mailbox = *mailbox },
+		} {
+			if f.Changed(flag) {
+				set()
+				changed = true
+			}
+		}
+		if changed {
+			s.Bounces = &b
+		}
+	}
+}
+
 func (a *App) mailSet() *cobra.Command {
 	cmd := &cobra.Command{Use: "set", Short: "Change the mail settings; others are kept", Args: cobra.NoArgs,
-		Long: "With --password the password is asked for, or read from a pipe. It has to be given again after a change of server, port,\n" +
+		Long: "With --password or --bounces-password the password is asked for, or read from a pipe. It has to be given again after a change of server, port,\n" +
 			"security or user. For operators.",
 		Example: "  basalt mail set --enable --smtp-server smtp.example.com --user basalt --password --sender cloud@example.com --portal-url https://cloud.example.com"}
-	change := mailFlags(cmd.Flags())
+	change, changeBounces := mailFlags(cmd.Flags()), bouncesFlags(cmd.Flags())
 	password := cmd.Flags().Bool("password", false, "ask for the password of the user")
+	bouncesPassword := cmd.Flags().Bool("bounces-password", false, "ask for the password of the mailbox")
 	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
+	for _, flag := range []string{"bounces-server", "bounces-port", "bounces-security", "bounces-user", "bounces-mailbox", "bounces-password"} {
+		cmd.MarkFlagsMutuallyExclusive("no-bounces", flag)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := a.api.MailSettings(cmd.Context())
 		if err != nil {
@@ -73,10 +111,22 @@ func (a *App) mailSet() *cobra.Command {
 		if change(&s); cmd.Flags().Changed("security") && !cmd.Flags().Changed("port") && s.Security != was.Security {
 			s.Port = 0 // the default port of the new security
 		}
+		changeBounces(&s)
+		in := bufio.NewReader(a.In)
 		if *password {
-			if s.Password, err = a.secret(bufio.NewReader(a.In), "Password of "+s.User+": "); err != nil {
+			if s.Password, err = a.secret(in, "Password of "+s.User+": "); err != nil {
 				return err
 			}
+		}
+		if *bouncesPassword {
+			if s.Bounces == nil {
+				return api.Errorf(api.CodeInvalid, "--bounces-password: there is no mailbox of returned mail").WithHint("give --bounces-server and --bounces-user")
+			}
+			b := *s.Bounces
+			if b.Password, err = a.secret(in, "Password of the mailbox of "+b.User+": "); err != nil {
+				return err
+			}
+			s.Bounces = &b
 		}
 		if s, err = a.api.PatchMailSettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
@@ -113,9 +163,16 @@ func (a *App) printMail(s api.MailSettings) error {
 		if s.Server != "" {
 			server = s.Server + ":" + strconv.Itoa(s.Port)
 		}
-		return table{{"STATE", "SERVER", "SECURITY", "USER", "SENDER", "PORTAL", "LANGUAGE", "ALERTS TO", "SENT", "FAILED", "NOTE"},
+		returned, note := "", s.Status.LastError
+		if b := s.Status.Bounces; b != nil && s.Bounces != nil {
+			returned = strconv.FormatInt(b.Bounced, 10)
+			if note == "" && b.LastError != "" {
+				note = "returned mail: " + b.LastError
+			}
+		}
+		return table{{"STATE", "SERVER", "SECURITY", "USER", "SENDER", "PORTAL", "LANGUAGE", "ALERTS TO", "SENT", "FAILED", "RETURNED", "NOTE"},
 			{state, server, string(s.Security), s.User, s.Sender, s.PortalURL, string(s.Language), strings.Join(s.AlertsTo, ","),
-				strconv.FormatInt(s.Status.Sent, 10), strconv.FormatInt(s.Status.Failed, 10), s.Status.LastError}}
+				strconv.FormatInt(s.Status.Sent, 10), strconv.FormatInt(s.Status.Failed, 10), returned, note}}
 	})
 }
 

@@ -28,7 +28,7 @@ base="gcc ccache libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebs
 	binutils squashfs-tools mtools dosfstools gdisk grub-efi-amd64-bin ovmf swtpm swtpm-tools openssh-client openssh-server
 	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2 attr runc
 	rpm musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	chromium chromium-headless-shell python3-aiosmtpd php-cli php-curl php-mbstring php-xml phpunit smarty4"
+	chromium chromium-headless-shell python3-aiosmtpd dovecot-imapd php-cli php-curl php-mbstring php-xml phpunit smarty4"
 # GCC's offloading to nvptx, for the tests of gpu/guest/offload. If it is installed,
 # -fopenmp and -fopenacc compile for it too (-foffload=disable).
 case "$VERSION_ID" in
@@ -83,6 +83,12 @@ packages() {
 		*" openssh-server "*) # for tests, which start their own; Debian's unit is not started then
 			as_root mkdir -p /etc/ssh
 			as_root touch /etc/ssh/sshd_not_to_be_run ;;
+		esac
+		case " $want_base " in
+		*" dovecot-imapd "*) # the same: its units would listen on all addresses
+			as_root mkdir -p /etc/systemd/system
+			as_root ln -sf /dev/null /etc/systemd/system/dovecot.service
+			as_root ln -sf /dev/null /etc/systemd/system/dovecot.socket ;;
 		esac
 		as_root apt-get install -y -qq --no-install-recommends $want_base >/dev/null
 	fi

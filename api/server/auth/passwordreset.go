@@ -29,10 +29,16 @@ func (a *Authenticator) MailSettings(ctx context.Context) (api.StoredMailSetting
 	return api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailSettingsID)
 }
 
-// MailStatus returns the status of sending mail.
+// MailStatus returns the status of sending mail and of reading returned mail.
 func (a *Authenticator) MailStatus(ctx context.Context) (api.MailStatus, error) {
-	o, err := api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailStatusID)
-	return o.Status, err
+	sending, err := api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailStatusID)
+	if err != nil {
+		return api.MailStatus{}, err
+	}
+	bounces, err := api.Settings[api.StoredMailSettings](ctx, a.opts.Store, api.KindMailSettings, api.MailBouncesID)
+	st := sending.Status
+	st.Bounces = bounces.Status.Bounces
+	return st, err
 }
 
 // RequestPasswordReset queues a message with a link. The message and the response are

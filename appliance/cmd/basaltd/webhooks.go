@@ -20,6 +20,11 @@ func (n *node) mailer(in term) *mail.Mailer {
 	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, InvoicePDF: invoicing.Billing{Store: n.store}.InvoicePDF, Log: n.log})
 }
 
+// bounces returns the reader of returned mail for a term in which this node is the leader.
+func (n *node) bounces(in term) *mail.Bounces {
+	return mail.NewBounces(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Log: n.log})
+}
+
 // hookTerm is the store of one term for webhooks and mail. The leader has everything that was
 // acknowledged, so reads need no other node.
 type hookTerm struct{ term }

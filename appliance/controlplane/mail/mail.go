@@ -124,7 +124,11 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	now := m.o.Now().UTC()
-	b := sorted(all, now)
+	keep := keepSent
+	if s.settings.Spec.Bounces != nil {
+		keep = keepSentBounces
+	}
+	b := sorted(all, keep, now)
 	if b.waiting < api.MaxMailMessages { // otherwise events wait
 		if made, err := m.queueEvents(ctx, &s); made || err != nil {
 			return now, err

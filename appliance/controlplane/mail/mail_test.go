@@ -564,7 +564,7 @@ func TestSorted(t *testing.T) {
 		message("sent-long-ago", api.MailTypeTest, api.MailMessageStatus{State: api.MailSent, DoneAt: at(-keepSent)}),
 		message("failed", api.MailTypeTest, api.MailMessageStatus{State: api.MailFailed, DoneAt: at(-keepSent)}),
 		old,
-	}, now)
+	}, keepSent, now)
 	ids := func(ms []api.MailMessage) (out []string) {
 		for _, m := range ms {
 			out = append(out, m.Meta.ID)
@@ -587,7 +587,7 @@ func TestSorted(t *testing.T) {
 	for n := range maxKept + 5 {
 		many = append(many, message(fmt.Sprint(n), api.MailTypeTest, api.MailMessageStatus{State: api.MailFailed, DoneAt: at(-time.Duration(n) * time.Second)}))
 	}
-	if got := sorted(many, now).expired; len(got) != 5 || got[0].Meta.ID != fmt.Sprint(maxKept) {
+	if got := sorted(many, keepSent, now).expired; len(got) != 5 || got[0].Meta.ID != fmt.Sprint(maxKept) {
 		t.Errorf("messages to remove = %d, want the 5 oldest", len(got))
 	}
 }

@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	keepSent   = 24 * time.Hour
-	keepFailed = 30 * 24 * time.Hour
+	keepSent = 24 * time.Hour
+	// keepSentBounces is how long sent messages are kept if the mailbox of returned mail is
+	// read: other mail servers try for up to five days (RFC 5321, section 4.5.4.1).
+	keepSentBounces = 7 * 24 * time.Hour
+	keepFailed      = 30 * 24 * time.Hour
 	// maxKept is how many finished messages are kept; the oldest are removed.
 	maxKept = 2000
 )
@@ -85,8 +88,9 @@ type box struct {
 	waiting int
 }
 
-// sorted sorts all messages by what is to be done with them.
-func sorted(all []api.MailMessage, now time.Time) box {
+// sorted sorts all messages by what is to be done with them. Sent ones are kept for
+// keepSent.
+func sorted(all []api.MailMessage, keepSent time.Duration, now time.Time) box {
 	var b box
 	var done []api.MailMessage
 	for _, m := range all {
@@ -111,7 +115,7 @@ func sorted(all []api.MailMessage, now time.Time) box {
 	slices.SortFunc(done, func(x, y api.MailMessage) int { return doneAt(y).Compare(doneAt(x)) })
 	for i, m := range done {
 		end := doneAt(m).Add(keepSent)
-		if m.Status.State == api.MailFailed {
+		if m.Undelivered() {
 			end = doneAt(m).Add(keepFailed)
 		}
 		if i >= maxKept || !now.Before(end) {

@@ -54,8 +54,8 @@ func (a account) open(ctx context.Context) (*session, verdict) {
 			if err != nil {
 				return nil, err
 			}
-			s.conn = &limitedConn{Conn: raw, left: maxAnswers}
-			s.conn.until(time.Now().Add(a.connect))
+			s.conn = &limitedConn{Conn: raw}
+			s.conn.until(time.Now().Add(a.connect), maxAnswers)
 			if a.settings.Security == api.MailTLS {
 				return tls.Client(s.conn, tlsConfig), nil
 			}
@@ -91,7 +91,7 @@ var policies = map[api.MailSecurity]gomail.TLSPolicy{api.MailSTARTTLS: gomail.TL
 
 // close ends the session, with a QUIT if the server responds within a second.
 func (s *session) close() {
-	s.conn.until(time.Now().Add(time.Second))
+	s.conn.until(time.Now().Add(time.Second), maxAnswers)
 	_ = s.client.Close() // the messages have been sent
 	s.ends()
 	_ = s.conn.Close()
@@ -99,7 +99,7 @@ func (s *session) close() {
 
 // deliver sends one message to the server.
 func (s *session) deliver(m *gomail.Msg) verdict {
-	s.conn.until(time.Now().Add(s.send))
+	s.conn.until(time.Now().Add(s.send), maxAnswers)
 	err := s.client.Send(m)
 	if err == nil || m.IsDelivered() { // the error occurred after it was accepted
 		return verdict{}
@@ -177,17 +177,24 @@ type limitedConn struct {
 	end  time.Time
 }
 
-func (c *limitedConn) until(end time.Time) {
-	c.end, c.left = end, maxAnswers
+func (c *limitedConn) until(end time.Time, bytes int) {
+	c.end, c.left = end, bytes
 	_ = c.Conn.SetDeadline(end) // it fails only on a closed connection
 }
 
-// SetDeadline sets the earlier of t and the connection's end.
-func (c *limitedConn) SetDeadline(t time.Time) error {
+// SetDeadline, SetReadDeadline and SetWriteDeadline set the earlier of t and the
+// connection's end.
+func (c *limitedConn) SetDeadline(t time.Time) error     { return c.Conn.SetDeadline(c.earlier(t)) }
+func (c *limitedConn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.earlier(t)) }
+func (c *limitedConn) SetWriteDeadline(t time.Time) error {
+	return c.Conn.SetWriteDeadline(c.earlier(t))
+}
+
+func (c *limitedConn) earlier(t time.Time) time.Time {
 	if t.IsZero() || t.After(c.end) {
-		t = c.end
+		return c.end
 	}
-	return c.Conn.SetDeadline(t)
+	return t
 }
 
 func (c *limitedConn) Read(p []byte) (int, error) {

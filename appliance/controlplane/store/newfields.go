@@ -32,6 +32,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindGroup}, "source", state.GroupLevel, "groups"}, // each has one
 	{[]api.Kind{api.KindUser}, "scim", state.GroupLevel, "users of a directory"},
 	{[]api.Kind{api.KindIdentityProvider}, "groupsClaim", state.GroupLevel, "groups"},
+	{[]api.Kind{api.KindMailSettings}, "bounces", state.BounceLevel, "reading returned mail"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

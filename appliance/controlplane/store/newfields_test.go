@@ -67,7 +67,7 @@ func TestNewFieldsNeedTheirLevel(t *testing.T) {
 // TestNewFieldsExist checks that each row names a field of its kinds.
 func TestNewFieldsExist(t *testing.T) {
 	specs := map[api.Kind]any{api.KindFlavor: api.FlavorSpec{}, api.KindInstance: api.InstanceSpec{}, api.KindCephCluster: api.CephClusterSpec{}, api.KindDisk: api.DiskSpec{}, api.KindCheckout: api.CheckoutSpec{}, api.KindNode: api.NodeSpec{}, api.KindImage: api.ImageSpec{},
-		api.KindGroup: api.GroupSpec{}, api.KindUser: api.UserSpec{}, api.KindIdentityProvider: api.IdentityProviderSpec{}}
+		api.KindGroup: api.GroupSpec{}, api.KindUser: api.UserSpec{}, api.KindIdentityProvider: api.IdentityProviderSpec{}, api.KindMailSettings: api.MailSettingsSpec{}}
 	for _, f := range newFields {
 		for _, kind := range f.kinds {
 			if !hasField(reflect.TypeOf(specs[kind]), f.path) {

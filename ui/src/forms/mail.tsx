@@ -1,5 +1,5 @@
 // How the cluster sends mail. The password can be written but not read: an empty field keeps it.
-import { Alert, Button, Checkbox } from '@patternfly/react-core';
+import { Alert, Button, Checkbox, FormFieldGroup, FormFieldGroupHeader } from '@patternfly/react-core';
 import type { MailSettings } from '../api/mail';
 import { mail } from '../api/resource';
 import { useText, type Key } from '../i18n';
@@ -20,6 +20,12 @@ const labels = {
   portalURL: 'mail.portal',
   language: 'mail.language',
   alertsTo: 'mail.alertsTo',
+  bouncesServer: 'mail.bouncesServer',
+  bouncesSecurity: 'mail.security',
+  bouncesPort: 'mail.port',
+  bouncesUser: 'mail.user',
+  bouncesPassword: 'mail.password',
+  bouncesMailbox: 'mail.bouncesMailbox',
 } as const satisfies Record<string, Key>;
 
 type Fields = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
@@ -35,7 +41,26 @@ const formOf = (s: MailSettings | undefined): Fields => ({
   portalURL: s?.portalURL || location.origin,
   language: s?.language ?? 'en',
   alertsTo: s?.alertsTo?.join(', ') ?? '',
+  bouncesServer: s?.bounces?.server ?? '',
+  bouncesSecurity: s?.bounces?.security ?? 'tls',
+  bouncesPort: s?.bounces?.port ? String(s.bounces.port) : '',
+  bouncesUser: s?.bounces?.user ?? '',
+  bouncesPassword: '',
+  bouncesMailbox: s?.bounces?.mailbox ?? '',
 });
+
+/** Without a server no mailbox is read. */
+const bouncesOf = (f: Fields): MailSettings['bounces'] =>
+  f.bouncesServer.trim() === ''
+    ? undefined
+    : {
+        server: f.bouncesServer.trim(),
+        security: f.bouncesSecurity as MailSettings['security'] & ('tls' | 'starttls'),
+        port: Number(f.bouncesPort) || undefined,
+        user: f.bouncesUser.trim(),
+        password: f.bouncesPassword || undefined,
+        mailbox: f.bouncesMailbox.trim() || undefined,
+      };
 
 const bodyOf = (s: MailSettings | undefined, f: Fields): MailSettings => ({
   revision: s?.revision,
@@ -50,6 +75,7 @@ const bodyOf = (s: MailSettings | undefined, f: Fields): MailSettings => ({
   language: f.language as MailSettings['language'],
   perMinute: s?.perMinute,
   alertsTo: f.alertsTo.split(/[\s,;]+/).filter((x) => x !== ''),
+  bounces: bouncesOf(f),
 });
 
 export function MailForm({ settings }: { settings: MailSettings }) {
@@ -59,16 +85,16 @@ export function MailForm({ settings }: { settings: MailSettings }) {
     object: settings,
     fields: formOf,
     body: bodyOf,
-    secrets: { password: 'PASSWORD' },
+    secrets: { password: 'PASSWORD', 'bounces.password': 'MAILBOX_PASSWORD' },
   });
   const { form } = edit;
   const set = (name: Exclude<keyof Fields, 'enabled'>) => (v: string) => edit.set(name)(v);
-  const text = (name: Exclude<keyof Fields, 'enabled' | 'security' | 'language'>) => ({
+  const text = (name: Exclude<keyof Fields, 'enabled' | 'security' | 'language' | 'bouncesSecurity'>) => ({
     id: `mail-${name}`,
     label: t(labels[name]),
     value: form[name],
     onChange: set(name),
-    path: name,
+    path: name.replace(/^bounces(.)/, (_, first: string) => `bounces.${first.toLowerCase()}`),
   });
   // A port belongs to a security: another security uses its default port.
   const secure = (v: string) => (set('security')(v), edit.set('port')(''));
@@ -118,6 +144,36 @@ export function MailForm({ settings }: { settings: MailSettings }) {
         ]}
       />
       <TextField {...text('alertsTo')} help={t('mail.alertsToHelp')} />
+      <FormFieldGroup
+        header={
+          <FormFieldGroupHeader
+            titleText={{ text: t('mail.bounces'), id: 'mail-bounces' }}
+            titleDescription={t('mail.bouncesHelp')}
+          />
+        }
+      >
+        <TextField {...text('bouncesServer')} help={t('mail.bouncesServerHelp')} />
+        <SelectField
+          id="mail-bouncesSecurity"
+          label={t('mail.security')}
+          value={form.bouncesSecurity}
+          onChange={(v) => (set('bouncesSecurity')(v), edit.set('bouncesPort')(''))}
+          path="bounces.security"
+          options={[
+            ['tls', t('mail.tls')],
+            ['starttls', t('mail.starttls')],
+          ]}
+        />
+        <TextField {...text('bouncesPort')} type="number" help={t('mail.bouncesPortHelp')} />
+        <TextField {...text('bouncesUser')} required={form.bouncesServer !== ''} />
+        <TextField
+          {...text('bouncesPassword')}
+          type="password"
+          autoComplete="new-password"
+          help={settings.bounces?.hasPassword ? t('mail.passwordKept') : undefined}
+        />
+        <TextField {...text('bouncesMailbox')} help={t('mail.bouncesMailboxHelp')} />
+      </FormFieldGroup>
       <div>
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t('cust.save')}

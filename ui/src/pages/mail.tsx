@@ -14,7 +14,7 @@ import { TextField } from '../parts/text-field';
 import { Time } from '../parts/time';
 import { ToneLabel } from '../parts/tone';
 
-const tones = { Waiting: 'busy', Sent: 'good', Failed: 'bad' } as const;
+const tones = { Waiting: 'busy', Sent: 'good', Failed: 'bad', Bounced: 'bad' } as const;
 
 function Test({ enabled }: { enabled: boolean }) {
   const { t } = useText();
@@ -102,6 +102,11 @@ export function MailPage() {
             {data.enabled && data.status?.lastError && (
               <Alert component="p" variant="warning" isInline title={t('mail.failing')}>
                 {data.status.lastError}
+              </Alert>
+            )}
+            {data.bounces && data.status?.bounces?.lastError && (
+              <Alert component="p" variant="warning" isInline title={t('mail.bouncesFailing')}>
+                {data.status.bounces.lastError}
               </Alert>
             )}
             <div className="basalt-stack basalt-form">

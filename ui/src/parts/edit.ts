@@ -15,8 +15,8 @@ interface Options<T, F> {
   /** Returns what is sent: the form applied to the newest known object, with its revision. */
   body: (object: T | undefined, form: F) => T;
   onSaved?: (saved: T) => void;
-  /** What the command of the form shows instead of secrets. */
-  secrets?: { [K in keyof T]?: T[K] };
+  /** What the command of the form shows instead of secrets, by their paths in the body. */
+  secrets?: Record<string, string>;
 }
 
 interface State<T, F> {
@@ -69,6 +69,12 @@ function rebased<T, F extends object>(s: State<T, F>, newest: T, fields: (o: T) 
   const others = <A extends At<F>>(old: A[], now: At<F>[]) => old.filter((c) => !now.some((x) => sameAt(x, c)));
   const open = others(s.clashes, clashes).filter((c) => !same(valueAt(was, c), valueAt(form, c)));
   return { object: newest, was, form, taken: [...others(s.taken, taken), ...taken], clashes: [...open, ...clashes] };
+}
+
+/** hide replaces the value at a path, if there is one. */
+function hide<T>(of: T, [first = '', ...rest]: string[], text: string): T {
+  const value = (of as Record<string, unknown> | undefined)?.[first];
+  return value ? { ...of, [first]: rest.length > 0 ? hide(value, rest, text) : text } : of;
 }
 
 export function useEdit<T, F extends object>({
@@ -131,8 +137,7 @@ export function useEdit<T, F extends object>({
   const settle = (at: At<F>, form: (s: State<T, F>) => F) =>
     setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
   const sent = body(state.object, state.form);
-  const hidden = Object.keys(secrets).filter((k) => sent[k as keyof T]);
-  const shown = { ...sent, ...Object.fromEntries(hidden.map((k) => [k, secrets[k as keyof T]])) };
+  const shown = Object.entries(secrets).reduce((o, [path, text]) => hide(o, path.split('.'), text), sent);
   return {
     form: state.form,
     set: (field) => (value) => setState((s) => ({ ...s, form: { ...s.form, [field]: value } })),

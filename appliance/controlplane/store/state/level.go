@@ -29,8 +29,13 @@ import (
 // organization that has used something since the deletion was decided is not deleted.
 // 9: usage records and sums of use have the attributes by which prices differ. 10:
 // nodes store sealed states of machines beside root volumes; flavors and instances have
-// a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups.
-const Level = 11
+// a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups. 12:
+// the mailbox of returned mail is read.
+const Level = 12
+
+// BounceLevel is the level from which messages can have been returned: older programs
+// would send such a message again.
+const BounceLevel = 12
 
 // GroupLevel is the level from which organizations have groups, and directories provision
 // users: older programs would neither count groups, nor check what they refer to, nor keep

@@ -52,6 +52,8 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.router.failed': 'Projekt ohne externen Zugang',
   'alert.mail.failing': 'Der Mailserver ist nicht nutzbar',
   'alert.mail.undelivered': 'E-Mails konnten nicht zugestellt werden',
+  'alert.mail.bounced': 'E-Mails kamen zurück',
+  'alert.mail.mailbox-failing': 'Das Postfach für zurückgesandte E-Mails kann nicht gelesen werden',
   'alert.webhook.failing': 'Webhook-Zustellungen schlagen fehl',
   'alert.cluster.upgrade': 'Upgrade angehalten',
   'alert.audit.changed': 'Audit-Protokoll wurde verändert',

@@ -50,6 +50,8 @@ export const operator = {
   'alert.router.failed': 'Project has no external access',
   'alert.mail.failing': 'The mail server cannot be used',
   'alert.mail.undelivered': 'Mail could not be delivered',
+  'alert.mail.bounced': 'Mail was returned',
+  'alert.mail.mailbox-failing': 'The mailbox of returned mail cannot be read',
   'alert.webhook.failing': 'Webhook deliveries fail',
   'alert.cluster.upgrade': 'Upgrade paused',
   'alert.audit.changed': 'Audit log was changed',
