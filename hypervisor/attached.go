@@ -9,10 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Attached is the disks and network cards of one of a domain's two
+// Attached is the disks, CD drives and network cards of one of a domain's two
 // descriptions: that of the running machine, or the persistent definition.
 type Attached struct {
 	disks     []lx.DomainDisk
+	drives    map[int]lx.DomainDisk // by index
 	nics      []lx.DomainInterface
 	ports     int
 	ioThreads uint
@@ -24,13 +25,16 @@ func ParseAttached(text string) (a Attached, err error) {
 	if err := dom.Unmarshal(text); err != nil {
 		return a, fmt.Errorf("decode domain XML: %w", err)
 	}
-	a.ioThreads = dom.IOThreads
+	a.ioThreads, a.drives = dom.IOThreads, map[int]lx.DomainDisk{}
 	if dom.Devices == nil {
 		return a, nil
 	}
 	for _, k := range dom.Devices.Disks {
 		if k.Target != nil && diskIndex(k.Target.Dev) >= 0 {
 			a.disks = append(a.disks, k)
+		}
+		if i := driveIndex(k); i >= 0 {
+			a.drives[i] = k
 		}
 	}
 	for _, n := range dom.Devices.Interfaces {

@@ -50,6 +50,15 @@ type Devices interface {
 	// chains.
 	Disks(ctx context.Context, id api.InstanceID) ([]OpenDisk, error)
 
+	// SetMedium inserts the file, which is only read, into a CD drive of the
+	// machine in place of what is in it; an empty path ejects. The drive is an
+	// index of Domain.Drives: wrong_state if the machine was started without it.
+	// The guest must cooperate: in_use if it has locked the drive.
+	SetMedium(ctx context.Context, id api.InstanceID, drive int, path string) error
+	// Drives returns the CD drives of a running machine, or those of the
+	// definition of one that does not run.
+	Drives(ctx context.Context, id api.InstanceID) ([]Drive, error)
+
 	// AttachNIC attaches another network card, on a tap that exists. It returns
 	// exists if the machine has a card with that MAC address on another tap.
 	AttachNIC(ctx context.Context, id api.InstanceID, n NIC) error

@@ -56,7 +56,11 @@ type Domain struct {
 	// Disks in the guest's order; the first is booted from.
 	Disks  []Disk
 	CDROMs []CDROM
-	NICs   []NIC
+	// Drives are the CD drives for the user's media. The firmware tries the disk
+	// and then the medium in the first of them, with BootMedium the medium first.
+	Drives     []Drive
+	BootMedium bool
+	NICs       []NIC
 
 	// VGPUSocket is basalt-vgpu's vhost-user socket, which must be listening
 	// when the domain starts. Empty: no vGPU.

@@ -114,6 +114,15 @@ func retargetDisks(list *lx.DomainDeviceList, target Domain) error {
 	disks, discs := slices.Clone(target.Disks), target.CDROMs
 	for i := range list.Disks {
 		x := &list.Disks[i]
+		if at := driveIndex(*x); at >= 0 {
+			// A change of the instance may have added or removed drives, which takes
+			// effect with its next start, and emptied them.
+			x.Source, x.BackingStore = nil, nil
+			if at < len(target.Drives) {
+				x.Source = mediumSource(target.Drives[at].Medium)
+			}
+			continue
+		}
 		if x.Device == "cdrom" {
 			if len(discs) == 0 {
 				return differ("disks")

@@ -13,6 +13,7 @@ func moved() (src, dst Domain) {
 	src = minimal()
 	src.Disks = []Disk{{Path: "/a/root.raw", Format: "raw", Serial: "root"}}
 	src.CDROMs = []CDROM{{Path: "/a/seed.iso", Serial: "seed"}}
+	src.Drives = []Drive{{Medium: "/a/install.iso"}, {Medium: "/a/ejected.iso"}}
 	src.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap-a"}}
 	src.VNCSocket, src.AgentSocket = "/a/vnc", "/a/agent"
 	src.SerialSocket, src.SerialLog = "/a/serial", "/a/log"
@@ -20,6 +21,7 @@ func moved() (src, dst Domain) {
 	dst.Node = "node-2"
 	dst.Disks = []Disk{{Path: "/b/root.raw", Format: "raw", Serial: "root"}}
 	dst.CDROMs = []CDROM{{Path: "/b/seed.iso", Serial: "seed"}}
+	dst.Drives = []Drive{{Medium: "/b/install.iso"}, {}}
 	dst.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap-b"}}
 	dst.VNCSocket, dst.AgentSocket = "/b/vnc", "/b/agent"
 	dst.SerialSocket, dst.SerialLog = "/b/serial", "/b/log"
@@ -44,13 +46,34 @@ func TestRetarget(t *testing.T) {
 			t.Errorf("the target's XML contains %q of the source:\n%s", gone, got)
 		}
 	}
-	for _, want := range []string{"/b/root.raw", "/b/seed.iso", "/b/vnc", "/b/agent", "/b/serial", "/b/log", "tap-b", "node-2", `incoming="yes"`, "pc-q35-10.0"} {
+	for _, want := range []string{"/b/root.raw", "/b/seed.iso", "/b/install.iso", "/b/vnc", "/b/agent", "/b/serial", "/b/log", "tap-b", "node-2", `incoming="yes"`, "pc-q35-10.0"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the target's XML lacks %q:\n%s", want, got)
 		}
 	}
 	if o, ok, err := ParseOwned(got); err != nil || !ok || !o.Incoming || o.Node != "node-2" {
 		t.Errorf("ParseOwned = %+v, %v, %v, want incoming and node-2", o, ok, err)
+	}
+}
+
+// TestRetargetKeepsDrives checks that a machine keeps the drives that it was started
+// with: it has others with its next start.
+func TestRetargetKeepsDrives(t *testing.T) {
+	for name, drives := range map[string][2]int{"fewer": {2, 0}, "more": {0, 2}} {
+		src, dst := moved()
+		src.Drives, dst.Drives = src.Drives[:drives[0]], dst.Drives[:drives[1]]
+		running, err := src.XML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Retarget(running, dst)
+		if err != nil {
+			t.Fatalf("%s drives on the target: %v", name, err)
+		}
+		has, err := ParseAttached(got)
+		if n := len(has.Drives()); err != nil || n != drives[0] || strings.Contains(got, "/a/") {
+			t.Errorf("%s drives on the target: %d, %v, want the %d of the source, without its files:\n%s", name, n, err, drives[0], got)
+		}
 	}
 }
 

@@ -121,6 +121,9 @@ func (d Domain) validateDevices() error {
 			return err
 		}
 	}
+	if err := d.validateDrives(); err != nil {
+		return err
+	}
 	for _, n := range d.NICs {
 		if err := n.Validate(); err != nil {
 			return err

@@ -122,7 +122,9 @@ func (d Domain) os() *lx.DomainOS {
 		o.Kernel, o.Initrd, o.Cmdline = d.Boot.Kernel, d.Boot.Initrd, d.Boot.Cmdline
 		return o
 	}
-	o.BootDevices = []lx.DomainBootDevice{{Dev: "hd"}}
+	if len(d.Drives) == 0 { // otherwise the devices have their places, which excludes this
+		o.BootDevices = []lx.DomainBootDevice{{Dev: "hd"}}
+	}
 	return o
 }
 
@@ -157,14 +159,22 @@ func (d Domain) devices() *lx.DomainDeviceList {
 		// positions.
 		list.Inputs = []lx.DomainInput{{Type: "tablet", Bus: "virtio"}}
 	}
-	for i, disk := range d.Disks {
-		list.Disks = append(list.Disks, disk.xml(i))
+	disk, drive := d.bootOrders()
+	for i, k := range d.Disks {
+		list.Disks = append(list.Disks, k.xml(i))
+	}
+	if len(d.Disks) > 0 {
+		list.Disks[0].Boot = bootOrder(disk)
 	}
 	if len(d.CDROMs) > 0 {
 		list.Controllers = append(list.Controllers, lx.DomainController{Type: "scsi", Index: &zero, Model: "virtio-scsi"})
 	}
 	for i, c := range d.CDROMs {
 		list.Disks = append(list.Disks, c.xml(i))
+	}
+	for i, v := range d.Drives {
+		list.Disks = append(list.Disks, v.xml(i, drive))
+		drive = 0 // of the first only
 	}
 	for i, n := range d.NICs {
 		list.Interfaces = append(list.Interfaces, n.xml(i))

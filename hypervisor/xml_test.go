@@ -66,6 +66,15 @@ var goldens = map[string]func(*Domain){
 		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
 		d.Disks = []Disk{{Path: "/var/lib/basalt/volumes/vol-1.qcow2", Format: "qcow2", Serial: "vol-1"}}
 	},
+	"drives": func(d *Domain) {
+		d.Disks = []Disk{{Path: "/var/lib/basalt/volumes/vol-1.qcow2", Format: "qcow2", Serial: "root"}, {Path: "/var/lib/basalt/volumes/vol-2.qcow2", Format: "qcow2", Serial: "vol-2"}}
+		d.CDROMs = []CDROM{{Path: "/var/lib/basalt/i/seed.iso"}}
+		d.Drives = []Drive{{Medium: "/var/lib/basalt/images/img-1/disk"}, {}}
+	},
+	"bootmedium": func(d *Domain) {
+		d.Disks = []Disk{{Path: "/var/lib/basalt/volumes/vol-1.qcow2", Format: "qcow2", Serial: "root"}}
+		d.Drives, d.BootMedium = []Drive{{Medium: "/var/lib/basalt/images/img-1/disk"}, {Medium: "/m/<&>\".iso"}}, true
+	},
 	"windowstcg": func(d *Domain) { d.Windows = true },
 	"uefi":       func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
 	"secureboot": func(d *Domain) {
@@ -240,6 +249,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{} }},
 		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{NVRAM: "nvram.fd"} }},
 		{"machine", func(d *Domain) { d.Machine = "q35" }},
+		{"drives", func(d *Domain) { d.Drives = make([]Drive, 3) }},
+		{"drives.medium", func(d *Domain) { d.Drives = []Drive{{Medium: "a.iso"}} }},
+		{"drives.medium", func(d *Domain) { d.Drives = []Drive{{}, {Medium: "/a/../b.iso"}} }},
+		{"bootMedium", func(d *Domain) { d.BootMedium = true }},
 		{"cpu.model", func(d *Domain) { d.CPU = &CPU{Model: "a,+x"} }},
 		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Features: []string{"a b"}} }},
 		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Disabled: []string{""}} }},

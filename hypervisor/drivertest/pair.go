@@ -51,7 +51,7 @@ func (p Pair) Run(t *testing.T) {
 		name string
 		test func(*testing.T, *pair)
 	}{
-		{"Shared", testShared}, {"Copied", testCopied}, {"Abort", testAbort}, {"ContextEnds", testContextEnds},
+		{"Shared", testShared}, {"Copied", testCopied}, {"Media", testMovedMedia}, {"Abort", testAbort}, {"ContextEnds", testContextEnds},
 		{"TunnelCut", testTunnelCut}, {"Unprepared", testUnprepared}, {"Stranded", testStranded}, {"Refused", testRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -65,6 +65,7 @@ func (s Subject) Run(t *testing.T) {
 		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Usage", testUsage}, {"Cancelled", testCancelled},
 		{"AttachDisk", testAttachDisk}, {"AttachStopped", testAttachStopped}, {"DetachHeld", testDetachHeld}, {"NoRoom", testNoRoom},
 		{"Resize", testResize}, {"QoS", testQoS}, {"Layers", testLayers}, {"Encrypted", testEncrypted}, {"NIC", testNIC}, {"Freeze", testFreeze}, {"Abilities", testAbilities}, {"Firmware", testFirmware}, {"HugePages", testHugePages}, {"Cells", testCells}, {"Windows", testWindows},
+		{"Media", testMedia}, {"DiskFirst", testDiskFirst},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := patience.Context(t.Context(), 4*enough)

@@ -288,6 +288,46 @@ func (d *Driver) Disks(ctx context.Context, id api.InstanceID) (all []hypervisor
 	return all, nil
 }
 
+// SetMedium implements hypervisor.Devices.
+func (d *Driver) SetMedium(ctx context.Context, id api.InstanceID, drive int, path string) error {
+	if err := hypervisor.CheckMedium(drive, path); err != nil {
+		return err
+	}
+	dom, err := d.device(ctx, "SetMedium", id)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	both := dom.both()
+	now := both[len(both)-1]
+	switch {
+	case drive >= len(now.Drives):
+		return hypervisor.NoDrive(id)
+	case dom.holds && len(both) > 1 && now.Drives[drive].Medium != path:
+		return hypervisor.MediumHeld(id)
+	}
+	for _, in := range both {
+		if drive < len(in.Drives) {
+			in.Drives[drive].Medium = path
+		}
+	}
+	return nil
+}
+
+// Drives implements hypervisor.Devices.
+func (d *Driver) Drives(ctx context.Context, id api.InstanceID) ([]hypervisor.Drive, error) {
+	if err := d.enter(ctx, "Drives", id); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	if err != nil {
+		return nil, err
+	}
+	both := dom.both()
+	return slices.Clone(both[len(both)-1].Drives), nil
+}
+
 // SetSecret implements hypervisor.Devices.
 func (d *Driver) SetSecret(ctx context.Context, s hypervisor.Secret) error {
 	if err := s.Validate(); err != nil {

@@ -193,9 +193,16 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 		d.set(dom, hypervisor.Paused, "", hypervisor.EventStarted)
 		return nil
 	}
-	dom.log = append(dom.log, d.guest.Greeting...)
+	greeting, boots := d.guest.Greeting, true
+	switch bootsFrom(dom.running) {
+	case fromMedium:
+		greeting = "booted from a medium\r\n"
+	case fromNothing:
+		greeting, boots = "no bootable device\r\n", false
+	}
+	dom.log = append(dom.log, greeting...)
 	d.set(dom, hypervisor.Running, "", hypervisor.EventStarted)
-	if !d.guest.SlowBoot {
+	if boots && !d.guest.SlowBoot {
 		d.boot(dom)
 	}
 	return nil

@@ -356,6 +356,7 @@ func payload(ctx context.Context, o hypervisor.MigrateOptions) error {
 // clone copies the slices that the caller owns.
 func clone(spec hypervisor.Domain) hypervisor.Domain {
 	spec.Disks, spec.CDROMs, spec.NICs = slices.Clone(spec.Disks), slices.Clone(spec.CDROMs), slices.Clone(spec.NICs)
+	spec.Drives = slices.Clone(spec.Drives)
 	return spec
 }
 

@@ -239,12 +239,64 @@ func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial strin
 	})
 }
 
+// SetMedium implements hypervisor.Devices.
+func (d *Driver) SetMedium(ctx context.Context, id api.InstanceID, drive int, path string) error {
+	if err := hypervisor.CheckMedium(drive, path); err != nil {
+		return err
+	}
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
+		s, err := observeDevices(dom, id)
+		if err != nil {
+			return err
+		}
+		if s.running != nil {
+			text, err := s.running.Medium(id, drive, path)
+			if err == nil && text != "" {
+				err = held(dom.UpdateDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_LIVE), id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		text, err := s.defined.Medium(id, drive, path)
+		if api.CodeOf(err) == api.CodeState && s.running != nil {
+			return nil // it has no drive at its next start
+		}
+		if err != nil || text == "" {
+			return err
+		}
+		return dom.UpdateDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_CONFIG)
+	})
+}
+
+// held replaces the error for a guest that keeps the tray of its drive closed.
+func held(err error, id api.InstanceID) error {
+	var e lv.Error
+	if errors.As(err, &e) && e.Domain == lv.FROM_QEMU && strings.Contains(strings.ToLower(e.Message), "tray") {
+		return errors.Join(hypervisor.MediumHeld(id), errors.New(e.Message)) // its code says less
+	}
+	return err
+}
+
+// Drives implements hypervisor.Devices.
+func (d *Driver) Drives(ctx context.Context, id api.InstanceID) ([]hypervisor.Drive, error) {
+	a, err := d.devicesOf(ctx, id)
+	return a.Drives(), err
+}
+
 // Disks implements hypervisor.Devices.
 func (d *Driver) Disks(ctx context.Context, id api.InstanceID) ([]hypervisor.OpenDisk, error) {
-	return with(ctx, d, id, func(dom *lv.Domain) ([]hypervisor.OpenDisk, error) {
+	a, err := d.devicesOf(ctx, id)
+	return a.Open(), err
+}
+
+// devicesOf returns the devices of the running machine, or of its definition if it
+// does not run.
+func (d *Driver) devicesOf(ctx context.Context, id api.InstanceID) (hypervisor.Attached, error) {
+	return with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Attached, error) {
 		st, err := active(dom)
 		if err != nil {
-			return nil, err
+			return hypervisor.Attached{}, err
 		}
 		flags := lv.DOMAIN_XML_INACTIVE
 		if st.Active() {
@@ -252,9 +304,9 @@ func (d *Driver) Disks(ctx context.Context, id api.InstanceID) ([]hypervisor.Ope
 		}
 		a, err := attached(dom, flags)
 		if err != nil {
-			return nil, err
+			return hypervisor.Attached{}, err
 		}
-		return a.Open(), nil
+		return *a, nil
 	})
 }
 
