@@ -21,7 +21,24 @@ type Format string
 const (
 	Raw   Format = "raw"
 	QCOW2 Format = "qcow2"
+	// ISO is the format of images only: a disc, such as an installation medium. It
+	// is stored as it was received, and no volume can be created from it.
+	ISO Format = "iso"
 )
+
+// QEMU returns the name of the format for QEMU.
+func (f Format) QEMU() string {
+	if f == ISO {
+		return string(Raw)
+	}
+	return string(f)
+}
+
+// NoVolume returns the error for a volume to be created from a disc.
+func NoVolume(id api.ImageID) error {
+	return api.Errorf(api.CodeInvalid, "image %s is an installation medium, want a disk image", id).At("spec.image").
+		WithHint("insert it into a CD drive of an instance")
+}
 
 // Driver stores images and volumes.
 //

@@ -43,9 +43,11 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 	case got == "qcow2" && want == QCOW2:
 		return inspectQCOW2(head, size)
 	case want == QCOW2:
-		return 0, invalid("not a qcow2 image: %s", describe(got))
+		return 0, invalid("not a qcow2 image: %s", describe(got)).WithHint("%s", hintFor(got))
+	case want == ISO:
+		return inspectISO(head, size, got)
 	case want != Raw:
-		return 0, api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", want).At("spec.format")
+		return 0, api.Errorf(api.CodeInvalid, "unknown format %q, want raw, qcow2 or iso", want).At("spec.format")
 	case got != "":
 		return 0, invalid("not a raw disk image: %s", describe(got)).WithHint("%s", hintFor(got))
 	case size%Sector != 0:
@@ -54,6 +56,35 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 		// Every disk that a PC can boot from has it, also with GPT (UEFI 2.10,
 		// section 5.2.3, protective MBR).
 		return 0, invalid("not a raw disk image: it has no boot sector and no partition table")
+	}
+	return size, nil
+}
+
+// Layout of a disc: descriptors in its sectors from the 16th, each with an
+// identifier from its second byte (ECMA-119, section 8.1; ECMA-167, part 2,
+// section 9.1).
+const (
+	discSector      = 2048
+	firstDescriptor = 16
+)
+
+// inspectISO checks that the file is a disc: ISO 9660, UDF, or both. got is what
+// sniff has found.
+func inspectISO(head []byte, size int64, got string) (int64, error) {
+	udf := false
+	for at := firstDescriptor * discSector; at+discSector <= len(head); at += discSector {
+		switch string(head[at+1 : at+6]) {
+		case "CD001":
+			got = "ISO 9660"
+		case "NSR02", "NSR03":
+			udf = true
+		}
+	}
+	switch {
+	case got != "ISO 9660" && !udf:
+		return 0, invalid("not an installation medium: %s, and it has no file system of a disc (ISO 9660 or UDF)", describe(got)).WithHint("%s", hintFor(got))
+	case size%discSector != 0:
+		return 0, invalid("the disc is truncated: its size of %d bytes is not a multiple of %d", size, discSector)
 	}
 	return size, nil
 }
@@ -167,6 +198,8 @@ func hintFor(name string) string {
 	switch name {
 	case "qcow2":
 		return "import it with the format qcow2"
+	case "ISO 9660":
+		return "import it with the format iso"
 	case "gzip", "xz", "zstd", "bzip2", "zip":
 		return "decompress it first"
 	case "VMDK", "VDI", "VHDX", "VHD", "QED", "Parallels":

@@ -29,6 +29,16 @@ func bootable(size int) []byte {
 	return b
 }
 
+// disc returns a disc of the given number of sectors, with the identifiers of its
+// descriptors.
+func disc(sectors int, identifiers ...string) []byte {
+	b := make([]byte, sectors*discSector)
+	for i, id := range identifiers {
+		copy(b[(firstDescriptor+i)*discSector+1:], id)
+	}
+	return b
+}
+
 func extension(at int, kind uint32, data string) func([]byte) {
 	return func(h []byte) {
 		binary.BigEndian.PutUint32(h[at:], kind)
@@ -85,7 +95,22 @@ func TestInspect(t *testing.T) {
 		{"web page", append([]byte(" \n<!DOCTYPE html>"), bootable(512*3-17)...), Raw, 0, "web page"},
 		{"compressed", append([]byte("\xfd7zXZ\x00"), make([]byte, 1018)...), Raw, 0, "compressed with xz"},
 		{"VMDK", append([]byte("KDMV"), make([]byte, 1020)...), Raw, 0, "VMDK"},
-		{"no format", bootable(1024), "vhd", 0, "want raw or qcow2"},
+		{"no format", bootable(1024), "vhd", 0, "want raw, qcow2 or iso"},
+		{"disc sent as raw", disc(40, "CD001"), Raw, 0, "ISO 9660"},
+		{"disc sent as qcow2", disc(40, "CD001"), QCOW2, 0, "ISO 9660"},
+
+		{"ISO 9660", disc(40, "CD001", "CD001"), ISO, 40 * 2048, ""},
+		{"ISO 9660 that is a disk, too", append(bootable(512), disc(40, "CD001")[512:]...), ISO, 40 * 2048, ""},
+		{"both", disc(40, "CD001", "CD001", "BEA01", "NSR02", "TEA01"), ISO, 40 * 2048, ""},
+		{"UDF", disc(40, "BEA01", "NSR03", "TEA01"), ISO, 40 * 2048, ""},
+		{"descriptors without a file system", disc(40, "BEA01", "TEA01"), ISO, 0, "ISO 9660 or UDF"},
+		{"disk sent as disc", bootable(40 * 2048), ISO, 0, "not an installation medium"},
+		{"qcow2 sent as disc", qcow2(func([]byte) {}), ISO, 0, "it is qcow2"},
+		{"web page sent as disc", append([]byte("<!doctype html>"), make([]byte, 80<<10)...), ISO, 0, "web page"},
+		{"compressed disc", append([]byte("\x1f\x8b"), make([]byte, 80<<10)...), ISO, 0, "compressed with gzip"},
+		{"short disc", disc(16), ISO, 0, "not an installation medium"},
+		{"truncated disc", disc(40, "CD001")[:40*2048-1], ISO, 0, "truncated"},
+		{"empty disc", nil, ISO, 0, "empty"},
 	} {
 		virtual, err := Inspect(c.head[:min(len(c.head), HeadBytes)], int64(len(c.head)), c.format)
 		switch {
@@ -104,11 +129,12 @@ func FuzzInspect(f *testing.F) {
 	f.Add(qcow2(extension(104, 0x44415441, "/etc/shadow"))[:256], int64(HeadBytes))
 	f.Add(bootable(512), int64(512))
 	f.Add([]byte("<html>"), int64(6))
+	f.Add(disc(18, "BEA01", "NSR02"), int64(18*discSector))
 	f.Fuzz(func(t *testing.T, head []byte, size int64) {
 		if size < int64(len(head)) {
 			size = int64(len(head))
 		}
-		for _, format := range []Format{Raw, QCOW2} {
+		for _, format := range []Format{Raw, QCOW2, ISO} {
 			virtual, err := Inspect(head, size, format)
 			if err == nil && virtual <= 0 {
 				t.Errorf("Inspect as %s = a disk of %d bytes, want more than 0", format, virtual)

@@ -42,8 +42,8 @@ func (in ImageImport) Validate() error {
 		return err
 	}
 	switch {
-	case in.Format != Raw && in.Format != QCOW2:
-		return api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", in.Format).At("spec.format")
+	case in.Format != Raw && in.Format != QCOW2 && in.Format != ISO:
+		return api.Errorf(api.CodeInvalid, "unknown format %q, want raw, qcow2 or iso", in.Format).At("spec.format")
 	case (in.URL == "") == (in.Content == nil):
 		return api.Errorf(api.CodeInvalid, "an image needs either a URL or content").At("spec.url")
 	}

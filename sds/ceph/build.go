@@ -53,6 +53,9 @@ func (d *Driver) buildFromImage(ctx context.Context, v sds.VolumeCreate, disk st
 	if err != nil {
 		return e, err
 	}
+	if img.made.Format == sds.ISO {
+		return e, sds.NoVolume(v.Image)
+	}
 	from := img.made.Disk + "@" + base
 	if v.Encryption != nil {
 		// The image's content is not encrypted: it is copied.

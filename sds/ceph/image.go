@@ -84,7 +84,7 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 		return r, err
 	}
 	r.SHA256, r.SizeBytes, r.VirtualBytes = got.SHA256, got.SizeBytes, got.VirtualBytes
-	if in.Format == sds.Raw {
+	if in.Format != sds.QCOW2 {
 		err = d.longRBD(ctx, "import", file, d.spec(disk))
 	} else {
 		r.Sent = sent(disk)

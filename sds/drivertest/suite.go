@@ -33,7 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) sds.Driver) {
 		name string
 		test func(*testing.T, sds.Driver)
 	}{
-		{"Import", testImport}, {"ImportTwice", testImportTwice}, {"ImportRefuses", testImportRefuses},
+		{"Import", testImport}, {"Disc", testDisc}, {"ImportTwice", testImportTwice}, {"ImportRefuses", testImportRefuses},
 		{"ImportBrokenSource", testBrokenSource}, {"Volumes", testVolumes}, {"VolumesRefused", testVolumesRefused},
 		{"ImageInUse", testImageInUse}, {"Concurrent", testConcurrent}, {"Cancelled", testCancelled},
 		{"Export", testExport}, {"Recreate", testRecreate}, {"Standalone", testStandalone}, {"Owners", testOwners},
@@ -130,6 +130,38 @@ func testImport(t *testing.T, d sds.Driver) {
 	}
 	_, err = d.Image(ctx, "img-q")
 	wantCode(t, "a deleted image", err, api.CodeNotFound)
+}
+
+// Disc returns a disc of at least 64 KiB that is recognized as ISO 9660.
+func Disc(bytes int) []byte {
+	b := make([]byte, bytes)
+	copy(b[16*2048:], "\x01CD001\x01")
+	return b
+}
+
+// testDisc checks that a disc is stored as it is, is exported as it is, and that
+// no volume can be created from it.
+func testDisc(t *testing.T, d sds.Driver) {
+	content := Disc(mib)
+	got, err := d.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.ISO, Content: bytes.NewReader(content)})
+	want := sds.Image{ID: "img-1", Format: sds.ISO, SHA256: sum(content), SizeBytes: mib, VirtualBytes: mib, Path: got.Path}
+	if err != nil || got != want {
+		t.Fatalf("ImportImage = %+v, %v, want %+v", got, err, want)
+	}
+	f, _, err := d.ExportImage(t.Context(), "img-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if has, err := io.ReadAll(f); err != nil || !bytes.Equal(has, content) {
+		t.Errorf("the exported disc has %d bytes, %v, want the %d that were imported", len(has), err, len(content))
+	}
+	_, err = d.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1", SizeBytes: 8 * mib})
+	wantCode(t, "a volume of a disc", err, api.CodeInvalid)
+	_, err = d.Volume(t.Context(), "vol-1")
+	wantCode(t, "the volume of a disc", err, api.CodeNotFound)
+	_, err = d.ImportImage(t.Context(), sds.ImageImport{ID: "img-2", Format: sds.ISO, Content: bytes.NewReader(Raw(mib))})
+	wantCode(t, "a disk as a disc", err, api.CodeInvalid)
 }
 
 func testImportTwice(t *testing.T, d sds.Driver) {

@@ -130,6 +130,9 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 		if !ok {
 			return 0, api.Errorf(api.CodeNotFound, "image %s does not exist", v.Image)
 		}
+		if img.Format == sds.ISO {
+			return 0, sds.NoVolume(v.Image)
+		}
 		if img.Format == sds.Raw {
 			made.content.write(0, img.content)
 		}

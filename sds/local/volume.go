@@ -122,6 +122,9 @@ func (s *Store) base(ctx context.Context, v sds.VolumeCreate, m *volumeMeta) (fr
 		return nil, 0, err
 	case !v.Clones():
 		img, err := s.image(v.Image)
+		if err == nil && img.Format == sds.ISO {
+			err = sds.NoVolume(v.Image)
+		}
 		return from, img.VirtualBytes, err
 	case deep >= s.opt.MaxLayers:
 		return nil, 0, sds.TooManySnapshots(v.Snapshot.Volume, s.opt.MaxLayers)

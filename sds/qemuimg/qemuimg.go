@@ -116,7 +116,7 @@ func (l *limited) Write(p []byte) (int, error) {
 // the image's tables are valid. The format is always given: QEMU must never
 // detect it from a user's file.
 func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) error {
-	out, err := Run(ctx, "info", "--output=json", "-f", string(format), disk)
+	out, err := Run(ctx, "info", "--output=json", "-f", format.QEMU(), disk)
 	if err != nil {
 		return refused(err)
 	}
@@ -135,14 +135,14 @@ func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) 
 		return fmt.Errorf("qemu-img info: %w", err)
 	}
 	switch {
-	case info.Format != string(format) || (info.VirtualSize+sds.Sector-1)/sds.Sector != (virtual+sds.Sector-1)/sds.Sector:
+	case info.Format != format.QEMU() || (info.VirtualSize+sds.Sector-1)/sds.Sector != (virtual+sds.Sector-1)/sds.Sector:
 		return api.Errorf(api.CodeInvalid, "the image is %s with %d bytes, want %s with %d bytes", info.Format, info.VirtualSize, format, virtual)
 	case info.Backing != "" || info.Specific.Data.DataFile != "":
 		return api.Errorf(api.CodeInvalid, "the image refers to another file")
 	case info.Encrypted:
 		return api.Errorf(api.CodeInvalid, "the image is encrypted")
 	}
-	if format == sds.Raw {
+	if format != sds.QCOW2 {
 		return nil // nothing in it to check
 	}
 	return checkTables(ctx, disk)
