@@ -10,12 +10,13 @@ import (
 const (
 	FormatQCOW2 = "qcow2"
 	FormatRaw   = "raw"
+	FormatISO   = "iso" // of discs, such as installation media
 )
 
 // ValidateImage checks a spec.
 func ValidateImage(s ImageSpec) error {
 	var bad faults
-	bad.note(oneOf("spec.format", s.Format, FormatQCOW2, FormatRaw))
+	bad.note(oneOf("spec.format", s.Format, FormatQCOW2, FormatRaw, FormatISO))
 	s.Abilities.validate(&bad)
 	if s.Sha256 != "" {
 		if raw, err := hex.DecodeString(s.Sha256); err != nil || len(raw) != 32 {

@@ -14,7 +14,32 @@ const (
 	maxSSHKeySize = 8192
 	// MaxInstanceKeys limits the SSH keys of an instance.
 	MaxInstanceKeys = 32
+	// MaxMedia is the number of CD drives of an instance.
+	MaxMedia = 2
 )
+
+// BootFrom is what an instance's firmware tries first.
+type BootFrom string
+
+// Values of BootFrom; an empty value means BootDisk.
+const (
+	BootDisk   BootFrom = "disk"
+	BootMedium BootFrom = "medium"
+)
+
+// HasDrives reports whether the instance's machine has CD drives: with a list of media,
+// and for Windows, whose drivers are on a medium.
+func (s InstanceSpec) HasDrives() bool { return len(s.Media) > 0 || s.OS == OSWindows }
+
+func media(s InstanceSpec) *Error {
+	switch {
+	case len(s.Media) > MaxMedia:
+		return invalid("spec.media", "has %d media, want at most %d", len(s.Media), MaxMedia)
+	case s.Ephemeral && s.Image == "" && len(s.Media) > 0:
+		return invalid("spec.ephemeral", "an instance that is installed from a medium cannot be created anew on another node").WithHint("leave ephemeral out, or choose an image")
+	}
+	return nil
+}
 
 // CPUClass is how an instance's processor is chosen.
 type CPUClass string
@@ -101,14 +126,15 @@ func ValidateInstance(s InstanceSpec) error {
 	if s.Flavor == "" {
 		bad.note(invalid("spec.flavor", "choose a flavor").WithHint("basalt flavor list"))
 	}
-	if s.Image == "" {
-		bad.note(invalid("spec.image", "choose an image or an app").WithHint("basalt image list, or basalt app list"))
+	if s.Image == "" && len(s.Media) == 0 {
+		bad.note(invalid("spec.image", "choose an image, an app or an installation medium").WithHint("basalt image list, or basalt app list"))
 	}
 	bad.note(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		oneOf("spec.firmware", s.Firmware, "", FirmwareBIOS, FirmwareUEFI), firmware(s),
 		oneOf("spec.os", s.OS, "", OSLinux, OSWindows), guestOS(s),
+		media(s), oneOf("spec.bootFrom", s.BootFrom, "", BootDisk, BootMedium),
 		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
 		oneOf("spec.whenFull", s.WhenFull, "", WhenFullQueue, WhenFullRefuse), queueUntil(s),

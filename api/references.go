@@ -141,6 +141,7 @@ func saysOf[T any](raw json.RawMessage) (t T) {
 func ofInstance(o Object, r *references) {
 	s := saysOf[struct {
 		Flavor, Image string
+		Media         []string
 		Vgpu          *struct{ Pool string }
 		Networks      []struct {
 			Network        string
@@ -149,6 +150,9 @@ func ofInstance(o Object, r *references) {
 	}](o.Spec)
 	r.holds("spec.flavor", KindFlavor, s.Flavor)
 	r.holds("spec.image", KindImage, s.Image)
+	for _, id := range s.Media {
+		r.holds("spec.media", KindImage, id)
+	}
 	if s.Vgpu != nil {
 		r.pool("spec.vgpu.pool", s.Vgpu.Pool)
 	}

@@ -1721,7 +1721,9 @@ type ImageSpec struct {
 
 	// DefaultUser User of the image that cloud-init installs the SSH keys for, and that users sign in as, e.g. debian. Empty: unknown.
 	DefaultUser string `json:"defaultUser,omitempty,omitzero"`
-	Format      string `json:"format"`
+
+	// Format qcow2 and raw: disk images. iso: an installation medium (ISO 9660 or UDF) for the CD drives of instances; no volume can be created from it.
+	Format string `json:"format"`
 
 	// Public All projects may use the image.
 	Public bool `json:"public,omitempty,omitzero"`
@@ -2013,6 +2015,9 @@ type InstanceSpec struct {
 	// App Name or ID of the app that the instance is created from, stored as ID; the app's image and user data are used if they are omitted.
 	App AppID `json:"app,omitempty,omitzero"`
 
+	// BootFrom What the firmware tries first. disk: the root volume, then the medium in the first drive, so that an installer starts as long as no system is installed. medium: the medium first. Empty: disk. A change takes effect at the next start.
+	BootFrom BootFrom `json:"bootFrom,omitempty,omitzero"`
+
 	// CPU CPU of the virtual machine. baseline: the features that the processors of all nodes have; the instance can be live-migrated to all of them. host: its node's processor without changes; the instance can be live-migrated only to nodes with the same processor. Empty: baseline. A change takes effect at the next start.
 	CPU CPUClass `json:"cpu,omitempty,omitzero"`
 
@@ -2031,8 +2036,11 @@ type InstanceSpec struct {
 	// HugePages Size of the huge pages that back the memory of the instance, which is placed on a node where enough are reserved. Not with a virtual GPU. Empty: as in its flavor. A change takes effect after the instance was stopped and started.
 	HugePages HugePages `json:"hugePages,omitempty,omitzero"`
 
-	// Image Name or ID; stored as ID. Required without an app.
+	// Image Name or ID of a disk image; stored as ID. Empty, with media: the root volume is blank, for a system that is installed from a medium. Otherwise required without an app.
 	Image ImageID `json:"image,omitempty,omitzero"`
+
+	// Media Installation media in the CD drives, in their order: names or IDs of images of format iso, stored as IDs; an empty string leaves the drive empty. With an empty list the instance has no CD drives, unless it is for Windows. Media are inserted and ejected while the instance runs, if it was started with drives; otherwise a change takes effect at the next start.
+	Media []ImageID `json:"media,omitempty,omitzero"`
 
 	// Networks Networks that the instance has a port in. Empty: the project's network named default, if it exists.
 	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`

@@ -42,6 +42,9 @@ func TestInstanceSpecs(t *testing.T) {
 		"":                       func(*InstanceSpec) {},
 		"spec.flavor":            func(s *InstanceSpec) { s.Flavor = "" },
 		"spec.image":             func(s *InstanceSpec) { s.Image = "" },
+		"spec.media":             func(s *InstanceSpec) { s.Media = make([]ImageID, 3) },
+		"spec.bootFrom":          func(s *InstanceSpec) { s.BootFrom = "network" },
+		"spec.ephemeral":         func(s *InstanceSpec) { s.Image, s.Media, s.Ephemeral = "", []ImageID{"i"}, true },
 		"spec.rootBytes":         func(s *InstanceSpec) { s.RootBytes = 1<<30 + 1 },
 		"spec.power":             func(s *InstanceSpec) { s.Power = "On" },
 		"spec.restarts":          func(s *InstanceSpec) { s.Restarts = -1 },
@@ -55,6 +58,9 @@ func TestInstanceSpecs(t *testing.T) {
 		spoil(&s)
 		bad(t, "instance "+field, ValidateInstance(DefaultInstance(s)), field)
 	}
+	blank := good
+	blank.Image, blank.Media = "", []ImageID{""} // its media are ejected
+	bad(t, "an instance without an image", ValidateInstance(DefaultInstance(blank)), "")
 	if s := DefaultInstance(good); s.Power != PowerRunning || s.Vgpu.Pool != DefaultPool || good.Vgpu.Pool != "" {
 		t.Errorf("DefaultInstance = %+v, and its argument afterwards has vGPU %+v; want the defaults, and an unchanged argument", s, good.Vgpu)
 	}
@@ -72,6 +78,7 @@ func TestOtherSpecs(t *testing.T) {
 		{"odd memory", "spec.memoryBytes", ValidateFlavor(FlavorSpec{Vcpus: 1, MemoryBytes: 64<<20 + 512})},
 		{"negative root", "spec.rootBytes", ValidateFlavor(FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: -1})},
 		{"image", "", ValidateImage(ImageSpec{Format: "raw", URL: "https://a/b", Sha256: strings.Repeat("aB", 32)})},
+		{"disc", "", ValidateImage(ImageSpec{Format: "iso"})},
 		{"image format", "spec.format", ValidateImage(ImageSpec{Format: "vmdk"})},
 		{"image sum", "spec.sha256", ValidateImage(ImageSpec{Format: "raw", Sha256: "12"})},
 		{"file URL", "spec.url", ValidateImage(ImageSpec{Format: "raw", URL: "file:///etc/shadow"})},

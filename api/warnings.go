@@ -14,7 +14,7 @@ func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities) (all []I
 	if s.Vgpu != nil {
 		all = append(all, vgpuWarnings(image, can)...)
 	}
-	if s.App == "" && WithoutSSH(s) { // an app brings its own user data
+	if s.App == "" && s.Image != "" && WithoutSSH(s) { // an app brings its own user data; who installs a system chooses how to sign in
 		all = append(all, InstanceWarning{Code: WarnNoSSHKey, Message: "the instance has no SSH key and no user data: nobody can sign in to it directly",
 			Hint: "create it with an SSH key or with user data; neither can be added later"})
 	}

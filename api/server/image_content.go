@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server/auth"
@@ -39,6 +40,42 @@ func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image
 		return api.Image{}, api.Errorf(api.CodeInvalid, "Image %s does not exist", ref).At("spec.image").WithHint("basalt image list")
 	}
 	return api.Decode[api.Image](*own)
+}
+
+// diskImage returns the image that a volume is created from.
+func (h *handlers) diskImage(ctx context.Context, m api.Meta, ref string) (api.Image, error) {
+	image, err := h.image(ctx, m, ref)
+	if err == nil && image.Spec.Format == api.FormatISO {
+		err = api.Errorf(api.CodeInvalid, "image %s is an installation medium, want a disk image", image.Meta.Name).At("spec.image").
+			WithHint("insert it into a CD drive of an instance: --cdrom")
+	}
+	return image, err
+}
+
+// media returns the IDs of the images in an instance's CD drives. Those that it had
+// before are not checked again.
+func (h *handlers) media(ctx context.Context, m api.Meta, had, want []api.ImageID) ([]api.ImageID, error) {
+	if len(want) > api.MaxMedia { // refused by ValidateInstance
+		return want, nil
+	}
+	ids := slices.Clone(want)
+	for i, ref := range want {
+		if ref == "" || slices.Contains(had, ref) {
+			continue
+		}
+		image, err := h.image(ctx, m, string(ref))
+		switch {
+		case err != nil:
+			return want, allAt(err, "spec.media")
+		case image.Spec.Format != api.FormatISO:
+			return want, api.Errorf(api.CodeInvalid, "image %s is a disk image, want an installation medium", image.Meta.Name).At("spec.media").
+				WithHint("choose an image of format iso")
+		case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
+			return want, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.media").WithHint("%s", image.Status.LastError)
+		}
+		ids[i] = api.ImageID(image.Meta.ID)
+	}
+	return ids, nil
 }
 
 // usable reports whether a project may use an image: its own, or a public one.

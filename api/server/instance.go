@@ -18,9 +18,11 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if len(want.SSHKeys) <= api.MaxInstanceKeys { // more are refused below
 		want.SSHKeys, keyErr = h.authorizedKeys(ctx, want.SSHKeys, nil)
 	}
+	media, mediaErr := h.media(ctx, m, nil, want.Media)
+	want.Media = media
 	want = h.forImage(ctx, m, want, app)
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
-	if err := api.Join(placeErr, appErr, keyErr, h.diskPool(ctx, "spec.storagePool", want.StoragePool), ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
+	if err := api.Join(placeErr, appErr, keyErr, mediaErr, h.diskPool(ctx, "spec.storagePool", want.StoragePool), ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
 	}
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
@@ -65,13 +67,17 @@ func abilitiesOf(image api.Image, app api.AppSpec) api.ImageAbilities {
 	return image.Spec.Abilities
 }
 
-// forImage fills in what the image of a new instance decides. instanceSpec reports an
-// image that does not exist.
+// forImage fills in what the image of a new instance decides, or without one its first
+// medium. instanceSpec reports an image that does not exist.
 func (h *handlers) forImage(ctx context.Context, m api.Meta, s api.InstanceSpec, app api.AppSpec) api.InstanceSpec {
-	if s.Image == "" {
+	of := s.Image
+	if of == "" && len(s.Media) > 0 {
+		of = s.Media[0]
+	}
+	if of == "" {
 		return s
 	}
-	image, err := h.image(ctx, m, string(s.Image))
+	image, err := h.image(ctx, m, string(of))
 	if err != nil {
 		return s
 	}
@@ -88,6 +94,10 @@ func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flav
 	if least := image.Status.VirtualBytes; size != 0 && size < least {
 		return api.Command{}, api.Errorf(api.CodeInvalid, "root volume of %d bytes is too small for image %s: want at least %d bytes", size, image.Meta.Name, least).
 			At("spec.rootBytes").WithHint("request a larger root volume, or choose a larger flavor")
+	}
+	if size == 0 && spec.Image == "" {
+		return api.Command{}, api.Errorf(api.CodeInvalid, "the root volume of an instance without an image needs a size").At("spec.rootBytes").
+			WithHint("request a size, or choose a flavor with one")
 	}
 	volume := api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true, Pool: spec.StoragePool}
 	return api.Command{
@@ -110,7 +120,7 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 		pagesErr, cpuErr = s.CheckHugePages(flavor.Spec), s.CheckCPUPolicy(flavor.Spec)
 	}
 	if s.Image != "" {
-		image, imageErr = h.image(ctx, m, string(s.Image))
+		image, imageErr = h.diskImage(ctx, m, string(s.Image))
 		s.Image = api.ImageID(image.Meta.ID)
 	}
 	if s.Vgpu != nil {
@@ -150,6 +160,9 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	}
 	s, err := h.sameApp(ctx, old.Spec, s)
 	if err != nil {
+		return s, err
+	}
+	if s.Media, err = h.media(ctx, old.Meta, old.Spec.Media, s.Media); err != nil {
 		return s, err
 	}
 	if s, _, _, err = h.instanceSpec(ctx, old.Meta, s); err != nil {

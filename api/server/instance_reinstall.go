@@ -42,7 +42,7 @@ func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.Instanc
 }
 
 // rootSource returns what a new root volume of the instance is created from: a spec with
-// an image or a backup, and its size.
+// an image or a backup, and its size, or an empty one for a blank volume.
 func (h *handlers) rootSource(ctx context.Context, in api.Instance, r api.InstanceReinstall) (api.VolumeSpec, error) {
 	if r.Backup != "" {
 		if r.Image != "" {
@@ -51,7 +51,10 @@ func (h *handlers) rootSource(ctx context.Context, in api.Instance, r api.Instan
 		spec, err := h.madeFrom(ctx, in.Meta, api.VolumeSpec{Backup: r.Backup})
 		return spec, allAt(err, "backup")
 	}
-	image, err := h.image(ctx, in.Meta, string(cmp.Or(r.Image, in.Spec.Image)))
+	if r.Image == "" && in.Spec.Image == "" { // it was installed from a medium, and is again
+		return api.VolumeSpec{}, nil
+	}
+	image, err := h.diskImage(ctx, in.Meta, string(cmp.Or(r.Image, in.Spec.Image)))
 	if err != nil {
 		return api.VolumeSpec{}, allAt(err, "image")
 	}

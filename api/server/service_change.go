@@ -140,7 +140,7 @@ func (h *handlers) imageThere(ctx context.Context, in api.Instance, ref api.Imag
 	if ref == in.Spec.Image {
 		return nil
 	}
-	_, err := h.image(ctx, in.Meta, string(ref))
+	_, err := h.diskImage(ctx, in.Meta, string(ref))
 	return err
 }
 

@@ -31,7 +31,7 @@ func (h *handlers) volumeRefs(ctx context.Context, m api.Meta, s api.VolumeSpec)
 
 // fromImage replaces the image's name with its ID, and fills in its size.
 func (h *handlers) fromImage(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
-	image, err := h.image(ctx, m, string(s.Image))
+	image, err := h.diskImage(ctx, m, string(s.Image))
 	if err != nil {
 		return s, err
 	}

@@ -99,6 +99,7 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		d.add("Guest tools", st.GuestTools)
 		d.add("Flavor", a.named(string(i.Spec.Flavor)))
 		d.add("Image", a.named(string(i.Spec.Image)))
+		d.add("CD drives", a.media(i.Spec.Media))
 		if i.Spec.Vgpu != nil {
 			d.add("GPU", cmp.Or(a.named(string(i.Assignment.Gpu)), "none yet")+", pool "+i.Spec.Vgpu.Pool)
 		}
@@ -113,4 +114,13 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		}
 		return d
 	}
+}
+
+// media returns the names of the media in CD drives.
+func (a *App) media(ids []api.ImageID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, cmp.Or(a.named(string(id)), "empty"))
+	}
+	return strings.Join(names, ", ")
 }

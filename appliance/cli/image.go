@@ -22,7 +22,7 @@ func (a *App) images() *kind[api.Image] {
 		columns: []string{"PHASE", "FORMAT", "SIZE", "DISK", "PUBLIC", "NOTE"}, row: imageRow,
 		ready: imageReady, detail: imageDetail,
 		flags: func(f *pflag.FlagSet) func(*api.Image) error {
-			format := f.String("format", "", "qcow2 or raw")
+			format := f.String("format", "", "qcow2, raw or iso (installation medium)")
 			url := f.String("url", "", "URL from which the nodes download it")
 			sum := f.String("sha256", "", "SHA-256 checksum")
 			abilities := abilityFlags(f)
@@ -75,7 +75,7 @@ func imageReady(i api.Image) (bool, string, error) {
 
 func importCommand(k *kind[api.Image]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import NAME --file FILE | --url URL", Short: "Import a qcow2 or raw image", Args: cobra.ExactArgs(1),
+		Use: "import NAME --file FILE | --url URL", Short: "Import a disk image or an installation medium", Args: cobra.ExactArgs(1),
 		Long: "Uploads a file, or lets the nodes download a URL. Unless given, the checksum of a file is computed before the\n" +
 			"upload and verified after it. Waits until the image is ready.",
 	}
@@ -83,7 +83,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 	file := f.String("file", "", "file to send")
 	url := f.String("url", "", "URL from which the nodes download it")
 	sum := f.String("sha256", "", "SHA-256 checksum")
-	format := f.String("format", "", "qcow2 or raw; detected if not given")
+	format := f.String("format", "", "qcow2, raw or iso (installation medium); detected if not given")
 	abilities := abilityFlags(f)
 	public := f.Bool("public", false, "available to every project (operators)")
 	user := f.String("default-user", "", "user that receives the SSH keys, e.g. debian")
@@ -148,6 +148,9 @@ func describeImage(f *pflag.FlagSet, s *api.ImageSpec, abilities api.ImageAbilit
 }
 
 func formatOfName(name string) string {
+	if strings.HasSuffix(name, ".iso") {
+		return api.FormatISO
+	}
 	if strings.HasSuffix(name, ".raw") || strings.HasSuffix(name, ".img") {
 		return api.FormatRaw
 	}
@@ -173,6 +176,9 @@ func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path st
 	n, _ := io.ReadFull(file, head)
 	if image.Spec.Format == "" {
 		image.Spec.Format = api.FormatRaw
+		if strings.HasSuffix(path, ".iso") {
+			image.Spec.Format = api.FormatISO
+		}
 		if string(head[:n]) == "QFI\xfb" { // QEMU's docs/interop/qcow2: magic bytes
 			image.Spec.Format = api.FormatQCOW2
 		}

@@ -149,13 +149,33 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	}
 }
 
+// mediaFlags declares the flags for an instance's CD drives.
+func mediaFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
+	cdroms := f.StringArray("cdrom", nil, "installation medium in a CD drive: image of format iso, name or ID; repeatable for the second drive; \"\" leaves a drive empty")
+	eject := f.Bool("eject", false, "empty the CD drives")
+	from := f.String("boot-from", "", "what the firmware tries first: disk (default), or medium")
+	return func(s *api.InstanceSpec) {
+		switch {
+		case *eject:
+			s.Media = make([]api.ImageID, min(len(s.Media), 1)) // the drives remain
+		case f.Changed("cdrom"):
+			s.Media = nil
+			for _, id := range *cdroms {
+				s.Media = append(s.Media, api.ImageID(id))
+			}
+		}
+		s.BootFrom = cmp.Or(api.BootFrom(*from), s.BootFrom)
+	}
+}
+
 // instancePolicies are the values of --cpu-policy of an instance.
 const instancePolicies = "shared, or dedicated (one for each vCPU) if the flavor permits it; default: the flavor's"
 
 func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	flavor := f.String("flavor", "", "flavor, name or ID")
-	image := f.String("image", "", "image, name or ID; default: the app's")
+	image := f.String("image", "", "image, name or ID; default: the app's, or with --cdrom none: a blank root volume")
 	app := f.String("app", "", "app to create it from, name or ID (basalt app list)")
+	media := mediaFlags(f)
 	vgpu := vgpuFlags(f)
 	var root int64
 	f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the flavor's")
@@ -187,6 +207,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 		s.Flavor = cmp.Or(api.FlavorID(*flavor), s.Flavor)
 		s.App, s.Image = cmp.Or(api.AppID(*app), s.App), cmp.Or(api.ImageID(*image), s.Image)
 		s.RootBytes = cmp.Or(root, s.RootBytes)
+		media(s)
 		vgpu(s)
 		s.StoragePool = cmp.Or(*pool, s.StoragePool)
 		s.OS = cmp.Or(api.GuestOS(*system), s.OS)

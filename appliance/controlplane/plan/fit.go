@@ -63,12 +63,17 @@ func ready(s *State, in api.Instance) (f api.Flavor, why string) {
 	if !ok {
 		return f, fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)
 	}
-	img, ok := s.Images[string(in.Spec.Image)]
-	if !ok {
-		return f, fmt.Sprintf("image %s does not exist any more", in.Spec.Image)
-	}
-	if img.Status.Phase != api.ImageReady {
-		return f, "image " + img.Meta.Name + " is not ready: " + imageState(img)
+	for _, id := range append([]api.ImageID{in.Spec.Image}, in.Spec.Media...) {
+		if id == "" { // a blank root volume, or an empty drive
+			continue
+		}
+		img, ok := s.Images[string(id)]
+		if !ok {
+			return f, fmt.Sprintf("image %s does not exist any more", id)
+		}
+		if img.Status.Phase != api.ImageReady {
+			return f, "image " + img.Meta.Name + " is not ready: " + imageState(img)
+		}
 	}
 	return f, ""
 }

@@ -39,6 +39,29 @@ func cluster() *State {
 	return s
 }
 
+// TestMediaBeforePlacement checks that an instance waits for its media, and that one
+// without an image, with an empty drive, does not wait for an image.
+func TestMediaBeforePlacement(t *testing.T) {
+	s := cluster().node("node-1", 64*gib).instance("ins-1", "flv-1", 0, 0)
+	s.Images["img-2"] = api.Image{Meta: api.Meta{ID: "img-2", Name: "installer"}, Spec: api.ImageSpec{Format: api.FormatISO}, Status: api.ImageStatus{Phase: api.ImageImporting}}
+	in := s.Instances["ins-1"]
+	in.Spec.Image, in.Spec.Media = "", []api.ImageID{"", "img-2"}
+	s.Instances["ins-1"] = in
+	if _, why := ready(s, in); !strings.HasPrefix(why, "image installer is not ready") {
+		t.Errorf("an instance whose medium is imported waits for %q, want image installer", why)
+	}
+	m := s.Images["img-2"]
+	m.Status.Phase = api.ImageReady
+	s.Images["img-2"] = m
+	if f, why := ready(s, in); why != "" || f.Meta.ID != "flv-1" {
+		t.Errorf("an instance with its media waits for %q, want nothing", why)
+	}
+	delete(s.Images, "img-2")
+	if _, why := ready(s, in); !strings.Contains(why, "does not exist any more") {
+		t.Errorf("an instance without its medium waits for %q, want that it does not exist", why)
+	}
+}
+
 func (s *State) node(id string, memory int64) *State {
 	s.Nodes[id] = api.Node{Meta: api.Meta{ID: id, Name: id}, Status: api.NodeStatus{Vcpus: 8, MemoryBytes: memory, StorageFreeBytes: 100 * gib, SeenAt: now}}
 	return s

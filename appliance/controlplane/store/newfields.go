@@ -13,7 +13,7 @@ import (
 // drop, although what runs depends on them. The last column is what a user calls it.
 var newFields = []struct {
 	kinds []api.Kind
-	path  string // below spec
+	path  string // below spec; with "=VALUE", only that value
 	level int
 	what  string
 }{
@@ -23,6 +23,9 @@ var newFields = []struct {
 	{[]api.Kind{api.KindInstance}, "firmware", state.MachineClassLevel, "a choice of firmware"},
 	{[]api.Kind{api.KindInstance}, "tpm", state.MachineClassLevel, "TPMs"},
 	{[]api.Kind{api.KindInstance}, "os", state.MachineClassLevel, "instances for Windows"},
+	{[]api.Kind{api.KindInstance}, "media", state.MediumLevel, "CD drives"},
+	{[]api.Kind{api.KindInstance}, "bootFrom", state.MediumLevel, "a choice of the boot order"},
+	{[]api.Kind{api.KindImage}, "format=" + api.FormatISO, state.MediumLevel, "installation media"},
 	{[]api.Kind{api.KindImage}, "abilities.os", state.MachineClassLevel, "operating systems of images"},
 	{[]api.Kind{api.KindNode}, "reservedCpus", state.MachineClassLevel, "a number of CPUs that a node keeps"},
 	{[]api.Kind{api.KindCephCluster, api.KindDisk}, "deviceClass", state.DeviceClassLevel, "device classes of Ceph"},
@@ -54,7 +57,8 @@ func (s *Store) checkNewFields(b api.Batch) error {
 				break // another check reports what is not an object
 			}
 			if isSet(spec, f.path) {
-				return api.Errorf(api.CodeState, "not all nodes support %s", f.what).At("spec." + f.path).WithHint("upgrade all nodes of the cluster first")
+				field, _, _ := strings.Cut(f.path, "=")
+				return api.Errorf(api.CodeState, "not all nodes support %s", f.what).At("spec." + field).WithHint("upgrade all nodes of the cluster first")
 			}
 		}
 	}
@@ -62,13 +66,17 @@ func (s *Store) checkNewFields(b api.Batch) error {
 }
 
 // isSet reports whether the field at the path, whose elements are separated by dots, is
-// present and not empty.
+// present and not empty, and has the value after a "=" in the path if there is one.
 func isSet(object map[string]any, path string) bool {
+	path, want, exact := strings.Cut(path, "=")
 	first, rest, nested := strings.Cut(path, ".")
 	value := object[first]
 	if nested {
 		below, _ := value.(map[string]any)
 		return isSet(below, rest)
+	}
+	if exact {
+		return value == want
 	}
 	switch v := value.(type) {
 	case nil:

@@ -28,8 +28,11 @@ func TestNewFieldsNeedTheirLevel(t *testing.T) {
 			{Op: api.OpPutSpec, Kind: kind, ID: "x", Name: "x", Data: []byte(spec)}}})
 		return err
 	}
-	values := map[string]string{"tpm": "true", "pools": `[{"deviceClass":"ssd"}]`}
+	values := map[string]string{"tpm": "true", "media": `[""]`, "pools": `[{"deviceClass":"ssd"}]`}
 	set := func(path string) string {
+		if field, value, exact := strings.Cut(path, "="); exact {
+			return specWith(field, `"`+value+`"`)
+		}
 		if v := values[path]; v != "" {
 			return specWith(path, v)
 		}
@@ -40,7 +43,12 @@ func TestNewFieldsNeedTheirLevel(t *testing.T) {
 			if err := put(kind, set(f.path)); api.CodeOf(err) != api.CodeState || !strings.Contains(err.Error(), f.what) {
 				t.Errorf("%s with %s before level %d = %v, want %s and %q", kind, f.path, f.level, err, api.CodeState, f.what)
 			}
-			for _, spec := range []string{`{}`, specWith(f.path, `""`), specWith(f.path, `false`), specWith(f.path, `[]`), specWith(f.path, `null`)} {
+			field, _, exact := strings.Cut(f.path, "=")
+			empty := []string{`{}`, specWith(field, `""`), specWith(field, `false`), specWith(field, `[]`), specWith(field, `null`)}
+			if exact {
+				empty = append(empty, specWith(field, `"another value"`))
+			}
+			for _, spec := range empty {
 				if err := put(kind, spec); err != nil {
 					t.Errorf("%s with spec %s = %v, want nil", kind, spec, err)
 				}
@@ -85,6 +93,7 @@ func hasField(of reflect.Type, path string) bool {
 	if of.Kind() != reflect.Struct {
 		return false
 	}
+	path, _, _ = strings.Cut(path, "=")
 	first, rest, nested := strings.Cut(path, ".")
 	for i := range of.NumField() {
 		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name == first {

@@ -100,11 +100,12 @@ func New(o Options) *Agent {
 	states := newStateKeeper(co, disks)
 	classes := &machineClasses{core: co, accelerator: a.accelerator}
 	pins := &cpuPins{core: co, set: map[api.InstanceID]string{}}
-	domains := &domainBuilder{core: co, pins: pins, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
 	a.images = &imageReconciler{core: co, reporter: a.reporter, running: map[string]bool{}}
+	media := &mediaSet{core: co, images: a.images}
+	domains := &domainBuilder{core: co, pins: pins, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator, media: media}
 	a.backups = &backupReconciler{core: co, disks: disks, states: states, copies: newCopies(co, maxBackups)}
 	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
-	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, classes: classes, pins: pins, arrived: map[string]time.Time{}}
+	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, classes: classes, pins: pins, media: media, arrived: map[string]time.Time{}}
 	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
 	a.incoming.migrations, disks.migrations = migrations, migrations
 	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, states: states, migrations: migrations}
@@ -112,7 +113,7 @@ func New(o Options) *Agent {
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores), states: states}
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
-		domains: domains, classes: classes, pins: pins, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}
+		domains: domains, classes: classes, pins: pins, media: media, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}
 	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, retention: retained, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{
 		api.KindInstance:     instances,

@@ -18,6 +18,7 @@ type domainBuilder struct {
 	vgpus       *vgpuSlices
 	accelerator *acceleration
 	pins        *cpuPins
+	media       *mediaSet
 }
 
 // build returns the domain that the instance's assignment asks for, with its root
@@ -68,6 +69,14 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		cpu := hypervisor.CPUOf(c.CPU)
 		d.CPU = &cpu
 	}
+	drives, waits, err := b.media.drives(ctx, in, key(api.KindInstance, in.Meta.ID))
+	if err == nil && waits != "" {
+		err = api.Errorf(api.CodeUnavailable, "a medium of instance %s is not on this node: %s", id, waits)
+	}
+	if err != nil {
+		return hypervisor.Domain{}, err
+	}
+	d.Drives, d.BootMedium = drives, len(drives) > 0 && in.Spec.BootFrom == api.BootMedium
 	if err := b.pins.place(&d, in); err != nil {
 		return hypervisor.Domain{}, err
 	}
@@ -78,7 +87,6 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: b.o.ToolsDisc, Serial: "tools"})
 	}
 	if in.Assignment.Gpu != "" {
-		var err error
 		if d.VGPUSocket, err = b.vgpus.ensure(ctx, in); err != nil {
 			return hypervisor.Domain{}, err
 		}

@@ -36,6 +36,12 @@ func (d *domainCalls) disks(ctx context.Context, id api.InstanceID) ([]hyperviso
 	return open, wrap(err, "list the open disks of instance %s", id)
 }
 
+// drives returns the CD drives of the instance's domain.
+func (d *domainCalls) drives(ctx context.Context, id api.InstanceID) ([]hypervisor.Drive, error) {
+	drives, err := d.o.Machines.Drives(ctx, id)
+	return drives, wrap(err, "list the CD drives of instance %s", id)
+}
+
 // resume resumes the instance's paused domain.
 func (d *domainCalls) resume(ctx context.Context, id api.InstanceID) error {
 	return wrap(d.o.Machines.Resume(ctx, id), "resume the domain of instance %s", id)

@@ -29,6 +29,7 @@ type instanceReconciler struct {
 	volumes     *volumeReconciler
 	states      *stateKeeper
 	pins        *cpuPins
+	media       *mediaSet
 
 	reports *guestReports
 
@@ -191,6 +192,9 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	if _, err := os.Stat(rec.files.seedPath(id)); err == nil {
 		s.media = true
 	}
+	if s.drives, err = rec.observeDrives(ctx, in, s.domain); err != nil {
+		return seen{}, err
+	}
 	ports, err := rec.ports.plugged(ctx, id)
 	if err != nil && !s.domain.Active() && len(in.Assignment.Ports) > 0 {
 		return seen{}, err // a running instance is not affected
@@ -226,6 +230,21 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	return s, nil
 }
 
+// observeDrives observes the CD drives of a machine that runs, and which media are
+// missing for one that is to start.
+func (rec *instanceReconciler) observeDrives(ctx context.Context, in api.Instance, domain hypervisor.State) (s driveState, err error) {
+	switch {
+	case in.Meta.DeletedAt != nil:
+		return s, nil
+	case domain == hypervisor.Running:
+		return rec.media.compare(ctx, in)
+	case domain.Active() || in.Spec.Power == api.PowerStopped:
+		return s, nil
+	}
+	_, s.waits, err = rec.media.drives(ctx, in, key(api.KindInstance, in.Meta.ID))
+	return s, err
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -236,6 +255,8 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 	switch s {
 	case stepMedia:
 		return rec.files.writeSeed(ctx, in)
+	case stepDrives:
+		return rec.media.exchange(ctx, in)
 	case stepVGPU:
 		_, err := rec.vgpus.ensure(ctx, in)
 		return err

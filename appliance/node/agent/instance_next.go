@@ -14,6 +14,7 @@ const (
 	stepNone      step = ""
 	stepWait      step = "wait"       // for the result of another object's reconcile
 	stepMedia     step = "media"      // write the seed disc
+	stepDrives    step = "drives"     // insert and eject media of a running machine
 	stepVGPU      step = "vgpu"       // create the slice, start the backend
 	stepStart     step = "start"      // define and start
 	stepResume    step = "resume"     // resume a paused domain
@@ -30,9 +31,11 @@ const (
 	stepEndMove   step = "end-move"   // end an incoming migration: the domain runs, or is discarded
 )
 
-// begins reports whether the step leads to a run. If it has failed it waits for its
-// next attempt (retry.go); steps that end something do not wait.
-func (s step) begins() bool { return s == stepMedia || s == stepVGPU || s == stepStart }
+// begins reports whether the step leads to a run or changes its media. If it has failed
+// it waits for its next attempt (retry.go); steps that end something do not wait.
+func (s step) begins() bool {
+	return s == stepMedia || s == stepVGPU || s == stepStart || s == stepDrives
+}
 
 // seen is the observed state of an instance on the node.
 type seen struct {
@@ -41,6 +44,7 @@ type seen struct {
 	volume   bool        // the root volume exists and is ready
 	noVolume string      // why the root volume could not be created; it is tried again
 	media    bool        // the seed disc exists
+	drives   driveState  // its CD drives
 	vgpu     bool        // a backend runs
 	slice    bool        // gpud has a slice for the vGPU
 	ports    bool        // network ports are plugged
@@ -258,6 +262,9 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 			st.LastError = "root volume: " + s.noVolume
 		}
 		return decision{step: stepWait, status: st, again: time.Second}
+	case s.drives.waits != "":
+		st.Step = s.drives.waits
+		return decision{step: stepWait, status: st, again: time.Second}
 	case !s.media:
 		st.Step = "writing the seed disc"
 		return decision{step: stepMedia, status: st}
@@ -308,6 +315,17 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			return decision{step: stepWait, status: st, again: time.Second}
 		}
 		return decision{step: stepResume, status: st, again: reconcileInterval}
+	}
+	if s.drives.change {
+		st.Step = "changing the media in its CD drives"
+		return decision{step: stepDrives, status: st, again: time.Second}
+	}
+	if s.drives.missing {
+		st.Step = "its media take effect with its next start: it was started without CD drives"
+	}
+	if s.drives.waits != "" {
+		st.Step = s.drives.waits
+		return decision{status: st, again: bootEvery}
 	}
 	if (s.tools == "" || s.setup.reason == setupRuns || gpuStarts(st)) && now.Sub(*st.StartedAt) < bootTime {
 		return decision{status: st, again: bootEvery}

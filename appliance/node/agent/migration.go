@@ -33,6 +33,9 @@ type PrepareRequest struct {
 type PrepareReply struct {
 	Target    hypervisor.Domain `json:"target"`
 	CopyDisks []string          `json:"copyDisks,omitempty"` // serials
+	// Waits is what the target waits for, as it is fetching a medium; there is no
+	// Target then.
+	Waits string `json:"waits,omitempty"`
 }
 
 // TunnelRequest asks for one stream to the target's hypervisor.
@@ -331,8 +334,12 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 		return fmt.Errorf("prepare node %s for instance %s: %w", m.Assignment.Target, in.Meta.ID, err) // retried
 	}
 	rec.learn(m, func(mv *move) {
+		mv.seen.waits = err == nil && reply.Waits != ""
 		if err != nil {
 			mv.seen.refused = err.Error()
+			return
+		}
+		if mv.seen.waits {
 			return
 		}
 		mv.reply, mv.seen.prepared = reply, true

@@ -35,6 +35,7 @@ type moveSeen struct {
 	sending    bool             // the hypervisor is sending
 	prepared   bool             // the target has prepared, for this process
 	refused    string           // why the target cannot prepare
+	waits      bool             // the target is fetching a medium
 	copying    bool             // this process is sending
 	done       bool             // this process has sent everything: it runs on the target
 	err        string           // why sending failed
@@ -44,6 +45,15 @@ type moveSeen struct {
 	unable     string
 	progress   hypervisor.MigrationProgress
 	downtime   time.Duration
+}
+
+// prepareAgain returns when the target is asked again. One that fetches a medium is
+// asked once a second.
+func prepareAgain(s moveSeen) time.Duration {
+	if s.waits {
+		return time.Second
+	}
+	return time.Millisecond
 }
 
 // moveDecision is a status to write, then a step to perform, then the end status to
@@ -57,6 +67,9 @@ type moveDecision struct {
 
 // prepareTime is how long a target may be unreachable before the migration fails.
 const prepareTime = time.Minute
+
+// fetchTime is how long a target may take to fetch the media of the machine.
+const fetchTime = time.Hour
 
 // nextMove decides the source's next step. The source decides everything: as long
 // as the domain exists there the machine is the source's, and the target resumes it
@@ -109,7 +122,11 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		st.Phase, st.StartedAt = api.MigrationPreparing, &t
 		return moveDecision{status: st, again: time.Millisecond}
 	case api.MigrationPreparing:
-		waited := st.StartedAt != nil && now.Sub(*st.StartedAt) > prepareTime
+		limit := prepareTime
+		if s.waits {
+			limit = fetchTime
+		}
+		waited := st.StartedAt != nil && now.Sub(*st.StartedAt) > limit
 		switch {
 		case stop != "" || s.unable != "":
 			return moveDecision{status: st, step: moveDiscard, end: fail(s.unable)}
@@ -118,7 +135,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		case s.refused != "" || waited && !s.prepared:
 			return moveDecision{status: st, step: moveDiscard, end: fail("the target refused the instance: " + orElse(s.refused, "it does not respond"))}
 		case !s.prepared:
-			return moveDecision{status: st, step: movePrepare, again: time.Millisecond}
+			return moveDecision{status: st, step: movePrepare, again: prepareAgain(s)}
 		}
 		st.Phase = api.MigrationCopying
 		return moveDecision{status: st, step: moveCopy, again: time.Second}

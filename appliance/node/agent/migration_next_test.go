@@ -29,6 +29,8 @@ func TestNextMove(t *testing.T) {
 		{name: "says that it copies first", phase: api.MigrationPreparing, s: moveSeen{domain: hypervisor.Running, prepared: true}, step: moveCopy, now: api.MigrationCopying},
 		{name: "target refuses", phase: api.MigrationPreparing, s: moveSeen{domain: hypervisor.Running, refused: "full"}, step: moveDiscard, now: api.MigrationPreparing, end: api.MigrationFailed},
 		{name: "target silent", phase: api.MigrationPreparing, began: long, s: moveSeen{domain: hypervisor.Running}, step: moveDiscard, now: api.MigrationPreparing, end: api.MigrationFailed},
+		{name: "target fetches media", phase: api.MigrationPreparing, began: long, s: moveSeen{domain: hypervisor.Running, waits: true}, step: movePrepare, now: api.MigrationPreparing},
+		{name: "target fetches media for too long", phase: api.MigrationPreparing, began: t0.Add(-2 * fetchTime), s: moveSeen{domain: hypervisor.Running, waits: true}, step: moveDiscard, now: api.MigrationPreparing, end: api.MigrationFailed},
 		{name: "copies", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Running, copying: true}, now: api.MigrationCopying},
 		{name: "copies, aborted", abort: true, phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Running, copying: true}, step: moveAbort, now: api.MigrationCopying},
 		{name: "sent", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, done: true}, step: moveSettle, now: api.MigrationCopying, end: api.MigrationSucceeded},

@@ -22,6 +22,7 @@ type migrationTarget struct {
 	domains    *domainBuilder
 	classes    *machineClasses
 	pins       *cpuPins
+	media      *mediaSet
 	migrations interface {
 		writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error
 	}
@@ -91,6 +92,9 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 		return none, err
 	}
 	id := api.InstanceID(in.Meta.ID)
+	if _, waits, err := t.media.drives(ctx, in, key(api.KindMigration, m.Meta.ID)); err != nil || waits != "" {
+		return PrepareReply{Waits: waits}, err
+	}
 	disks, copied, err := t.makeDisks(ctx, m, in, r)
 	if err != nil {
 		return none, err

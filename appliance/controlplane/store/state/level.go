@@ -30,12 +30,18 @@ import (
 // 9: usage records and sums of use have the attributes by which prices differ. 10:
 // nodes store sealed states of machines beside root volumes; flavors and instances have
 // a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups. 12:
-// the mailbox of returned mail is read.
+// the mailbox of returned mail is read; images can be installation media, which are in
+// the CD drives of instances.
 const Level = 12
 
 // BounceLevel is the level from which messages can have been returned: older programs
 // would send such a message again.
 const BounceLevel = 12
+
+// MediumLevel is the level from which instances have CD drives with media, and root
+// volumes without an image: an older node would start an instance without them, and an
+// older state machine would let a medium be deleted.
+const MediumLevel = 12
 
 // GroupLevel is the level from which organizations have groups, and directories provision
 // users: older programs would neither count groups, nor check what they refer to, nor keep
