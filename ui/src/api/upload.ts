@@ -9,10 +9,12 @@ export interface Sending {
   cancel: () => void;
 }
 
-/** formatOf detects the format from a file's first bytes; QEMU's docs/interop/qcow2 has the magic. */
-export async function formatOf(file: Blob): Promise<'qcow2' | 'raw'> {
+/** formatOf detects the format from a file's first bytes, or else its name; QEMU's docs/interop/qcow2 has the magic. A
+ * disc may also be a disk, so its content does not tell. */
+export async function formatOf(file: File): Promise<'qcow2' | 'raw' | 'iso'> {
   const head = new Uint8Array(await file.slice(0, 4).arrayBuffer());
-  return head.length === 4 && [0x51, 0x46, 0x49, 0xfb].every((b, i) => head[i] === b) ? 'qcow2' : 'raw';
+  if (head.length === 4 && [0x51, 0x46, 0x49, 0xfb].every((b, i) => head[i] === b)) return 'qcow2';
+  return /\.iso$/i.test(file.name) ? 'iso' : 'raw';
 }
 
 function put(id: string, file: Blob, onProgress: (bytes: number) => void, xhr: XMLHttpRequest): Promise<void> {

@@ -27,7 +27,7 @@ type Image = Schemas['Image'];
 type Format = Image['spec']['format'];
 
 /** formatAt returns the format of a URL by its file extension. */
-const formatAt = (url: string): Format => (/\.(raw|dd)$/i.test(url) ? 'raw' : 'qcow2');
+const formatAt = (url: string): Format => (/\.iso$/i.test(url) ? 'iso' : /\.(raw|dd)$/i.test(url) ? 'raw' : 'qcow2');
 
 /** useImportImage creates an image for all projects, which the cluster downloads. */
 export function useImportImage() {
@@ -201,6 +201,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
         <FormSelect id="image-format" value={form.format} onChange={set('format')}>
           <FormSelectOption value="qcow2" label="qcow2" />
           <FormSelectOption value="raw" label="raw" />
+          <FormSelectOption value="iso" label={t('img.iso')} />
         </FormSelect>
       </Field>
       <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} path="spec.sha256">
@@ -237,6 +238,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
       <Same
         cli={asCommand(['image', 'import', form.name || 'NAME'], {
           ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }),
+          ...(form.format === 'iso' && { format: 'iso' }),
           project: form.project,
           public: form.public || !form.project,
           ...abilityFlags(body.spec),

@@ -43,6 +43,20 @@ test('the command of an app', () => {
   );
 });
 
+test('the command of an installation from a medium', () => {
+  const spec = { flavor: 'small', media: ['windows', 'virtio-win'], rootBytes: 64 * 2 ** 30 };
+  expect(command({ ...instance, spec })).toBe(
+    [
+      'basalt instance create demo',
+      '--project web',
+      '--cdrom windows',
+      '--cdrom virtio-win',
+      '--root-size 64GiB',
+      '--flavor small',
+    ].join(' \\\n  '),
+  );
+});
+
 test('the command of a special machine that does not wait', () => {
   const spec = {
     flavor: 'small',

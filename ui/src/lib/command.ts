@@ -17,6 +17,16 @@ const machineFlags = (s: Instance['spec']): string[] => [
   ...(s.whenFull === 'Refuse' ? ['--no-queue'] : []),
 ];
 
+/** sourceFlags returns the flags of what an instance boots from. */
+function sourceFlags(s: Instance['spec']): string[] {
+  if (s.app) return [`--app ${quote(s.app)}`];
+  if (!s.media?.length) return [`--image ${quote(s.image || 'IMAGE')}`];
+  return [
+    ...s.media.map((id) => `--cdrom ${quote(id)}`),
+    ...(s.rootBytes ? [`--root-size ${sizeFlag(s.rootBytes)}`] : []),
+  ];
+}
+
 /** command returns the command that creates the instance. With keys or user data, which create reads from files, or
  * a deadline, which it knows as a duration only, it applies a document. */
 export function command(i: Instance): string {
@@ -24,10 +34,7 @@ export function command(i: Instance): string {
   if (spec.sshKeys?.length || spec.userData || spec.queueUntil) return applied(i);
   const words = [`basalt instance create ${quote(meta.name || 'NAME')}`];
   if (meta.project) words.push(`--project ${quote(meta.project)}`);
-  words.push(
-    spec.app ? `--app ${quote(spec.app)}` : `--image ${quote(spec.image || 'IMAGE')}`,
-    `--flavor ${quote(spec.flavor || 'FLAVOR')}`,
-  );
+  words.push(...sourceFlags(spec), `--flavor ${quote(spec.flavor || 'FLAVOR')}`);
   if (spec.vgpu) {
     words.push(`--vram ${sizeFlag(spec.vgpu.vramBytes)}`);
     if (spec.vgpu.sharePercent) words.push(`--gpu-share ${spec.vgpu.sharePercent}`);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { instanceOf, letsIn, missing } from './draft';
+import { gib, instanceOf, letsIn, missing } from './draft';
 import { usualMachine } from './machine';
 
 const draft = {
@@ -7,6 +7,9 @@ const draft = {
   project: 'web',
   app: '',
   image: 'debian',
+  medium: '',
+  second: '',
+  rootGib: '',
   flavor: 'small',
   vgpu: false,
   pool: '',
@@ -123,4 +126,15 @@ test('a deadline is sent in UTC, and only while one is wanted', () => {
   }
   expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).toMatchObject({ whenFull: 'Refuse' });
   expect(instanceOf({ ...draft, whenFull: 'refuse', until }).spec).not.toHaveProperty('queueUntil');
+});
+
+test('a system that is installed from media', () => {
+  const from = { ...draft, image: '', medium: 'windows', second: 'virtio-win', rootGib: '64', keys: '' };
+  const { spec } = instanceOf(from);
+  expect(spec).toMatchObject({ media: ['windows', 'virtio-win'], rootBytes: 64 * gib });
+  expect(spec).not.toHaveProperty('image');
+  expect(missing(from)).not.toContain('spec.image');
+  expect(letsIn(instanceOf(from))).toBe(true);
+  expect(instanceOf({ ...from, second: '', rootGib: '' }).spec).toMatchObject({ media: ['windows'] });
+  expect(instanceOf({ ...from, rootGib: '' }).spec).not.toHaveProperty('rootBytes');
 });

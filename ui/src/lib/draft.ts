@@ -12,6 +12,12 @@ export interface Draft {
   /** An app's name; if empty, the image is chosen. */
   app: string;
   image: string;
+  /** An installation medium's name; if empty, an app or an image is chosen. */
+  medium: string;
+  /** A second medium, such as one with drivers; empty for none. */
+  second: string;
+  /** Size of a blank root disk; empty for the flavor's. */
+  rootGib: string;
   flavor: string;
   vgpu: boolean;
   pool: string;
@@ -50,6 +56,16 @@ function queueSpec({ whenFull, until }: Draft): Partial<Instance['spec']> {
   return queueUntil ? { queueUntil } : {};
 }
 
+/** sourceSpec returns the fields of an instance's spec about what it boots from. */
+function sourceSpec(d: Draft): Partial<Instance['spec']> {
+  if (d.app) return { app: d.app };
+  if (!d.medium) return { image: d.image };
+  return {
+    media: d.second ? [d.medium, d.second] : [d.medium],
+    ...(Number(d.rootGib) > 0 && { rootBytes: Math.round(Number(d.rootGib) * gib) }),
+  };
+}
+
 /**
  * instanceOf returns the instance to send for a draft, which the command and curl show too. A password is added to
  * the user data, or else to the app's.
@@ -70,7 +86,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
     meta: { name: d.name.trim(), project: d.project },
     spec: {
       flavor: d.flavor,
-      ...(d.app ? { app: d.app } : { image: d.image }),
+      ...sourceSpec(d),
       ...(d.vgpu && {
         vgpu: {
           vramBytes: Math.round(Number(d.vramGib) * gib),
@@ -96,15 +112,18 @@ type Needed = 'meta.name' | 'spec.image' | 'spec.flavor' | 'spec.vgpu.vramBytes'
 export function missing(d: Draft): Needed[] {
   const paths: Needed[] = [];
   if (!d.name.trim()) paths.push('meta.name');
-  if (!d.app && !d.image) paths.push('spec.image');
+  if (!d.app && !d.image && !d.medium) paths.push('spec.image');
   if (!d.flavor) paths.push('spec.flavor');
   if (d.vgpu && !(Number(d.vramGib) > 0)) paths.push('spec.vgpu.vramBytes');
   return paths;
 }
 
-/** letsIn reports whether a user may be able to sign in to an instance: by a key, or by what its user data may set. */
+/** letsIn reports whether a user may be able to sign in to an instance: by a key, by what its user data may set, or by
+ * what an installer sets. */
 export function letsIn(i: Instance, ofApp = ''): boolean {
   return (
-    (i.spec.sshKeys ?? []).length > 0 || /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp)
+    (!i.spec.image && !i.spec.app) ||
+    (i.spec.sshKeys ?? []).length > 0 ||
+    /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp)
   );
 }

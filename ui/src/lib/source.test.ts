@@ -9,6 +9,9 @@ const draft: Draft = {
   project: '',
   app: '',
   image: '',
+  medium: '',
+  second: '',
+  rootGib: '',
   flavor: '',
   vgpu: false,
   pool: '',
@@ -35,6 +38,13 @@ const image = (name: string, open: boolean): Schemas['Image'] => ({
   kind: 'Image',
   meta: { name },
   spec: { format: 'qcow2', public: open },
+});
+
+test('a medium and an image exclude each other', () => {
+  const medium = choose(choose(draft, 'image:debian', []), 'medium:windows', []);
+  expect(medium).toMatchObject({ image: '', medium: 'windows' });
+  expect(sourceOf(medium)).toBe('medium:windows');
+  expect(choose(medium, 'image:debian', [])).toMatchObject({ image: 'debian', medium: '' });
 });
 
 test('an app and an image put each other out', () => {

@@ -1,4 +1,4 @@
-// The source of an instance: an app or an image, as one choice.
+// The source of an instance: an app, an image or an installation medium, as one choice.
 import type { Schemas } from '../api/client';
 import { gib, type Draft } from './draft';
 import { policyIn } from './machine';
@@ -8,7 +8,11 @@ type Image = Schemas['Image'];
 type Flavor = Schemas['Flavor'];
 
 /** sourceOf returns the value of the form's field for a draft. */
-export const sourceOf = (d: Draft): string => (d.app ? `app:${d.app}` : d.image ? `image:${d.image}` : '');
+export const sourceOf = (d: Draft): string =>
+  d.app ? `app:${d.app}` : d.medium ? `medium:${d.medium}` : d.image ? `image:${d.image}` : '';
+
+/** isMedium reports whether an image is an installation medium, which no disk can be created from. */
+export const isMedium = (i: Image): boolean => i.spec.format === 'iso';
 
 /** imageOf returns the public image of an app, if it exists. */
 export const imageOf = (app: App, images: Image[]): Image | undefined =>
@@ -36,7 +40,8 @@ export function fittingFlavor(app: App, flavors: Flavor[]): Flavor | undefined {
 /** choose sets a draft's source. An app gets a flavor that fits, and if it needs VRAM a virtual GPU with as much. */
 export function choose(d: Draft, source: string, apps: App[], flavors: Flavor[] = []): Draft {
   const [kind, name = ''] = source.split(/:(.*)/s);
-  if (kind !== 'app') return { ...d, app: '', image: name };
+  if (kind === 'medium') return { ...d, app: '', image: '', medium: name };
+  if (kind !== 'app') return { ...d, app: '', image: name, medium: '' };
   const app = apps.find((a) => a.meta.name === name);
   const vram = (app?.spec.needs?.vramBytes ?? 0) / gib;
   const flavor = app && fittingFlavor(app, flavors);
@@ -44,6 +49,7 @@ export function choose(d: Draft, source: string, apps: App[], flavors: Flavor[] 
     ...d,
     app: name,
     image: '',
+    medium: '',
     ...(flavor && {
       flavor: flavor.meta.name,
       machine: { ...d.machine, cpuPolicy: policyIn(d.machine.cpuPolicy, flavor.spec) },

@@ -25,11 +25,11 @@ import { may, type Session } from '../api/session';
 import { expired, useSSHKeys } from '../api/ssh';
 import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
-import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
+import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
 import { policyIn, usualMachine } from '../lib/machine';
 import { fitting, isOf, take, vramOf } from '../lib/offer';
-import { abilityOf, choose, imageOf, sourceOf, systemOf } from '../lib/source';
+import { abilityOf, choose, imageOf, isMedium, sourceOf, systemOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
@@ -44,6 +44,7 @@ import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
 import { MachineFields } from './create/machine';
+import { MediumFields } from './create/medium';
 import { Price } from './create/price';
 import { WhenFullFields } from './create/when-full';
 
@@ -90,6 +91,9 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     project: '',
     app: '',
     image: '',
+    medium: '',
+    second: '',
+    rootGib: '',
     flavor: '',
     vgpu: false,
     pool: '',
@@ -131,12 +135,22 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     setDraft((d) => ({ ...d, flavor }));
   }
   const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
-  const image = app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image);
+  const disks = usable.filter((i) => !isMedium(i));
+  const media = usable.filter(isMedium);
+  const image = app
+    ? imageOf(app, disks)
+    : draft.medium
+      ? media.find((i) => i.meta.name === draft.medium)
+      : disks.find((i) => i.meta.name === draft.image);
   const flavor = flavors.data?.items.find((f) => f.meta.name === draft.flavor);
   const ofInstance = {
     project: inProject,
     flavor: draft.flavor,
-    rootBytes: flavor?.spec.rootBytes ? 0 : (image?.status?.virtualBytes ?? 0),
+    rootBytes: draft.medium
+      ? Math.round((Number(draft.rootGib) || 0) * gib)
+      : flavor?.spec.rootBytes
+        ? 0
+        : (image?.status?.virtualBytes ?? 0),
   };
   const all = useOffers(ofInstance);
   const offers = all.data?.items ?? [];
@@ -255,7 +269,12 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               {images.data && usable.length === 0 && (
                 <Alert component="p" variant="info" isInline title={t('new.noImage')} />
               )}
-              <Field id="new-image" label={t('new.source')} path={draft.app ? 'spec.app' : 'spec.image'} required>
+              <Field
+                id="new-image"
+                label={t('new.source')}
+                path={draft.app ? 'spec.app' : draft.medium ? 'spec.media' : 'spec.image'}
+                required
+              >
                 <FormSelect
                   id="new-image"
                   value={sourceOf(draft)}
@@ -264,13 +283,20 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 >
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   <FormSelectOptionGroup label={t('new.images')}>
-                    {usable.map((i) => (
+                    {disks.map((i) => (
                       <FormSelectOption key={i.meta.id} value={`image:${i.meta.name}`} label={i.meta.name} />
                     ))}
                   </FormSelectOptionGroup>
+                  {media.length > 0 && (
+                    <FormSelectOptionGroup label={t('new.media')}>
+                      {media.map((i) => (
+                        <FormSelectOption key={i.meta.id} value={`medium:${i.meta.name}`} label={i.meta.name} />
+                      ))}
+                    </FormSelectOptionGroup>
+                  )}
                   <FormSelectOptionGroup label={t('new.apps')}>
                     {catalogue.map((a) => {
-                      const there = imageOf(a, usable) !== undefined;
+                      const there = imageOf(a, disks) !== undefined;
                       return (
                         <FormSelectOption
                           key={a.meta.id}
@@ -288,6 +314,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 </FormSelect>
               </Field>
               {app && <About app={app} />}
+              {draft.medium && <MediumFields draft={draft} set={setDraft} media={media} />}
               <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} path="meta.name" required>
                 <TextInput
                   id="new-name"

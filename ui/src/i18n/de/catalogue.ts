@@ -63,6 +63,7 @@ export const catalogue: Record<keyof typeof en, string> = {
   'img.deleteHelp':
     'Daraus können keine neuen Instanzen mehr erstellt werden. Bestehende Instanzen behalten ihre Festplatten.',
 
+  'img.iso': 'iso (Installationsmedium)',
   'img.about': 'Was das Image kann',
   'img.unknown': 'Nicht bekannt',
   'img.osHelp':

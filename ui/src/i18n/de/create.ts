@@ -24,6 +24,13 @@ export const create: Record<keyof typeof en, string> = {
     'Kleinbuchstaben, Ziffern und Bindestriche; 1–63 Zeichen; muss mit einem Buchstaben oder einer Ziffer beginnen und enden.',
   'new.source': 'Image oder App',
   'new.images': 'Images',
+  'new.media': 'Installationsmedien',
+  'new.mediumHelp':
+    'Die Systemfestplatte ist leer; die Instanz startet deshalb vom Medium, bis ein System installiert ist. Den Bildschirm zeigt der Reiter Konsole.',
+  'new.second': 'Zweites Medium',
+  'new.secondHelp': 'Zum Beispiel virtio-win, das die Treiber für Windows enthält.',
+  'new.rootGib': 'Größe der Systemfestplatte (GiB)',
+  'new.rootHelp': 'Leer lassen für die Größe des Flavors.',
   'new.apps': 'Apps',
   'new.appNoImage': '{app} (Image {image} nicht importiert)',
   'new.appPorts': 'Ports: {ports}',

@@ -73,6 +73,7 @@ export const instances: Record<keyof typeof en, string> = {
   'one.restartHelp': 'Laufende Programme werden beendet.',
   'one.reinstallFrom': 'Installieren aus',
   'one.reinstallOwn': 'Image der Instanz ({image})',
+  'one.reinstallBlank': 'Nichts: leere Systemfestplatte',
   'one.backups': 'Backups von Systemfestplatten',
   'one.restoreHelp':
     'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Backup wiederhergestellt, mit UEFI-Variablen und TPM. Name, Adressen und andere Volumes bleiben. Dies kann nicht rückgängig gemacht werden.',

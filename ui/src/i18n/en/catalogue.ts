@@ -59,6 +59,7 @@ export const catalogue = {
   'img.emptyHelp': 'Instances boot from images. Import a cloud image of a distribution that includes cloud-init.',
   'img.deleteHelp': 'New instances can no longer be created from it. Existing instances keep their disks.',
 
+  'img.iso': 'iso (installation medium)',
   'img.about': 'What the image can do',
   'img.unknown': 'Not known',
   'img.osHelp':

@@ -20,6 +20,13 @@ export const create = {
   'new.nameHelp': 'Lowercase letters, digits and hyphens; 1–63 characters; must start and end with a letter or digit.',
   'new.source': 'Image or app',
   'new.images': 'Images',
+  'new.media': 'Installation media',
+  'new.mediumHelp':
+    'The root disk is empty, so the instance boots from the medium until a system is installed. Use the screen on the Console tab.',
+  'new.second': 'Second medium',
+  'new.secondHelp': 'For example virtio-win, which has the drivers for Windows.',
+  'new.rootGib': 'Size of the root disk (GiB)',
+  'new.rootHelp': 'Leave empty to use the flavor’s.',
   'new.apps': 'Apps',
   'new.appNoImage': '{app} (image {image} not imported)',
   'new.appPorts': 'Ports: {ports}',

@@ -70,6 +70,7 @@ export const instances = {
   'one.restartHelp': 'Running programs are ended.',
   'one.reinstallFrom': 'Install from',
   'one.reinstallOwn': 'The instance’s image ({image})',
+  'one.reinstallBlank': 'Nothing: an empty root disk',
   'one.backups': 'Backups of root disks',
   'one.restoreHelp':
     'The root disk is deleted with everything on it, and restored from the backup, with its UEFI variables and TPM. Name, addresses and other volumes stay. This cannot be undone.',

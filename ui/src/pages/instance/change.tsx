@@ -26,6 +26,7 @@ interface Form {
   cpu: Machine['cpu'];
   cpuPolicy: Machine['cpuPolicy'];
   hugePages: Machine['hugePages'];
+  bootFrom: NonNullable<Instance['spec']['bootFrom']>;
 }
 
 const labels: Record<keyof Form, Key> = {
@@ -39,6 +40,7 @@ const labels: Record<keyof Form, Key> = {
   cpu: 'mach.cpu',
   cpuPolicy: 'mach.policy',
   hugePages: 'mach.pages',
+  bootFrom: 'mach.boot',
 };
 
 function formOf(i: Instance | undefined): Form {
@@ -54,6 +56,7 @@ function formOf(i: Instance | undefined): Form {
     cpu: i?.spec.cpu === 'host' ? 'host' : '',
     cpuPolicy: i?.spec.cpuPolicy ?? '',
     hugePages: i?.spec.hugePages ?? '',
+    bootFrom: i?.spec.bootFrom ?? 'disk',
   };
 }
 
@@ -80,6 +83,7 @@ function bodyOf(i: Instance | undefined, f: Form): Instance {
       cpu: f.cpu || undefined,
       cpuPolicy: f.cpuPolicy || undefined,
       hugePages: (!f.vgpu && f.hugePages) || undefined,
+      bootFrom: f.bootFrom === 'medium' ? 'medium' : undefined,
     },
   };
 }
@@ -157,6 +161,20 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
         value={form.cpu}
         onChange={(v) => edit.set('cpu')(v as Form['cpu'])}
       />
+      {(instance.spec.media ?? []).length > 0 && (
+        <SelectField
+          id="change-boot"
+          label={t('mach.boot')}
+          help={t('mach.nextStart')}
+          path="spec.bootFrom"
+          value={form.bootFrom}
+          onChange={(v) => edit.set('bootFrom')(v as Form['bootFrom'])}
+          options={[
+            ['disk', t('mach.boot.disk')],
+            ['medium', t('mach.boot.medium')],
+          ]}
+        />
+      )}
       <Checkbox
         id="change-vgpu"
         label={t('new.wantVgpu')}
@@ -225,6 +243,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           'cpu-policy': spec.cpuPolicy,
           'cpu-policy=': Boolean(instance.spec.cpuPolicy) && !spec.cpuPolicy,
           'huge-pages': spec.hugePages,
+          'boot-from': spec.bootFrom ?? (instance.spec.bootFrom === 'medium' ? 'disk' : undefined),
           'huge-pages=': Boolean(instance.spec.hugePages) && !spec.hugePages,
         })}
         curl={edit.curl}

@@ -8,6 +8,7 @@ import { mostChoices, useBackups, useVolumes } from '../../api/storage';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
+import { isMedium } from '../../lib/source';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -47,7 +48,7 @@ export function Reinstall({ instance: i, onClose }: { instance: Instance; onClos
   const all = images.data?.items ?? [];
   const own = all.find((x) => x.meta.id === i.spec.image)?.meta.name ?? i.spec.image ?? '';
   // An app has its own image.
-  const others = i.spec.app ? [] : all.filter((x) => x.meta.id !== i.spec.image && !x.meta.deletedAt);
+  const others = i.spec.app ? [] : all.filter((x) => x.meta.id !== i.spec.image && !x.meta.deletedAt && !isMedium(x));
   const stored = restorable(backups.data?.items ?? [], volumes.isSuccess ? volumes.data.items : []);
   const named = [...others, ...stored].find((o) => o.meta.id === id)?.meta.name;
   return (
@@ -67,7 +68,7 @@ export function Reinstall({ instance: i, onClose }: { instance: Instance; onClos
       <ErrorAlert error={images.error ?? backups.error ?? volumes.error} />
       <Field id="reinstall-source" label={t('one.reinstallFrom')} path={kind || 'image'}>
         <FormSelect id="reinstall-source" value={source} onChange={(_, v) => setSource(v)}>
-          <FormSelectOption value="" label={t('one.reinstallOwn', { image: own })} />
+          <FormSelectOption value="" label={own ? t('one.reinstallOwn', { image: own }) : t('one.reinstallBlank')} />
           {others.length > 0 && (
             <FormSelectOptionGroup label={t('new.images')}>
               {others.map((x) => (

@@ -16,6 +16,7 @@ import { CreateVolume } from '../storage/create-volume';
 import { SnapshotList } from '../storage/snapshot-list';
 import { AttachSame } from '../storage/volume-dialogs';
 import { VolumeList } from '../storage/volume-list';
+import { Media } from './media';
 
 function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volumes: Volume[]; onClose: () => void }) {
   const { t, language } = useText();
@@ -89,6 +90,7 @@ export function Storage({ session, instance }: { session: Session; instance: Ins
           />
         </CardBody>
       </Card>
+      <Media session={session} instance={instance} />
       <Card>
         <CardTitle component="h2">{t('snap.title')}</CardTitle>
         <CardBody>

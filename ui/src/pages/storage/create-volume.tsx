@@ -12,6 +12,7 @@ import { useImages, useInstances } from '../../api/queries';
 import { createVolume, mostChoices, useSnapshots } from '../../api/storage';
 import { useText } from '../../i18n';
 import { volumeCommand } from '../../lib/commands';
+import { isMedium } from '../../lib/source';
 import { newVolume, volumeOf, type VolumeDraft } from '../../lib/volume';
 import { asCurl } from '../../lib/shell';
 import { CheckField } from '../../parts/check-field';
@@ -40,7 +41,7 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
     <K extends keyof VolumeDraft>(name: K) =>
     (value: VolumeDraft[K]) =>
       setDraft((d) => ({ ...d, [name]: value }));
-  const images = useImages(place.id).data?.items.filter((i) => !i.meta.deletedAt) ?? [];
+  const images = useImages(place.id).data?.items.filter((i) => !i.meta.deletedAt && !isMedium(i)) ?? [];
   const snapshots =
     useSnapshots({ project: place.id, limit: mostChoices }).data?.items.filter(
       (s) => s.status?.phase === 'Ready' && !s.meta.deletedAt,
