@@ -1,0 +1,34 @@
+package vat
+
+import "strings"
+
+// countries are the codes of ISO 3166-1 alpha-2.
+const countries = "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ " +
+	"CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR " +
+	"GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP " +
+	"KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ " +
+	"NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW " +
+	"SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ " +
+	"UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW"
+
+// members are the member states of the EU.
+const members = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
+
+// KnownCountry reports whether code is one of ISO 3166-1 alpha-2, in capital letters.
+func KnownCountry(code string) bool { return listed(countries, code) }
+
+// Union reports whether transactions in a country are treated as in the EU's VAT area.
+func Union(code string) bool { return listed(members, Territory(code)) }
+
+func listed(codes, code string) bool {
+	return len(code) == 2 && !strings.Contains(code, " ") && strings.Contains(" "+codes+" ", " "+code+" ")
+}
+
+// Territory returns the country whose VAT applies: Monaco's is that of France (article 7
+// of the VAT Directive).
+func Territory(code string) string {
+	if code == "MC" {
+		return "FR"
+	}
+	return code
+}
