@@ -59,6 +59,7 @@ func DefaultBilling(old, b *OrganizationBilling, now time.Time) *OrganizationBil
 	if out.TimeZone == "" {
 		out.TimeZone = "UTC"
 	}
+	out.TaxID = usualTaxID(out.Country, out.TaxID)
 	due, stop, suspend, warn := out.DaysUntilDue(), out.DaysUntilStop(), out.DaysUntilSuspension(), out.WarnBelow()
 	out.DueDays, out.SuspendAfterDays = &due, &suspend
 	if out.Mode == BillingInvoice {
@@ -117,7 +118,8 @@ func ValidateBilling(b *OrganizationBilling) *Error {
 		bad.note(invalid("spec.billing.timeZone", "%q is not a valid time zone", clip(b.TimeZone)).WithHint("use an IANA name, e.g. Europe/Berlin"))
 	}
 	bad.note(address("spec.billing.address", b.Address), oneOf("spec.billing.mode", b.Mode, BillingInvoice, BillingPrepaid),
-		between("spec.billing.dueDays", b.DaysUntilDue(), 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID),
+		between("spec.billing.dueDays", b.DaysUntilDue(), 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID), text("spec.billing.region", b.Region),
+		taxID("spec.billing.country", "spec.billing.taxId", b.Country, b.TaxID),
 		between("spec.billing.warnMicros", b.WarnBelow(), 0, maxPriceMicros, " millionths"), between("spec.billing.creditMicros", b.CreditMicros, 0, maxPriceMicros, " millionths"),
 		between("spec.billing.stopAfterDays", b.DaysUntilStop(), 0, maxDueDays, " days"), between("spec.billing.suspendAfterDays", b.DaysUntilSuspension(), b.DaysUntilStop(), maxDueDays, " days"),
 		between("spec.billing.deleteAfterDays", b.DeleteAfterDays, 0, maxKeepDays, " days"))

@@ -97,6 +97,9 @@ const (
 	// KindAutoPay is internal: its objects are shown by the API as AutoPay, one for each
 	// organization.
 	KindAutoPay Kind = "AutoPay"
+	// KindTaxSettings is internal: its objects, one of the operator and one of each reseller
+	// that has its own, are shown by the API as TaxSettings.
+	KindTaxSettings Kind = "TaxSettings"
 	// KindVoucherCode is internal: its ID is the hash of a voucher's code, by which the
 	// voucher is found.
 	KindVoucherCode Kind = "VoucherCode"
@@ -331,6 +334,7 @@ var kinds = []KindInfo{
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
 	{Kind: KindTopUp, IDPrefix: "topup"},
 	{Kind: KindAutoPay, IDPrefix: "autopay"},
+	{Kind: KindTaxSettings, IDPrefix: "taxes"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
 	{Kind: KindSecuritySettings, IDPrefix: "secsettings"},

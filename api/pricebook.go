@@ -44,7 +44,7 @@ func ValidatePriceBook(s PriceBookSpec) error {
 	var bad faults
 	bad.note(currency(s.Currency), between("spec.minimumMicros", s.MinimumMicros, 0, maxPriceMicros, " millionths"),
 		text("spec.seller.name", s.Seller.Name), text("spec.seller.taxId", s.Seller.TaxID), address("spec.seller.address", s.Seller.Address))
-	for field, n := range map[string]int{"prices": len(s.Prices), "commitments": len(s.Commitments), "discounts": len(s.Discounts), "taxes": len(s.Taxes)} {
+	for field, n := range map[string]int{"prices": len(s.Prices), "commitments": len(s.Commitments), "discounts": len(s.Discounts)} {
 		if n > maxPrices {
 			bad.note(invalid("spec."+field, "has %d %s, want at most %d", n, field, maxPrices))
 			return bad.err()
@@ -65,13 +65,6 @@ func ValidatePriceBook(s PriceBookSpec) error {
 		}
 		bad.note(between(at("basisPoints"), d.BasisPoints, 1, maxBasisPoints, ""), fullHour(at("from"), d.From),
 			fullHour(at("until"), d.Until), interval(at("until"), d.From, d.Until))
-	}
-	for i, t := range s.Taxes {
-		at := fieldOf("taxes", i)
-		if t.Name == "" {
-			bad.note(invalid(at("name"), "a name is required"))
-		}
-		bad.note(text(at("name"), t.Name), between(at("basisPoints"), t.BasisPoints, 0, maxBasisPoints, ""))
 	}
 	return bad.err()
 }

@@ -2239,7 +2239,10 @@ type InvoicePreview struct {
 	From         time.Time      `json:"from"`
 	Lines        []InvoiceLine  `json:"lines"`
 	Organization OrganizationID `json:"organization"`
-	To           time.Time      `json:"to"`
+
+	// Tax Decided as if the invoice were issued now, or that of the invoice whose period this is.
+	Tax *InvoiceTax `json:"tax,omitempty"`
+	To  time.Time   `json:"to"`
 
 	// TotalMicros The sum of the lines.
 	TotalMicros int64 `json:"totalMicros"`
@@ -2272,6 +2275,9 @@ type InvoiceSpec struct {
 	// Seller The reseller's organization. Empty: the cluster's operator.
 	Seller OrganizationID `json:"seller,omitempty,omitzero"`
 
+	// Tax Not set on invoices from before feature level 12.
+	Tax *InvoiceTax `json:"tax,omitempty"`
+
 	// TimeZone Time zone in which the period is a month.
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
@@ -2280,6 +2286,23 @@ type InvoiceSpec struct {
 
 	// TotalMicros The sum of the lines.
 	TotalMicros int64 `json:"totalMicros"`
+}
+
+// InvoiceTax Why an invoice has its tax.
+type InvoiceTax struct {
+	// BasisPoints Hundredths of 1 %.
+	BasisPoints int64 `json:"basisPoints,omitempty,omitzero"`
+
+	// Country Country of the customer, or whose rate it is.
+	Country string `json:"country,omitempty,omitzero"`
+	Name    string `json:"name,omitempty,omitzero"`
+
+	// Note What the invoice must state, for example Reverse charge.
+	Note string `json:"note,omitempty,omitzero"`
+
+	// Reason domestic: the rate of the seller's country; customerCountry: the rate of the customer's; reverseCharge: the customer accounts for the tax; other: the tax for countries without a rate; none: there is no tax for the customer's country.
+	Reason TaxReason `json:"reason"`
+	Region string    `json:"region,omitempty,omitzero"`
 }
 
 // JoinToken defines model for JoinToken.
@@ -3210,6 +3233,11 @@ type OrganizationBilling struct {
 	// Address Lines of the address on an invoice.
 	Address []string `json:"address,omitempty,omitzero"`
 
+	// Country Country of the customer (ISO 3166-1 alpha-2), by which the seller's tax settings decide the tax of invoices. If not set: that of the seller.
+	//
+	// Examples: FR
+	Country string `json:"country,omitempty,omitzero"`
+
 	// CreditMicros Prepaid: how much may be used beyond the amount paid in advance.
 	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
 
@@ -3225,6 +3253,9 @@ type OrganizationBilling struct {
 	// Mode invoice: pays the amounts that were invoiced; prepaid: pays in advance, and invoiced amounts are deducted from that.
 	Mode BillingMode `json:"mode"`
 
+	// Region Region of the country, if the seller has a rate for it.
+	Region string `json:"region,omitempty,omitzero"`
+
 	// Since Invoices begin with the month of this time. Defaults to the time at which billing was enabled.
 	Since time.Time `json:"since,omitempty,omitzero"`
 
@@ -3233,7 +3264,11 @@ type OrganizationBilling struct {
 
 	// SuspendAfterDays Days from the due date, or from when the amount paid in advance was used up, until instances are stopped. Defaults to 14, for prepaid to 1; 0: immediately.
 	SuspendAfterDays *int64 `json:"suspendAfterDays,omitempty"`
-	TaxID            string `json:"taxId,omitempty,omitzero"`
+
+	// TaxID VAT number. If the country is in the EU, GB, CH or NO, its form and check digits are checked, and it is stored with the country's prefix and without separators.
+	//
+	// Examples: FR40303265045
+	TaxID string `json:"taxId,omitempty,omitzero"`
 
 	// TimeZone IANA name of the time zone whose months the organization is invoiced by, for example Europe/Berlin. Defaults to UTC.
 	//
@@ -3315,8 +3350,13 @@ type OrganizationSuspension struct {
 type Party struct {
 	// Address Lines of the address.
 	Address []string `json:"address,omitempty,omitzero"`
-	Name    string   `json:"name,omitempty,omitzero"`
-	TaxID   string   `json:"taxId,omitempty,omitzero"`
+
+	// Country ISO 3166-1 alpha-2; set by the server, from tax settings and billing terms.
+	Country string `json:"country,omitempty,omitzero"`
+	Name    string `json:"name,omitempty,omitzero"`
+
+	// TaxID VAT number.
+	TaxID string `json:"taxId,omitempty,omitzero"`
 }
 
 // Passkey defines model for Passkey.
@@ -3637,9 +3677,6 @@ type PriceBookSpec struct {
 
 	// Seller Seller on invoices.
 	Seller Party `json:"seller,omitempty,omitzero"`
-
-	// Taxes Each tax applies to the whole amount of a period.
-	Taxes []Tax `json:"taxes,omitempty,omitzero"`
 
 	// Version Number of the version that has been in effect, starting at 1; set by the server. Previous versions are kept unchanged.
 	Version int64 `json:"version,omitempty,omitzero"`
@@ -4522,6 +4559,59 @@ type Tax struct {
 	Name string `json:"name"`
 }
 
+// TaxRate defines model for TaxRate.
+type TaxRate struct {
+	// BasisPoints Hundredths of 1 %.
+	BasisPoints int64 `json:"basisPoints"`
+
+	// Country ISO 3166-1 alpha-2.
+	//
+	// Examples: DE
+	Country string `json:"country"`
+
+	// From Invoices issued from then on have the rate. If not set: always.
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// Name Examples: VAT
+	Name string `json:"name"`
+
+	// Region Region of the country, as in the billing terms of customers there. If not set: the whole country.
+	//
+	// Examples: ES-CN
+	Region string `json:"region,omitempty,omitzero"`
+}
+
+// TaxSettings Which tax invoices of a seller have. The first rule that applies decides: the rate of the customer's region; the rate of the seller's country for customers there, and for customers without a country; the reverse charge, if it is enabled, for a customer in another country of the EU with a valid VAT number; the rate of the customer's country; the rate of the seller's country, if both are in the EU; `other`.
+type TaxSettings struct {
+	// Country Country of the seller (ISO 3166-1 alpha-2).
+	//
+	// Examples: DE
+	Country string `json:"country,omitempty,omitzero"`
+
+	// Organization The reseller. Empty: the cluster's operator. Set by the server.
+	Organization OrganizationID `json:"organization,omitempty,omitzero"`
+
+	// Other Tax of customers in countries without a rate. If not set: none.
+	Other Tax `json:"other,omitempty,omitzero"`
+
+	// Rates Rates by country. Of several rates of a country and region, the one that began last is in effect.
+	Rates []TaxRate `json:"rates,omitempty,omitzero"`
+
+	// ReverseCharge Whether customers in other countries of the EU with a valid VAT number account for the tax themselves. The form and the check digits of the number are checked, not whether it was issued.
+	ReverseCharge bool `json:"reverseCharge,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// TaxID VAT number of the seller on invoices; if not set, that of the seller in the price book. It is checked if the country is in the EU, GB, CH or NO.
+	//
+	// Examples: DE136695976
+	TaxID string `json:"taxId,omitempty,omitzero"`
+
+	// Undecided Set by the upgrade to feature level 12 if customers had price books with different taxes: no invoices are issued until the settings are saved.
+	Undecided bool `json:"undecided,omitempty,omitzero"`
+}
+
 // TermsAcceptance The terms that a person has accepted when signing up. Set by the server.
 type TermsAcceptance struct {
 	AcceptedAt time.Time `json:"acceptedAt"`
@@ -5295,6 +5385,9 @@ type QuerySamplesStep = int64
 
 // QuerySearch defines model for QuerySearch.
 type QuerySearch = string
+
+// QuerySeller defines model for QuerySeller.
+type QuerySeller = string
 
 // QuerySort defines model for QuerySort.
 type QuerySort = ListSort
@@ -6319,6 +6412,33 @@ type GetSupportGrantParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// GetTaxSettingsParams defines parameters for GetTaxSettings.
+type GetTaxSettingsParams struct {
+	// Organization ID or name of a reseller. If not set: the caller's organization, and for an operator the cluster.
+	Organization QuerySeller `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// PatchTaxSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchTaxSettings.
+type PatchTaxSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchTaxSettingsParams defines parameters for PatchTaxSettings.
+type PatchTaxSettingsParams struct {
+	// Organization ID or name of a reseller. If not set: the caller's organization, and for an operator the cluster.
+	Organization QuerySeller `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateTaxSettingsParams defines parameters for UpdateTaxSettings.
+type UpdateTaxSettingsParams struct {
+	// Organization ID or name of a reseller. If not set: the caller's organization, and for an operator the cluster.
+	Organization QuerySeller `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // GetTopUpParams defines parameters for GetTopUp.
 type GetTopUpParams struct {
 	// Organization ID or name.
@@ -6711,6 +6831,12 @@ type CreateSSHKeyJSONRequestBody = SSHKey
 
 // CreateSupportGrantJSONRequestBody defines body for CreateSupportGrant for application/json ContentType.
 type CreateSupportGrantJSONRequestBody = SupportGrant
+
+// PatchTaxSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchTaxSettings for application/merge-patch+json ContentType.
+type PatchTaxSettingsApplicationMergePatchPlusJSONRequestBody PatchTaxSettingsApplicationMergePatchPlusJSONBody
+
+// UpdateTaxSettingsJSONRequestBody defines body for UpdateTaxSettings for application/json ContentType.
+type UpdateTaxSettingsJSONRequestBody = TaxSettings
 
 // PatchTopUpApplicationMergePatchPlusJSONRequestBody defines body for PatchTopUp for application/merge-patch+json ContentType.
 type PatchTopUpApplicationMergePatchPlusJSONRequestBody PatchTopUpApplicationMergePatchPlusJSONBody

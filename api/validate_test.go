@@ -108,7 +108,6 @@ func TestOtherSpecs(t *testing.T) {
 		})},
 		{"discount", "spec.discounts[0].basisPoints", book(func(b *PriceBookSpec) { b.Discounts = []Discount{{BasisPoints: 10_001}} })},
 		{"discount's meter", "spec.discounts[0].meters[0]", book(func(b *PriceBookSpec) { b.Discounts = []Discount{{Meters: []Meter{"x"}, BasisPoints: 1}} })},
-		{"tax", "spec.taxes[0].name", book(func(b *PriceBookSpec) { b.Taxes = []Tax{{BasisPoints: 1}} })},
 		{"minimum", "spec.minimumMicros", book(func(b *PriceBookSpec) { b.MinimumMicros = -1 })},
 		{"pool", "", ValidateGPUPool(DefaultGPUPool(GPUPoolSpec{}))},
 		{"pool mode", "spec.mode", ValidateGPUPool(GPUPoolSpec{Mode: "x"})},

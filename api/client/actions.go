@@ -151,6 +151,23 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// TaxSettings returns which taxes a reseller charges; empty means the caller, which for an
+// operator is the cluster.
+func (a *API) TaxSettings(ctx context.Context, reseller string) (api.TaxSettings, error) {
+	return get[api.TaxSettings](ctx, a, api.GetTaxSettingsParams{Organization: reseller}, "tax-settings")
+}
+
+// UpdateTaxSettings replaces which taxes a reseller charges, unless they were changed since
+// their revision.
+func (a *API) UpdateTaxSettings(ctx context.Context, reseller string, t api.TaxSettings) (api.TaxSettings, error) {
+	return call[api.TaxSettings](ctx, a, request{method: http.MethodPut, path: []string{"tax-settings"}, params: api.UpdateTaxSettingsParams{Organization: reseller}, body: t})
+}
+
+// PatchTaxSettings changes the fields of tax settings that a JSON merge patch names.
+func (a *API) PatchTaxSettings(ctx context.Context, reseller string, changes any) (api.TaxSettings, error) {
+	return call[api.TaxSettings](ctx, a, request{method: http.MethodPatch, path: []string{"tax-settings"}, params: api.PatchTaxSettingsParams{Organization: reseller}, body: changes})
+}
+
 // AutoPay returns an organization's automatic payment of invoices; empty means the
 // caller's.
 func (a *API) AutoPay(ctx context.Context, organization string) (api.AutoPay, error) {

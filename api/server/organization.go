@@ -238,7 +238,7 @@ func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*a
 		if used == nil || resold != nil && resold.From.Before(used.From) {
 			used = resold
 		}
-		brand, err := h.unbranded(ctx, org.Meta.ID)
+		brand, err := h.ofSeller(ctx, org.Meta.ID)
 		if err != nil {
 			return err
 		}

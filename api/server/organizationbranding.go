@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// brandedOrganization returns the ID of an organization whose branding the caller may
+// sellingOrganization returns the ID of a reseller whose settings the caller may
 // change: the caller's own, or one below it. It must be able to have customers.
-func (h *handlers) brandedOrganization(ctx context.Context, ref string) (string, error) {
+func (h *handlers) sellingOrganization(ctx context.Context, ref string) (string, error) {
 	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
 	switch {
 	case err != nil:
@@ -25,7 +25,7 @@ func (h *handlers) organizationBranding() settings[none, api.StoredBranding, api
 	return settings[none, api.StoredBranding, api.Branding]{
 		what: "branding",
 		unset: func(ctx context.Context, ref string, _ none) (api.Object, error) {
-			id, err := h.brandedOrganization(ctx, ref)
+			id, err := h.sellingOrganization(ctx, ref)
 			return api.Object{Kind: api.KindBranding, Meta: api.Meta{ID: api.BrandingIDOf(id), Name: "branding", Organization: id}}, err
 		},
 		view: brandingView,

@@ -19,6 +19,7 @@ func (h *handlers) settings(r *router) {
 	serveSettings(r, h, "SignUpSettings", h.signUpSettings())
 	serveSettings(r, h, "TopUp", h.topUp())
 	serveSettings(r, h, "AutoPay", h.autoPay())
+	serveSettings(r, h, "TaxSettings", h.taxSettings())
 }
 
 // resources registers the operations that kinds have in common.

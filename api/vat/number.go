@@ -96,14 +96,15 @@ func Number(country, number string) (string, error) {
 		return "", fmt.Errorf("the VAT number has %d characters, want at most %d", len(number), maxNumber)
 	}
 	given := separators.Replace(strings.ToUpper(number))
-	n := strings.TrimPrefix(given, prefix)
-	switch {
-	case r.form.MatchString(given): // without a prefix, which its first letters only resemble
+	n, own := strings.CutPrefix(given, prefix)
+	if r.form.MatchString(given) && !r.form.MatchString(n) { // its first letters only resemble the prefix
 		n = given
-	case !r.form.MatchString(n):
-		if other := countryOf(given); other != "" && other != Territory(country) {
-			return "", fmt.Errorf("VAT number %q is of country %s, want one of %s", given, other, country)
-		}
+	}
+	// French numbers may begin with any two letters, also those of another country.
+	if other := countryOf(given); !own && other != "" && other != Territory(country) {
+		return "", fmt.Errorf("VAT number %q is of country %s, want one of %s", given, other, country)
+	}
+	if !r.form.MatchString(n) {
 		return "", fmt.Errorf("VAT number %q does not have the form of one of country %s", given, country)
 	}
 	if r.check != nil && !r.check(n) {

@@ -26,6 +26,7 @@ var valid = []struct{ country, number, want string }{
 	{"FR", "Fr 40 303 265 045", "FR40303265045"},
 	{"FR", "23334175221", "FR23334175221"},
 	{"FR", "K7399859412", "FRK7399859412"},
+	{"FR", "FRDE334175221", "FRDE334175221"},
 	{"MC", "FR 53 0000 04605", "FR53000004605"},
 	{"GB", "GB 980 7806 84", "GB980780684"},
 	{"GR", "EL 094259216", "EL094259216"},
@@ -99,6 +100,8 @@ func TestRefusedNumbers(t *testing.T) {
 		{"DE", "DE1366959760", "form"},
 		{"DE", "ATU13585627", "of country AT"},
 		{"AT", "DE136695976", "of country DE"},
+		{"FR", "DE136695976", "of country DE"},
+		{"FR", "DE334175221", "of country DE"}, // would be a French one, with the prefix
 		{"AT", "EL094259216", "of country GR"},
 		{"DE", "DE１３６695976", "form"},
 		{"DE", strings.Repeat("1", 1000), "32"},

@@ -61,9 +61,6 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 			if o.Spec.MinimumMicros > 0 {
 				d.add("minimum", formatMicros(o.Spec.MinimumMicros)+" "+o.Spec.Currency)
 			}
-			for _, x := range o.Spec.Taxes {
-				d.add("tax", x.Name+" "+formatPerCent(x.BasisPoints))
-			}
 			return d
 		},
 		row: func(o api.PriceBook) []string {

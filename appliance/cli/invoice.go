@@ -25,7 +25,13 @@ func (a *App) invoices() *kind[api.Invoice] {
 			return []string{a.named(i.Meta.Organization), from, to, formatMicros(i.Spec.TotalMicros) + " " + i.Spec.Currency, formatTime(i.Spec.DueAt)}
 		},
 		detail: func(i api.Invoice) (d detail) {
-			d.add("customer", strings.Join(append([]string{i.Spec.Customer.Name}, i.Spec.Customer.Address...), ", "))
+			if seller := partyText(i.Spec.Prices.Seller); seller != "" {
+				d.add("seller", seller)
+			}
+			d.add("customer", partyText(i.Spec.Customer))
+			if text := taxText(i.Spec.Tax); text != "" {
+				d.add("tax", text)
+			}
 			for _, l := range i.Spec.Lines {
 				d.add(l.ID, strings.Join(a.invoiceRow(l)[:5], "  "))
 			}
@@ -51,7 +57,11 @@ func (a *App) invoicePreviewCommand() *cobra.Command {
 			return err
 		}
 		if a.flags.output == "table" {
-			fmt.Fprintf(a.Out, "From %s to %s\n\n", formatTime(p.From), formatTime(p.To))
+			fmt.Fprintf(a.Out, "From %s to %s\n", formatTime(p.From), formatTime(p.To))
+			if p.Tax != nil && p.Tax.Reason != api.TaxNone {
+				fmt.Fprintf(a.Out, "Tax: %s\n", taxText(p.Tax))
+			}
+			fmt.Fprintln(a.Out)
 		}
 		return a.print(p, func() table { return a.invoiceTable(cmd.Context(), p) })
 	}

@@ -30,9 +30,11 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 	remove := f.Int64("delete-after-days", 0, "days after that until its resources are permanently deleted, a week after a warning; 0 (default): never")
 	grace := f.String("grace-until", "", "grace period: only warn until this day, e.g. 2026-03-01")
 	address := f.StringArray("address", nil, "line of the billing address, repeatable")
-	taxID := f.String("tax-id", "", "tax ID on invoices")
+	country := f.String("country", "", "country of the customer, ISO 3166-1 alpha-2, which decides the tax of invoices; default: that of the seller")
+	region := f.String("region", "", "region of the country, if the seller has a rate for it")
+	taxID := f.String("tax-id", "", "VAT number on invoices")
 	return func(old *api.OrganizationBilling) (*api.OrganizationBilling, error) {
-		given := *zone != "" || *since != "" || *warn+*credit+*grace != "" || slices.ContainsFunc([]string{"due-days", "stop-after-days", "suspend-after-days", "delete-after-days"}, f.Changed) || len(*address) > 0 || *taxID != ""
+		given := *zone != "" || *since != "" || *warn+*credit+*grace != "" || slices.ContainsFunc([]string{"due-days", "stop-after-days", "suspend-after-days", "delete-after-days"}, f.Changed) || len(*address) > 0 || *taxID+*country+*region != ""
 		switch {
 		case *mode == "none":
 			return nil, nil
@@ -46,6 +48,7 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 			b = *old
 		}
 		b.Mode, b.TimeZone, b.TaxID = cmp.Or(api.BillingMode(*mode), b.Mode), cmp.Or(*zone, b.TimeZone), cmp.Or(*taxID, b.TaxID)
+		b.Country, b.Region = cmp.Or(strings.ToUpper(*country), b.Country), cmp.Or(*region, b.Region)
 		if len(*address) > 0 {
 			b.Address = *address
 		}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
 // costs returns the costs of a period, reading all pages of the query's limit.
-func costs(t *testing.T, q api.CostQuery, spec api.PriceBookSpec, all []api.Use) api.CostPage {
+func costs(t *testing.T, q api.CostQuery, spec api.PriceBookSpec, all []api.Use, taxes ...tariff.Tax) api.CostPage {
 	t.Helper()
 	var out api.CostPage
 	for {
@@ -23,6 +24,7 @@ func costs(t *testing.T, q api.CostQuery, spec api.PriceBookSpec, all []api.Use)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c.SetTaxation(Taxation{Taxes: taxes})
 		for _, u := range all {
 			if err := c.Add(u); err != nil {
 				t.Fatal(err)
@@ -69,12 +71,11 @@ func TestCostsAreTheInvoice(t *testing.T) {
 			{Meter: api.MeterVCPU, Per: 3600, PriceMicros: 700, From: october.Add(40 * time.Hour)},
 			{Meter: api.MeterGPU, Per: 1000, PriceMicros: 3}},
 		Commitments: []api.Commitment{{Meter: api.MeterVCPU, Quantity: 7, Per: 3600, PriceMicros: 300}},
-		Discounts:   []api.Discount{{Meters: []api.Meter{api.MeterGPU}, BasisPoints: 1234}},
-		Taxes:       []api.Tax{{Name: "VAT", BasisPoints: 1900}}}
+		Discounts:   []api.Discount{{Meters: []api.Meter{api.MeterGPU}, BasisPoints: 1234}}}
 	from, to := october.Add(5*time.Hour), october.Add(90*time.Hour)
 	for range 100 {
 		all := slices.DeleteFunc(randomUse(random), func(u api.Use) bool { return u.Hour.Before(from) })
-		inv := invoice(t, spec, from, to, all)
+		inv := invoice(t, spec, from, to, all, vat)
 		for _, by := range []api.CostBy{api.CostByProject, api.CostByResource, api.CostByMeter} {
 			want, usage := map[string]int64{}, int64(0)
 			for _, l := range inv.Lines {
@@ -86,7 +87,7 @@ func TestCostsAreTheInvoice(t *testing.T) {
 			}
 			for _, step := range []api.CostStep{api.CostTotal, api.CostDay} {
 				q := api.CostQuery{Organization: "org-1", From: from, To: to, By: by, Step: step, Limit: 1 + random.IntN(9)}
-				c := costs(t, q, spec, all)
+				c := costs(t, q, spec, all, vat)
 				got := map[string]int64{}
 				for _, row := range c.Items {
 					got[row.Key] += row.AmountMicros
@@ -96,7 +97,7 @@ func TestCostsAreTheInvoice(t *testing.T) {
 				}
 				q.Top = 1 + random.IntN(3)
 				top := map[string]int64{}
-				for _, row := range costs(t, q, spec, all).Items {
+				for _, row := range costs(t, q, spec, all, vat).Items {
 					top[row.Key] += row.AmountMicros
 				}
 				others := top[""]

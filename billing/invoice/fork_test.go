@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
 // TestForkEqualsNewRating checks that a continued fork gives the same invoice as a new rating,
@@ -23,8 +24,7 @@ func TestForkEqualsNewRating(t *testing.T) {
 			{Meter: api.MeterVCPU, Per: 3600, PriceMicros: 500, Tiers: []api.PriceTier{{UpTo: 20, PriceMicros: 900}}},
 			{Meter: api.MeterVCPU, Per: 3600, PriceMicros: 700, From: october.Add(40 * time.Hour)},
 			{Meter: api.MeterGPU, Per: 1000, PriceMicros: 3}},
-		Commitments: []api.Commitment{{Meter: api.MeterVCPU, Quantity: 7, Per: 3600, PriceMicros: 300, Until: october.Add(60 * time.Hour)}},
-		Taxes:       []api.Tax{{Name: "VAT", BasisPoints: 1900}}}
+		Commitments: []api.Commitment{{Meter: api.MeterVCPU, Quantity: 7, Per: 3600, PriceMicros: 300, Until: october.Add(60 * time.Hour)}}}
 	for range 200 {
 		var all []api.Use
 		for range 1 + random.IntN(60) {
@@ -40,6 +40,8 @@ func TestForkEqualsNewRating(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		taxed := Taxation{Taxes: []tariff.Tax{vat}}
+		kept.SetTaxation(taxed)
 		add := func(r *Rating, from, to time.Time) {
 			t.Helper()
 			for _, u := range all {
@@ -65,6 +67,7 @@ func TestForkEqualsNewRating(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		anew.SetTaxation(taxed)
 		add(anew, october, to)
 		want, err := anew.Invoice()
 		if err != nil {

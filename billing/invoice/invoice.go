@@ -18,6 +18,7 @@ type Rating struct {
 	from, to     time.Time
 	rater        *tariff.Rater
 	shares       shares
+	taxation     Taxation
 	names        map[string]*named
 }
 
@@ -95,7 +96,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 		return api.InvoicePreview{}, err
 	}
 	p := api.InvoicePreview{Organization: r.organization, Currency: st.Currency, From: st.From, To: st.To,
-		TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Taxes)+1)}
+		Tax: r.taxation.Reason, TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Taxes)+1)}
 	for _, c := range st.Charges {
 		p.Lines = append(p.Lines, r.usage(c))
 	}

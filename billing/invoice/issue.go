@@ -19,6 +19,7 @@ type Draft struct {
 	Book         api.PriceBook      // the price book at the end of the period
 	Prices       pricebook.Schedule // the prices that the period was rated by
 	Preview      api.InvoicePreview // of the period
+	Taxes        api.TaxSettings    // of the seller
 	Late         []api.InvoiceLine  // of earlier periods
 	At           time.Time
 }
@@ -27,6 +28,13 @@ type Draft struct {
 // the reseller if the price book is not its own or names nobody. The customer has a contract
 // with the reseller, whoever has set the prices.
 func (d Draft) seller() api.Party {
+	out := d.named()
+	out.Country, out.TaxID = d.Taxes.Country, cmp.Or(d.Taxes.TaxID, out.TaxID)
+	return out
+}
+
+// named returns the seller's name and address.
+func (d Draft) named() api.Party {
 	stated, s := d.Prices.Last().Prices.Seller, d.Seller
 	if s.Meta.ID == "" || d.Book.Meta.Organization == s.Meta.ID && stated.Name != "" {
 		return stated
@@ -56,12 +64,15 @@ func SeriesID(seller api.OrganizationID) string {
 // period is claimed. revision is the series', 0 if it does not exist yet.
 func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.InvoiceSpec, error) {
 	org, terms := d.Organization, d.Organization.Spec.Billing
+	if d.Taxes.Undecided {
+		return nil, api.InvoiceSpec{}, api.Errorf(api.CodeState, "the taxes of invoices are undecided: before feature level 12, price books had different ones").WithHint("save the seller's tax settings")
+	}
 	p := condense(d.Preview)
 	spec := api.InvoiceSpec{
 		Seller: org.Spec.Parent, From: p.From, To: p.To, TimeZone: terms.TimeZone, IssuedAt: d.At.UTC(),
-		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DaysUntilDue())), Currency: p.Currency, Lines: append(p.Lines, d.Late...),
+		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DaysUntilDue())), Currency: p.Currency, Lines: append(p.Lines, d.Late...), Tax: p.Tax,
 		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Prices.Last().Prices,
-		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, TaxID: terms.TaxID},
+		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, Country: terms.Country, TaxID: terms.TaxID},
 	}
 	spec.Prices.Seller = d.seller()
 	if len(d.Prices) > 1 {

@@ -21,7 +21,6 @@ func TestLateLinesAddUp(t *testing.T) {
 	book.Discounts = []api.Discount{{BasisPoints: 3333, From: october.Add(300 * time.Hour)}}
 	book.Commitments = []api.Commitment{{Meter: api.MeterGPU, Quantity: 2, Per: gpuHour, PriceMicros: 999}}
 	book.MinimumMicros = 2_000_000
-	book.Taxes = []api.Tax{{Name: "VAT", BasisPoints: 1900}}
 	for range 30 {
 		var known []api.Use
 		var docs ledger.Documents
@@ -41,7 +40,7 @@ func TestLateLinesAddUp(t *testing.T) {
 			for j := range i + 1 { // also in invoiced months
 				learn(october.AddDate(0, j, 0), random.IntN(6))
 			}
-			p := invoice(t, book, october.AddDate(0, i, 0), october.AddDate(0, i+1, 0), known)
+			p := invoice(t, book, october.AddDate(0, i, 0), october.AddDate(0, i+1, 0), known, vat)
 			var late []api.InvoiceLine
 			for k, inv := range docs.Invoices {
 				var charged []api.InvoiceLine
@@ -52,7 +51,7 @@ func TestLateLinesAddUp(t *testing.T) {
 						}
 					}
 				}
-				late = append(late, LateLines(inv, charged, invoice(t, book, inv.Spec.From, inv.Spec.To, known))...)
+				late = append(late, LateLines(inv, charged, invoice(t, book, inv.Spec.From, inv.Spec.To, known, vat))...)
 			}
 			org := api.Organization{Meta: api.Meta{ID: "org-1", Name: "acme"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingInvoice}}}
 			cmds, spec, err := Issue(Draft{Organization: org, Preview: p, Late: late, Prices: pricebook.Always(book), At: p.To}, api.SeriesSpec{Invoices: int64(i)}, 7)
@@ -66,7 +65,7 @@ func TestLateLinesAddUp(t *testing.T) {
 		var total int64
 		for k, inv := range docs.Invoices {
 			var want, got int64
-			for _, l := range invoice(t, book, inv.Spec.From, inv.Spec.To, known).Lines {
+			for _, l := range invoice(t, book, inv.Spec.From, inv.Spec.To, known, vat).Lines {
 				want += l.AmountMicros
 			}
 			for _, other := range docs.Invoices {

@@ -139,7 +139,7 @@ func listed(prices pricebook.Schedule) pricebook.Schedule {
 	out := slices.Clone(prices)
 	for i := range out {
 		p := &out[i].Prices
-		p.Commitments, p.MinimumMicros, p.Taxes = nil, 0, nil
+		p.Commitments, p.MinimumMicros = nil, 0
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
 var (
@@ -75,7 +76,6 @@ func randomBook(r *rand.Rand, hour time.Time) api.PriceBookSpec {
 		b.Discounts = append(b.Discounts, api.Discount{BasisPoints: 1 + r.Int64N(9_999)})
 	}
 	b.MinimumMicros = r.Int64N(10_000_000)
-	b.Taxes = []api.Tax{{Name: "VAT", BasisPoints: 1900}}
 	return b
 }
 
@@ -152,6 +152,7 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: new rating: %v", seed, err)
 			}
+			rating.SetTaxation(Taxation{Taxes: []tariff.Tax{vat}})
 			for _, u := range meteredHour(t, m, hour, percent) {
 				if err := rating.Add(u); err != nil {
 					t.Fatalf("seed %d: add use: %v", seed, err)

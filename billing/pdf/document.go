@@ -60,6 +60,7 @@ func Invoice(inv api.Invoice) ([]byte, error) {
 		}
 	})
 	p.total(s.TotalMicros, s.Currency)
+	p.tax(s.Tax)
 	return p.end()
 }
 
@@ -82,6 +83,7 @@ func CreditNote(n api.CreditNote, inv api.Invoice) ([]byte, error) {
 		}
 	})
 	p.total(s.TotalMicros, s.Currency)
+	p.tax(inv.Spec.Tax)
 	return p.end()
 }
 
@@ -135,8 +137,11 @@ func (s *sheet) parties(seller, customer api.Party) {
 		for _, l := range p.Address {
 			s.text("", 9, l)
 		}
+		if p.Country != "" {
+			s.text("", 9, "Country: "+p.Country)
+		}
 		if p.TaxID != "" {
-			s.text("", 9, "Tax id "+p.TaxID)
+			s.text("", 9, "VAT number: "+p.TaxID)
 		}
 		s.Ln(6)
 	}
@@ -188,6 +193,30 @@ func (s *sheet) total(micros int64, currency string) {
 	last := columns[len(columns)-1].width
 	s.CellFormat(width-last, line*1.6, "Total "+s.known(currency), "T", 0, "R", false, 0, "")
 	s.CellFormat(last, line*1.6, money(micros), "T", 1, "R", false, 0, "")
+}
+
+// taxReasons are what an invoice states about its tax.
+var taxReasons = map[api.TaxReason]string{
+	api.TaxDomestic:        "at the rate of the seller's country",
+	api.TaxCustomerCountry: "at the rate of the customer's country",
+	api.TaxReverseCharge:   "VAT to be accounted for by the recipient of the service",
+}
+
+// tax states why the invoice has its tax.
+func (s *sheet) tax(t *api.InvoiceTax) {
+	if t == nil {
+		return
+	}
+	text := taxReasons[t.Reason]
+	if t.Note != "" {
+		text = t.Note + ": " + text
+	} else if text != "" {
+		text = t.Name + " " + text
+	}
+	if text != "" {
+		s.Ln(4)
+		s.text("", 9, text)
+	}
 }
 
 func (s *sheet) end() ([]byte, error) {

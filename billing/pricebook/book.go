@@ -20,13 +20,7 @@ func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
 	b := tariff.Book{Currency: last.spec.Currency}
 	m := merger{book: &b}
 	var minimum part
-	for i, e := range all {
-		if i == 0 || !slices.Equal(all[i-1].spec.Taxes, e.spec.Taxes) {
-			m.epoch = i
-			for _, t := range e.spec.Taxes {
-				b.Taxes = append(b.Taxes, tariff.Tax{Name: t.Name, BasisPoints: t.BasisPoints, Epoch: i})
-			}
-		}
+	for _, e := range all {
 		m.prices(e)
 		m.commitments(e)
 		m.discounts(e)
@@ -38,8 +32,7 @@ func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
 
 // merger merges editions.
 type merger struct {
-	book  *tariff.Book
-	epoch int
+	book *tariff.Book
 	// commits are the configured commitments; fees converts them to those of the
 	// period.
 	commits []commitment
@@ -48,19 +41,18 @@ type merger struct {
 type commitment struct {
 	api.Commitment
 	force tariff.Force
-	epoch int
 }
 
 func (m *merger) prices(e edition) {
 	for _, p := range e.spec.Prices {
-		r := tariff.Rate{Meter: p.Meter, Where: p.Where, From: p.From, Force: e.force, Per: p.Per, Unit: p.Unit, Epoch: m.epoch}
+		r := tariff.Rate{Meter: p.Meter, Where: p.Where, From: p.From, Force: e.force, Per: p.Per, Unit: p.Unit}
 		for _, t := range p.Tiers {
 			r.Tiers = append(r.Tiers, tariff.Tier{UpTo: t.UpTo, PriceMicros: t.PriceMicros})
 		}
 		r.Tiers = append(r.Tiers, tariff.Tier{PriceMicros: p.PriceMicros})
 		i := slices.IndexFunc(m.book.Rates, func(was tariff.Rate) bool {
 			return follows(was.Force, r.Force) && was.Meter == r.Meter && was.Where == r.Where && was.From.Equal(r.From) && was.Per == r.Per &&
-				was.Unit == r.Unit && was.Epoch == r.Epoch && slices.Equal(was.Tiers, r.Tiers)
+				was.Unit == r.Unit && slices.Equal(was.Tiers, r.Tiers)
 		})
 		if i >= 0 {
 			m.book.Rates[i].Force.Until = r.Force.Until
@@ -73,13 +65,13 @@ func (m *merger) prices(e edition) {
 func (m *merger) commitments(e edition) {
 	for _, c := range e.spec.Commitments {
 		i := slices.IndexFunc(m.commits, func(was commitment) bool {
-			return follows(was.force, e.force) && was.Commitment == c && was.epoch == m.epoch
+			return follows(was.force, e.force) && was.Commitment == c
 		})
 		if i >= 0 {
 			m.commits[i].force.Until = e.force.Until
 			continue
 		}
-		m.commits = append(m.commits, commitment{c, e.force, m.epoch})
+		m.commits = append(m.commits, commitment{c, e.force})
 	}
 }
 
@@ -112,7 +104,7 @@ func (m *merger) fees(from, to time.Time) error {
 			return api.Errorf(api.CodeTooLarge, "compute commitment to meter %s: %v", c.Meter, err)
 		}
 		m.book.Commitments = append(m.book.Commitments, tariff.Commitment{Meter: c.Meter, Quantity: quantity, Per: c.Per, PriceMicros: c.PriceMicros,
-			FeeMicros: fee, From: begin, Until: end, Epoch: c.epoch})
+			FeeMicros: fee, From: begin, Until: end})
 	}
 	return nil
 }

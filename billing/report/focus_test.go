@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
 // rich returns a price book that results in all kinds of lines.
@@ -16,13 +17,14 @@ func rich() api.PriceBookSpec {
 	s := pricebook.Default()
 	s.Seller = api.Party{Name: "Quarry GmbH"}
 	s.MinimumMicros = 900_000_000
-	s.Taxes = []api.Tax{{Name: "VAT", BasisPoints: 1900}, {Name: "@Levy", BasisPoints: 33}}
 	s.Discounts = []api.Discount{{Meters: []api.Meter{api.MeterMemory, api.MeterGPUShare}, BasisPoints: 1234}}
 	s.Commitments = []api.Commitment{{Meter: api.MeterVCPU, Quantity: 100, Per: 3600, PriceMicros: 3333}, {Meter: api.MeterVCPU, Quantity: 7, Per: 3600, PriceMicros: 1},
 		{Meter: api.MeterVRAM, Quantity: 1, Per: gibHours, PriceMicros: 77_777}}
 	s.Prices = append(s.Prices, api.Price{Meter: api.MeterGPU, Where: api.PriceSelector{Model: "NVIDIA H100", Pool: "big"}, PriceMicros: 1, Per: 7777, Unit: "odd"})
 	return s
 }
+
+var taxes = []tariff.Tax{{Name: "VAT", BasisPoints: 1900}, {Name: "@Levy", BasisPoints: 33}}
 
 const gibHours = 3600 << 30
 
@@ -48,10 +50,10 @@ func someUse(r *rand.Rand, n int) (all []api.Use) {
 func someDocuments(t *testing.T, r *rand.Rand) []FOCUSDocument {
 	t.Helper()
 	spec, all := rich(), someUse(r, 28)
-	first := invoiceOf(t, spec, all[:20])
+	first := invoiceOf(t, spec, all[:20], taxes...)
 	inv := api.Invoice{Meta: api.Meta{ID: "inv-1"}, Spec: api.InvoiceSpec{Number: "INV-000001", Currency: first.Currency, From: first.From, To: first.To,
 		Lines: first.Lines, TotalMicros: first.TotalMicros, Prices: spec}}
-	late := invoice.LateLines(inv, nil, invoiceOf(t, spec, all))
+	late := invoice.LateLines(inv, nil, invoiceOf(t, spec, all, taxes...))
 	note, err := invoice.Credit(api.CreditNoteSpec{Number: "CN-000001", Reason: "an outage"}, inv, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func someDocuments(t *testing.T, r *rand.Rand) []FOCUSDocument {
 	for _, l := range late {
 		next.TotalMicros += l.AmountMicros
 	}
-	open.InvoicePreview = invoiceOf(t, spec, all)
+	open.InvoicePreview = invoiceOf(t, spec, all, taxes...)
 	return []FOCUSDocument{issued, next, open}
 }
 

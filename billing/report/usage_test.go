@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
 var (
@@ -29,12 +30,13 @@ func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
 }
 
 // invoiceOf returns the invoice for October.
-func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use) api.InvoicePreview {
+func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use, taxes ...tariff.Tax) api.InvoicePreview {
 	t.Helper()
 	r, err := invoice.NewRating("org-1", pricebook.Always(spec), october, november)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.SetTaxation(invoice.Taxation{Taxes: taxes})
 	for _, u := range all {
 		if err := r.Add(u); err != nil {
 			t.Fatal(err)
@@ -153,9 +155,8 @@ func TestExports(t *testing.T) {
 		t.Errorf("export by the hour = %s, want %s", hours.String(), want)
 	}
 	spec := pricebook.Default()
-	spec.Taxes = []api.Tax{{Name: "@VAT", BasisPoints: 1900}}
 	var out strings.Builder
-	if err := WriteFOCUS(&out, FOCUSDocument{InvoicePreview: invoiceOf(t, spec, all)}); err != nil {
+	if err := WriteFOCUS(&out, FOCUSDocument{InvoicePreview: invoiceOf(t, spec, all, tariff.Tax{Name: "@VAT", BasisPoints: 1900})}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()

@@ -37,7 +37,6 @@ type Rate struct {
 	Per   int64  // how many of the meter's units a price buys
 	Unit  string // the name of Per units: "GPU hour"
 	Tiers []Tier // at least one; the last is unbounded
-	Epoch int    // selects its taxes
 }
 
 // Tier is a tier of a rate: it ends when the quantity was used in the period.
@@ -55,7 +54,6 @@ type Commitment struct {
 	PriceMicros int64     // of Per units
 	FeeMicros   int64     // of the whole quantity
 	From, Until time.Time // covers usage in hours that begin in between
-	Epoch       int       // selects its taxes
 }
 
 // Discount reduces the costs of meters in a range of hours.
@@ -66,11 +64,10 @@ type Discount struct {
 	Force       Force
 }
 
-// Tax is a tax on all costs of an epoch: taxes change where another epoch begins.
+// Tax is a tax on all costs of a period.
 type Tax struct {
 	Name        string
 	BasisPoints int64
-	Epoch       int
 }
 
 // Limits of a book: values beyond them are typing errors.

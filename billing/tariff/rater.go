@@ -84,6 +84,9 @@ func NewRater(book Book) *Rater {
 	return r
 }
 
+// SetTaxes sets the taxes of the statement.
+func (r *Rater) SetTaxes(all []Tax) { r.book.Taxes = all }
+
 func (r *Rater) meter(m api.Meter) *counter {
 	n := r.meters[m]
 	if n == nil {

@@ -47,40 +47,28 @@ type Statement struct {
 func (r *Rater) Statement(from, to time.Time) (Statement, error) {
 	st := Statement{Currency: r.book.Currency, From: from.UTC(), To: to.UTC()}
 	var t total
-	nets := map[int]*total{} // by epoch
-	add := func(epoch int, micros int64) {
-		t.add(micros)
-		if nets[epoch] == nil {
-			nets[epoch] = &total{}
-		}
-		nets[epoch].add(micros)
-	}
 	for _, k := range slices.SortedFunc(maps.Keys(r.charges), Key.compare) {
 		c, err := r.priced(k, *r.charges[k])
 		if err != nil {
 			return Statement{}, tooLarge(string(k.Meter)+" of "+k.Resource, err)
 		}
-		add(r.book.Rates[k.Rate].Epoch, c.AmountMicros)
-		add(r.book.Rates[k.Rate].Epoch, -c.OffMicros)
+		t.add(c.AmountMicros)
+		t.add(-c.OffMicros)
 		st.Charges = append(st.Charges, c)
 	}
-	last := 0 // epoch
 	for _, c := range r.book.Commitments {
-		add(c.Epoch, c.FeeMicros)
+		t.add(c.FeeMicros)
 		st.Fees = append(st.Fees, Fee{c})
 	}
-	for _, x := range r.book.Taxes {
-		last = max(last, x.Epoch)
-	}
-	if st.TopUpMicros = max(0, r.book.MinimumMicros-t.micros); st.TopUpMicros > 0 {
-		add(last, st.TopUpMicros)
-	}
+	st.TopUpMicros = max(0, r.book.MinimumMicros-t.micros)
+	t.add(st.TopUpMicros)
 	st.SubtotalMicros = t.micros
-	for _, x := range r.book.Taxes {
-		if nets[x.Epoch] == nil {
-			nets[x.Epoch] = &total{}
-		}
-		micros, err := Share(nets[x.Epoch].micros, x.BasisPoints)
+	taxes := r.book.Taxes
+	if len(st.Charges)+len(st.Fees) == 0 && st.TopUpMicros == 0 { // there is nothing to tax
+		taxes = nil
+	}
+	for _, x := range taxes {
+		micros, err := Share(st.SubtotalMicros, x.BasisPoints)
 		if err != nil {
 			return Statement{}, tooLarge("compute tax "+x.Name, err)
 		}

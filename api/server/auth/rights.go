@@ -153,6 +153,7 @@ var settingsRights = map[string]struct{ read, write Roles }{
 	"SignUpSettings":       {read: operators, write: operators},
 	"TopUp":                {read: admins | billing, write: admins | billing},
 	"AutoPay":              {read: admins | billing, write: admins | billing},
+	"TaxSettings":          {read: Sellers, write: Sellers},
 }
 
 // withKinds adds the operations that kinds have in common, and those that settings have.

@@ -12,7 +12,7 @@ import (
 )
 
 // watched are the kinds whose changes make an organization due.
-var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindBudget,
+var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindTaxSettings, api.KindBudget,
 	api.KindInvoice, api.KindAutoPay, api.KindCreditNote, api.KindPayment, api.KindUsageRecord}
 
 // anyway is the longest time between two checks of an organization: what no change
@@ -30,7 +30,7 @@ func (a agenda) touched(t api.Touched, known []string) {
 		if id != "" {
 			a[id] = time.Time{}
 		}
-		if touch.Has(api.KindPriceBook) {
+		if touch.Has(api.KindPriceBook) || touch.Has(api.KindTaxSettings) {
 			known = slices.Collect(maps.Keys(a))
 		}
 	}

@@ -34,15 +34,20 @@ func (b Billing) InvoicePreview(ctx context.Context, org api.OrganizationID, fro
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return b.rate(ctx, org, prices, from, to)
+	taxes, err := b.taxation(ctx, org, from, to)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	return b.rate(ctx, org, prices, taxes, from, to)
 }
 
-// rate rates the use of a period by prices.
-func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
+// rate rates the use of a period by prices and taxes.
+func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, taxes invoice.Taxation, from, to time.Time) (api.InvoicePreview, error) {
 	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", org, err)
 	}
+	r.SetTaxation(taxes)
 	if err := b.add(ctx, org, from, to, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
@@ -69,6 +74,11 @@ func (b Billing) Explain(ctx context.Context, q api.InvoiceQuestion) (api.Invoic
 	if err != nil {
 		return api.InvoiceExplanation{}, fmt.Errorf("begin to explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}
+	taxes, err := b.taxation(ctx, q.Organization, q.From, q.To)
+	if err != nil {
+		return api.InvoiceExplanation{}, err
+	}
+	r.SetTaxation(taxes)
 	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
 		return api.InvoiceExplanation{}, err
 	}

@@ -22,6 +22,11 @@ func (b Billing) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, erro
 	if err != nil {
 		return api.CostPage{}, fmt.Errorf("begin to sum the costs of organization %s: %w", q.Organization, err)
 	}
+	taxes, err := b.taxation(ctx, q.Organization, q.From, q.To)
+	if err != nil {
+		return api.CostPage{}, err
+	}
+	c.SetTaxation(taxes)
 	if err := b.add(ctx, q.Organization, q.From, q.To, c.Add); err != nil {
 		return api.CostPage{}, err
 	}

@@ -150,7 +150,7 @@ func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string
 
 // explain returns the hours of a line.
 func (b Billing) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
-	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
+	p, err := b.rate(ctx, q.Organization, prices, invoice.Taxation{}, q.From, q.To) // the lines of usage have no taxes
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,11 @@ func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 		if err != nil {
 			return err
 		}
-		p, err := e.billing.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, from, end)
+		taxes, err := e.billing.taxation(ctx, api.OrganizationID(e.org.Meta.ID), from, end)
+		if err != nil {
+			return err
+		}
+		p, err := e.billing.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, taxes, from, end)
 		if err != nil {
 			return err
 		}

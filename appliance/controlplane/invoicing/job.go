@@ -10,6 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tax"
 )
 
 const (
@@ -205,20 +206,8 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
-		d := invoice.Draft{Organization: org, At: now}
-		if d.Seller, err = j.Billing.seller(ctx, org); err != nil {
-			return next, err
-		}
-		if d.Book, err = j.Billing.priceBook(ctx, id); err != nil {
-			return next, err
-		}
-		if d.Prices, err = j.Billing.held(ctx, id, p.From, p.To); err != nil {
-			return next, err
-		}
-		if d.Preview, err = j.Billing.rate(ctx, id, d.Prices, p.From, p.To); err != nil {
-			return next, err
-		}
-		if d.Late, err = j.Billing.late(ctx, id, all, d.Book.Spec); err != nil {
+		d, err := j.draft(ctx, org, all, p, now)
+		if err != nil {
 			return next, err
 		}
 		if len(d.Preview.Lines)+len(d.Late) == 0 {
@@ -242,6 +231,30 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		j.Log.Info("invoicing: issued invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
 	}
 	return next, nil
+}
+
+// draft returns the content of the invoice of a period, if it is issued now.
+func (j *Job) draft(ctx context.Context, org api.Organization, all []api.Invoice, p invoice.Period, now time.Time) (d invoice.Draft, err error) {
+	id := api.OrganizationID(org.Meta.ID)
+	d = invoice.Draft{Organization: org, At: now}
+	if d.Seller, err = j.Billing.seller(ctx, org); err != nil {
+		return d, err
+	}
+	if d.Book, err = j.Billing.priceBook(ctx, id); err != nil {
+		return d, err
+	}
+	if d.Prices, err = j.Billing.held(ctx, id, p.From, p.To); err != nil {
+		return d, err
+	}
+	if d.Taxes, err = j.Billing.taxSettings(ctx, org.Spec.Parent); err != nil {
+		return d, err
+	}
+	taxes := invoice.Decided(tax.Decide(d.Taxes, org.Spec.Billing, now))
+	if d.Preview, err = j.Billing.rate(ctx, id, d.Prices, taxes, p.From, p.To); err != nil {
+		return d, err
+	}
+	d.Late, err = j.Billing.late(ctx, id, all, d.Book.Spec)
+	return d, err
 }
 
 func (j *Job) wasEmpty(name emptyPeriod, now time.Time) bool {
@@ -286,7 +299,11 @@ func (b Billing) late(ctx context.Context, org api.OrganizationID, all []api.Inv
 			return nil, api.Errorf(api.CodeState, "invoice %s is in %s, but the price book is in %s", inv.Spec.Number, inv.Spec.Currency, book.Currency).
 				WithHint("the currency of an organization cannot change: assign a price book in %s", inv.Spec.Currency)
 		}
-		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), inv.Spec.From, inv.Spec.To)
+		taxes, known := invoice.TaxationOf(inv.Spec)
+		if !known {
+			continue
+		}
+		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), taxes, inv.Spec.From, inv.Spec.To)
 		if err != nil {
 			return nil, err
 		}

@@ -115,6 +115,11 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 	if err := j.Billing.add(ctx, id, begin, now, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
+	taxes, err := j.Billing.taxation(ctx, id, from, to)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	r.SetTaxation(taxes)
 	return rated(id, r)
 }
 

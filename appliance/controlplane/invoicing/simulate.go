@@ -47,7 +47,7 @@ func (b Billing) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simu
 	return out, err
 }
 
-// months rates each month of a period separately, and returns the sum.
+// months rates each month of a period separately, and returns the sum before taxes.
 func (b Billing) months(ctx context.Context, org api.Organization, from, to time.Time, by func(from, to time.Time) (pricebook.Schedule, error)) (sum int64, err error) {
 	zone := time.UTC
 	if org.Spec.Billing != nil {
@@ -64,7 +64,7 @@ func (b Billing) months(ctx context.Context, org api.Organization, from, to time
 		if err != nil {
 			return 0, err
 		}
-		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, from, end)
+		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, invoice.Taxation{}, from, end)
 		if err != nil {
 			return 0, err
 		}

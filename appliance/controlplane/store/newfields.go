@@ -36,6 +36,12 @@ var newFields = []struct {
 	{[]api.Kind{api.KindUser}, "scim", state.GroupLevel, "users of a directory"},
 	{[]api.Kind{api.KindIdentityProvider}, "groupsClaim", state.GroupLevel, "groups"},
 	{[]api.Kind{api.KindMailSettings}, "bounces", state.BounceLevel, "reading returned mail"},
+	{[]api.Kind{api.KindPriceBook}, "currency", state.TaxLevel, "changes of price books, whose taxes move to tax settings"}, // each has one
+	{[]api.Kind{api.KindInvoice}, "tax", state.TaxLevel, "taxes by country"},                                                // each has one
+	{[]api.Kind{api.KindTaxSettings}, "country", state.TaxLevel, "taxes by country"},
+	{[]api.Kind{api.KindTaxSettings}, "rates", state.TaxLevel, "taxes by country"},
+	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},
+	{[]api.Kind{api.KindOrganization}, "billing.country", state.TaxLevel, "taxes by country"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

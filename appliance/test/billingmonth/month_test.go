@@ -117,8 +117,10 @@ func TestMonth(t *testing.T) {
 		t.Fatal(err)
 	}
 	book.Spec.Prices = append(book.Spec.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 13_337, Per: 3600, Unit: "vCPU hour", From: begin.AddDate(0, 0, 15)})
-	book.Spec.Taxes = append(book.Spec.Taxes, api.Tax{Name: "VAT", BasisPoints: 1900})
 	if _, err := client.Of[api.PriceBook](w.op).Update(t.Context(), book.Meta.ID, book); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.op.PatchTaxSettings(t.Context(), "", map[string]any{"country": "DE", "rates": []api.TaxRate{{Country: "DE", Name: "VAT", BasisPoints: 1900}}}); err != nil {
 		t.Fatal(err)
 	}
 	snapshot := must(t, client.Of[api.Snapshot](c).Create, api.Snapshot{Meta: api.Meta{Name: "before"}, Spec: api.SnapshotSpec{Volume: w.instance(c, train).Assignment.RootVolume}}).Meta.ID

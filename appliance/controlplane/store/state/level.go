@@ -31,7 +31,7 @@ import (
 // nodes store sealed states of machines beside root volumes; flavors and instances have
 // a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups. 12:
 // the mailbox of returned mail is read; images can be installation media, which are in
-// the CD drives of instances.
+// the CD drives of instances; sellers have tax settings, and price books no taxes.
 const Level = 12
 
 // BounceLevel is the level from which messages can have been returned: older programs
@@ -42,6 +42,10 @@ const BounceLevel = 12
 // volumes without an image: an older node would start an instance without them, and an
 // older state machine would let a medium be deleted.
 const MediumLevel = 12
+
+// TaxLevel is the level from which sellers have tax settings: it moves the taxes of price
+// books there.
+const TaxLevel = 12
 
 // GroupLevel is the level from which organizations have groups, and directories provision
 // users: older programs would neither count groups, nor check what they refer to, nor keep
@@ -152,6 +156,9 @@ func (v View) applySettled(raw []byte) (Answer, error) {
 
 // Settle stores the higher of the two levels, and the first ID.
 func (v View) Settle(s Settlement) error {
+	if v.group == nil { // not an entry of the log
+		v.group = &group{names: interned{}, most: api.MaxWebhookEvents, level: Level}
+	}
 	meta, was := v.tx.Bucket(bucketMeta), v.Level()
 	if max(s.Level, was) >= referencesLevel {
 		if err := v.indexReferences(); err != nil {
@@ -163,6 +170,11 @@ func (v View) Settle(s Settlement) error {
 	}
 	if was < countsLevel && s.Level >= countsLevel {
 		if err := v.countKinds(); err != nil {
+			return err
+		}
+	}
+	if was < TaxLevel && s.Level >= TaxLevel {
+		if err := v.convertTaxes(); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,77 @@
+package tax
+
+import (
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func TestDecide(t *testing.T) {
+	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
+	rates := []api.TaxRate{
+		{Country: "DE", Name: "VAT", BasisPoints: 1600, From: year(2020)},
+		{Country: "DE", Name: "VAT", BasisPoints: 1900, From: year(2021)},
+		{Country: "DE", Name: "VAT", BasisPoints: 2000, From: year(2030)},
+		{Country: "FR", Name: "TVA", BasisPoints: 2000},
+		{Country: "ES", Name: "IVA", BasisPoints: 2100},
+		{Country: "ES", Region: "ES-CN", Name: "IGIC", BasisPoints: 700},
+		{Country: "GB", Name: "VAT", BasisPoints: 2000},
+		{Country: "IE", Name: "VAT", BasisPoints: 2300, From: year(2028)},
+	}
+	german := api.TaxSettings{Country: "DE", TaxID: "DE136695976", ReverseCharge: true, Rates: rates}
+	without := german
+	without.ReverseCharge = false
+	other := german
+	other.Other = api.Tax{Name: "Sales tax", BasisPoints: 500}
+	swiss := api.TaxSettings{Country: "CH", ReverseCharge: true, Rates: append(rates, api.TaxRate{Country: "CH", Name: "MWST", BasisPoints: 810})}
+	french := german
+	french.Country = "FR"
+	domestic := api.InvoiceTax{Reason: api.TaxDomestic, Country: "DE", Name: "VAT", BasisPoints: 1900}
+	tva := api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "FR", Name: "TVA", BasisPoints: 2000}
+	reverse := func(country string) api.InvoiceTax {
+		return api.InvoiceTax{Reason: api.TaxReverseCharge, Country: country, Note: "Reverse charge"}
+	}
+	none := func(country string) api.InvoiceTax { return api.InvoiceTax{Reason: api.TaxNone, Country: country} }
+	for name, c := range map[string]struct {
+		seller   api.TaxSettings
+		customer api.OrganizationBilling
+		at       time.Time
+		want     api.InvoiceTax
+	}{
+		"no settings":                               {api.TaxSettings{}, api.OrganizationBilling{Country: "FR"}, year(2026), none("FR")},
+		"no countries, one tax for all":             {api.TaxSettings{Other: api.Tax{Name: "VAT", BasisPoints: 1900}}, api.OrganizationBilling{}, year(2026), api.InvoiceTax{Reason: api.TaxOther, Name: "VAT", BasisPoints: 1900}},
+		"no country":                                {german, api.OrganizationBilling{}, year(2026), domestic},
+		"no country, but a number of one":           {german, api.OrganizationBilling{TaxID: "FR40303265045"}, year(2026), domestic},
+		"domestic consumer":                         {german, api.OrganizationBilling{Country: "DE"}, year(2026), domestic},
+		"domestic business":                         {german, api.OrganizationBilling{Country: "DE", TaxID: "DE136695976"}, year(2026), domestic},
+		"domestic, an earlier rate":                 {german, api.OrganizationBilling{Country: "DE"}, year(2021).Add(-1), api.InvoiceTax{Reason: api.TaxDomestic, Country: "DE", Name: "VAT", BasisPoints: 1600}},
+		"domestic, from the first moment of a rate": {german, api.OrganizationBilling{Country: "DE"}, year(2021), domestic},
+		"domestic, before any rate":                 {german, api.OrganizationBilling{Country: "DE"}, year(2019), none("DE")},
+		"business in the EU":                        {german, api.OrganizationBilling{Country: "FR", TaxID: "FR40303265045"}, year(2026), reverse("FR")},
+		"business in the EU without a rate":         {german, api.OrganizationBilling{Country: "AT", TaxID: "ATU13585627"}, year(2026), reverse("AT")},
+		"business in the EU, no reverse charge":     {without, api.OrganizationBilling{Country: "FR", TaxID: "FR40303265045"}, year(2026), tva},
+		"business with a wrong number":              {german, api.OrganizationBilling{Country: "FR", TaxID: "FR40303265046"}, year(2026), tva},
+		"business with another country's number":    {german, api.OrganizationBilling{Country: "FR", TaxID: "DE136695976"}, year(2026), tva},
+		"business in Monaco":                        {german, api.OrganizationBilling{Country: "MC", TaxID: "FR53000004605"}, year(2026), reverse("MC")},
+		"consumer in Monaco":                        {german, api.OrganizationBilling{Country: "MC"}, year(2026), tva},
+		"a French seller's consumer in Monaco":      {french, api.OrganizationBilling{Country: "MC"}, year(2026), api.InvoiceTax{Reason: api.TaxDomestic, Country: "FR", Name: "TVA", BasisPoints: 2000}},
+		"consumer in the EU":                        {german, api.OrganizationBilling{Country: "FR"}, year(2026), tva},
+		"consumer in the EU without a rate":         {german, api.OrganizationBilling{Country: "AT"}, year(2026), domestic},
+		"consumer in the EU before its rate":        {german, api.OrganizationBilling{Country: "IE"}, year(2026), domestic},
+		"consumer in a region":                      {german, api.OrganizationBilling{Country: "ES", Region: "ES-CN"}, year(2026), api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "ES", Region: "ES-CN", Name: "IGIC", BasisPoints: 700}},
+		"consumer in a region without a rate":       {german, api.OrganizationBilling{Country: "ES", Region: "ES-MD"}, year(2026), api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "ES", Name: "IVA", BasisPoints: 2100}},
+		"outside the EU, with a rate":               {german, api.OrganizationBilling{Country: "GB", TaxID: "GB980780684"}, year(2026), api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "GB", Name: "VAT", BasisPoints: 2000}},
+		"outside the EU, without a rate":            {german, api.OrganizationBilling{Country: "US", TaxID: "12-3456789"}, year(2026), none("US")},
+		"outside the EU, a tax for all others":      {other, api.OrganizationBilling{Country: "US"}, year(2026), api.InvoiceTax{Reason: api.TaxOther, Country: "US", Name: "Sales tax", BasisPoints: 500}},
+		"a seller outside the EU":                   {swiss, api.OrganizationBilling{Country: "DE", TaxID: "DE136695976"}, year(2026), api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "DE", Name: "VAT", BasisPoints: 1900}},
+		"a seller outside the EU, without a rate":   {swiss, api.OrganizationBilling{Country: "AT"}, year(2026), none("AT")},
+	} {
+		if got := Decide(c.seller, &c.customer, c.at); got != c.want {
+			t.Errorf("%s: tax = %+v, want %+v", name, got, c.want)
+		}
+	}
+	if got := Decide(german, nil, year(2026)); got != domestic {
+		t.Errorf("tax of an organization without billing terms = %+v, want %+v", got, domestic)
+	}
+}
