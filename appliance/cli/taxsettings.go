@@ -28,7 +28,7 @@ func (a *App) taxSettingsCommand() *cobra.Command {
 
 func (a *App) taxSettingsSet() *cobra.Command {
 	cmd := &cobra.Command{Use: "set", Short: "Change the taxes on invoices; other settings are kept", Args: cobra.NoArgs,
-		Long: "They apply to invoices that are issued from then on. A rate is COUNTRY NAME PERCENT, and the day from which it holds if it\n" +
+		Long: "They apply to invoices that are issued from then on. A rate is COUNTRY NAME RATE in %, and the day from which it holds if it\n" +
 			"does not always; the name may have several words, and the country a region after a slash. With --organization, the settings\n" +
 			"of a reseller, which is the seller to its customers.",
 		Example: "  basalt tax-settings set --country DE --tax-id DE136695976 --rate 'DE VAT 19' --rate 'FR VAT 20' --reverse-charge\n" +
@@ -39,7 +39,7 @@ func (a *App) taxSettingsSet() *cobra.Command {
 	taxID := f.String("tax-id", "", "VAT number of the seller on invoices")
 	rates := f.StringArray("rate", nil, "rate of a country, repeatable; replaces all rates; empty: none")
 	reverse := f.Bool("reverse-charge", false, "no tax for customers in other countries of the EU with a valid VAT number, who account for it")
-	other := f.String("other", "", "NAME PERCENT: tax of customers in countries without a rate; empty: none")
+	other := f.String("other", "", "NAME RATE: tax of customers in countries without a rate; empty: none")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := a.api.TaxSettings(cmd.Context(), a.config.Organization)
 		if err != nil {
@@ -91,7 +91,7 @@ func parseTaxRates(all []string) (out []api.TaxRate, err error) {
 		}
 		t, err := parseTax(strings.Join(words, " "))
 		if err != nil || t.Name == "" {
-			return nil, usagef("--rate %q: want COUNTRY NAME PERCENT [FROM], e.g. 'DE VAT 19'", text)
+			return nil, usagef("--rate %q: want COUNTRY NAME RATE [FROM], e.g. 'DE VAT 19'", text)
 		}
 		r.Name, r.BasisPoints = t.Name, t.BasisPoints
 		out = append(out, r)
@@ -99,7 +99,7 @@ func parseTaxRates(all []string) (out []api.TaxRate, err error) {
 	return out, nil
 }
 
-// parseTax parses a name and a percentage.
+// parseTax parses a name and a rate in %.
 func parseTax(text string) (api.Tax, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -108,7 +108,7 @@ func parseTax(text string) (api.Tax, error) {
 	last := len(words) - 1
 	micros, err := parseMicros(strings.TrimSuffix(words[last], "%"))
 	if err != nil || last == 0 || micros%10_000 != 0 {
-		return api.Tax{}, usagef("%q is not a tax: want NAME PERCENT, e.g. 'VAT 19' or 'VAT 8.1'", text)
+		return api.Tax{}, usagef("%q is not a tax: want NAME RATE, e.g. 'VAT 19' or 'VAT 8.1'", text)
 	}
 	return api.Tax{Name: strings.Join(words[:last], " "), BasisPoints: micros / 10_000}, nil
 }
