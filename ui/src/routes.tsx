@@ -155,6 +155,11 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/security').then((m) => ({ default: m.SecurityPage }))),
   },
   {
+    path: '/tax-settings',
+    when: seller,
+    Page: lazy(() => import('./pages/tax-settings').then((m) => ({ default: m.TaxSettingsPage }))),
+  },
+  {
     path: '/sign-up-settings',
     when: operator,
     Page: lazy(() => import('./pages/sign-up-settings').then((m) => ({ default: m.SignUpSettingsPage }))),

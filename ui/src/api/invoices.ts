@@ -14,6 +14,8 @@ export interface Bill {
   /** ID of the organization that pays an issued invoice. */
   organization?: string;
   customer?: Schemas['Party'];
+  prices?: Pick<Schemas['PriceBookSpec'], 'seller'>;
+  tax?: Schemas['InvoiceTax'];
   from: string;
   to: string;
   issuedAt?: string;

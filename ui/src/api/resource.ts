@@ -123,6 +123,7 @@ export const branding = single<Schemas['Branding']>('/v1/branding', ['branding']
 export const mail = single<Schemas['MailSettings']>('/v1/mail', ['mail']);
 export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-settings', ['payment-settings']);
 export const securitySettings = single<Schemas['SecuritySettings']>('/v1/security-settings', ['security-settings']);
+export const taxSettings = single<Schemas['TaxSettings']>('/v1/tax-settings', ['tax-settings']);
 export const signUpSettings = single<Schemas['SignUpSettings']>('/v1/sign-up-settings', ['sign-up-settings']);
 
 const queried = (path: string, organization: string | undefined) =>

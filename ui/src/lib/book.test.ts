@@ -33,7 +33,6 @@ const spec = {
     { basisPoints: 1250 },
     { meters: ['vcpu-seconds', 'memory-byte-seconds'], basisPoints: 500, from: '2026-06-01T00:00:00Z' },
   ],
-  taxes: [{ name: 'VAT', basisPoints: 1900 }],
   minimumMicros: 5_000_000,
   seller: { name: 'Cloud AG', address: ['Street 1', 'Town'], taxId: 'DE1' },
 };
@@ -52,14 +51,12 @@ test('what is wrong is said at its path', () => {
     { ...newPrice('vcpu-seconds'), price: 'much' },
     { ...newPrice('egress-bytes'), price: '0.0000001', tiers: [{ upTo: '1.5', price: '' }] },
   ];
-  form.taxes = [{ key: 1, name: 'VAT', percent: '19.001' }];
   form.minimum = '-1';
   expect(specOf('EUR', form).problems).toEqual({
     'spec.prices[0].priceMicros': 'price',
     'spec.prices[1].priceMicros': 'digits',
     'spec.prices[1].tiers[0].upTo': 'number',
     'spec.prices[1].tiers[0].priceMicros': 'price',
-    'spec.taxes[0].basisPoints': 'percent',
     'spec.minimumMicros': 'amount',
   });
 });

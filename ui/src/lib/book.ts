@@ -49,31 +49,27 @@ export interface DiscountRow {
   raw?: Schemas['Discount'];
 }
 
-export interface TaxRow {
-  key: number;
-  name: string;
-  percent: string;
-}
-
 export interface BookForm {
   prices: PriceRow[];
   commitments: CommitmentRow[];
   discounts: DiscountRow[];
-  taxes: TaxRow[];
   minimum: string;
   seller: string;
   address: string;
   taxId: string;
 }
 
-const local = (at: string | undefined) =>
+/** local returns a time in the format of a datetime-local input, in UTC; moment converts it back. */
+export const local = (at: string | undefined) =>
   at && !at.startsWith('0001-') ? new Date(at).toISOString().slice(0, 16) : '';
-const moment = (text: string) => (text ? { at: `${text.slice(0, 16)}:00Z` } : undefined);
+export const moment = (text: string) => (text ? { at: `${text.slice(0, 16)}:00Z` } : undefined);
 const unitById = (meter: string, id: string) => units[meter]?.find((u) => u.id === id);
 
 /** percentOf formats hundredths of a percent. */
 export const percentOf = (basisPoints: number) => decimal(BigInt(basisPoints) * 10_000n);
-const basisPoints = (text: string): number | undefined => {
+
+/** basisPoints parses a percentage; undefined: it is not one, or has too many digits. */
+export const basisPoints = (text: string): number | undefined => {
   const micros = parseMicros(text);
   return micros === undefined || micros < 0 || micros % 10_000 !== 0 ? undefined : micros / 10_000;
 };
@@ -117,7 +113,6 @@ export const bookForm = (b: Book): BookForm => ({
     until: local(d.until),
     ...((d.meters?.length ?? 0) > 1 && { raw: d }),
   })),
-  taxes: (b.taxes ?? []).map((t) => ({ key: nextKey(), name: t.name, percent: percentOf(t.basisPoints) })),
   minimum: b.minimumMicros ? decimal(b.minimumMicros) : '',
   seller: b.seller?.name ?? '',
   address: b.seller?.address?.join('\n') ?? '',
@@ -200,10 +195,6 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
     basisPoints: rate(r.percent, `spec.discounts[${i}].basisPoints`),
     ...span(r),
   }));
-  const taxes = f.taxes.map((r, i) => ({
-    name: r.name.trim(),
-    basisPoints: rate(r.percent, `spec.taxes[${i}].basisPoints`),
-  }));
   const address = f.address
     .split('\n')
     .map((l) => l.trim())
@@ -220,7 +211,6 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
       prices,
       ...(commitments.length > 0 && { commitments }),
       ...(discounts.length > 0 && { discounts }),
-      ...(taxes.length > 0 && { taxes }),
       ...(minimumMicros > 0 && { minimumMicros }),
       ...(Object.keys(seller).length > 0 && { seller }),
     },

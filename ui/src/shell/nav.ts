@@ -52,6 +52,7 @@ const customers: Group = {
   entries: [
     { href: '/organizations', text: 'nav.organizations', when: seller },
     { href: '/prices', text: 'nav.prices', when: seller },
+    { href: '/tax-settings', text: 'tax.title', when: seller },
     { href: '/vouchers', text: 'vch.title', when: operator },
     { href: '/sign-up-settings', text: 'sus.title', when: operator },
     { href: '/payment-settings', text: 'pay.settings', when: operator },

@@ -52,7 +52,10 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.credit': 'Kreditrahmen',
   'cust.address': 'Rechnungsadresse',
   'cust.addressHelp': 'Bis zu 8 Zeilen.',
-  'cust.taxId': 'Steuernummer',
+  'cust.country': 'Land',
+  'cust.countryHelp': 'Ländercode, z. B. FR, der die Steuer der Rechnungen bestimmt. Wenn leer: der des Verkäufers.',
+  'cust.region': 'Region',
+  'cust.taxId': 'USt-IdNr.',
 
   'cust.suspend': 'Sperren',
   'cust.suspendTitle': '{name} sperren?',

@@ -50,7 +50,10 @@ export const customers = {
   'cust.credit': 'Credit limit',
   'cust.address': 'Billing address',
   'cust.addressHelp': 'Up to 8 lines.',
-  'cust.taxId': 'Tax ID',
+  'cust.country': 'Country',
+  'cust.countryHelp': 'Country code, e.g. FR, which decides the tax of invoices. If empty: that of the seller.',
+  'cust.region': 'Region',
+  'cust.taxId': 'VAT number',
 
   'cust.suspend': 'Suspend',
   'cust.suspendTitle': 'Suspend {name}?',

@@ -10,7 +10,7 @@ import type { Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
-import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
+import { formatDay, formatMicros, formatPercent, formatPeriod } from '../../lib/format';
 import { month } from '../../lib/period';
 import { ErrorAlert } from '../../parts/error';
 import { Money, Quantity } from '../../parts/exact';
@@ -94,6 +94,9 @@ function Pay({ invoice, organization }: { invoice: string; organization: string 
   ) : null;
 }
 
+const party = (p: Bill['customer']) =>
+  [p?.name, ...(p?.address ?? []), p?.country, p?.taxId].filter(Boolean).join(', ');
+
 function Head({ bill: b }: { bill: Bill }) {
   const { t, language } = useText();
   return (
@@ -106,10 +109,14 @@ function Head({ bill: b }: { bill: Bill }) {
             [t('inv.period'), formatPeriod(b.from, b.to, language)],
             [t('inv.issued'), b.issuedAt && formatDay(b.issuedAt, language)],
             [t('inv.due'), b.dueAt && formatDay(b.dueAt, language)],
+            [t('inv.seller'), party(b.prices?.seller)],
+            [t('inv.customer'), party(b.customer)],
             [
-              t('inv.customer'),
-              b.customer &&
-                [b.customer.name, ...(b.customer.address ?? []), b.customer.taxId].filter(Boolean).join(', '),
+              t('inv.tax'),
+              b.tax &&
+                t(`inv.tax.${b.tax.reason}`, {
+                  tax: `${b.tax.name ?? ''} ${formatPercent((b.tax.basisPoints ?? 0) / 100, language)}`,
+                }),
             ],
           ]}
         />

@@ -20,6 +20,8 @@ interface Form {
   dueDays: string;
   credit: string;
   address: string;
+  country: string;
+  region: string;
   taxId: string;
 }
 
@@ -31,6 +33,8 @@ const formOf = ({ spec: { displayName = '', priceBook = '', billing: b } }: Orga
   dueDays: b?.dueDays === undefined ? '' : String(b.dueDays),
   credit: b?.creditMicros ? decimal(b.creditMicros) : '',
   address: b?.address?.join('\n') ?? '',
+  country: b?.country ?? '',
+  region: b?.region ?? '',
   taxId: b?.taxId ?? '',
 });
 
@@ -50,6 +54,8 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
       ...kept,
       mode: f.mode,
       timeZone: f.timeZone.trim(),
+      country: f.country.trim().toUpperCase(),
+      region: f.region.trim().toUpperCase(),
       taxId: f.taxId.trim(),
       address,
       ...(f.mode === 'invoice'
@@ -69,6 +75,8 @@ const labels: Record<keyof Form, Key> = {
   dueDays: 'cust.dueDays',
   credit: 'cust.credit',
   address: 'cust.address',
+  country: 'cust.country',
+  region: 'cust.region',
   taxId: 'cust.taxId',
 };
 
@@ -173,6 +181,21 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
             onChange={edit.set('address')}
           />
           <TextField
+            id="edit-country"
+            label={t('cust.country')}
+            help={t('cust.countryHelp')}
+            path="spec.billing.country"
+            value={form.country}
+            onChange={edit.set('country')}
+          />
+          <TextField
+            id="edit-region"
+            label={t('cust.region')}
+            path="spec.billing.region"
+            value={form.region}
+            onChange={edit.set('region')}
+          />
+          <TextField
             id="edit-tax"
             label={t('cust.taxId')}
             path="spec.billing.taxId"
@@ -188,6 +211,8 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
           billing: form.mode,
           ...(form.mode !== 'none' && {
             'time-zone': form.timeZone.trim(),
+            country: form.country.trim(),
+            region: form.region.trim(),
             'tax-id': form.taxId.trim(),
             ...(form.mode === 'invoice' ? { 'due-days': form.dueDays } : { credit: form.credit }),
           }),

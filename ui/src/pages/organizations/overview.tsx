@@ -88,6 +88,7 @@ export function Overview({ organization: o }: { organization: Organization }) {
               [t('cust.timeZone'), b?.timeZone],
               [t('cust.dueDays'), b?.mode === 'invoice' && b.dueDays],
               [t('cust.address'), b?.address && <span className="basalt-lines">{b.address.join('\n')}</span>],
+              [t('cust.country'), [b?.country, b?.region].filter(Boolean).join(', ')],
               [t('cust.taxId'), b?.taxId],
               [t('cust.id'), <code key="id">{o.meta.id}</code>],
               [t('common.created'), formatTime(o.meta.createdAt, language)],

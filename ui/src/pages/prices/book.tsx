@@ -17,7 +17,6 @@ import {
   type CommitmentRow,
   type DiscountRow,
   type PriceRow,
-  type TaxRow,
 } from '../../lib/book';
 import { startOf, starts, type Start } from '../../lib/effective';
 import { nextKey } from '../../lib/merge';
@@ -32,7 +31,7 @@ import { PageBody } from '../../parts/page';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
-import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
+import { CommitmentRows, DiscountRows, meterName, missing, PriceRows } from './rows';
 import { Overview } from './overview';
 import { Sample } from './sample';
 import { Simulation } from './simulation';
@@ -69,7 +68,6 @@ function Part({
 
 const parts: Record<keyof BookForm, Key> = {
   prices: 'price.meters',
-  taxes: 'price.taxes',
   discounts: 'price.discounts',
   commitments: 'price.commitments',
   minimum: 'price.minimum',
@@ -104,10 +102,6 @@ function useRowWords(currency: string) {
         const r = row as DiscountRow;
         const of = r.raw?.meters ? t('price.someMeters', { n: r.raw.meters.length }) : meter(r.meter);
         return [`${of}: ${r.percent} %`, r.from, r.until].filter(Boolean).join(', ');
-      }
-      case 'taxes': {
-        const r = row as TaxRow;
-        return `${r.name}: ${r.percent} %`;
       }
       default:
         return undefined;
@@ -189,14 +183,6 @@ export function Editor({
           />
         )}
         <PriceRows {...rows} rows={form.prices} set={put('prices')} />
-      </Part>
-      <Part
-        title={t('price.taxes')}
-        help={t('price.taxesHelp')}
-        add={t('price.taxAdd')}
-        onAdd={() => put('taxes')([...form.taxes, { key: nextKey(), name: '', percent: '' }])}
-      >
-        <TaxRows {...rows} rows={form.taxes} set={put('taxes')} />
       </Part>
       <Part
         title={t('price.discounts')}

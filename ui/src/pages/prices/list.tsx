@@ -92,11 +92,6 @@ export function Prices({ session }: { session: Session }) {
     { id: 'currency', title: t('price.currency'), cell: (b) => b.spec.currency },
     { id: 'count', title: t('price.count'), value: (b) => b.spec.prices.length, cell: (b) => b.spec.prices.length },
     {
-      id: 'taxes',
-      title: t('price.taxes'),
-      cell: (b) => b.spec.taxes?.map((x) => x.name).join(', ') || t('common.none'),
-    },
-    {
       id: 'changed',
       title: t('price.changed'),
       value: (b) => b.meta.updatedAt,

@@ -1,7 +1,7 @@
-// The rows of a price book's editor: prices, commitments, discounts, taxes.
+// The rows of a price book's editor: prices, commitments, discounts.
 import { Button } from '@patternfly/react-core';
 import { useText } from '../../i18n';
-import type { BookForm, CommitmentRow, DiscountRow, PriceRow, TaxRow } from '../../lib/book';
+import type { BookForm, CommitmentRow, DiscountRow, PriceRow } from '../../lib/book';
 import { meters, units } from '../../lib/meter';
 import { SelectField, TextField } from '../../parts/text-field';
 
@@ -246,36 +246,6 @@ export function DiscountRows({ rows, set }: Props<DiscountRow>) {
           path={`${path}.until`}
           value={r.until}
           onChange={(until) => put({ until })}
-        />
-        <div className="basalt-row-actions">
-          <Button variant="link" isDanger onClick={() => set(without(rows, i))}>
-            {t('price.remove')}
-          </Button>
-        </div>
-      </div>
-    );
-  });
-}
-
-export function TaxRows({ rows, set }: Props<TaxRow>) {
-  const { t } = useText();
-  return rows.map((r, i) => {
-    const put = (part: Partial<TaxRow>) => set(changed(rows, i, part));
-    return (
-      <div key={r.key} className="basalt-row">
-        <TextField
-          id={`xn-${r.key}`}
-          label={t('price.taxName')}
-          path={`spec.taxes[${i}].name`}
-          value={r.name}
-          onChange={(name) => put({ name })}
-        />
-        <TextField
-          id={`xp-${r.key}`}
-          label={t('price.percent')}
-          path={`spec.taxes[${i}].basisPoints`}
-          value={r.percent}
-          onChange={(percent) => put({ percent })}
         />
         <div className="basalt-row-actions">
           <Button variant="link" isDanger onClick={() => set(without(rows, i))}>
