@@ -67,9 +67,7 @@ export function taxSettingsOf(s: TaxSettings | undefined, f: TaxForm): { setting
       taxId: f.taxId.trim(),
       reverseCharge: f.reverseCharge,
       rates,
-      other: other
-        ? { name: f.otherName.trim(), basisPoints: rate(f.otherPercent, 'other.basisPoints') }
-        : { name: '', basisPoints: 0 },
+      other: other ? { name: f.otherName.trim(), basisPoints: rate(f.otherPercent, 'other.basisPoints') } : undefined,
     },
     wrong,
   };
