@@ -2240,7 +2240,7 @@ type InvoicePreview struct {
 	Lines        []InvoiceLine  `json:"lines"`
 	Organization OrganizationID `json:"organization"`
 
-	// Tax Decided as if the invoice were issued now, or that of the invoice whose period this is.
+	// Tax That of an invoice issued at the end of the period, or of the invoice whose period this is.
 	Tax *InvoiceTax `json:"tax,omitempty"`
 	To  time.Time   `json:"to"`
 
