@@ -1,7 +1,7 @@
 // The portal's name and appearance, which anyone may read.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, base, ok, type Schemas } from './client';
-import { brandingOf } from './resource';
+import { brandingOf, changedMeanwhile, ifMatch, mostTries } from './resource';
 
 export type Branding = Schemas['Branding'];
 
@@ -25,25 +25,47 @@ export const logoOf = (b: Branding | undefined, reseller?: string) =>
 
 export const productOf = (b: Branding | undefined) => b?.productName || 'Basalt';
 
-function useChange<V>(reseller: string | undefined, send: (v: V) => Promise<Branding>) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: send,
-    onSuccess: (b) => void client.setQueryData(brandingOf(reseller).key(''), b),
-  });
+/** LogoChanged reports that the logo was not changed, as someone else has changed it since it was shown. */
+export class LogoChanged extends Error {}
+
+interface LogoChange {
+  /** The branding as shown to the user. */
+  was: Branding;
+  /** The new logo; without one, the logo is removed. */
+  file?: File;
 }
 
-/** usePutLogo sends the file itself as the body, which the client must not encode as JSON. */
-export const usePutLogo = (reseller?: string) =>
-  useChange(reseller, (file: File) =>
-    ok(
-      api.PUT(`/v1${pathOf(reseller)}/logo` as '/v1/branding/logo', {
-        body: file as unknown as string,
-        bodySerializer: (b) => b as BodyInit,
-        headers: { 'Content-Type': 'image/png' },
-      }),
-    ),
-  );
-
-export const useDeleteLogo = (reseller?: string) =>
-  useChange(reseller, () => ok(api.DELETE(`/v1${pathOf(reseller)}/logo` as '/v1/branding/logo')));
+/** useLogo returns the mutation that replaces or removes a logo. Other changes of the branding since it was shown are
+ * kept; a change of the logo makes it fail with LogoChanged, and the new one is shown. */
+export function useLogo(reseller?: string) {
+  const client = useQueryClient();
+  const of = brandingOf(reseller);
+  const path = `/v1${pathOf(reseller)}/logo` as '/v1/branding/logo';
+  const send = (file: File | undefined, header: ReturnType<typeof ifMatch>) =>
+    file
+      ? api.PUT(path, {
+          params: { header },
+          headers: { 'Content-Type': 'image/png' },
+          body: file as unknown as string,
+          bodySerializer: (b) => b as BodyInit, // the file itself, not encoded as JSON
+        })
+      : api.DELETE(path, { params: { header } });
+  return useMutation({
+    mutationFn: async ({ was, file }: LogoChange) => {
+      let now = was;
+      for (let tries = 1; ; tries++) {
+        try {
+          return await ok<Branding>(send(file, ifMatch(now.revision)));
+        } catch (e) {
+          if (!changedMeanwhile(e) || tries === mostTries) throw e;
+          const theirs = await of.get('');
+          client.setQueryData(of.key(''), theirs);
+          if (!theirs || theirs.revision === now.revision) throw e; // another kind of conflict
+          if (theirs.logo !== was.logo) throw new LogoChanged();
+          now = theirs;
+        }
+      }
+    },
+    onSuccess: (b) => void client.setQueryData(of.key(''), b),
+  });
+}

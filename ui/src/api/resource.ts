@@ -26,7 +26,8 @@ interface Thing {
   spec: unknown;
 }
 
-const ifMatch = (revision = 0) => ({ 'If-Match': `"${revision}"` });
+/** ifMatch returns the header of a change that takes effect only at a revision. */
+export const ifMatch = (revision = 0) => ({ 'If-Match': `"${revision}"` });
 const mergePatchType = { 'Content-Type': 'application/merge-patch+json' };
 
 /** resource returns the resource of a kind. All kinds have the same operations; the types of GPUPool represent them
@@ -141,7 +142,7 @@ export const autoPayOf = (organization: string | undefined) =>
 export const changedMeanwhile = (e: unknown) =>
   e instanceof ApiError && (e.code === 'conflict' || e.code === 'precondition_failed');
 
-const mostTries = 5; // for objects that change by themselves: nodes report every few seconds
+export const mostTries = 5; // for objects that change by themselves: nodes report every few seconds
 
 /** change changes an object as currently stored, for actions without a form. */
 export async function change<T>(of: Resource<T>, id: string, changed: (now: T) => T): Promise<T> {

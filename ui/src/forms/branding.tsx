@@ -1,7 +1,7 @@
 // The portal's name and appearance.
 import { Alert, Button, TextInput } from '@patternfly/react-core';
 import { useRef } from 'react';
-import { logoOf, useBranding, useDeleteLogo, usePutLogo, type Branding } from '../api/branding';
+import { LogoChanged, logoOf, useBranding, useLogo, type Branding } from '../api/branding';
 import { atField } from '../api/fields';
 import { brandingOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
@@ -17,12 +17,15 @@ import { TextField } from '../parts/text-field';
 export function LogoForm({ reseller }: { reseller?: string }) {
   const { t } = useText();
   const { data } = useBranding(reseller);
-  const put = usePutLogo(reseller);
-  const remove = useDeleteLogo(reseller);
+  const change = useLogo(reseller);
   const input = useRef<HTMLInputElement>(null);
+  const { error } = change;
+  const changed = error instanceof LogoChanged;
+  const atLogo = atField(error, 'logo');
+  const busy = (file: boolean) => change.isPending && !!change.variables.file === file;
   return (
     <div className="basalt-stack">
-      <Field id="brand-logo" label={t('brand.logo')} help={t('brand.logoHelp')} error={atField(put.error, 'logo')}>
+      <Field id="brand-logo" label={t('brand.logo')} help={t('brand.logoHelp')} error={atLogo}>
         <input
           ref={input}
           id="brand-logo"
@@ -32,23 +35,40 @@ export function LogoForm({ reseller }: { reseller?: string }) {
           aria-describedby={describedBy('brand-logo')}
           onChange={(e) => {
             const f = e.currentTarget.files?.[0];
-            if (f) put.mutate(f);
+            if (f && data) change.mutate({ was: data, file: f });
             e.currentTarget.value = '';
           }}
         />
       </Field>
-      <ErrorAlert error={(atField(put.error, 'logo') ? null : put.error) ?? remove.error} />
+      {changed ? (
+        <Alert variant="warning" isInline isLiveRegion component="p" title={t('conflict.both')}>
+          {t('brand.logoChanged')}
+        </Alert>
+      ) : (
+        <ErrorAlert error={atLogo ? null : error} />
+      )}
       <div className="basalt-actions">
         {data?.logo ? (
           <img className="basalt-logo" src={logoOf(data, reseller)} alt={t('brand.logoNow')} />
         ) : (
           <span className="basalt-note">{t('brand.logoNone')}</span>
         )}
-        <Button variant="secondary" isLoading={put.isPending} onClick={() => input.current?.click()}>
+        <Button
+          variant="secondary"
+          isLoading={busy(true)}
+          isDisabled={!data || change.isPending}
+          onClick={() => input.current?.click()}
+        >
           {t('brand.logoChoose')}
         </Button>
         {data?.logo && (
-          <Button variant="link" isDanger isLoading={remove.isPending} onClick={() => remove.mutate(undefined)}>
+          <Button
+            variant="link"
+            isDanger
+            isLoading={busy(false)}
+            isDisabled={change.isPending}
+            onClick={() => change.mutate({ was: data })}
+          >
             {t('brand.logoRemove')}
           </Button>
         )}

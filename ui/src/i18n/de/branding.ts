@@ -20,6 +20,8 @@ export const branding: Record<keyof typeof en, string> = {
   'brand.logoRemove': 'Logo entfernen',
   'brand.logoNone': 'Das Standardlogo wird verwendet.',
   'brand.logoNow': 'Aktuelles Logo',
+  'brand.logoChanged':
+    'Jetzt wird das aktuelle Logo angezeigt. Wenn Sie es weiterhin ändern möchten, wiederholen Sie die Änderung.',
   'brand.saved': 'Erscheinungsbild gespeichert.',
   'brand.support': 'Support',
   'brand.helpReseller':

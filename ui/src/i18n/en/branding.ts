@@ -18,6 +18,7 @@ export const branding = {
   'brand.logoRemove': 'Remove logo',
   'brand.logoNone': 'The default logo is used.',
   'brand.logoNow': 'Current logo',
+  'brand.logoChanged': 'The current logo is shown now. If you still want to change it, repeat the change.',
   'brand.saved': 'Branding saved.',
   'brand.support': 'Support',
   'brand.helpReseller':
