@@ -2,11 +2,6 @@ package api
 
 import "context"
 
-// Getter reads single objects.
-type Getter interface {
-	Get(ctx context.Context, kind Kind, id string) (Object, error)
-}
-
 // SettingsObject returns the object that stores settings, or unset if they were never
 // changed. unset has the kind, ID, name and organization of the object, and the spec that
 // applies until the first change; its revision is 0.

@@ -55,7 +55,7 @@ func (h *handlers) appsOf(ctx context.Context, in api.Instance) []api.InstanceAp
 	if h.opts.Apps == nil || in.Spec.App == "" {
 		return out
 	}
-	app, _ := stored[api.App](ctx, h.Server, api.KindApp, string(in.Spec.App)) // a deleted app has none
+	app, _ := api.Get[api.App](ctx, h.opts.Store, api.KindApp, string(in.Spec.App)) // a deleted app has none
 	for _, p := range app.Spec.Ports {
 		if p.Port != sshPort {
 			out = append(out, api.InstanceApp{Port: p.Port, Name: p.Name, Address: h.opts.Apps.Address(api.InstanceID(in.Meta.ID), uint16(p.Port))})

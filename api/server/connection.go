@@ -54,7 +54,7 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 		return nil, err
 	}
 	c.Gateway = &gateway
-	project, err := stored[api.Project](ctx, h.Server, api.KindProject, in.Meta.Project)
+	project, err := api.Get[api.Project](ctx, h.opts.Store, api.KindProject, in.Meta.Project)
 	if err != nil {
 		return nil, err
 	}

@@ -143,13 +143,13 @@ func (a SSHAccess) Addresses() (all []netip.Addr) {
 
 // guestUser returns the user to sign in as, according to the image or the app.
 func (s *Server) guestUser(ctx context.Context, in api.Instance) string {
-	if image, err := stored[api.Image](ctx, s, api.KindImage, string(in.Spec.Image)); err == nil && image.Spec.DefaultUser != "" {
+	if image, err := api.Get[api.Image](ctx, s.opts.Store, api.KindImage, string(in.Spec.Image)); err == nil && image.Spec.DefaultUser != "" {
 		return image.Spec.DefaultUser
 	}
 	if in.Spec.App == "" {
 		return ""
 	}
-	app, _ := stored[api.App](ctx, s, api.KindApp, string(in.Spec.App)) // a deleted app has none
+	app, _ := api.Get[api.App](ctx, s.opts.Store, api.KindApp, string(in.Spec.App)) // a deleted app has none
 	return app.Spec.DefaultUser
 }
 
@@ -277,14 +277,4 @@ func (h *handlers) forgetSSH(ctx context.Context, in api.Instance) ([]api.Comman
 		return nil, fmt.Errorf("read the SSH host key of instance %s: %w", in.Meta.ID, err)
 	}
 	return []api.Command{{Op: api.OpDelete, Kind: api.KindSSHGuest, ID: sshGuestID(in), Expect: api.AnyRevision}}, nil
-}
-
-// stored returns an object of the store, without checking the caller's rights.
-func stored[T any](ctx context.Context, s *Server, kind api.Kind, id string) (T, error) {
-	var none T
-	o, err := s.opts.Store.Get(ctx, kind, id)
-	if err != nil {
-		return none, fmt.Errorf("read %s %s: %w", kind, id, err)
-	}
-	return api.Decode[T](o)
 }

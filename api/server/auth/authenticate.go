@@ -106,15 +106,11 @@ func isStale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }
 
 // stored returns the object that a token refers to, or errRefused if it does not exist.
 func stored[T any](ctx context.Context, a *Authenticator, kind api.Kind, id string) (T, error) {
-	var none T
-	o, err := a.opts.Store.Get(ctx, kind, id)
-	if err != nil {
-		if api.CodeOf(err) == api.CodeNotFound {
-			err = errRefused
-		}
-		return none, err
+	t, there, err := api.Find[T](ctx, a.opts.Store, kind, id)
+	if err == nil && !there {
+		err = errRefused
 	}
-	return api.Decode[T](o)
+	return t, err
 }
 
 // authenticate returns the identity of a token. All errors that the caller causes are

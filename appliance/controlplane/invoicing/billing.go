@@ -172,7 +172,7 @@ func (b Billing) use(ctx context.Context, org api.OrganizationID, from, to time.
 // priceBook returns the price book that the organization names, or the one named
 // default.
 func (b Billing) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
-	owner, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
+	owner, err := api.Get[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
 	if err != nil {
 		return api.PriceBook{}, err
 	}
@@ -182,7 +182,7 @@ func (b Billing) priceBook(ctx context.Context, org api.OrganizationID) (api.Pri
 // book returns a price book by its ID, or the one named default if the ID is empty.
 func (b Billing) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
 	if id != "" {
-		return read[api.PriceBook](ctx, b.Store, api.KindPriceBook, string(id))
+		return api.Get[api.PriceBook](ctx, b.Store, api.KindPriceBook, string(id))
 	}
 	all, err := api.All[api.PriceBook](ctx, b.Store, api.ListQuery{Kind: api.KindPriceBook, Name: api.DefaultPriceBook})
 	if err != nil {

@@ -76,25 +76,10 @@ func (b Billing) machine(ctx context.Context, in api.Instance) (invoice.Machine,
 	return m, nil
 }
 
-// read returns an object. Its errors name it.
-func read[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
-	o, err := s.Get(ctx, kind, id)
-	if err != nil {
-		var none T
-		return none, fmt.Errorf("read %s %s: %w", kind, id, err)
-	}
-	return api.Decode[T](o)
-}
-
-// find returns an object, or the zero value if it does not exist.
-func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
-	var none T
-	if id == "" {
-		return none, nil
-	}
-	t, err := read[T](ctx, s, kind, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return none, nil
+// find returns an object, or the zero value if there is no ID or no such object.
+func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, err error) {
+	if id != "" {
+		t, _, err = api.Find[T](ctx, s, kind, id)
 	}
 	return t, err
 }

@@ -115,7 +115,7 @@ func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string
 	of := inv // the invoice of the period
 	if e.Line.Kind == api.LineLate {
 		var err error
-		if of, err = read[api.Invoice](ctx, b.Store, api.KindInvoice, string(e.Line.Invoice)); err != nil {
+		if of, err = api.Get[api.Invoice](ctx, b.Store, api.KindInvoice, string(e.Line.Invoice)); err != nil {
 			return e, err
 		}
 		line = e.Line.Of
@@ -179,7 +179,7 @@ func (b Billing) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) 
 
 // CreditNotePDF returns a credit note as PDF.
 func (b Billing) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
-	inv, err := read[api.Invoice](ctx, b.Store, api.KindInvoice, string(note.Spec.Invoice))
+	inv, err := api.Get[api.Invoice](ctx, b.Store, api.KindInvoice, string(note.Spec.Invoice))
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (b Billing) prices(ctx context.Context, org api.OrganizationID, from, to ti
 // held returns the prices of the organization's price books that were in effect in a
 // period.
 func (b Billing) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
-	owner, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
+	owner, err := api.Get[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (b Billing) versions(ctx context.Context, id api.PriceBookID, from, to time
 
 // version returns a stored version of a price book.
 func (b Billing) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
-	v, err := read[api.PriceBookVersion](ctx, b.Store, api.KindPriceBookVersion, id)
+	v, err := api.Get[api.PriceBookVersion](ctx, b.Store, api.KindPriceBookVersion, id)
 	return v.Spec.Prices, err
 }
 

@@ -53,7 +53,7 @@ func (b Billing) addDocuments(ctx context.Context, sum *report.RevenueSum, selle
 		if err != nil || !sum.WantsCreditNote(n) {
 			return err
 		}
-		inv, err := read[api.Invoice](ctx, b.Store, api.KindInvoice, string(n.Spec.Invoice))
+		inv, err := api.Get[api.Invoice](ctx, b.Store, api.KindInvoice, string(n.Spec.Invoice))
 		if err == nil {
 			sum.AddCreditNote(n, inv)
 		}

@@ -13,7 +13,7 @@ import (
 // Wallet returns an organization's balance and state at a moment.
 func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Time) (api.Wallet, error) {
 	w := api.Wallet{Organization: id, State: api.BillingOK}
-	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
+	org, err := api.Get[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return w, err
 	}
@@ -28,7 +28,7 @@ func (b Billing) Wallet(ctx context.Context, id api.OrganizationID, now time.Tim
 
 // Owed returns the open invoices of an organization, the oldest first, and their currency.
 func (b Billing) Owed(ctx context.Context, id api.OrganizationID) (currency string, open []api.OpenInvoice, err error) {
-	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
+	org, err := api.Get[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return "", nil, err
 	}
@@ -44,7 +44,7 @@ func (b Billing) Owed(ctx context.Context, id api.OrganizationID) (currency stri
 // outdated.
 func (b Billing) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
 	var u api.Uninvoiced
-	org, err := read[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
+	org, err := api.Get[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
 		return u, err
 	}

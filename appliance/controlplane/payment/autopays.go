@@ -71,7 +71,7 @@ func (c *Collector) paying(ctx context.Context, org string) (bool, error) {
 // is due for one, if new payments may begin. The settings of a deleted organization are
 // deleted.
 func (c *Collector) checkAutoPay(ctx context.Context, t api.StoredAutoPay, open bool, check autoPayCheck) error {
-	org, there, err := found[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
+	org, there, err := api.Find[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
 	if err == nil && (!there || org.Meta.DeletedAt != nil) {
 		_, err = c.service.apply(ctx, "delete automatic payment "+t.Meta.ID, api.Batch{At: check.now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindAutoPay, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
 		return err
@@ -127,14 +127,14 @@ func (c *Collector) beginAutomatic(ctx context.Context, operation string, status
 // followAutoPay writes the end of the charge in progress. A checkout that does not exist
 // any more ended long ago; what is owed then decides.
 func (c *Collector) followAutoPay(ctx context.Context, t api.StoredAutoPay, now time.Time) error {
-	pays, there, err := found[api.Checkout](ctx, c.service.o.Store, api.KindCheckout, string(t.Status.Checkout))
+	pays, there, err := api.Find[api.Checkout](ctx, c.service.o.Store, api.KindCheckout, string(t.Status.Checkout))
 	if err != nil || there && !pays.Done() {
 		return err
 	}
 	if !there {
 		pays.Status.State = api.CheckoutPaid
 	}
-	inv, _, err := found[api.Invoice](ctx, c.service.o.Store, api.KindInvoice, string(t.Status.Invoice))
+	inv, _, err := api.Find[api.Invoice](ctx, c.service.o.Store, api.KindInvoice, string(t.Status.Invoice))
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (svc *Service) SetDefaultCard(ctx context.Context, c api.Card) (api.Card, e
 		if err == nil || i == cardTries || api.CodeOf(err) != api.CodeConflict {
 			return made, err
 		}
-		if c, err = read[api.Card](ctx, svc.o.Store, api.KindCard, c.Meta.ID); err != nil {
+		if c, err = api.Get[api.Card](ctx, svc.o.Store, api.KindCard, c.Meta.ID); err != nil {
 			return c, err
 		}
 	}
@@ -125,7 +125,7 @@ func (svc *Service) cardsOf(ctx context.Context, org string) ([]api.Card, error)
 // settleCard asks the provider for the outcome of a card's page, and writes it.
 func (svc *Service) settleCard(ctx context.Context, p Provider, id api.CardID) error {
 	for i := 1; ; i++ {
-		c, err := read[api.Card](ctx, svc.o.Store, api.KindCard, string(id))
+		c, err := api.Get[api.Card](ctx, svc.o.Store, api.KindCard, string(id))
 		if err != nil || !c.Pending() || c.Status.Session == "" {
 			return err
 		}

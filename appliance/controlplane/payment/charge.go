@@ -14,7 +14,7 @@ func (svc *Service) beginCharge(ctx context.Context, p Provider, c api.Checkout)
 	if err := svc.settle(ctx, p, api.CheckoutID(c.Meta.ID)); err != nil {
 		svc.o.Log.Warn("charge card failed, retrying", "checkout", c.Meta.ID, "error", err)
 	}
-	return read[api.Checkout](ctx, svc.o.Store, api.KindCheckout, c.Meta.ID)
+	return api.Get[api.Checkout](ctx, svc.o.Store, api.KindCheckout, c.Meta.ID)
 }
 
 // outcome asks the provider for the outcome of a checkout.

@@ -186,7 +186,7 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 func (svc *Service) settle(ctx context.Context, p Provider, id api.CheckoutID) error {
 	const tries = 4
 	for i := 1; ; i++ {
-		c, err := read[api.Checkout](ctx, svc.o.Store, api.KindCheckout, string(id))
+		c, err := api.Get[api.Checkout](ctx, svc.o.Store, api.KindCheckout, string(id))
 		if err != nil || c.Done() || c.Status.Session == "" && c.Spec.Card == "" {
 			return err
 		}

@@ -14,15 +14,6 @@ type Store interface {
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// read returns an object. Its errors name it.
-func read[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, err error) {
-	o, err := s.Get(ctx, kind, id)
-	if err != nil {
-		return t, fmt.Errorf("read %s %s: %w", kind, id, err)
-	}
-	return api.Decode[T](o)
-}
-
 // apply writes a batch and returns its objects. Its errors begin with the operation, which
 // names what is written.
 func (svc *Service) apply(ctx context.Context, operation string, b api.Batch) ([]api.Object, error) {

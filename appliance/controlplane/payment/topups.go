@@ -65,14 +65,14 @@ func (svc *Service) enabled(ctx context.Context) bool {
 // followTopUp writes the end of the charge in progress. A checkout that does not exist any
 // more ended long ago: what was counted for it stays counted.
 func (c *Collector) followTopUp(ctx context.Context, t api.StoredTopUp, now time.Time) error {
-	pays, there, err := found[api.Checkout](ctx, c.service.o.Store, api.KindCheckout, string(t.Status.Checkout))
+	pays, there, err := api.Find[api.Checkout](ctx, c.service.o.Store, api.KindCheckout, string(t.Status.Checkout))
 	if err != nil || there && !pays.Done() {
 		return err
 	}
 	if !there {
 		pays.Status.State = api.CheckoutPaid
 	}
-	org, _, err := found[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
+	org, _, err := api.Find[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
 	if err != nil {
 		return err
 	}
@@ -86,19 +86,10 @@ func (c *Collector) followTopUp(ctx context.Context, t api.StoredTopUp, now time
 	return err
 }
 
-// found returns an object, and whether there is one.
-func found[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, there bool, err error) {
-	t, err = read[T](ctx, s, kind, id)
-	if err != nil && api.CodeOf(err) == api.CodeNotFound {
-		return t, false, nil
-	}
-	return t, err == nil, err
-}
-
 // checkTopUp reads the balance of an organization, and begins a charge if it is too low
 // and new payments may begin. The settings of a deleted organization are deleted.
 func (c *Collector) checkTopUp(ctx context.Context, t api.StoredTopUp, open bool, cards []api.Card, now time.Time) error {
-	org, there, err := found[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
+	org, there, err := api.Find[api.Organization](ctx, c.service.o.Store, api.KindOrganization, t.Meta.Organization)
 	if err == nil && (!there || org.Meta.DeletedAt != nil) {
 		_, err = c.service.apply(ctx, "delete top-up "+t.Meta.ID, api.Batch{At: now, Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindTopUp, ID: t.Meta.ID, Expect: t.Meta.Revision}}})
 		return err

@@ -79,7 +79,7 @@ func (rec *backupReconciler) observe(ctx context.Context, b api.Backup) (v api.V
 	s.copy, s.now = rec.copies.state(key(api.KindBackup, b.Meta.ID)), rec.o.Now().UTC()
 	v, there := get(rec.cache, rec.cache.volumes, string(b.Spec.Volume))
 	if !there { // another node's, in a pool that this node can access too, or removed
-		v, there, err = find[api.Volume](ctx, rec.core, api.KindVolume, string(b.Spec.Volume))
+		v, there, err = api.Find[api.Volume](ctx, rec.o.Store, api.KindVolume, string(b.Spec.Volume))
 		if err != nil {
 			return v, s, err
 		}
@@ -108,20 +108,6 @@ func (rec *backupReconciler) reaches(v api.Volume) sds.Driver {
 		return nil
 	}
 	return p
-}
-
-// find reads an object from the store, for objects that the cache may not have
-// because they are not this node's.
-func find[T any](ctx context.Context, co *core, kind api.Kind, id string) (t T, there bool, err error) {
-	o, err := co.read(ctx, kind, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return t, false, nil
-	}
-	if err != nil {
-		return t, false, err
-	}
-	t, err = api.Decode[T](o)
-	return t, err == nil, err
 }
 
 // begin reports the backup as running and starts the copy, unless another copy
@@ -266,7 +252,7 @@ func (rec *backupReconciler) dropReadings(ctx context.Context, v api.Volume, p s
 		if !strings.HasPrefix(string(s.ID), kind+"-") {
 			continue
 		}
-		b, there, err := find[api.Backup](ctx, rec.core, api.KindBackup, string(s.ID))
+		b, there, err := api.Find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(s.ID))
 		reads := there && !b.Status.Phase.Ended() && (b.Assignment.Node == rec.o.NodeID || p.Capabilities().Shared)
 		if err != nil || reads {
 			errs = append(errs, err)

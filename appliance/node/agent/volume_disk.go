@@ -107,7 +107,7 @@ func (a *volumeAttacher) observeHolder(ctx context.Context, id api.InstanceID) (
 	}
 	_, h.here = get(a.cache, a.cache.instances, string(id))
 	if !h.here {
-		in, there, err := find[api.Instance](ctx, a.core, api.KindInstance, string(id))
+		in, there, err := api.Find[api.Instance](ctx, a.o.Store, api.KindInstance, string(id))
 		if h.gone = err == nil && (!there || in.Assignment.Node == ""); !h.gone {
 			return h, err
 		}

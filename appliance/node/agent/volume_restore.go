@@ -29,7 +29,7 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 	if rec.o.Backups == nil {
 		return "", api.Errorf(api.CodeUnavailable, "this node cannot restore backups")
 	}
-	b, there, err := find[api.Backup](ctx, rec.core, api.KindBackup, string(v.Spec.Backup))
+	b, there, err := api.Find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(v.Spec.Backup))
 	if err != nil {
 		return "", err
 	}
