@@ -59,7 +59,7 @@ func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Dura
 	err := rec.jobs.startImport(ctx, img.Meta.Organization, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
 		err := rec.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
 		var f *importFailed
-		if errors.As(err, &f) { // the status has the error and the time of the next attempt
+		if errors.As(err, &f) && f.reported { // the status has the time of the next attempt
 			rec.log.Warn("import image failed", "id", id, "error", err)
 			return nil
 		}
@@ -68,8 +68,11 @@ func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Dura
 	return time.Second, err
 }
 
-// importFailed is an import's failure that has been written to the image's status.
-type importFailed struct{ error }
+// importFailed is the failure of an import, which the image's status may have less of.
+type importFailed struct {
+	error
+	reported bool // the image's status has been written
+}
 
 func (f *importFailed) Unwrap() error { return f.error }
 
@@ -170,7 +173,7 @@ func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.
 	err = rec.importImage(ctx, img, sds.ImageImport{Content: content})
 	var f *importFailed
 	if errors.As(err, &f) {
-		return fmt.Errorf("import image %s: %w", id, f.error)
+		rec.log.Warn("import image failed", "id", id, "error", err) // clients are told less
 	}
 	return err
 }
@@ -218,15 +221,15 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 	}
 	have, err := pool.ImportImage(ctx, in)
 	if err != nil {
-		rec.log.Warn("import image failed", "id", id, "error", err) // the status may have less detail
 		// The caller's context may have ended; the status must still be written.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
+		reported := true
 		if writeErr := rec.writeStatus(ctx, img, rec.failedImport(img, err)); writeErr != nil {
 			rec.log.Warn("report image status failed", "id", id, "error", writeErr)
-			return fmt.Errorf("import image %s: %w", id, err)
+			reported = false
 		}
-		return &importFailed{err}
+		return &importFailed{fmt.Errorf("import image %s: %w", id, err), reported}
 	}
 	return rec.writeStatus(ctx, img, ready(have, rec.o.NodeID))
 }

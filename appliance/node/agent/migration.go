@@ -312,7 +312,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	}
 	if !p.Capabilities().Shared {
 		if err := p.Movable(ctx, in.Assignment.RootVolume); err != nil {
-			rec.learn(m, func(mv *move) { mv.seen.refused = err.Error() })
+			rec.refuse(m, "its root volume cannot be moved", err)
 			return nil
 		}
 	}
@@ -333,18 +333,24 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	if err != nil && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict) {
 		return fmt.Errorf("prepare node %s for instance %s: %w", m.Assignment.Target, in.Meta.ID, err) // retried
 	}
+	if err != nil {
+		rec.refuse(m, "the target refused the instance", err)
+		return nil
+	}
 	rec.learn(m, func(mv *move) {
-		mv.seen.waits = err == nil && reply.Waits != ""
-		if err != nil {
-			mv.seen.refused = err.Error()
-			return
+		mv.seen.waits = reply.Waits != ""
+		if !mv.seen.waits {
+			mv.reply, mv.seen.prepared = reply, true
 		}
-		if mv.seen.waits {
-			return
-		}
-		mv.reply, mv.seen.prepared = reply, true
 	})
 	return nil
+}
+
+// refuse records why the migration cannot begin: what and the error's message for users.
+// The chain of errors is only logged.
+func (rec *migrationReconciler) refuse(m api.Migration, what string, err error) {
+	rec.log.Warn("migration cannot begin", "id", m.Meta.ID, "instance", m.Spec.Instance, "target", m.Assignment.Target, "reason", what, "error", err)
+	rec.learn(m, func(mv *move) { mv.seen.refused = what + ": " + userMessage(err) })
 }
 
 // transfer starts to send the machine in a job of its own.
@@ -358,11 +364,14 @@ func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, i
 		if err == nil {
 			result, err = rec.o.Migrator.Migrate(ctx, api.InstanceID(in.Meta.ID), o)
 		}
+		if err != nil { // the status has the message for users only
+			rec.log.Warn("send instance failed", "id", m.Meta.ID, "instance", in.Meta.ID, "target", m.Assignment.Target, "error", err)
+		}
 		rec.learn(m, func(mv *move) {
 			mv.seen.copying, mv.seen.prepared = false, false
 			mv.seen.done, mv.seen.downtime = err == nil, result.Downtime
 			if err != nil {
-				mv.seen.err = err.Error()
+				mv.seen.err = userMessage(err)
 			}
 		})
 		if ctx.Err() == nil {

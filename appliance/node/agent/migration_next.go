@@ -34,11 +34,11 @@ type moveSeen struct {
 	domain     hypervisor.State // on the source
 	sending    bool             // the hypervisor is sending
 	prepared   bool             // the target has prepared, for this process
-	refused    string           // why the target cannot prepare
+	refused    string           // why the migration cannot begin, for users
 	waits      bool             // the target is fetching a medium
 	copying    bool             // this process is sending
 	done       bool             // this process has sent everything: it runs on the target
-	err        string           // why sending failed
+	err        string           // why sending failed, for users
 	arrival    arrival
 	copied     bool // the target has a disk of its own
 	targetLost bool // according to the store nothing runs on the target
@@ -133,7 +133,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		case s.domain != hypervisor.Running:
 			return moveDecision{status: st, step: moveDiscard, end: fail("the instance is not running any more")}
 		case s.refused != "" || waited && !s.prepared:
-			return moveDecision{status: st, step: moveDiscard, end: fail("the target refused the instance: " + orElse(s.refused, "it does not respond"))}
+			return moveDecision{status: st, step: moveDiscard, end: fail(orElse(s.refused, "the target does not respond"))}
 		case !s.prepared:
 			return moveDecision{status: st, step: movePrepare, again: prepareAgain(s)}
 		}

@@ -1,11 +1,14 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
 // TestStatusHasNoInternalErrors checks that what a program or the system printed is
@@ -54,5 +57,29 @@ func TestStatusHasNoInternalErrors(t *testing.T) {
 		if strings.Contains(text, "fork/exec") || !strings.Contains(text, "log") {
 			t.Errorf("lastError of the %s = %q, want only a reference to the log", what, text)
 		}
+	}
+}
+
+// TestMigrationStatusHasTheCause checks that the status of a failed migration has the
+// cause in one sentence, and not the chain of errors.
+func TestMigrationStatusHasTheCause(t *testing.T) {
+	internal := errors.New("unable to execute QEMU command 'migrate'")
+	lost := api.Errorf(api.CodeUnavailable, "the connection to the target is lost")
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"domain error", fmt.Errorf("send instance: %w", errors.Join(lost, internal)), lost.Message},
+		{"internal error", fmt.Errorf("send instance: %w", internal), "it failed; see the node's log"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, a, b := migrating(t, api.PoolShared)
+			a.machines.MigrationStep(func(context.Context, api.InstanceID, hypervisor.MigrationProgress) error { return c.err })
+			w.moveTo(a, b)
+			if p, got := w.ended(), w.migration().Status.LastError; p != api.MigrationFailed || got != c.want {
+				t.Errorf("migration phase = %s, lastError %q, want %s and %q", p, got, api.MigrationFailed, c.want)
+			}
+		})
 	}
 }
