@@ -24,11 +24,11 @@ func BalanceOf(org api.OrganizationID, d ledger.Documents, currency string, unbi
 	s := Balance{UnbilledMicros: unbilled}
 	journal, err := d.Journal()
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("derive the journal of organization %s: %w", org, err)
 	}
 	ledgers, err := ledger.Ledgers(journal)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("post the journal of organization %s: %w", org, err)
 	}
 	if l := ledgers[currency]; l != nil {
 		s.BalanceMicros = -l.Balance(ledger.Receivable(org))

@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -27,7 +28,7 @@ type part struct {
 	quantity api.Quantity
 }
 
-// NewCosting returns a costing of a period. Errors are *api.Error.
+// NewCosting returns a costing of a period. Errors contain an *api.Error.
 func NewCosting(q api.CostQuery, prices pricebook.Schedule) (*Costing, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (c *Costing) Costs() (api.CostPage, error) {
 	}
 	st, err := c.rater.Statement(c.from, c.to)
 	if err != nil {
-		return page, err
+		return page, fmt.Errorf("rate the costs %s: %w", during(c.from, c.to), err)
 	}
 	page.Currency, page.TotalMicros = st.Currency, st.TotalMicros
 	sums := map[costKey]*api.Cost{}

@@ -6,7 +6,7 @@ import (
 )
 
 // Credit returns the requested credit note with the taxes on its lines; earlier are the
-// credit notes that the invoice already has. Errors are *api.Error.
+// credit notes that the invoice already has. Errors contain an *api.Error.
 func Credit(asked api.CreditNoteSpec, inv api.Invoice, earlier []api.CreditNote) (api.CreditNoteSpec, error) {
 	left := map[string]int64{}
 	var order []api.InvoiceLine

@@ -17,7 +17,7 @@ type DetailedRating struct {
 }
 
 // NewDetailedRating returns an explanation of a line, or of the lines in of, whose sum it
-// is. Errors are *api.Error.
+// is. Errors contain an *api.Error.
 func NewDetailedRating(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*DetailedRating, error) {
 	r, err := NewRating(q.Organization, prices, q.From, q.To)
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *DetailedRating) hour(at time.Time, q api.Quantity) {
 }
 
 // Hours returns the hours of the line. All usage of the period must have been added.
-// Errors are *api.Error.
+// Errors contain an *api.Error.
 func (e *DetailedRating) Hours() ([]api.InvoiceHour, error) {
 	err := e.shares.flush(e.book, e.rater.Add)
 	return e.hours, err

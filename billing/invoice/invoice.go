@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -28,7 +29,7 @@ type named struct {
 	at   time.Time
 }
 
-// NewRating returns a rating of the hours that begin in a period. Errors are
+// NewRating returns a rating of the hours that begin in a period. Errors contain an
 // *api.Error.
 func NewRating(org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (*Rating, error) {
 	return NewRatingSoFar(org, prices, from, to, to)
@@ -50,17 +51,25 @@ func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now
 // tariffOf returns the validated tariff of a period.
 func tariffOf(prices pricebook.Schedule, from, to time.Time) (tariff.Book, error) {
 	book, err := prices.Tariff(from, to)
-	if err != nil {
-		return book, err
+	if err == nil {
+		err = book.Validate()
 	}
-	return book, book.Validate()
+	if err != nil {
+		return book, fmt.Errorf("compute the tariff %s: %w", during(from, to), err)
+	}
+	return book, nil
+}
+
+// during formats a period for errors.
+func during(from, to time.Time) string {
+	return "from " + from.UTC().Format(time.RFC3339) + " to " + to.UTC().Format(time.RFC3339)
 }
 
 func ratingBy(org api.OrganizationID, book tariff.Book, from, now time.Time) *Rating {
 	return &Rating{organization: org, book: book, from: from.UTC(), to: now.UTC(), rater: tariff.NewRater(book), names: map[string]*named{}}
 }
 
-// Add adds usage in the period, in the order of api.Use.Compare. Errors are *api.Error:
+// Add adds usage in the period, in the order of api.Use.Compare. Errors contain an *api.Error:
 // CodeState if a used meter has no price, CodeInvalid for invalid usage and usage
 // outside the period or out of order.
 func (r *Rating) Add(u api.Use) error {
@@ -93,7 +102,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 	}
 	st, err := r.rater.Statement(r.from, r.to)
 	if err != nil {
-		return api.InvoicePreview{}, err
+		return api.InvoicePreview{}, fmt.Errorf("rate the usage of organization %s %s: %w", r.organization, during(r.from, r.to), err)
 	}
 	p := api.InvoicePreview{Organization: r.organization, Currency: st.Currency, From: st.From, To: st.To,
 		Tax: r.taxation.Reason, TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Taxes)+1)}

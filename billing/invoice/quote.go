@@ -71,7 +71,7 @@ type Quoter struct {
 	hour time.Time
 }
 
-// NewQuoter returns a quoter for a full hour. Errors are *api.Error.
+// NewQuoter returns a quoter for a full hour. Errors contain an *api.Error.
 func NewQuoter(prices pricebook.Schedule, hour time.Time) (Quoter, error) {
 	book, err := tariffOf(listed(prices), hour, hour.Add(time.Hour))
 	return Quoter{book, hour}, err
@@ -79,7 +79,7 @@ func NewQuoter(prices pricebook.Schedule, hour time.Time) (Quoter, error) {
 
 // Quote returns the costs of a machine in an hour in which it uses its GPU for a
 // percentage of the time: the lines for its usage that an invoice of only this hour
-// has, without commitments, minimum and taxes. Errors are *api.Error: CodeState if a
+// has, without commitments, minimum and taxes. Errors contain an *api.Error: CodeState if a
 // meter has no price.
 func (q Quoter) Quote(m Machine, gpuPercent int64) (Quoted, error) {
 	r := ratingBy("quote", q.book, q.hour, q.hour.Add(time.Hour))
@@ -98,7 +98,7 @@ const QuotedHours = 30 * 24
 // full hour: it runs for the first hours of it and uses its GPU for a percentage of that
 // time; its volume exists all the time. They are the lines for its usage that an invoice
 // of only this month has, without commitments, minimum and taxes. hours is limited to
-// QuotedHours. Errors are *api.Error: CodeState if a meter has no price.
+// QuotedHours. Errors contain an *api.Error: CodeState if a meter has no price.
 func QuoteMonth(prices pricebook.Schedule, begin time.Time, m Machine, hours, gpuPercent int64) (Quoted, error) {
 	end := begin.Add(QuotedHours * time.Hour)
 	book, err := tariffOf(listed(prices), begin, end)
