@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -290,7 +291,7 @@ type remote struct {
 func dial(ctx context.Context, t hypervisor.Tunnel, lost context.CancelCauseFunc) (*remote, error) {
 	conn, err := t.Open(ctx, hypervisor.StreamLibvirt)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open stream %s: %w", hypervisor.StreamLibvirt, err)
 	}
 	// A canceled migration must still be able to send its cancel order.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(5 * time.Second)) })
@@ -343,7 +344,7 @@ func payload(ctx context.Context, o hypervisor.MigrateOptions) error {
 	for _, s := range streams {
 		conn, err := o.Tunnel.Open(ctx, s)
 		if err != nil {
-			return err
+			return fmt.Errorf("open stream %s: %w", s, err)
 		}
 		_, err = conn.Write([]byte(s))
 		if err := errors.Join(err, conn.Close()); err != nil {

@@ -1,6 +1,10 @@
 package vhostuser
 
-import "github.com/basalt-gpu/basalt/hypervisor/virtio"
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+)
 
 // SessionState is the state of a session for its handover to the next program
 // in the same process: file descriptors are numbers in its table.
@@ -64,7 +68,7 @@ func RestoreSession(dev Device, st SessionState) (*Session, error) {
 	if len(st.Memory) > 0 {
 		memory, err := virtio.Map(st.Memory)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("map the memory of the restored session: %w", err)
 		}
 		s.memory = memory
 		dev.SetMemory(memory)

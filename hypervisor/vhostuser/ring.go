@@ -1,6 +1,8 @@
 package vhostuser
 
 import (
+	"fmt"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
@@ -121,7 +123,7 @@ func (s *Session) start(i int) error {
 	}
 	q, err := virtio.NewQueue(s.memory, l, virtio.Position{Avail: r.Base}, s.features, s.dev.Limits())
 	if err != nil {
-		return err
+		return fmt.Errorf("start a ring of %d entries: %w", r.Size, err)
 	}
 	fresh := r.Base == 0 && q.Unused()
 	q.Resume()
@@ -136,13 +138,15 @@ func (s *Session) layout(r *ring) (l virtio.Layout, err error) {
 	l.Size = r.Size
 	desc, avail, used := l.Parts()
 	if l.Desc, err = s.memory.FromUser(r.Addr.Desc, desc); err != nil {
-		return l, err
+		return l, fmt.Errorf("descriptor table: %w", err)
 	}
 	if l.Avail, err = s.memory.FromUser(r.Addr.Avail, avail); err != nil {
-		return l, err
+		return l, fmt.Errorf("available ring: %w", err)
 	}
-	l.Used, err = s.memory.FromUser(r.Addr.Used, used)
-	return l, err
+	if l.Used, err = s.memory.FromUser(r.Addr.Used, used); err != nil {
+		return l, fmt.Errorf("used ring: %w", err)
+	}
+	return l, nil
 }
 
 // stop stops a running ring of the device and stores its position.

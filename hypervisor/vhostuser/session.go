@@ -23,6 +23,7 @@ package vhostuser
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -213,7 +214,7 @@ func (s *Session) setMemTable(m *Message) error {
 	}
 	memory, err := virtio.Map(regions)
 	if err != nil {
-		return err
+		return fmt.Errorf("map the memory of the front-end: %w", err)
 	}
 	var running []int
 	for i := range s.rings {
