@@ -227,7 +227,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 			}
 		}
 		if err := ethtool.SetOffload("eth0", false); err != nil {
-			return err
+			return err //nolint:wrapcheck // it names the device
 		}
 		return at.open(s.config.Names != nil)
 	})

@@ -23,11 +23,14 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	switch a.Verb {
 	case Run:
 		if err := n.config.Daemons.Run(ctx, a.Name, a.Argv); err != nil {
-			return err
+			return fmt.Errorf("start %s: %w", a.Name, err)
 		}
 		return n.awaitServer(ctx, a)
 	case Stop:
-		return n.config.Daemons.Stop(ctx, a.Name)
+		if err := n.config.Daemons.Stop(ctx, a.Name); err != nil {
+			return fmt.Errorf("stop %s: %w", a.Name, err)
+		}
+		return nil
 	case CreateLocal:
 		return n.create(ctx, a.File, func(file string) error { return run("ovsdb-tool", "create", file, localSchema) })
 	case Create:
@@ -59,7 +62,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	case Move:
 		return n.move(ctx, a.ID, a.Addr)
 	case DisableOffload:
-		return ethtool.SetOffload(a.ID, false)
+		return ethtool.SetOffload(a.ID, false) //nolint:wrapcheck // it names the device
 	case DropChassis:
 		return run("ovn-sbctl", "--db=unix:"+socket(n.config.Paths.Run, SB), "--timeout=10",
 			"--if-exists", "chassis-del", a.ID, "--", "--if-exists", "destroy", "Chassis_Private", a.ID)
@@ -142,7 +145,7 @@ func (n *Node) awaitServer(ctx context.Context, a Action) error {
 		if err == nil {
 			return c.Close()
 		}
-		if running, err := n.config.Daemons.Running(ctx, a.Name); err != nil {
+		if running, err := n.running(ctx, a.Name); err != nil {
 			return err
 		} else if !running || time.Now().After(deadline) {
 			return fmt.Errorf("%s did not start: %s", a.Name, lastLine(n.config.Daemons.LastOutput(ctx, a.Name)))

@@ -23,7 +23,7 @@ func (n *Node) observe(ctx context.Context, in Intent) (o Observed, err error) {
 	}
 	o.Free = room.Bavail * uint64(room.Bsize)
 	for name, to := range map[string]*bool{"ovn-northd": &o.Northd, "ovn-controller": &o.Controller, "ovs-db": &o.Switch.DB, "ovs-vswitchd": &o.Switch.Daemon} {
-		if *to, err = n.config.Daemons.Running(ctx, name); err != nil {
+		if *to, err = n.running(ctx, name); err != nil {
 			return o, err
 		}
 	}
@@ -44,6 +44,15 @@ func (n *Node) observe(ctx context.Context, in Intent) (o Observed, err error) {
 		o.Chassis, _ = column(ctx, socket(n.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
 	}
 	return o, ctx.Err()
+}
+
+// running reports whether a daemon runs.
+func (n *Node) running(ctx context.Context, name string) (bool, error) {
+	runs, err := n.config.Daemons.Running(ctx, name)
+	if err != nil {
+		return false, fmt.Errorf("query whether %s runs: %w", name, err)
+	}
+	return runs, nil
 }
 
 func (n *Node) connected(ctx context.Context) bool {
@@ -72,7 +81,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	slices.Sort(o.Stale)
 	name := "ovn-" + string(d)
-	if o.Running, err = n.config.Daemons.Running(ctx, name); err != nil {
+	if o.Running, err = n.running(ctx, name); err != nil {
 		return o, err
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
