@@ -60,7 +60,7 @@ func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.A
 	}
 	last := progress{decile: -1}
 	if err := sys.Install(ctx, r, func(p install.Progress) { last.update(p, say) }); err != nil {
-		return "", err
+		return "", fmt.Errorf("install %s on %s: %w", a.Hostname, r.Disk.Path, err)
 	}
 	say("complete: %s will answer at https://%s", a.Hostname, net.JoinHostPort(r.Main.Address.Addr().String(), install.APIPort))
 	return a.After, nil
@@ -75,7 +75,7 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 	}
 	disks, err := sys.Disks(ctx)
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("list the disks of this computer: %w", err)
 	}
 	picked, err := install.Pick(disks, a)
 	if err != nil {
@@ -106,7 +106,7 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 // nodes.
 func declared(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
 	if _, err := sys.NICs(ctx); err != nil { // which brings them up
-		return err
+		return fmt.Errorf("bring up the network cards: %w", err)
 	}
 	ups, checks := sys.TryDeclared(ctx, r.Answers.Network.Declared)
 	if err := report(checks, "network", say); err != nil {
@@ -127,7 +127,7 @@ func declared(ctx context.Context, sys System, r *install.Request, say func(stri
 func paths(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
 	nics, err := sys.NICs(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("bring up the network cards: %w", err)
 	}
 	main, err := install.PickNIC(nics, r.Answers.Network.Path, "network")
 	if err != nil {
