@@ -240,7 +240,7 @@ func TakeOver(file int, spawner Spawner, limits Limits, log *slog.Logger) (*Serv
 		return nil, err
 	}
 	if s.Session, err = vhostuser.RestoreSession(s.Device, *st.Session); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("restore the session of the front-end: %w", err)
 	}
 	for i := range st.Broken {
 		s.Device.queues[i].broken = st.Broken[i]

@@ -162,7 +162,7 @@ func regionBody(mem *virtio.Memory, backing []span, head []byte, size uint64) (b
 		}
 		n := min(s.Length, left)
 		if list, err = mem.Extents(list, s.GPA, n); err != nil {
-			return nil, nil, err
+			return nil, nil, err //nolint:wrapcheck // it names the addresses
 		}
 		if left -= n; left == 0 {
 			break

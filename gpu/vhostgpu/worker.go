@@ -81,7 +81,7 @@ func (d *Device) workers() (n int) {
 func (d *Device) startWorker(c *guestContext) error {
 	socket, pid, err := d.spawner.Spawn()
 	if err != nil {
-		return err
+		return fmt.Errorf("start the process of a worker: %w", err)
 	}
 	w := &worker{context: c.id, pid: pid, pidfd: -1}
 	if w.stream, err = newCarrier(socket); err == nil {
@@ -107,7 +107,11 @@ func newCarrier(fd int) (*vhostuser.Stream, error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, carrierBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, carrierBuffer)
 	}
-	return vhostuser.NewStream(fd, abi.CarrierHeaderSize, carrierFrame, abi.MaxCarrierFDs, backlog)
+	s, err := vhostuser.NewStream(fd, abi.CarrierHeaderSize, carrierFrame, abi.MaxCarrierFDs, backlog)
+	if err != nil {
+		return nil, fmt.Errorf("open the stream to a worker: %w", err)
+	}
+	return s, nil
 }
 
 func carrierFrame(h []byte) (int, error) {

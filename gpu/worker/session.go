@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
@@ -107,7 +108,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	reader, err := carrier.NewReader(conn)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the guest's stream: %w", err)
 	}
 	bell, err := newDoorbell(raw)
 	if err != nil {

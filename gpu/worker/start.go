@@ -116,7 +116,10 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	if !s.byMessage {
 		ready.FDs = []int{s.doorbell.guest}
 	}
-	return carrier.Write(s.conn, ready)
+	if err := carrier.Write(s.conn, ready); err != nil {
+		return fmt.Errorf("report to the guest that the worker is ready: %w", err)
+	}
+	return nil
 }
 
 // ended converts the errors with which a connection ends to errLeft.

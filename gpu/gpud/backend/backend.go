@@ -134,7 +134,10 @@ func (r *Runner) Alive(id string) bool {
 // Observed returns what the backend of id has observed of its guest. known is false
 // when the backend does not report it.
 func (r *Runner) Observed(id string) (o vhostgpu.Observed, known bool, err error) {
-	return vhostgpu.ReadObserved(r.Socket(id))
+	if o, known, err = vhostgpu.ReadObserved(r.Socket(id)); err != nil {
+		return o, known, fmt.Errorf("read what the backend of vGPU %s has observed: %w", id, err)
+	}
+	return o, known, nil
 }
 
 // Ensure makes sure that the backend of id runs and listens, within the limits.
@@ -162,7 +165,7 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	if r.o.Groups != nil {
 		dirs, err := r.o.Groups.Ensure(id, l)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("create the control group of vGPU %s: %w", id, err)
 		}
 		for _, dir := range dirs {
 			args = append(args, "--cgroup", dir)
@@ -181,7 +184,7 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	// again.
 	secret, give, err := wire.TokenPipe()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create the pipe for the token of vGPU %s: %w", id, err)
 	}
 	defer secret.Close()
 	defer give.Close()
@@ -307,6 +310,10 @@ func (r *Runner) leave(ctx context.Context, id string) error {
 	}
 	for {
 		err := r.o.Groups.Remove(id)
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("remove the control group of vGPU %s: %w", id, err)
 		if !errors.Is(err, unix.EBUSY) {
 			return err
 		}

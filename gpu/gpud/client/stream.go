@@ -335,6 +335,7 @@ func (s *stream) writeLocked(m wire.ToNode) error {
 	}
 	if err != nil {
 		s.close()
+		return fmt.Errorf("write to gpud: %w", err)
 	}
-	return err
+	return nil
 }

@@ -105,7 +105,7 @@ func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	if l.functions(mem) {
 		addr, err := mem.Place(heapName, HeapBytes)
 		if err != nil {
-			return err
+			return fmt.Errorf("allocate the heap of the kernels: %w", err)
 		}
 		l.heap = addr
 	}

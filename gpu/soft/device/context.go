@@ -204,7 +204,7 @@ func (c *Context) tailsLocked() []*op {
 }
 
 func (c *Context) memory(addr, size uint64) ([]byte, error) {
-	return exec.SliceRegion(*c.table.Load(), addr, size)
+	return exec.SliceRegion(*c.table.Load(), addr, size) //nolint:wrapcheck // it names the address
 }
 
 // copying enqueues a copy of size bytes.

@@ -107,8 +107,10 @@ func (d *device) Multiprocessors() uint32 { return uint32(d.o.SMs) }
 
 // ImageInfo implements worker.Driver.
 func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
-	info.Functions, err = d.o.Capability.Signatures(image)
-	return info, err
+	if info.Functions, err = d.o.Capability.Signatures(image); err != nil {
+		return info, fmt.Errorf("read the kernels of the image: %w", err)
+	}
+	return info, nil
 }
 
 // Evicts implements worker.Driver.

@@ -171,7 +171,7 @@ func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, 
 	err := parsed.Link(c.spaces, &symbols{m: m, info: info, managed: managed})
 	if err != nil {
 		c.freeVars(m)
-		return err
+		return fmt.Errorf("link the module: %w", err)
 	}
 	m.references = parsed.References()
 	if at := parsed.Heap(); at != 0 {

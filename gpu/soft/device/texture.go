@@ -2,6 +2,7 @@ package device
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -187,18 +188,22 @@ func (c *Context) describe(a *abi.TextureCreate, of worker.Array) (*exec.Texture
 // view returns the part of an array that an object uses: one level, all levels, or
 // those of its resource view.
 func view(a *abi.TextureCreate, im *texture.Image) (*texture.Image, error) {
-	last := uint32(len(im.Levels) - 1)
-	if a.Resource == abi.ResourceArray {
-		return im.View(im.Format, a.Level, a.Level, 0, im.Layers-1)
+	f, firstLevel, lastLevel, firstLayer, lastLayer := im.Format, uint32(0), uint32(len(im.Levels)-1), uint32(0), im.Layers-1
+	switch {
+	case a.Resource == abi.ResourceArray:
+		firstLevel, lastLevel = a.Level, a.Level
+	case a.View != 0:
+		var ok bool
+		if f, ok = viewFormat(a.View); !ok {
+			return nil, abi.ErrNotSupported
+		}
+		firstLevel, lastLevel, firstLayer, lastLayer = a.FirstLevel, a.LastLevel, a.FirstLayer, a.LastLayer
 	}
-	if a.View == 0 {
-		return im.View(im.Format, 0, last, 0, im.Layers-1)
+	v, err := im.View(f, firstLevel, lastLevel, firstLayer, lastLayer)
+	if err != nil {
+		return nil, fmt.Errorf("view of an array: %w", err)
 	}
-	f, ok := viewFormat(a.View)
-	if !ok {
-		return nil, abi.ErrNotSupported
-	}
-	return im.View(f, a.FirstLevel, a.LastLevel, a.FirstLayer, a.LastLayer)
+	return v, nil
 }
 
 // viewFormat returns the format of a CUresourceViewFormat. Compressed formats are not

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -290,7 +291,7 @@ func (c *compilation) make(r *run, insts []ir.Inst, o native.Options) error {
 		o.Masked = i == 1
 		f, err := native.Compile(insts, o)
 		if err != nil {
-			return err
+			return fmt.Errorf("compile a run of %d instructions: %w", len(insts), err)
 		}
 		codes[i], r.windows[i] = f.Code, f.Globals
 		c.bytes += len(f.Code)

@@ -197,9 +197,11 @@ func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, er
 		made.Entries[n] = a.Place(l)
 	}
 	var err error
-	made.Code, err = a.Finish()
+	if made.Code, err = a.Finish(); err != nil {
+		return nil, fmt.Errorf("compile region: %w", err)
+	}
 	made.Exits = r.exits
-	return made, err
+	return made, nil
 }
 
 // findParts divides a region into the parts that warps do not leave in a call: there is no

@@ -365,7 +365,11 @@ func (f *function) assemble() ([]byte, error) {
 	f.eachTile(a)
 	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
 	a.Emit(amd64.RET)
-	return a.Finish()
+	code, err := a.Finish()
+	if err != nil {
+		return nil, fmt.Errorf("compile a run: %w", err)
+	}
+	return code, nil
 }
 
 // eachTile writes the loop over tiles around the bodies, of which there must be at

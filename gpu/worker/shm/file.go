@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -30,7 +31,7 @@ func NewFile(name string, size uint64) (*os.File, error) {
 func CheckFile(f *os.File, size uint64) error {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return fmt.Errorf("query the size of shared memory: %w", err)
 	}
 	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
 	switch {
@@ -46,16 +47,14 @@ func CheckFile(f *os.File, size uint64) error {
 
 // Duplicate returns another descriptor of the same file.
 func Duplicate(file *os.File) (*os.File, error) {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
 	var fd int
-	if e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3) }); e != nil {
-		return nil, e
+	raw, err := file.SyscallConn()
+	if err == nil {
+		e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3) })
+		err = cmp.Or(err, e)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("duplicate the descriptor of memory file %s: %w", file.Name(), err)
 	}
 	return os.NewFile(uintptr(fd), file.Name()), nil
 }
