@@ -381,15 +381,15 @@ func (t *Tool) expose(ctx context.Context, d Disk, writable bool, do func(ctx co
 	}
 	q, err := storagedaemon.Start(ctx, dir, secrets)
 	if err != nil {
-		return err
+		return fmt.Errorf("start the export of the disk: %w", err)
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
 	if err := q.Open(ctx, fileName, d.Source.BlockDev(!writable, diskSecret, key)); err != nil {
-		return err
+		return fmt.Errorf("open the disk: %w", err)
 	}
 	file, err := q.Mount(ctx, fileName, writable)
 	if err != nil {
-		return err
+		return fmt.Errorf("export the disk as a file: %w", err)
 	}
 	return do(ctx, file)
 }

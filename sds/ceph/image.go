@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 	r := record{Do: create, Disk: disk, Format: in.Format}
 	source, size, err := d.receiver().Open(ctx, in)
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("open the source of image %s: %w", in.ID, err)
 	}
 	defer source.Close()
 	dir, err := os.MkdirTemp(d.opt.Staging, stagingMark)
@@ -81,7 +82,7 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 	file := filepath.Join(dir, "image")
 	got, err := d.receiver().Receive(ctx, in, source, size, file)
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("receive image %s: %w", in.ID, err)
 	}
 	r.SHA256, r.SizeBytes, r.VirtualBytes = got.SHA256, got.SizeBytes, got.VirtualBytes
 	if in.Format != sds.QCOW2 {

@@ -71,7 +71,7 @@ func (d *Driver) opened(disk, snapshot string) string {
 func (d *Driver) createLUKS(ctx context.Context, disk string, size int64, key sds.Encryption) (int64, error) {
 	header, err := luks.Header(key.Passphrase)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("create the LUKS header of %s: %w", disk, err)
 	}
 	if _, err := d.run(ctx, bytes.NewReader(header), "rbd", "import", "--no-progress", "-", d.spec(disk)); err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -280,7 +281,7 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 		return v, nil
 	case want == v.SizeBytes:
 		if a.Live != nil { // the machine may not know the new size
-			err = a.Live.Resize(ctx, want)
+			err = resize(ctx, a.Live, id, want)
 		}
 		return v, err
 	}
@@ -290,6 +291,14 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 	return d.grow(ctx, id, s, v, want, a.Live)
 }
 
+// resize sets the size of the volume's disk in the machine that has it open.
+func resize(ctx context.Context, live sds.Live, id api.VolumeID, bytes int64) error {
+	if err := live.Resize(ctx, bytes); err != nil {
+		return fmt.Errorf("resize volume %s in its instance: %w", id, err)
+	}
+	return nil
+}
+
 // grow grows a volume; if a machine has it open, its disk first.
 func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volume, want int64, live sds.Live) (sds.Volume, error) {
 	if live == nil {
@@ -297,7 +306,7 @@ func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volum
 			return sds.Volume{}, err
 		}
 	} else {
-		if err := live.Resize(ctx, want); err != nil {
+		if err := resize(ctx, live, id, want); err != nil {
 			return sds.Volume{}, err
 		}
 		// QEMU grows an RBD image itself.

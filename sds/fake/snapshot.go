@@ -3,6 +3,7 @@ package fake
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -67,7 +68,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.
 		err := a.Live.Overlay(ctx, path)
 		s.mu.Lock()
 		if err != nil {
-			return sds.Snapshot{}, err
+			return sds.Snapshot{}, fmt.Errorf("have the instance write to the overlay of volume %s: %w", v.ID, err)
 		}
 	}
 	v.freeze()

@@ -217,7 +217,7 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, 
 		err := a.Live.Resize(ctx, size)
 		s.mu.Lock()
 		if err != nil {
-			return sds.Volume{}, err
+			return sds.Volume{}, fmt.Errorf("resize volume %s in its instance: %w", id, err)
 		}
 	}
 	v.SizeBytes = max(v.SizeBytes, size)

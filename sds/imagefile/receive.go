@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -83,7 +84,7 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 		return Received{}, api.Errorf(api.CodeTooLarge, "the image's disk has %d bytes, want at most %d", virtual, r.Limits.MaxVirtualBytes)
 	}
 	if err := qemuimg.Verify(ctx, disk, in.Format, virtual); err != nil {
-		return Received{}, err
+		return Received{}, fmt.Errorf("verify the content of image %s: %w", in.ID, err)
 	}
 	return Received{SHA256: sum, SizeBytes: got, VirtualBytes: virtual}, nil
 }

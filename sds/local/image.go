@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -43,12 +44,12 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	}
 	source, size, err := s.receiver().Open(ctx, in)
 	if err != nil {
-		return sds.Image{}, err
+		return sds.Image{}, fmt.Errorf("open the source of image %s: %w", in.ID, err)
 	}
 	defer source.Close()
 	err = s.create(images, string(in.ID), func(disk string) (any, error) {
 		got, err := s.receiver().Receive(ctx, in, source, size, disk)
-		return &imageMeta{Version: 1, Format: in.Format, SHA256: got.SHA256, SizeBytes: got.SizeBytes, VirtualBytes: got.VirtualBytes}, err
+		return &imageMeta{Version: 1, Format: in.Format, SHA256: got.SHA256, SizeBytes: got.SizeBytes, VirtualBytes: got.VirtualBytes}, err //nolint:wrapcheck // create and its caller name the image
 	})
 	if err != nil && !errors.Is(err, errTaken) {
 		return sds.Image{}, err

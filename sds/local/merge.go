@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -229,7 +230,7 @@ func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g
 		return false, err // a clone's machine may have both files open
 	}
 	if err := a.Live.Commit(ctx, s.file(id, g.Child), s.file(id, g.Into)); err != nil {
-		return false, err
+		return false, fmt.Errorf("have the instance merge layer %s of volume %s: %w", g.Child, id, err)
 	}
 	if err := atomicfile.Sync(s.file(id, g.Into)); err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -140,11 +141,13 @@ func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, be
 // are the arguments for its backing file.
 func createQCOW2(ctx context.Context, e *sds.Encryption, path string, bytes int64, how ...string) error {
 	args := append([]string{"create", "-q", "-f", "qcow2"}, how...)
-	_, err := qemuimg.Own(ctx, nil, append(args, path, strconv.FormatInt(bytes, 10))...)
-	if err != nil || e == nil {
-		return err
+	if _, err := qemuimg.Own(ctx, nil, append(args, path, strconv.FormatInt(bytes, 10))...); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
 	}
-	return luks.EncryptQCOW2(path, e.Passphrase)
+	if e == nil {
+		return nil
+	}
+	return luks.EncryptQCOW2(path, e.Passphrase) //nolint:wrapcheck // it names the file
 }
 
 // finishSnapshot completes the snapshot that is being created, if there is
@@ -168,7 +171,7 @@ func (s *Store) finishSnapshot(ctx context.Context, id api.VolumeID, m *volumeMe
 	}
 	if a.Live != nil && !above {
 		if err := a.Live.Overlay(ctx, s.file(id, m.Disk)); err != nil {
-			return err
+			return fmt.Errorf("have the instance write to layer %s of volume %s: %w", m.Disk, id, err)
 		}
 	}
 	snap.Making = false

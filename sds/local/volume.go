@@ -321,7 +321,10 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, 
 func (s *Store) grow(ctx context.Context, id api.VolumeID, m *volumeMeta, have sds.Volume, size int64, a sds.Access) error {
 	err := s.unused(id, m)
 	if api.CodeOf(err) == api.CodeInUse && a.Live != nil {
-		return a.Live.Resize(ctx, size)
+		if err := a.Live.Resize(ctx, size); err != nil {
+			return fmt.Errorf("resize volume %s in its instance: %w", id, err)
+		}
+		return nil
 	}
 	if err != nil {
 		return err

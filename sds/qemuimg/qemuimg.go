@@ -48,7 +48,7 @@ func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte
 		}
 	}()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pass secrets to qemu-img: %w", err)
 	}
 	// The verb comes first.
 	return run(ctx, files, []string{"--core=0", "qemu-img"}, append(append([]string{args[0]}, objects...), args[1:]...))

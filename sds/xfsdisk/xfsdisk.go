@@ -63,7 +63,7 @@ func Probe(ctx context.Context, path string, want UUID) (Found, error) {
 	case errors.Is(err, unix.EIO):
 		return Found{Missing, "the disk is not readable"}, nil
 	case err != nil:
-		return Found{}, err
+		return Found{}, fmt.Errorf("read both ends of %s: %w", path, err)
 	case is && sb.uuid == want && sb.inProgress:
 		return Found{Content: Begun}, nil
 	case is && sb.uuid == want:
@@ -71,7 +71,7 @@ func Probe(ctx context.Context, path string, want UUID) (Found, error) {
 	case !rawdisk.Zero(head) || !rawdisk.Zero(tail):
 		return Found{Other, rawdisk.Describe(ctx, path)}, nil
 	}
-	who, err := rawdisk.InUse(path)
+	who, err := inUse(path)
 	if who != "" {
 		return Found{Other, who}, err
 	}
@@ -89,24 +89,41 @@ const label = "basalt-local"
 // have probed it. After an interruption at any point the disk is Blank, Begun
 // or Whole.
 func Make(ctx context.Context, path string, id UUID) error {
-	who, err := rawdisk.InUse(path)
+	who, err := inUse(path)
 	if err != nil {
 		return err
 	}
 	if who != "" {
 		return api.Errorf(api.CodeInUse, "%s: %s", path, who)
 	}
-	if err := rawdisk.Wipe(path); err != nil { // removes other signatures, which mkfs.xfs would leave
+	if err := Erase(path); err != nil { // removes other signatures, which mkfs.xfs would leave
 		return err
 	}
 	_, err = command.Exec(ctx, command.Exe{
 		Program: "mkfs.xfs", Args: []string{"-q", "-f", "-L", label, "-m", "crc=1,reflink=1,uuid=" + id.String(), path}, Verb: "-f", Timeout: makeTime,
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("create a file system on %s: %w", path, err)
+	}
+	return nil
+}
+
+// inUse returns what uses the disk, or "" if nothing does.
+func inUse(path string) (string, error) {
+	who, err := rawdisk.InUse(path)
+	if err != nil {
+		return who, fmt.Errorf("query whether %s is in use: %w", path, err)
+	}
+	return who, nil
 }
 
 // Erase removes the signatures of the file system.
-func Erase(path string) error { return rawdisk.Wipe(path) }
+func Erase(path string) error {
+	if err := rawdisk.Wipe(path); err != nil {
+		return fmt.Errorf("wipe %s: %w", path, err)
+	}
+	return nil
+}
 
 // options of a mount. Guests' disks are files there and nothing else; a file
 // system that shuts down after an error stays so until an operator acts.
@@ -124,8 +141,10 @@ func Mount(ctx context.Context, path, dir string, systemd bool) error {
 		exe = command.Exe{Program: "systemd-mount", Args: []string{"--quiet", "--collect", "--fsck=no", "--type=xfs", "--options=" + options,
 			"--description=Basalt's storage pool", "--property=Before=basalt-guests.service", "--", path, dir}, Verb: "--quiet", Timeout: mountTime}
 	}
-	_, err := command.Exec(ctx, exe)
-	return err
+	if _, err := command.Exec(ctx, exe); err != nil {
+		return fmt.Errorf("mount %s on %s: %w", path, dir, err)
+	}
+	return nil
 }
 
 // mountTime suffices for a file system whose log is replayed.

@@ -36,12 +36,12 @@ func probe(ctx context.Context, fsid, path string) (Found, error) {
 		f.Content, f.What = Missing, "it is not readable"
 		return f, nil
 	case err != nil:
-		return f, err
+		return f, fmt.Errorf("read both ends of %s: %w", path, err)
 	case bytes.HasPrefix(head, []byte(labelMark)):
 		return probeLabel(ctx, fsid, f)
 	case rawdisk.Zero(head) && rawdisk.Zero(tail):
 		if f.What, err = rawdisk.InUse(path); err != nil {
-			return f, err
+			return f, fmt.Errorf("query whether %s is in use: %w", path, err)
 		}
 		f.Content = Blank
 		if f.What != "" {
@@ -61,7 +61,7 @@ func probeLabel(ctx context.Context, fsid string, f Found) (Found, error) {
 		return f, nil
 	}
 	if err != nil {
-		return f, err
+		return f, fmt.Errorf("read the label of %s: %w", f.Path, err)
 	}
 	l, err := decodeLabel(out)
 	if err != nil {

@@ -37,7 +37,7 @@ func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 		argv := []string{"ceph-mon", "-f", "-i", n.ID, "--public-addr", msgr2(must(in.mon(n.ID)).Address)}
 		return n.start(ctx, monDaemon, append(argv, conf...))
 	case StopMon:
-		return n.Daemons.Stop(ctx, monDaemon)
+		return n.stop(ctx, monDaemon)
 	case DropMon:
 		return removeDir(l.mon())
 	case MakeMgr:
@@ -45,7 +45,7 @@ func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 	case StartMgr:
 		return n.start(ctx, mgrDaemon, append([]string{"ceph-mgr", "-f", "-i", n.ID}, conf...))
 	case StopMgr:
-		return n.Daemons.Stop(ctx, mgrDaemon)
+		return n.stop(ctx, mgrDaemon)
 	case PrepareOSD:
 		return n.prepareOSD(ctx, in, a)
 	case AdoptOSD:
@@ -118,14 +118,14 @@ func (n Node) makeMon(ctx context.Context, in Intent, first bool) error {
 		m := must(in.mon(n.ID))
 		args := []string{"--create", "--fsid", in.FSID, "--addv", m.Node, msgr2(m.Address), monmap}
 		if _, err := command.Exec(ctx, command.Exe{Program: "monmaptool", Args: args, Verb: "--create"}); err != nil {
-			return err
+			return fmt.Errorf("create the monmap of cluster %s: %w", in.FSID, err)
 		}
 	} else if _, err := n.ceph(ctx, "", "mon", "getmap", "-o", monmap); err != nil {
 		return err
 	}
 	args := []string{"--mkfs", "-i", n.ID, "--conf", l.conf(), "--mon-data", tmp, "--monmap", monmap, "--keyring", l.monKeys()}
 	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-mon", Args: args, Verb: "--mkfs", Timeout: makeTime}); err != nil {
-		return err
+		return fmt.Errorf("create the monitor %s: %w", n.ID, err)
 	}
 	return publish(tmp, l.mon())
 }
@@ -181,7 +181,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 		return err
 	}
 	if found.Content != Blank {
-		if err := rawdisk.Wipe(d.Path); err != nil {
+		if err := wipe(d.Path); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	}
 	args := []string{"--mkfs", "-i", strconv.Itoa(id), "--osd-uuid", d.UUID, "--osd-data", tmp, "--keyring", filepath.Join(tmp, "keyring"), "--conf", l.conf()}
 	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-osd", Args: args, Verb: "--mkfs", Timeout: makeTime}); err != nil {
-		return err
+		return fmt.Errorf("create OSD %d on %s: %w", id, d.Path, err)
 	}
 	if err := publish(tmp, l.osd(d.UUID)); err != nil {
 		return err
@@ -283,7 +283,7 @@ func (n Node) adoptOSD(ctx context.Context, in Intent, a Action) error {
 	}
 	args := []string{"prime-osd-dir", "--dev", a.Path, "--path", tmp}
 	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-bluestore-tool", Args: args, Verb: "prime-osd-dir"}); err != nil {
-		return err
+		return fmt.Errorf("restore the directory of OSD %d from %s: %w", a.ID, a.Path, err)
 	}
 	if err := errors.Join(linkBlock(tmp, a.Path), n.osdKeyring(tmp, a.ID, key)); err != nil {
 		return err
@@ -301,7 +301,34 @@ func (n Node) start(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return fmt.Errorf("%s is not installed on this node", argv[0])
 	}
-	return n.Daemons.Run(ctx, name, append([]string{path}, argv[1:]...))
+	if err := n.Daemons.Run(ctx, name, append([]string{path}, argv[1:]...)); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	return nil
+}
+
+func (n Node) stop(ctx context.Context, name string) error {
+	if err := n.Daemons.Stop(ctx, name); err != nil {
+		return fmt.Errorf("stop %s: %w", name, err)
+	}
+	return nil
+}
+
+// running reports whether a daemon runs.
+func (n Node) running(ctx context.Context, name string) (bool, error) {
+	runs, err := n.Daemons.Running(ctx, name)
+	if err != nil {
+		return false, fmt.Errorf("query whether %s runs: %w", name, err)
+	}
+	return runs, nil
+}
+
+// wipe removes all signatures of a disk or partition.
+func wipe(path string) error {
+	if err := rawdisk.Wipe(path); err != nil {
+		return fmt.Errorf("wipe %s: %w", path, err)
+	}
+	return nil
 }
 
 // startOSD starts an OSD on its disk, whose path may have changed at the last
@@ -324,7 +351,7 @@ func (n Node) startOSD(ctx context.Context, in Intent, uuid, path string, id int
 // stopOSD stops an OSD and marks it down: others detect the end of one, except
 // that of the last.
 func (n Node) stopOSD(ctx context.Context, id int) error {
-	if err := n.Daemons.Stop(ctx, osdDaemon(id)); err != nil {
+	if err := n.stop(ctx, osdDaemon(id)); err != nil {
 		return err
 	}
 	return n.run(ctx, "osd", "down", strconv.Itoa(id))
@@ -337,7 +364,7 @@ func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
 		return err
 	}
 	if f.UUID == a.Name && (f.Content == OSD || f.Content == Begun) {
-		if err := rawdisk.Wipe(a.Path); err != nil {
+		if err := wipe(a.Path); err != nil {
 			return err
 		}
 	}

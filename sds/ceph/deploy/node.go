@@ -107,7 +107,7 @@ func (n Node) Remove(ctx context.Context) error {
 		}
 	}
 	for _, name := range names {
-		if err := n.Daemons.Stop(ctx, name); err != nil {
+		if err := n.stop(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -118,6 +118,7 @@ func (n Node) Remove(ctx context.Context) error {
 func (n Node) admin() command.Runner { return command.Runner{Conf: n.files().conf()} }
 
 func (n Node) ceph(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	//nolint:wrapcheck // it names the command
 	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--connect-timeout", "10", "--format", "json"}, args...)...)
 }
 

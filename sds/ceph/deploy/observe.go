@@ -71,7 +71,7 @@ func (n Node) daemon(ctx context.Context, dir, name string) (State, error) {
 	} else if err != nil {
 		return "", err
 	}
-	running, err := n.Daemons.Running(ctx, name)
+	running, err := n.running(ctx, name)
 	if err != nil || running {
 		return Running, err
 	}
@@ -99,7 +99,7 @@ func (n Node) observeDisk(ctx context.Context, in Intent, d Disk) (Found, error)
 	if f.ID, err = strconv.Atoi(strings.TrimSpace(string(raw))); err != nil {
 		return f, fmt.Errorf("%s/whoami: %w", dir, err)
 	}
-	f.Running, err = n.Daemons.Running(ctx, osdDaemon(f.ID))
+	f.Running, err = n.running(ctx, osdDaemon(f.ID))
 	return f, err
 }
 

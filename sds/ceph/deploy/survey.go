@@ -69,7 +69,7 @@ func decodeSurvey(raw []byte) (s Survey, err error) {
 func (n Node) Images(ctx context.Context, pool string) (int, error) {
 	raw, err := n.admin().Run(ctx, nil, "rbd", "ls", "--format", "json", pool)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("list the images of pool %s: %w", pool, err)
 	}
 	var all []string
 	if err := decode(raw, &all); err != nil {

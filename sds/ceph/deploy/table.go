@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
-	"github.com/basalt-gpu/basalt/sds/rawdisk"
 )
 
 // Parted is the content of a disk with the partition table of a Table.
@@ -120,7 +119,7 @@ func readTable(ctx context.Context, path string) (gpt, error) {
 	}
 	raw, err := command.Exec(ctx, command.Exe{Program: "sfdisk", Args: []string{"--json", dev}, Verb: "--json"})
 	if err != nil {
-		return gpt{}, err
+		return gpt{}, fmt.Errorf("read the partition table of %s: %w", path, err)
 	}
 	return decodeTable(raw)
 }
@@ -140,7 +139,7 @@ func (n Node) changeTable(ctx context.Context, in Intent, a Action) error {
 		return nil // it has changed meanwhile: the next observation decides
 	}
 	if f.Content != Blank {
-		if err := rawdisk.Wipe(t.Path); err != nil {
+		if err := wipe(t.Path); err != nil {
 			return err
 		}
 	}
@@ -158,7 +157,7 @@ func editTable(ctx context.Context, path, script string, operation ...string) er
 	}
 	x := command.Exe{Program: "sfdisk", Args: sfdiskArgs(dev, operation...), Verb: "write", Stdin: reader(script), Timeout: time.Minute, Stays: true}
 	if _, err := command.Exec(ctx, x); err != nil {
-		return err
+		return fmt.Errorf("change the partition table of %s: %w", path, err)
 	}
 	return updateKernel(ctx, dev)
 }
@@ -169,8 +168,10 @@ func updateKernel(ctx context.Context, dev string) error {
 	if st, err := os.Stat(dev); err != nil || st.Mode()&fs.ModeDevice == 0 {
 		return err
 	}
-	_, err := command.Exec(ctx, command.Exe{Program: "partx", Args: []string{"--update", dev}, Verb: "--update"})
-	return err
+	if _, err := command.Exec(ctx, command.Exe{Program: "partx", Args: []string{"--update", dev}, Verb: "--update"}); err != nil {
+		return fmt.Errorf("tell the kernel the partitions of %s: %w", dev, err)
+	}
+	return nil
 }
 
 // dbOf returns the table and the partition of the OSD's database; ok is false if
@@ -216,7 +217,7 @@ func (n Node) prepareDB(ctx context.Context, in Intent, d Disk, dir string) erro
 	if err := n.present(ctx, t, p); err != nil {
 		return err
 	}
-	if err := rawdisk.Wipe(p.path); err != nil { // it may have the database of an OSD that is gone
+	if err := wipe(p.path); err != nil { // it may have the database of an OSD that is gone
 		return err
 	}
 	return linkDevice(dir, "block.db", p.path)
@@ -280,7 +281,7 @@ func (n Node) releaseDB(ctx context.Context, in Intent, uuid string) error {
 		if err := n.present(ctx, t, p); err != nil {
 			return err
 		}
-		if err := rawdisk.Wipe(p.path); err != nil {
+		if err := wipe(p.path); err != nil {
 			return err
 		}
 		return editTable(ctx, t.Path, "", "--delete", strconv.Itoa(p.number))
