@@ -56,7 +56,7 @@ func installAppCommand(k *kind[api.App]) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		all, err := catalogue.Apps()
 		if err != nil {
-			return err
+			return fmt.Errorf("read the apps included with this program: %w", err)
 		}
 		for _, name := range args {
 			if !slices.ContainsFunc(all, func(x api.App) bool { return x.Meta.Name == name }) {

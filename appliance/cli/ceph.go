@@ -110,7 +110,7 @@ func (f *osdFlags) set(s *api.DiskSpec, was api.DiskSpec) error {
 // diskRelease is short for "use DISK nothing".
 func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "release DISK", Short: "Give a disk back: one in Ceph after its data has been copied to other disks, a storage pool when no volume lies on it", Args: cobra.ExactArgs(1),
+		Use: "release DISK", Short: "Release a disk: one in Ceph after its data has been copied to other disks, a storage pool when it contains no volumes", Args: cobra.ExactArgs(1),
 	}
 	w := waiting{}
 	addWaitFlags(cmd, &w)

@@ -62,7 +62,7 @@ func (a *App) sendMedium(ctx context.Context, path, key string) (spec api.Upgrad
 	for _, name := range nodePackages {
 		p, err := r.Find(name)
 		if err != nil {
-			return spec, err
+			return spec, fmt.Errorf("search medium %s: %w", path, err)
 		}
 		packages = append(packages, p)
 	}
@@ -113,8 +113,10 @@ func readRelease(medium fs.FS, path, key string) (r release.Release, err error) 
 		return r, api.Errorf(api.CodeInvalid, "%s has no signed packages: it is another disc, or the medium of a release before them", path)
 	case err != nil && api.CodeOf(err) != api.CodeInvalid:
 		return r, api.Errorf(api.CodeInvalid, "%s cannot be read: %s", path, err).WithHint("fetch the medium again, and compare its checksum")
+	case err != nil:
+		return r, fmt.Errorf("read the release on medium %s: %w", path, err)
 	}
-	return r, err
+	return r, nil
 }
 
 // verified opens a package of the medium and compares it with its checksum.
