@@ -84,12 +84,12 @@ func runCDI(args []string, out io.Writer) error {
 	}
 	m, err := container.ThisMachine()
 	if err != nil {
-		return err
+		return fmt.Errorf("find out about this machine: %w", err)
 	}
 	if *print {
 		text, err := m.Text()
 		if err != nil {
-			return err
+			return fmt.Errorf("write the specification: %w", err)
 		}
 		_, err = out.Write(text)
 		return err
@@ -98,7 +98,10 @@ func runCDI(args []string, out io.Writer) error {
 	if done != "" {
 		fmt.Fprintln(out, done)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("write the specification to %s: %w", *output, err)
+	}
+	return nil
 }
 
 func runDocker(args []string, out io.Writer) error {
@@ -126,5 +129,8 @@ func runDocker(args []string, out io.Writer) error {
 	for _, n := range notes {
 		fmt.Fprintln(out, n)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("turn Docker's support %s: %w", args[0], err)
+	}
+	return nil
 }

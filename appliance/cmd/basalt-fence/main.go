@@ -36,7 +36,7 @@ func run(args []string) error {
 	}
 	d, err := fence.New(o)
 	if err != nil {
-		return err
+		return fmt.Errorf("start the fence: %w", err)
 	}
 	return d.Run(ctx)
 }

@@ -43,7 +43,7 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NullGPUs: o.null, SwapBytes: o.swap, Interop: o.interop,
 		NoNVIDIA: o.noNVIDIA || o.standalone && o.makesCards(), WorkerGroup: group, Log: log,
 	}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start the GPU daemon: %w", err)
 	}
 	if !o.standalone {
 		return d, nil
@@ -104,7 +104,7 @@ func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 	defer c.Close()
 	gpus, err := c.GPUs(ctx)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("list the GPUs: %w", err)
 	}
 	if len(gpus) == 0 {
 		return "", errors.New("this machine has no NVIDIA card that answers; give --soft-gpu vram=8GiB")
@@ -117,7 +117,7 @@ func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 	}
 	v, err := c.PutVGPU(ctx, standalone.VGPU, wire.VGPUSpec{GPU: g.ID, VRAMBytes: g.VRAMBytes, SharePercent: 100})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("create a vGPU on GPU %s: %w", g.ID, err)
 	}
 	fmt.Printf("GPU %s: %s, %s of memory, %d multiprocessors. Run CUDA programs with:\n\n  BASALT_GPU=unix:%s LD_LIBRARY_PATH=%s ./program\n\n",
 		g.ID, g.Name, gpud.FormatSize(g.VRAMBytes), g.Multiprocessors, d.o.socket, guestLibraries())

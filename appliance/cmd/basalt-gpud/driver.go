@@ -90,7 +90,7 @@ func runDriver(ctx context.Context, args []string) error {
 		return n.Status(ctx, o.Options)
 	}
 	if err := n.Install(ctx, o.Options); err != nil {
-		return err
+		return fmt.Errorf("install the driver: %w", err)
 	}
 	return forgetRequest(n.Root, o.once)
 }

@@ -43,7 +43,7 @@ func run(args []string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
 	debug, err := debugserver.Start(o.debugListen, log)
 	if err != nil {
-		return err
+		return fmt.Errorf("serve profiles: %w", err)
 	}
 	d, err := newDaemon(o, log)
 	if err != nil {

@@ -104,11 +104,11 @@ func machineCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			disks, err := machine.ReadDisks(cmd.Context(), "")
 			if err != nil {
-				return err
+				return fmt.Errorf("list the disks: %w", err)
 			}
 			nics, err := machine.ReadNICs()
 			if err != nil {
-				return err
+				return fmt.Errorf("list the network cards: %w", err)
 			}
 			inventory(cmd.OutOrStdout(), disks, nics)
 			return nil

@@ -102,7 +102,7 @@ func find(ctx context.Context, sys *system, out io.Writer) ([]byte, error) {
 	}
 	s, err := source.FromCommandLine(string(line))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the command line of the kernel: %w", err)
 	}
 	if s.URL != "" {
 		if err := connect(ctx, sys, s, out); err != nil {
@@ -110,10 +110,11 @@ func find(ctx context.Context, sys *system, out io.Writer) ([]byte, error) {
 		}
 	}
 	data, err := source.Read(ctx, s, "/run/basalt-installer/answers")
-	if err == nil {
-		fmt.Fprintf(out, unattended.Prefix+"answers from %s\n", s)
+	if err != nil {
+		return nil, fmt.Errorf("read the answers: %w", err)
 	}
-	return data, err
+	fmt.Fprintf(out, unattended.Prefix+"answers from %s\n", s)
+	return data, nil
 }
 
 // connect brings up the network of the kernel's command line, from which the answers are

@@ -132,9 +132,12 @@ func (a *argument) value(c worker.Context) ([]byte, error) {
 	}
 	var err error
 	if a.address, err = c.MemAlloc(uint64(len(a.bytes))); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("allocate %d bytes: %w", len(a.bytes), err)
 	}
-	return binary.LittleEndian.AppendUint64(nil, a.address), c.CopyHtoD(nil, a.address, a.bytes, nil)
+	if err := c.CopyHtoD(nil, a.address, a.bytes, nil); err != nil {
+		return nil, fmt.Errorf("copy %d bytes to the device: %w", len(a.bytes), err)
+	}
+	return binary.LittleEndian.AppendUint64(nil, a.address), nil
 }
 
 // print writes the first elements of a buffer.
@@ -145,7 +148,7 @@ func (a *argument) print(c worker.Context, index int, out io.Writer) error {
 	n := min(a.elements, maxPrinted)
 	b, done := make([]byte, n*a.kind.size), make(chan error, 1)
 	if err := c.CopyDtoH(nil, b, a.address, func(err error) { done <- err }); err != nil {
-		return err
+		return fmt.Errorf("copy a buffer from the device: %w", err)
 	}
 	if err := <-done; err != nil {
 		return err

@@ -65,7 +65,7 @@ func imagesOf(file []byte) ([][]byte, error) {
 	}
 	list, err := fatbin.Objects(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the images of the file: %w", err)
 	}
 	if fatbin.IsELF(file) {
 		image, err := offloadImage(file)

@@ -98,12 +98,12 @@ func parseDims(s string, into *[3]uint32) error {
 func (l *launch) run(images [][]byte, out, errs io.Writer) (err error) {
 	d, err := device.New(l.device)
 	if err != nil {
-		return err
+		return fmt.Errorf("create the device: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	c, err := d.NewContext(0, nil, worker.NewWindow(abi.Windows()[0]))
 	if err != nil {
-		return err
+		return fmt.Errorf("create a context: %w", err)
 	}
 	if p, ok := c.(worker.Printer); ok {
 		p.PrintTo(func(to uint32, text []byte) {

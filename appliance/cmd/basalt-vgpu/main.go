@@ -93,12 +93,12 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if err := cgroup.Join(c.cgroups); err != nil {
-		return err
+		return fmt.Errorf("join the control group: %w", err)
 	}
 	// basaltd, which starts this process, is better protected from the OOM killer than a
 	// tenant's processes.
 	if err := cgroup.SetOOMScore(cgroup.OOMScoreUsual); err != nil {
-		return err
+		return fmt.Errorf("set the OOM score: %w", err)
 	}
 	if c.worker == "" {
 		c.worker = filepath.Join(filepath.Dir(self), "basalt-worker")
@@ -114,12 +114,12 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err != nil && c.handover >= 0 { // missing profiles must not end the vGPU of a running VM
 		log.Warn("cannot serve profiles", "error", err)
 	} else if err != nil {
-		return err
+		return fmt.Errorf("serve profiles: %w", err)
 	}
 	defer func() { _ = debug.Close() }()
 	workers, open, err := sandbox.For(c.user)
 	if err != nil {
-		return err
+		return fmt.Errorf("confine workers as user %q: %w", c.user, err)
 	}
 	if open != "" && c.handover < 0 {
 		log.Warn("workers are not fully confined", "reason", open)
@@ -133,7 +133,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if c.token >= 0 {
 		token, err := wire.TakeToken(c.token)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the token of the vGPU: %w", err)
 		}
 		spawner.Token = func() (*os.File, error) { return wire.PassToken(token) }
 	}
@@ -149,7 +149,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		s, err = vhostgpu.Listen(c.socket, group, spawner, vhostgpu.DefaultLimits(), log)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("serve the vGPU on %s: %w", c.socket, err)
 	}
 	defer func() { _ = s.Close() }()
 

@@ -28,7 +28,7 @@ func confine(o options) error {
 		return err
 	}
 	if err := cgroup.SetOOMScore(cgroup.OOMScoreFirst); err != nil {
-		return err
+		return fmt.Errorf("set the OOM score: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)

@@ -32,14 +32,14 @@ func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, err
 	if o.token >= 0 {
 		if token, err = wire.TakeToken(o.token); err != nil {
 			_ = conn.Close()
-			return nil, err
+			return nil, fmt.Errorf("read the token of the vGPU: %w", err)
 		}
 	}
 	p := &program{}
 	if o.cache >= 0 {
 		if p.cache, err = codecache.Open(o.cache); err != nil {
 			_ = conn.Close()
-			return nil, err
+			return nil, fmt.Errorf("open the cache of compiled code: %w", err)
 		}
 	}
 	options := worker.Options{Log: log}
@@ -112,7 +112,10 @@ func (p *program) Await(ctx context.Context) error {
 	if p.node == nil {
 		return nil
 	}
-	return p.node.Part(ctx)
+	if err := p.node.Part(ctx); err != nil {
+		return fmt.Errorf("wait for gpud: %w", err)
+	}
+	return nil
 }
 
 // Close frees the device and ends the connection to gpud.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,7 +26,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 	for _, ctx := range []context.Context{store.Stale(ctx), ctx} {
 		page, err := s.List(ctx, api.ListQuery{Kind: api.KindAPIKey, Limit: 1})
 		if err != nil {
-			return err
+			return fmt.Errorf("read the API keys: %w", err)
 		}
 		if len(page.Items) > 0 {
 			return nil
@@ -44,13 +45,13 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 	}
 	apps, err := catalogue.Apps()
 	if err != nil {
-		return err
+		return fmt.Errorf("read the included apps: %w", err)
 	}
 	for _, a := range apps {
 		cmds = append(cmds, put(api.KindApp, a.Meta.Name, a.Spec))
 	}
 	if _, err := s.Apply(ctx, api.Batch{ID: "bootstrap", At: time.Now().UTC(), Commands: cmds}); err != nil {
-		return err
+		return fmt.Errorf("create the first objects of the cluster: %w", err)
 	}
 	log.Info("created cluster, the operator's API key is in a file", "file", keyFile)
 	return nil

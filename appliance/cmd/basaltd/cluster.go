@@ -64,7 +64,7 @@ type cluster struct {
 func openWire(c config, rec membership.Record, self membership.Self, log *slog.Logger) (cl *cluster, err error) {
 	cl = &cluster{dir: membership.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
 	if cl.certificates, err = pki.Open(cl.dir); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the certificates in %s: %w", cl.dir, err)
 	}
 	book := new(transport.AddressBook)
 	cl.client = transport.NewClient(cl.certificates, book, log)
@@ -79,7 +79,7 @@ func openWire(c config, rec membership.Record, self membership.Self, log *slog.L
 	})
 	cl.server, err = transport.NewServer(transport.Options{Certificates: cl.certificates, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("listen for other nodes at %s: %w", c.peerListen, err)
 	}
 	server.Store(cl.server)
 	cl.prober = transport.NewProber(cl.client)
@@ -98,7 +98,10 @@ func (cl *cluster) change(f func(*membership.Record)) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	f(&cl.rec)
-	return cl.rec.Save(cl.dir)
+	if err := cl.rec.Save(cl.dir); err != nil {
+		return fmt.Errorf("save the membership in %s: %w", cl.dir, err)
+	}
+	return nil
 }
 
 // storeOptions adds the options of a store that is one of several.
@@ -138,7 +141,7 @@ func (r remote) call(ctx context.Context, leader, path string, in, out any) erro
 	case !sent:
 		return fmt.Errorf("%w: %w", store.ErrNotSent, err)
 	}
-	return err
+	return err //nolint:wrapcheck // the store returns the leader's errors as its own
 }
 
 // isNotLeader reports whether an error that came over the wire is store.ErrNotLeader.
@@ -172,7 +175,7 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r membership.Request) (membership.JoinResponse, error) {
 		level, id, err := s.Settled()
 		if err != nil {
-			return membership.JoinResponse{}, err
+			return membership.JoinResponse{}, fmt.Errorf("read the state of the store: %w", err)
 		}
 		return membership.Admit(ctx, s, membership.Cluster{Level: level, ID: id}, r, time.Now())
 	}))
@@ -208,7 +211,10 @@ const reachesPath = "/store/reaches"
 
 // caughtUp reports an error unless the node has everything that this one, the leader, has.
 func (cl *cluster) caughtUp(ctx context.Context, node api.NodeID) error {
-	return cl.client.Call(ctx, node, http.MethodPost, reachesPath, cl.store.Stats().Commit, nil)
+	if err := cl.client.Call(ctx, node, http.MethodPost, reachesPath, cl.store.Stats().Commit, nil); err != nil {
+		return fmt.Errorf("query whether node %s has caught up: %w", node, err)
+	}
+	return nil
 }
 
 // requestRestart ends the present life of the node with a reason. Only the first reason counts.
@@ -221,7 +227,11 @@ func (cl *cluster) requestRestart(why error) {
 
 // sign requests a new certificate. The node can sign it itself if its store answers.
 func (cl *cluster) sign(ctx context.Context, csr []byte) (pki.Issued, error) {
-	return membership.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
+	issued, err := membership.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
+	if err != nil {
+		return issued, fmt.Errorf("sign a new certificate of node %s: %w", cl.self.Node, err)
+	}
+	return issued, nil
 }
 
 // run returns the tasks that run while the node is a member.
@@ -313,11 +323,14 @@ func restore(c config, dir string, self membership.Self, backup io.Reader) error
 	path := filepath.Join(c.data, "store")
 	info, err := store.RestoreInto(path, string(self.Node), backup)
 	if err != nil {
-		return err
+		return fmt.Errorf("restore the store into %s: %w", path, err)
 	}
 	var m backupMeta
 	if err := m.decode(info.Cluster); err != nil {
 		return err
 	}
-	return membership.Create(dir, m.Cluster, self, &m.CA, time.Now())
+	if err := membership.Create(dir, m.Cluster, self, &m.CA, time.Now()); err != nil {
+		return fmt.Errorf("create the membership of cluster %s: %w", m.Cluster, err)
+	}
+	return nil
 }

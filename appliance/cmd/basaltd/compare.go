@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -35,7 +36,7 @@ func (cl *cluster) serveCompare(s *store.Store) {
 // differs marks the store as damaged and ends this life: the store is refused in the next.
 func (cl *cluster) differs(p state.Part) error {
 	if err := cl.store.Differs(p); err != nil {
-		return err
+		return fmt.Errorf("mark the store as damaged: %w", err)
 	}
 	cl.requestRestart(errBeginAnew)
 	return nil
@@ -70,14 +71,14 @@ func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration
 func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Place, log *slog.Logger) (next state.Place, err error) {
 	index, err := cl.store.Compare(ctx, term, from)
 	if err != nil {
-		return from, err
+		return from, fmt.Errorf("begin to compare the stores of term %d: %w", term, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, partLimit)
 	defer cancel()
 	self := string(cl.self.Node)
 	own, err := cl.store.Part(ctx, index)
 	if err != nil {
-		return from, err
+		return from, fmt.Errorf("read the part of the store at index %d: %w", index, err)
 	}
 	all := map[string]state.Part{self: own}
 	members := cl.store.Members()
@@ -111,7 +112,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Plac
 			return own.Next, cl.differs(own)
 		}
 		if err := cl.client.Call(ctx, api.NodeID(id), http.MethodPost, differsPath, own, &struct{}{}); err != nil {
-			return own.Next, err
+			return own.Next, fmt.Errorf("tell node %s that its store differs: %w", id, err)
 		}
 	}
 	return own.Next, nil

@@ -241,7 +241,7 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 	cl.server.Handle("POST "+ownNodePath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (n api.Node, err error) {
 		o, err := s.Get(ctx, api.KindNode, string(caller))
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("read node %s: %w", caller, err)
 		}
 		return api.Decode[api.Node](o)
 	}))
@@ -266,6 +266,7 @@ func (p *damagedNode) each(ctx context.Context, path string, out any) error {
 		if err == nil {
 			return nil
 		}
+		err = fmt.Errorf("ask node %s: %w", n, err)
 	}
 	return err
 }
@@ -316,7 +317,7 @@ func (p *damagedNode) rebuild(ctx context.Context) error {
 		return err
 	}
 	if err := store.NewWatermark(membership.WatermarkFile(p.dir), string(p.self.Node), ""); err != nil {
-		return err
+		return fmt.Errorf("create a watermark of the store: %w", err)
 	}
 	return p.change(func(r *membership.Record) { r.Rebuild = false })
 }
@@ -367,5 +368,5 @@ func (p *damagedNode) Restore(context.Context, io.Reader) error { return isDamag
 
 func isDamaged() error {
 	return api.Errorf(api.CodeState, "this node is a member of a cluster whose store here is lost or damaged").
-		WithHint("basalt cluster status says what is wrong; basalt node rebuild makes the store anew")
+		WithHint("basalt cluster status says what is wrong; basalt node rebuild creates the store again")
 }

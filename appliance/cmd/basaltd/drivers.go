@@ -23,7 +23,7 @@ func openPools(ctx context.Context, c config, reserve int64, urls outbound.Optio
 	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: reserve, URLs: urls}
 	own, err := local.Open(o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the storage in %s: %w", o.Dir, err)
 	}
 	pools := map[string]sds.Driver{api.PoolLocal: own}
 	if c.sharedDir == "" {
@@ -107,7 +107,7 @@ func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error 
 	}
 	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, MigrationDir: filepath.Join(c.run, "migrate"), Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to libvirt at %s: %w", c.libvirt, err)
 	}
 	n.machines = d
 	n.closers = append(n.closers, d.Close)
@@ -132,5 +132,9 @@ func toolsDisc(c config) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	return cloudinit.WriteTools(dir, os.DirFS(c.guestTools))
+	disc, err := cloudinit.WriteTools(dir, os.DirFS(c.guestTools))
+	if err != nil {
+		return "", fmt.Errorf("write the disc of the guest tools in %s: %w", c.guestTools, err)
+	}
+	return disc, nil
 }

@@ -55,7 +55,7 @@ func (d *guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.In
 	}
 	c, err := d.n.cluster.client.Stream(ctx, node, streamGuest, http.Header{guestHeader: {string(raw)}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open a stream to node %s: %w", node, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	err = readGuestAnswer(c)
@@ -111,7 +111,7 @@ func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint
 	}
 	o, err := d.n.store.Get(store.Stale(ctx), api.KindInstance, string(id))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read instance %s: %w", id, err)
 	}
 	in, err := api.Decode[api.Instance](o)
 	if err != nil {
@@ -119,6 +119,7 @@ func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint
 	}
 	for _, p := range in.Assignment.Ports {
 		if at, err := netip.ParseAddr(p.Address4); err == nil {
+			//nolint:wrapcheck // the gateway names the instance
 			return f.service.Dial(ctx, p.Network, netip.AddrPortFrom(at, port))
 		}
 	}

@@ -139,7 +139,7 @@ func applyNetwork(ctx context.Context, c config, out io.Writer, file string, wit
 	t := newTrial(c)
 	state, err := trial.Read(t.Folders)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the state of the declared network: %w", err)
 	}
 	var confirmed *hostnet.Network
 	if state.Confirmed != nil {
@@ -153,7 +153,7 @@ func applyNetwork(ctx context.Context, c config, out io.Writer, file string, wit
 		fmt.Fprintf(out, "%s must answer\n", target)
 	}
 	if err := t.Apply(ctx, data, &n, within); err != nil {
-		return err
+		return fmt.Errorf("apply the declared network: %w", err)
 	}
 	_, err = fmt.Fprintf(out, "the network is on trial and works; `basaltd network confirm` within %v keeps it\n", within)
 	return err
@@ -190,7 +190,7 @@ func rollBackNetwork(ctx context.Context, c config, out io.Writer, due bool) err
 func showNetwork(out io.Writer, folders trial.Folders, file string) error {
 	s, err := trial.Read(folders)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the state of the declared network: %w", err)
 	}
 	var b bytes.Buffer
 	switch {

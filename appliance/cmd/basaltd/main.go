@@ -163,7 +163,7 @@ func serve(ctx context.Context, c config) error {
 	}
 	debug, err := debugserver.Start(c.debugListen, log)
 	if err != nil {
-		return err
+		return fmt.Errorf("serve profiles: %w", err)
 	}
 	if c.fence == "" {
 		c.fence = filepath.Join(c.run, "fence.sock")
@@ -186,7 +186,7 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 	if c.clustered() {
 		var err error
 		if rec, err = membership.Load(membership.Dir(c.data)); err != nil {
-			return err
+			return fmt.Errorf("read the membership: %w", err)
 		}
 		if rec.State != api.SetupMember {
 			if err := apply(ctx, c, rec, log); err != nil {

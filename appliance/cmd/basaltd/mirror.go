@@ -20,7 +20,7 @@ func mirrorCommand() *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				s, err := mirror.Host{}.State()
 				if err != nil {
-					return err
+					return fmt.Errorf("read the state of the mirrored disks: %w", err)
 				}
 				return showMirror(cmd.OutOrStdout(), s)
 			}},

@@ -149,7 +149,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Debug: c.debugListen != "", Log: log})
 	if err != nil {
-		return n, err
+		return n, fmt.Errorf("prepare the backends of vGPUs in %s: %w", c.run, err)
 	}
 	tools, err := toolsDisc(c)
 	if err != nil {
@@ -172,7 +172,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	ao.Runs = n.runs
 	ao.Leaving, ao.StorageReserve, ao.StorageOvercommit = n.leaving, reserve, c.storageOvercommit
-	ao.WorkerLimits = func() error { return unbounded }
+	ao.WorkerLimits = func() error { return unbounded } //nolint:wrapcheck // it is the reason that the node reports
 	ao.MachineStates = func() bool { return sealsStates(n.store) }
 	ao.Keys, ao.Ceph, ao.Disks = keys{sealed, n.storage.node}, n.storage.node, n.storage.node.Pools
 	if kept, err := openBackups(c, sealed); err == nil {
@@ -221,7 +221,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
 	if n.api, err = server.New(so); err != nil {
-		return n, err
+		return n, fmt.Errorf("create the API server: %w", err)
 	}
 	if n.cluster != nil {
 		n.cluster.server.HandleAPI(forwarded(n.api))
@@ -276,7 +276,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		founder = rec.Founder
 	}
 	if n.store, err = store.Open(o); err != nil {
-		return err
+		return fmt.Errorf("open the store: %w", err)
 	}
 	n.closers = append(n.closers, n.store.Close)
 	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds, sshKinds, portalKinds)...)
@@ -463,7 +463,7 @@ type term struct {
 }
 
 func (t term) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
-	return t.store.ApplyInTerm(ctx, t.in, b)
+	return t.store.ApplyInTerm(ctx, t.in, b) //nolint:wrapcheck // the caller says what it writes
 }
 
 // ending is the store of the offboarding, restricted to one term.
@@ -473,7 +473,7 @@ type ending struct {
 }
 
 func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
-	return e.ApplyInTerm(ctx, e.in, b)
+	return e.ApplyInTerm(ctx, e.in, b) //nolint:wrapcheck // the caller says what it writes
 }
 
 // Close closes everything in reverse order of opening.

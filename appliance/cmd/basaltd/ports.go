@@ -22,7 +22,7 @@ func showPorts(ctx context.Context, c config, out io.Writer) error {
 	loaded := ""
 	if links != nil {
 		if loaded, err = firewall.System.InForce(ctx); err != nil {
-			return err
+			return fmt.Errorf("read the firewall rules in force: %w", err)
 		}
 	}
 	listening, err := exec.CommandContext(ctx, "ss", "-H", "-l", "-t", "-u", "-n", "-p").Output()

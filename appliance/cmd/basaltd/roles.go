@@ -36,9 +36,12 @@ func inForce(c config) (n *hostnet.Network, onTrial bool, err error) {
 	}
 	s, err := trial.Read(trial.System)
 	if err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("read the state of the declared network: %w", err)
 	}
-	return s.InForce()
+	if n, onTrial, err = s.InForce(); err != nil {
+		return n, onTrial, fmt.Errorf("read the declared network: %w", err)
+	}
+	return n, onTrial, nil
 }
 
 // devices returns the names of the interfaces on which the packets of a declared link arrive.
@@ -78,8 +81,9 @@ func addressesOf(c config, n *hostnet.Network, l *hostnet.Link) (all []netip.Add
 func listenAt(c config, what, address string, log *slog.Logger) (net.Listener, error) {
 	role, port, ok := listen.ParseRole(address)
 	if !ok {
-		return transport.Listen(net.ListenConfig{}, address)
+		return transport.Listen(net.ListenConfig{}, address) //nolint:wrapcheck // it names the address
 	}
+	//nolint:wrapcheck // it names the port
 	return listen.New(listen.Options{What: what, Port: port, Log: log, Addresses: func() []netip.Addr {
 		n, _, err := inForce(c)
 		if err != nil { // it must remain reachable with a declaration that this release cannot read

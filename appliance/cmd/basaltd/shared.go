@@ -19,14 +19,17 @@ func mountShared(ctx context.Context, c config) (string, error) {
 	}
 	e, err := nfs.Parse(c.sharedDir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("shared directory %s: %w", c.sharedDir, err)
 	}
 	dir, err := filepath.Abs(filepath.Join(c.data, "shared"))
 	if err != nil {
 		return "", err
 	}
 	_, err = os.Stat("/run/systemd/system") // as sd_booted(3) checks
-	return dir, nfs.Mount(ctx, nfs.System{Command: runProgram, Mounts: readMounts, Systemd: err == nil}, e, dir)
+	if err := nfs.Mount(ctx, nfs.System{Command: runProgram, Mounts: readMounts, Systemd: err == nil}, e, dir); err != nil {
+		return dir, fmt.Errorf("shared directory %s: %w", dir, err)
+	}
+	return dir, nil
 }
 
 func readMounts() (string, error) {

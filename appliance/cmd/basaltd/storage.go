@@ -126,7 +126,7 @@ func (d *nodeStorage) pool(ctx context.Context, name string, a *nodestorage.Acce
 		Node: d.node.Self, Staging: d.stagingOf(name), URLs: d.urls,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("open Ceph pool %s: %w", a.Pool, err)
 	}
 	d.setDriver(name, driver)
 	d.agent.SetPool(name, driver)
