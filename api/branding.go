@@ -83,7 +83,7 @@ func ValidateBranding(b Branding) error {
 	return nil
 }
 
-// ValidateOrganizationBranding checks the branding of a reseller: its name stands where the
+// ValidateOrganizationBranding checks the branding of a reseller: its name is shown where the
 // cluster's would, so that everything else needs one.
 func ValidateOrganizationBranding(b Branding) error {
 	if b.ProductName == "" && b.AccentColor+b.SupportEmail+b.SupportURL != "" {

@@ -62,7 +62,7 @@ func crashBeforeFinish(t *testing.T, p *pair, c Crash) {
 	tun := p.tunnel(t, src.ID)
 	tun.hold = requests
 	done := p.leaving(t, tun, src, dst)
-	p.crashAt(t, c, src.ID, tun, done, "it stands still", func() bool {
+	p.crashAt(t, c, src.ID, tun, done, "it is paused", func() bool {
 		s, err := p.from.MigrationStatus(p.ctx, src.ID)
 		return err == nil && s.State == hypervisor.Outgoing
 	})

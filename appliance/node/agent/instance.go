@@ -215,7 +215,7 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	}
 	rec.mu.Unlock()
 	if s.domain == hypervisor.Running {
-		rec.disks.freezer.thawLeft(ctx, id)
+		rec.disks.freezer.thawLeftoverFreezes(ctx, id)
 		if in.Assignment.Gpu != "" && s.vgpu {
 			if s.gpu, err = rec.o.VGPUs.Guest(id); err != nil {
 				rec.log.Warn("read guest state from vGPU failed", "id", id, "error", err)

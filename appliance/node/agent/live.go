@@ -139,8 +139,8 @@ func (z *freezer) thaw(ctx context.Context, id api.InstanceID) error {
 	return remove(z.files.frozenMark(id))
 }
 
-// thawLeft thaws a guest that an earlier process of the agent has left frozen.
-func (z *freezer) thawLeft(ctx context.Context, id api.InstanceID) {
+// thawLeftoverFreezes thaws a guest that an earlier process of the agent has left frozen.
+func (z *freezer) thawLeftoverFreezes(ctx context.Context, id api.InstanceID) {
 	if _, err := os.Stat(z.files.frozenMark(id)); err != nil {
 		return
 	}

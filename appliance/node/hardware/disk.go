@@ -108,7 +108,7 @@ func disks(f Facts) api.HardwareCheck {
 		}
 		by[h.state] = append(by[h.state], word)
 	}
-	const advice = "Back up what lies on it, drain the node, and replace the disk; smartctl -a says more."
+	const advice = "Back up its data, drain the node, and replace the disk; smartctl -a says more."
 	switch {
 	case len(by[api.HardwareFailed]) > 0:
 		return failed(id, few(by[api.HardwareFailed]), "The disk is about to fail, or has failed: volumes and state on it are lost then.", advice)

@@ -16,7 +16,7 @@ var reach = map[string][]string{
 	"appliance/cli":                {"docs", "README.md"},
 	"appliance/cmd/basalt-console": {"appliance/cmd/basalt-installer"},
 	"appliance/cmd/basalt-vgpu":    {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker", "gpu/guest", "gpu/vhostgpu/testguest"},
-	"appliance/debugserver":        {"appliance/cmd/basaltd", "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-fence", "appliance/cmd/basalt-vgpu"},
+	"appliance/debugserver":        {"appliance/cmd/basaltd", "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-vgpu"},
 	"appliance/test/e2e/node":      {"appliance/cmd", "gpu/guest", "gpu/vhostgpu/testguest", "hypervisor/drivertest", "installer/guest", "installer/dev", "sdn/attack", "ui"},
 	"appliance/test/e2e/cluster":   {"appliance/cmd", "gpu/guest", "installer/dev"},
 	"billing/whmcs":                {"appliance/cmd/basaltd"},

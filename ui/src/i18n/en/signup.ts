@@ -7,7 +7,7 @@ export const signup = {
   'signUp.captchaFailed': 'The captcha cannot be shown. Check whether your browser blocks it, and reload the page.',
   'signUp.organizationHelp': 'Lower-case letters, digits and hyphens, as in acme-2.',
   'signUp.name': 'Your name',
-  'signUp.passwordHelp': 'At least 10 characters.',
+  'signUp.passwordHelp': '10 characters or more.',
   'signUp.accept': 'I accept the',
   'signUp.terms': 'terms of service ({version})',
   'signUp.create': 'Create the account',

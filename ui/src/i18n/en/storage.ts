@@ -72,7 +72,7 @@ export const storage = {
   'dsk.release': 'Release',
   'dsk.releaseTitle': 'Release {name}?',
   'dsk.releaseHelp': 'Its data is copied to other disks first. This takes time and requires free space on them.',
-  'dsk.releaseLocalHelp': 'New volumes are no longer placed on it. It is erased when no volume lies on it.',
+  'dsk.releaseLocalHelp': 'New volumes are no longer placed on it. It is erased when it contains no volumes.',
   'dsk.Free': 'Free',
   'dsk.InUse': 'In use',
   'dsk.Preparing': 'Preparing',
