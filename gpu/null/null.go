@@ -102,6 +102,9 @@ func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
 // Evicts implements worker.Driver.
 func (d *device) Evicts() bool { return true }
 
+// KeepIn implements worker.Keeper.
+func (d *device) KeepIn(w *worker.Window) { w.Keep(d.mem.room(w.Window)) }
+
 // NewContext implements worker.Driver.
 func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	if gate == nil {
@@ -112,7 +115,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
-	w.Keep(d.mem.room(w.Window))
+	d.KeepIn(w)
 	c := newContext(d, gate, w.Window)
 	d.contexts[c] = true
 	return c, nil

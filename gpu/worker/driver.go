@@ -295,6 +295,13 @@ type Stager interface {
 	Stage(memory []byte)
 }
 
+// Keeper is a Driver that itself places memory in a part of the window.
+type Keeper interface {
+	// KeepIn calls Keep for that part. It is called when the session's window is known,
+	// before anything is allocated in it.
+	KeepIn(w *Window)
+}
+
 // AllocUnit is the unit of accounted memory, in bytes. It is the alignment of device
 // addresses, so that many small allocations cannot take more than they count, and
 // that of textures (attribute 14 of all cards so far), because memory may be used as

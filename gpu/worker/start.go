@@ -101,6 +101,9 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	if s.window, err = chooseWindow(offered); err != nil {
 		return err
 	}
+	if driver, ok := s.driver.(Keeper); ok {
+		driver.KeepIn(s.window)
+	}
 	s.ring = mapping.Bytes(l.ring, l.ringSize)
 	if driver, ok := s.driver.(Stager); ok && l.chunkCount > 0 {
 		driver.Stage(mapping.Bytes(l.arena, l.chunkCount*l.chunkSize))

@@ -62,7 +62,7 @@ type Context struct {
 func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
 	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, shared: map[uint64]*sharedMemory{}, imported: map[uint64]extent{}, mappings: mappings{at: map[uint64]*mapped{}, shown: map[uint64]bool{}}, away: away{host: map[uint64][]byte{}}}
 	c.room = d.mem.split(c.spaces.DeviceBytes())
-	w.Keep(c.room)
+	d.KeepIn(w)
 	c.table.Store(&[]exec.Region{})
 	c.textures.Store(&map[uint64]*exec.Texture{})
 	c.clock = func() int64 { return d.o.Clock().UnixNano() }

@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -115,6 +116,11 @@ func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
 
 // Evicts implements worker.Driver.
 func (d *device) Evicts() bool { return true }
+
+// KeepIn implements worker.Keeper.
+func (d *device) KeepIn(w *worker.Window) {
+	w.Keep(d.mem.split(ir.NewSpaces(w.Window).DeviceBytes()))
+}
 
 func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	if gate == nil {

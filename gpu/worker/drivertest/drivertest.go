@@ -87,6 +87,7 @@ var suite = []struct {
 	{"EvictedHostMemory", whereItEvicts(whereItReachesHost(testEvictedHostMemory)), false},
 	{"HostMemoryOrSaysNot", testHostMemoryOrSaysNot, false},
 	{"Mappings", whereItMaps(testMappings), false},
+	{"ReservedFirst", whereItMaps(testReservedFirst), false},
 	{"MappedTwice", whereItMaps(testMappedTwice), false},
 	{"MappingsOutside", whereItMaps(testMappingsOutside), false},
 	{"MemoryToMapIsLimited", whereItMaps(testMemoryToMapIsLimited), false},

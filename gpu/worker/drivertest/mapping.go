@@ -77,6 +77,22 @@ func (m mapper) refused(at uint64, why string) {
 	}
 }
 
+// testReservedFirst checks that memory is not where addresses were reserved before there
+// was a context.
+func testReservedFirst(x *tester) {
+	if k, ok := x.driver.(worker.Keeper); ok {
+		k.KeepIn(x.window)
+	}
+	at, err := x.window.Allocate(4*granule, granule)
+	x.check(err)
+	m := x.mapper()
+	if p := x.alloc(m, granule); p < at+4*granule && at < p+granule {
+		x.Errorf("memory allocated at %#x, want it outside of the addresses that were reserved at %#x", p, at)
+	}
+	memory := m.create(4)
+	m.show(at, 4, memory)
+}
+
 // testMappings checks that memory is used at the address where it is mapped, with the
 // access that it has there, and that adjacent mappings form one buffer.
 func testMappings(x *tester) {
