@@ -9,12 +9,39 @@ static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t primary;         /* guarded by primary_lock */
 static unsigned int primary_refs, primary_flags;
 
+/* A context that the program does not know: memory that it has created without one belongs to
+ * it. The next context that the program creates becomes this one. */
+static pthread_mutex_t unclaimed_lock = PTHREAD_MUTEX_INITIALIZER; /* acquired after primary_lock */
+static uint64_t unclaimed;                                         /* 0: none; guarded by unclaimed_lock */
+
+/* Returns the unclaimed context, which is the caller's from then on, or NULL. The caller calls
+ * object_put. */
+static struct context *claim(void)
+{
+	struct context *c = NULL;
+
+	pthread_mutex_lock(&unclaimed_lock);
+	if (unclaimed)
+		c = object_get(handle_of(unclaimed), KIND_CONTEXT);
+	unclaimed = 0;
+	pthread_mutex_unlock(&unclaimed_lock);
+	return c;
+}
+
 static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_t *id)
 {
 	struct bslt_ctx_create a = {.flags = flags};
 	struct context *c;
 
 	SESSION(s);
+	if ((c = claim()) != NULL) {
+		c->flags = flags;
+		c->api = api;
+		c->primary = is_primary;
+		*id = c->o.id;
+		object_put(c);
+		return 0;
+	}
 	a.ctx = object_stream_id();
 	if (!(c = object_new(sizeof *c, KIND_CONTEXT, a.ctx, 0))) {
 		object_stream_end(a.ctx);
@@ -104,6 +131,26 @@ int primary_retain(CUcontext *out)
 	return err;
 }
 
+/* Memory of a device needs no context in CUDA; here it belongs to one. */
+int context_of_memory(uint64_t *context)
+{
+	int err = context_current(context);
+
+	if (err != CUDA_ERROR_INVALID_CONTEXT)
+		return err ? err : context_fault(*context);
+	pthread_mutex_lock(&primary_lock);
+	err = 0;
+	if (primary) {
+		*context = primary;
+	} else if (object_list(KIND_CONTEXT, context, 1) == 0 && (err = create(0, 3020, false, context)) == 0) {
+		pthread_mutex_lock(&unclaimed_lock);
+		unclaimed = *context;
+		pthread_mutex_unlock(&unclaimed_lock);
+	}
+	pthread_mutex_unlock(&primary_lock);
+	return err ? err : context_fault(*context);
+}
+
 int primary_release(void)
 {
 	uint64_t gone = 0;
@@ -135,7 +182,8 @@ bool primary_active(void)
 void primary_abandon(void)
 {
 	pthread_mutex_init(&primary_lock, NULL);
-	primary = 0;
+	pthread_mutex_init(&unclaimed_lock, NULL);
+	primary = unclaimed = 0;
 	primary_refs = primary_flags = 0;
 }
 

@@ -2,8 +2,8 @@
  * and its mappings. The worker checks all calls. Mappings are recorded in ranges, so that
  * pointer queries and copies work as for other memory.
  *
- * Memory belongs to the context that is current when it is created, and is mapped for the work
- * of that context. */
+ * Memory belongs to the context that is current when it is created, or to another one if there
+ * is none (context_of_memory), and is mapped for the work of that context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,7 +225,7 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	if (!handle || !prop || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(prop_check(prop));
-	TRY(context_working(&a.ctx));
+	TRY(context_of_memory(&a.ctx));
 	a.memory = object_ids(1);
 	if (!(m = memory_new(a.memory, a.ctx, prop->requestedHandleTypes)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -459,7 +459,7 @@ CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!handle || shHandleType != FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_working(&args.ctx));
+	TRY(context_of_memory(&args.ctx));
 	TRY(token_read((int)(intptr_t)osHandle, &args.token0, &args.token1));
 	args.memory = object_ids(1);
 	if (!(m = memory_new(args.memory, args.ctx, FILE_DESCRIPTOR)))

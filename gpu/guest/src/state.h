@@ -172,6 +172,9 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 /* Finds or creates the calling thread's own default stream in a context. */
 int stream_per_thread(uint64_t context, uint64_t *stream);
 /* context.c */
+/* Returns the context for memory that the program creates: the current one or, if there is none,
+ * the primary context, another one, or one that the program's next context becomes. */
+int context_of_memory(uint64_t *context);
 int primary_retain(CUcontext *c);
 /* Waits until all work of the context is done. */
 int context_drain(struct session *s, struct context *c);

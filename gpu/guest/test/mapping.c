@@ -405,8 +405,109 @@ static void mapping_ends(void)
 	CHECK(cuMemsetD8(p, 1, 4 * granule));
 }
 
+/* Sets granule, and returns a mapping of two granules that was made without a context. */
+static CUdeviceptr without_context(void)
+{
+	CUcontext none;
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr p;
+	unsigned int flags;
+	int active;
+
+	CHECK(cuInit(0));
+	CHECK(cuMemGetAllocationGranularity(&granule, &on_device, 0));
+	p = reserve(2);
+	map(p, 2, h = create(2));
+	CHECK(cuMemRelease(h));
+	CHECK(cuCtxGetCurrent(&none));
+	EXPECT(none == NULL);
+	CHECK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	EXPECT(!active);
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuMemsetD8(p, 0, 1));
+	return p;
+}
+
+/* The current context's kernels and copies use all of the mapping. */
+static void poke_both(CUdeviceptr p, unsigned int value)
+{
+	CUmodule module;
+	CUfunction poke;
+	CUdeviceptr q = p + 2 * granule - sizeof value;
+	void *params[] = {&p, &value}, *last[] = {&q, &value};
+	unsigned int got[2] = {0};
+
+	CHECK(cuModuleLoadData(&module, kernels_ptx));
+	CHECK(cuModuleGetFunction(&poke, module, "poke"));
+	CHECK(cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, NULL, last, NULL));
+	CHECK(cuMemcpyDtoH(&got[0], p, 4));
+	CHECK(cuMemcpyDtoH(&got[1], q, 4));
+	EXPECT(got[0] == value && got[1] == value);
+}
+
+static CUdeviceptr of_thread;
+
+static void *create_in_thread(void *arg)
+{
+	CUcontext none;
+
+	CHECK(cuCtxGetCurrent(&none));
+	EXPECT(none == NULL);
+	map(of_thread = reserve(2), 2, create(2));
+	return arg;
+}
+
+/* Memory needs no context. The contexts that the program creates later, or has in other
+ * threads, use it. */
+static void mapping_without_context(void)
+{
+	CUdeviceptr p = without_context();
+	CUcontext c, current;
+	unsigned int flags, version;
+	pthread_t t;
+
+	CHECK(cuCtxCreate(&c, 2 /* CU_CTX_SCHED_YIELD */, 0));
+	CHECK(cuCtxGetCurrent(&current));
+	CHECK(cuCtxGetFlags(&flags));
+	CHECK(cuCtxGetApiVersion(c, &version));
+	EXPECT(current == c && flags == 2 && version == 3020);
+	poke_both(p, 17);
+	EXPECT(pthread_create(&t, NULL, create_in_thread, NULL) == 0);
+	EXPECT(pthread_join(t, NULL) == 0);
+	poke_both(of_thread, 18);
+	CHECK(cuMemUnmap(p, 2 * granule));
+	CHECK(cuMemAddressFree(p, 2 * granule));
+	CHECK(cuCtxDestroy(c));
+}
+
+/* The same with the primary context, and with memory for other processes. */
+static void mapping_without_context_primary(void)
+{
+	CUdeviceptr p = without_context();
+	CUmemAllocationProp shared = on_device;
+	CUmemGenericAllocationHandle h;
+	CUcontext c;
+	unsigned int flags;
+	int can, fd, active;
+
+	shared.requestedHandleTypes = 1; /* a file descriptor */
+	CHECK(cuMemCreate(&h, granule, &shared, 0));
+	CHECK(cuDeviceGetAttribute(&can, 103, 0));
+	if (can) {
+		CHECK(cuMemExportToShareableHandle(&fd, h, 1, 0));
+		EXPECT(close(fd) == 0);
+	}
+	CHECK(cuMemRelease(h));
+	CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+	CHECK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	EXPECT(active);
+	CHECK(cuCtxSetCurrent(c));
+	poke_both(p, 19);
+	CHECK(cuDevicePrimaryCtxRelease(0));
+}
+
 const struct test mapping_tests[] = {
 	{"mapping_grows", mapping_grows}, {"mapping_elsewhere", mapping_elsewhere}, {"mapping_told", mapping_told}, {"mapping_twice", mapping_twice},
 	{"mapping_refused", mapping_refused}, {"mapping_fault", mapping_fault}, {"mapping_threads", mapping_threads},
-	{"mapping_ends", mapping_ends}, {NULL, NULL},
+	{"mapping_ends", mapping_ends}, {"mapping_without_context", mapping_without_context}, {"mapping_without_context_primary", mapping_without_context_primary}, {NULL, NULL},
 };

@@ -334,8 +334,8 @@ EXPORT int cuMemCreate(u *h, size_t n, const void *prop, unsigned long long flag
 {
 	enum { HANDLES_AT = 4 }; /* CUmemAllocationProp.requestedHandleTypes */
 
+	ready(__func__); /* memory is of a device, and needs no context */
 	acquire();
-	context_of(__func__);
 	memory_size_check(__func__, n);
 	if (flags)
 		BROKEN("flags are %#llx, want 0", flags);

@@ -5,7 +5,7 @@
 #include "strict.h"
 
 struct memory {
-	u handle, context; /* context: in which it was created or imported */
+	u handle, context; /* context: that was current when it was created or imported, or 0 */
 	size_t size;	   /* SIZE_MAX: imported, and not known */
 	unsigned int handles;
 	bool held; /* not released */
