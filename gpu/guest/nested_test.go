@@ -29,11 +29,12 @@ const (
 var notOnCard = map[string]string{
 	"host_in_place": noHostMemory, "managed": noHostMemory, "advice": noHostMemory, "host_free_in_use": noHostMemory,
 	"waits_for_work": noHostMemory, "host_limits": noHostMemory, "host_again": noHostMemory, "host_contexts": noHostMemory,
+	"host_registered_mapped": noHostMemory, "host_registered_refused": noHostMemory, "host_registered_beside": noHostMemory, "host_registered_forks": noHostMemory,
 	"host_forks": noHostMemory, "host_storm": noHostMemory, "attributes": noHostMemory, "values_written": noHostMemory,
 	"library_managed": noHostMemory, "module_managed": noHostMemory, "batch_managed": noHostMemory,
 
 	"free_async": noWaits, "values_compare": noWaits, "values_ping_pong": noWaits, "values_many": noWaits,
-	"values_refused": noWaits, "values_leave": noWaits, "good_streams": noWaits, "batches": noWaits,
+	"values_refused": noWaits, "values_graph": noWaits, "values_leave": noWaits, "good_streams": noWaits, "batches": noWaits,
 
 	"condition_if": noConditions, "condition_while": noConditions, "condition_switch": noConditions,
 	"condition_captured": noConditions, "condition_refused": noConditions, "condition_updates": noConditions,

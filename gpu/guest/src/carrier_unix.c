@@ -79,6 +79,14 @@ static int u_region_make(struct session *s, uint64_t size, uint64_t address, str
 	return 0;
 }
 
+/* A size of 0 stands for all pages, which stay at the old address too (mremap(2)): the file was
+ * closed when the region was announced. */
+static int u_region_again(struct session *s, const struct region *r, uint64_t address)
+{
+	(void)s;
+	return syscall(SYS_mremap, r->base, 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, address) == -1 ? RES_OUT_OF_MEMORY : 0;
+}
+
 static int u_region_announce(struct session *s, struct region *r)
 {
 	struct extent {
@@ -216,7 +224,7 @@ static void u_close(struct session *s)
 }
 
 const struct carrier_ops carrier_unix = {
-	"unix", u_region_make, u_region_announce, u_region_drop, u_hello, u_ready, u_kick, u_block, u_gone, u_close,
+	"unix", u_region_make, u_region_again, u_region_announce, u_region_drop, u_hello, u_ready, u_kick, u_block, u_gone, u_close,
 };
 
 int carrier_unix_open(struct session *s, const char *path, char why[BSLT_ERROR_TEXT_SIZE])

@@ -98,6 +98,16 @@ static int v_region_make(struct session *s, uint64_t size, uint64_t address, str
 	return 0;
 }
 
+static int v_region_again(struct session *s, const struct region *r, uint64_t address)
+{
+	struct virtgpu_map m = {.handle = r->handle};
+	struct region again = {.size = r->size};
+
+	if (drm(s->fd, VIRTGPU_IOCTL_MAP, &m) != 0)
+		return RES_OUT_OF_MEMORY;
+	return pages_map(&again, address, s->fd, m.offset);
+}
+
 static int v_region_announce(struct session *s, struct region *r)
 {
 	struct virtgpu_resource_info info = {.bo_handle = r->handle};
@@ -190,7 +200,7 @@ static void v_close(struct session *s)
 }
 
 const struct carrier_ops carrier_virtio = {
-	"virtio", v_region_make, v_region_announce, v_region_drop, v_hello, v_ready, v_kick, v_block, v_gone, v_close,
+	"virtio", v_region_make, v_region_again, v_region_announce, v_region_drop, v_hello, v_ready, v_kick, v_block, v_gone, v_close,
 };
 
 /* Reports whether the device has the capability set of a Basalt vGPU, with a major version

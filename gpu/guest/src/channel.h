@@ -62,6 +62,9 @@ struct carrier_ops {
 	/* Allocates and maps shared pages at an address of the host part, or anywhere if it
 	 * is 0. Does not announce them. */
 	int (*region_make)(struct session *s, uint64_t size, uint64_t address, struct region *r);
+	/* Maps the pages of an announced region at another address too, in place of what is
+	 * mapped there. */
+	int (*region_again)(struct session *s, const struct region *r, uint64_t address);
 	/* Announces a region to the worker. Returns when the worker reads the announcement
 	 * before any later command. */
 	int (*region_announce)(struct session *s, struct region *r);
@@ -165,6 +168,9 @@ void session_region_free(struct session *s, struct region *r);
  * RES_NOT_SUPPORTED if there are no such addresses, and other errors if these pages cannot be
  * mapped there. */
 int session_host_region(struct session *s, uint64_t size, struct region *r);
+/* Lets the device use such a region again, and waits until no work can use it. */
+int session_host_region_map(struct session *s, const struct region *r);
+void session_host_region_unmap(struct session *s, const struct region *r);
 /* Waits until no work can use the region, and frees it. */
 void session_host_region_free(struct session *s, struct region *r);
 

@@ -3,11 +3,13 @@
 #include "context_storage.h"
 #include "log.h"
 #include "reference.h"
+#include "registered.h"
 
 static void forked(void)
 {
 	struct session *s = state_abandon();
 
+	registered_abandon();
 	logs_abandon();
 	if (!s)
 		return;
@@ -30,7 +32,7 @@ static void forked(void)
 
 static void watch(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(registered_fork_begin, registered_fork_end, forked);
 }
 
 void forks_watch(void)

@@ -44,7 +44,8 @@ static struct range reserved_range(const struct range *r)
 
 static int get(void *data, int attribute, const struct range *r, bool on_device, CUdeviceptr ptr)
 {
-	bool reached = on_device || r->mapped;
+	bool reached = on_device || r->mapped || r->other;
+	CUdeviceptr other = r->other + (ptr - r->address); /* if r->other is set */
 
 	switch (attribute) {
 	case ATTRIBUTE_CONTEXT: GIVE(CUcontext, handle_of(r->context));
@@ -52,13 +53,13 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	case ATTRIBUTE_DEVICE_POINTER:
 		if (!reached)
 			return CUDA_ERROR_INVALID_VALUE;
-		GIVE(CUdeviceptr, ptr);
+		GIVE(CUdeviceptr, r->other && !r->mapped ? other : ptr);
 	case ATTRIBUTE_HOST_POINTER:
 		if (on_device)
 			return CUDA_ERROR_INVALID_VALUE;
-		GIVE(void *, (uintptr_t)ptr);
+		GIVE(void *, (uintptr_t)(r->other && r->mapped ? other : ptr));
 	case ATTRIBUTE_SYNC_MEMOPS: GIVE(unsigned int, r->sync);
-	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->address);
+	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->other && r->mapped ? r->other : r->address);
 	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
 	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, on_device && ipc_capable(r));

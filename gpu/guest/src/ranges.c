@@ -194,6 +194,18 @@ bool range_export(uint64_t address)
 	return found;
 }
 
+void range_set_other(uint64_t address, uint64_t other)
+{
+	struct table *t = &tables[SPACE_HOST];
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	i = above(t, address);
+	if (i > 0 && t->r[i - 1].address == address)
+		t->r[i - 1].other = other;
+	pthread_mutex_unlock(&lock);
+}
+
 bool range_take(enum space space, uint64_t address, struct range *r)
 {
 	struct table *t = &tables[space];

@@ -79,7 +79,6 @@ void session_region_free(struct session *s, struct region *r)
 
 int session_host_region(struct session *s, uint64_t size, struct region *r)
 {
-	struct bslt_mem_host_map a = {0};
 	uint64_t address;
 	int err;
 
@@ -91,16 +90,28 @@ int session_host_region(struct session *s, uint64_t size, struct region *r)
 		place_give(s, address);
 		return err;
 	}
-	a.region = r->number;
-	if ((err = call(s, BSLT_OP_MEM_HOST_MAP, &a, sizeof a).result) != 0)
+	if ((err = session_host_region_map(s, r)) != 0)
 		session_region_free(s, r);
+	return err;
+}
+
+int session_host_region_map(struct session *s, const struct region *r)
+{
+	struct bslt_mem_host_map a = {.region = r->number};
+	int err = call(s, BSLT_OP_MEM_HOST_MAP, &a, sizeof a).result;
+
 	return err == RES_NOT_SUPPORTED ? RES_OUT_OF_MEMORY : err;
 }
 
-void session_host_region_free(struct session *s, struct region *r)
+void session_host_region_unmap(struct session *s, const struct region *r)
 {
 	struct bslt_mem_host_unmap a = {.region = r->number};
 
 	(void)call(s, BSLT_OP_MEM_HOST_UNMAP, &a, sizeof a); /* fails if the session has ended: then no work runs */
+}
+
+void session_host_region_free(struct session *s, struct region *r)
+{
+	session_host_region_unmap(s, r);
 	session_region_free(s, r);
 }

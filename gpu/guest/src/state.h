@@ -4,7 +4,7 @@
  * A handle of the program is a number, never an address: an invalid one is not found and gives
  * an error. Numbers are not used again.
  *
- * Lock order: references (reference.c), mappings (mapping.c), library (state.c), callbacks
+ * Lock order: registered memory (registered.c), references (reference.c), mappings (mapping.c), library (state.c), callbacks
  * (callback.c), kept (kept.c), objects (object.c), ranges (ranges.c), pools (pool.c); then the
  * locks of the channel. */
 #ifndef BASALT_STATE_H
@@ -268,6 +268,7 @@ struct range {
 	struct region region; /* pinned host memory with a region of its own */
 	bool owned;           /* host: allocated by us, not registered */
 	bool mapped;          /* host: the device uses it at its address */
+	uint64_t other;       /* host: where the program has registered memory that the device has at address (mapped is set), or the address that the device has for registered memory; 0: none */
 	bool managed;         /* host: from cuMemAllocManaged, or managed variables; mapped is set too */
 	bool variables;       /* host: variables of a module, or of a library if context is 0 */
 	uint64_t pool;        /* device: the pool that it counts in, or 0 */
@@ -294,6 +295,8 @@ bool range_find(enum space space, uint64_t address, struct range *r);
 /* Reports whether n bytes from address on are in one range of host memory that the device uses
  * at its address. */
 bool host_range(uint64_t address, uint64_t n);
+/* Sets the device's address of the host range that starts at address. */
+void range_set_other(uint64_t address, uint64_t other);
 /* Sets or clears the sync of a range. Returns false if there is no range at the address. */
 bool range_sync(uint64_t address, bool set, struct range *r);
 /* Reports whether it is set. */

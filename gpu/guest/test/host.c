@@ -1,5 +1,10 @@
 /* Tests of host memory that the device uses in place: pinned and managed. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "api.h"
@@ -414,7 +419,7 @@ static void host_forks(void)
 	EXPECT(*p == 7);
 }
 
-/* Registered memory of the program is copied, and not accessed in place. */
+/* Registered memory of the program is copied, wherever it is. */
 static void host_registered(void)
 {
 	static unsigned char mine[100000], back[100000];
@@ -423,7 +428,6 @@ static void host_registered(void)
 	(void)demo_start("poke");
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(mine, sizeof mine, 4)); /* I/O memory */
 	CHECK(cuMemHostRegister(mine, sizeof mine, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, mine, 0));
 	EXPECT(pointer_is((uintptr_t)mine, 2, CU_MEMORYTYPE_HOST, 4) && pointer_is((uintptr_t)mine, 13, 0, 1));
 	memset(mine, 0x5a, sizeof mine);
 	CHECK(cuMemAlloc(&d, sizeof mine));
@@ -432,6 +436,210 @@ static void host_registered(void)
 	EXPECT(memcmp(mine, back, sizeof mine) == 0);
 	CHECK(cuMemHostUnregister(mine));
 	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(mine));
+}
+
+/* Reports whether this kernel lets a process protect its pages while they are replaced, which a
+ * device address of registered memory needs. */
+static bool replaces_pages(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */), can;
+
+	CHECK(cuDeviceGetAttribute(&can, 91, 0)); /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
+	EXPECT(can == 0);
+	if (fd < 0) {
+		printf("userfaultfd is not permitted: not tested\n");
+		return false;
+	}
+	EXPECT(close(fd) == 0);
+	return true;
+}
+
+static unsigned char *pages(size_t n)
+{
+	unsigned char *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+/* Registers memory and returns its address on the device. */
+static CUdeviceptr registered(void *p, size_t size)
+{
+	CUdeviceptr d, again;
+
+	CHECK(cuMemHostRegister(p, size, CU_MEMHOSTREGISTER_DEVICEMAP));
+	CHECK(cuMemHostGetDevicePointer(&d, p, 0));
+	CHECK(cuMemHostGetDevicePointer(&again, (char *)p + size - 1, 0));
+	EXPECT(d != (uintptr_t)p && again == d + size - 1);
+	return d;
+}
+
+/* The device's work and the program use registered memory in place, at different addresses. */
+static void host_registered_mapped(void)
+{
+	enum { SIZE = 9000 };
+	CUfunction f = demo_start("poke");
+	unsigned char *p, *at, back[SIZE];
+	unsigned int *word, flags;
+	CUdeviceptr d, other;
+
+	if (!replaces_pages())
+		return;
+	p = pages(4);
+	memset(p, 0x11, 4 * 4096);
+	at = p + 100;
+	word = (unsigned int *)(void *)(at + 8192);
+	d = registered(at, SIZE);
+	EXPECT(p[0] == 0x11 && at[SIZE] == 0x11 && p[4 * 4096 - 1] == 0x11);
+	poke(f, d + 8192, 12345);
+	CHECK(cuCtxSynchronize());
+	EXPECT(*word == 12345 && at[8191] == 0x11 && at[8196] == 0x11);
+	memset(at, 0x22, SIZE);
+	CHECK(cuMemcpyDtoH(back, d, SIZE)); /* the device sees what the program has written */
+	EXPECT(memcmp(back, at, SIZE) == 0);
+	memset(back, 0x33, SIZE);
+	CHECK(cuMemcpyHtoD(d, back, SIZE));
+	EXPECT(memcmp(back, at, SIZE) == 0 && at[-1] == 0x11 && at[SIZE] == 0x11);
+	CHECK(cuMemsetD8(d + 1, 0x44, 7));
+	EXPECT(at[0] == 0x33 && at[1] == 0x44 && at[7] == 0x44 && at[8] == 0x33);
+	other = (uintptr_t)at + 16;
+	EXPECT(pointer_is(other, 2, CU_MEMORYTYPE_HOST, 4) && pointer_is(other, 3, d + 16, 8) && pointer_is(other, 4, other, 8) && pointer_is(other, 13, 1, 1));
+	EXPECT(pointer_is(d + 16, 2, CU_MEMORYTYPE_HOST, 4) && pointer_is(d + 16, 3, d + 16, 8) && pointer_is(d + 16, 4, other, 8) && pointer_is(d + 16, 13, 1, 1));
+	CHECK(cuMemHostGetFlags(&flags, at));
+	EXPECT(flags == CU_MEMHOSTREGISTER_DEVICEMAP);
+	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister((void *)(uintptr_t)d));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost((void *)(uintptr_t)d));
+	CHECK(cuMemHostUnregister(at));
+	EXPECT(*word == 0x33333333);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(d, 0, 8));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer(&other, at, 0));
+	EXPECT(registered(at, SIZE) == d); /* the same pages again */
+	CHECK(cuMemHostUnregister(at));
+	d = registered(p, 4 * 4096); /* others with them */
+	poke(f, d + 3 * 4096, 77);
+	CHECK(cuCtxSynchronize());
+	EXPECT(*(unsigned int *)(void *)(p + 3 * 4096) == 77 && *word == 0x33333333 && p[0] == 0x11);
+	CHECK(cuMemHostUnregister(p));
+	EXPECT(munmap(p, 4 * 4096) == 0);
+}
+
+/* Two buffers in one page, memory that cannot be shared with the device, and memory that is
+ * gone. Copies work all the same. */
+static void host_registered_refused(void)
+{
+	unsigned char on_stack[64] = {1}, *p, *shared;
+	CUdeviceptr d, scratch;
+	int fd;
+
+	(void)demo_start("poke");
+	if (!replaces_pages())
+		return;
+	p = pages(3);
+	CHECK(cuMemAlloc(&scratch, 4096));
+	(void)registered(p, 4096 + 64);
+	CHECK(cuMemHostRegister(p + 8000, 4096, 0)); /* its first page is in use */
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, p + 8000, 0));
+	CHECK(cuMemHostRegister(p + 5000, 100, 0)); /* both of its addresses are in one region */
+	CHECK(cuMemHostGetDevicePointer(&d, p + 5000, 0));
+	CHECK(cuMemHostUnregister(p));
+	CHECK(cuMemsetD8(d, 9, 100));
+	EXPECT(p[4999] == 0 && p[5000] == 9 && p[5099] == 9 && p[5100] == 0);
+	CHECK(cuMemHostUnregister(p + 5000));
+	CHECK(cuMemHostGetDevicePointer(&d, p + 8000, 0));
+	CHECK(cuMemHostUnregister(p + 8000));
+	CHECK(cuMemHostRegister(on_stack, sizeof on_stack, 0));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, on_stack, 0));
+	CHECK(cuMemcpyHtoD(scratch, on_stack, sizeof on_stack));
+	CHECK(cuMemHostUnregister(on_stack));
+	EXPECT((fd = memfd_create("shared", MFD_CLOEXEC)) >= 0 && ftruncate(fd, 4096) == 0);
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(cuMemHostRegister(shared, 4096, 0));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, shared, 0));
+	CHECK(cuMemHostUnregister(shared));
+	CHECK(cuMemHostRegister(p, 4096, 0));
+	EXPECT(munmap(p, 3 * 4096) == 0);
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, p, 0));
+	CHECK(cuMemHostUnregister(p));
+}
+
+struct beside {
+	_Atomic bool over;
+	_Atomic unsigned int rounds;
+	volatile unsigned int *before, *after; /* words in the first and the last page */
+};
+
+static void *count_beside(void *arg)
+{
+	struct beside *b = arg;
+
+	for (unsigned int n = 1; !atomic_load(&b->over); n++) {
+		*b->before = n;
+		*b->after = n;
+		EXPECT(*b->before == n && *b->after == n);
+		atomic_store(&b->rounds, n);
+	}
+	return NULL;
+}
+
+/* Other data in the pages of registered memory is not lost while a thread writes to it. */
+static void host_registered_beside(void)
+{
+	CUfunction f = demo_start("poke");
+
+	if (!replaces_pages())
+		return;
+	for (unsigned int i = 1; i <= 50; i++) {
+		unsigned char *p = pages(2 + i % 30);
+		size_t size = (2 + i % 30) * 4096 - 128;
+		struct beside b = {.before = (unsigned int *)(void *)p, .after = (unsigned int *)(void *)(p + 64 + size)};
+		pthread_t t;
+		CUdeviceptr d;
+
+		EXPECT(pthread_create(&t, NULL, count_beside, &b) == 0);
+		while (atomic_load(&b.rounds) < 100)
+			(void)sched_yield();
+		d = registered(p + 64, size);
+		poke(f, d, i);
+		CHECK(cuCtxSynchronize());
+		EXPECT(*(unsigned int *)(void *)(p + 64) == i);
+		atomic_store(&b.over, true);
+		EXPECT(pthread_join(t, NULL) == 0);
+		EXPECT(*b.before == atomic_load(&b.rounds) && *b.after == atomic_load(&b.rounds));
+		CHECK(cuMemHostUnregister(p + 64));
+		EXPECT(munmap(p, size + 128) == 0);
+	}
+}
+
+/* A child has its own copy of the program's memory, registered or not. */
+static void host_registered_forks(void)
+{
+	unsigned int *p;
+	CUdeviceptr d;
+	int status;
+	pid_t child;
+
+	(void)demo_start("poke");
+	if (!replaces_pages())
+		return;
+	p = (unsigned int *)(void *)pages(2);
+	d = registered(p + 100, 4096);
+	p[0] = p[100] = p[2000] = 5;
+	if ((child = fork()) == 0) {
+		EXPECT(p[0] == 5 && p[100] == 5 && p[2000] == 5);
+		p[0] = p[100] = p[2000] = 6;
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	EXPECT(p[0] == 5 && p[100] == 5 && p[2000] == 5);
+	CHECK(cuMemsetD32(d, 7, 1));
+	EXPECT(p[100] == 7);
+	CHECK(cuMemHostUnregister(p + 100));
+	if ((child = fork()) == 0) {
+		p[0] = p[100] = 6;
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	EXPECT(p[0] == 5 && p[100] == 7);
 }
 
 static CUcontext shared_context;
@@ -476,6 +684,7 @@ static void host_storm(void)
 const struct test host_tests[] = {
 	{"host_in_place", host_in_place}, {"managed", managed}, {"advice", advice}, {"host_free_in_use", host_free_in_use}, {"waits_for_work", waits_for_work},
 	{"host_limits", host_limits}, {"host_again", host_again}, {"host_contexts", host_contexts}, {"host_forks", host_forks},
-	{"host_registered", host_registered}, {"host_storm", host_storm},
+	{"host_registered", host_registered}, {"host_registered_mapped", host_registered_mapped}, {"host_registered_refused", host_registered_refused},
+	{"host_registered_beside", host_registered_beside}, {"host_registered_forks", host_registered_forks}, {"host_storm", host_storm},
 	{NULL, NULL},
 };
