@@ -554,6 +554,12 @@ struct CUDA_HOST_NODE_PARAMS {
 	CUhostFn fn;
 	void *userData;
 };
+struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
+	CUcontext ctx;
+	unsigned int count;
+	CUstreamBatchMemOpParams *paramArray;
+	unsigned int flags;
+};
 enum { CU_GRAPH_COND_TYPE_IF = 0, CU_GRAPH_COND_TYPE_WHILE = 1, CU_GRAPH_COND_TYPE_SWITCH = 2 };
 enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1 };
 typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
@@ -585,6 +591,7 @@ struct CUgraphNodeParams {
 		CUevent event; /* eventWait, eventRecord */
 		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
 		CUdeviceptr free;
+		CUDA_BATCH_MEM_OP_NODE_PARAMS memOp;
 		CUDA_CONDITIONAL_NODE_PARAMS conditional;
 	};
 	long long reserved2;

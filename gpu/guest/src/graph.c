@@ -308,6 +308,8 @@ void params_free(struct node_params *p)
 		graph_memory_put(p->memory);
 	} else if (p->kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
 		choice_free(&p->choice);
+	} else if (p->kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+		free(p->batch.paramArray);
 	}
 	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY};
 }

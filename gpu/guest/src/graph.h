@@ -72,6 +72,7 @@ struct node_params {
 		uint64_t event;
 		struct graph_memory *memory; /* a reference */
 		struct choice choice;
+		CUDA_BATCH_MEM_OP_NODE_PARAMS batch; /* the node owns the array */
 	};
 };
 
@@ -128,9 +129,12 @@ int params_memset(const CUDA_MEMSET_NODE_PARAMS *m, uint64_t context, struct nod
 int params_host(const CUDA_HOST_NODE_PARAMS *h, struct node_params *out);
 int params_event(CUevent e, int kind, struct node_params *out);
 int params_child(CUgraph h, struct node_params *out);
+int params_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b, struct node_params *out);
 int params_any(const CUgraphNodeParams *a, struct node_params *out);
 int params_clone(const struct node_params *p, bool visible, struct node_params *out);
 void params_free(struct node_params *p);
+/* Replaces the array of a batch by a copy. */
+int batch_copy_array(CUDA_BATCH_MEM_OP_NODE_PARAMS *b);
 
 /* Finds the context that the program names, or the current one. */
 int params_context(CUcontext h, uint64_t *context);

@@ -31,6 +31,8 @@ int params_clone(const struct node_params *p, bool visible, struct node_params *
 	}
 	if (p->kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		return visible ? CUDA_ERROR_NOT_SUPPORTED : choice_clone(&p->choice, &out->choice); /* the same */
+	if (p->kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		return batch_copy_array(&out->batch);
 	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 		TRY(graph_clone(p->child, visible, &out->child));
 		out->child->child = true;

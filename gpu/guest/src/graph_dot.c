@@ -7,7 +7,7 @@
 
 static const char *const kinds[] = {"KERNEL", "MEMCPY", "MEMSET", "HOST", "GRAPH", "EMPTY", "WAIT_EVENT", "EVENT_RECORD",
 	[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC", [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
-	[CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL"};
+	[CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = "BATCH_MEM_OP", [CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL"};
 
 /* Prints a name from the program's module. Characters that would end the label become '_'. */
 static void name(FILE *f, const char *s)

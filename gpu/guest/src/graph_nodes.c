@@ -124,6 +124,12 @@ CUDA_API CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph
 	GRAPH_LOCKED(added_memory(phGraphNode, hGraph, dependencies, numDependencies, graph_memory_freed(dptr, &p), &p));
 }
 
+CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+					   size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	ADD(params_batch(nodeParams, &p));
+}
+
 static int added_choice(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, CUDA_CONDITIONAL_NODE_PARAMS *c)
 {
 	struct node_params p;
@@ -292,6 +298,21 @@ CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dp
 	GRAPH_LOCKED(get_freed(hNode, dptr_out));
 }
 
+static int get_batch(CUgraphNode h, CUDA_BATCH_MEM_OP_NODE_PARAMS *out)
+{
+	struct graph_node *n;
+
+	TRY(node_of_kind(h, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, out, &n));
+	*out = n->p.batch;
+	return 0;
+}
+
+/* The array belongs to the node, and is valid until the node's parameters change. */
+CUDA_API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+	GRAPH_LOCKED(get_batch(hNode, nodeParams_out));
+}
+
 /* Replaces the parameters of a node by others of the same kind. */
 static int set_params(CUgraphNode h, int made, struct node_params *p)
 {
@@ -356,6 +377,11 @@ CUDA_API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent even
 CUDA_API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
 	SET(params_event(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p));
+}
+
+CUDA_API CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	SET(params_batch(nodeParams, &p));
 }
 
 CUDA_API CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)

@@ -58,7 +58,7 @@ static bool here(const struct graph_node *n, int *err)
 {
 	struct lowered l;
 
-	if (n->p.kind == CU_GRAPH_NODE_TYPE_HOST || n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+	if (n->p.kind == CU_GRAPH_NODE_TYPE_HOST || n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL || n->p.kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 		return true;
 	if (n->p.kind != CU_GRAPH_NODE_TYPE_MEMCPY)
 		return false;

@@ -128,6 +128,26 @@ int params_context(CUcontext h, uint64_t *context)
 	return 0;
 }
 
+int batch_copy_array(CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
+{
+	CUstreamBatchMemOpParams *own = malloc(b->count * sizeof *own);
+
+	if (own)
+		memcpy(own, b->paramArray, b->count * sizeof *own);
+	b->paramArray = own;
+	return own ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int params_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b, struct node_params *out)
+{
+	if (!b || b->count == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(memory_operations_check(b->paramArray, b->count, b->flags));
+	*out = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .batch = *b};
+	TRY(params_context(b->ctx, &out->context));
+	return batch_copy_array(&out->batch);
+}
+
 int params_any(const CUgraphNodeParams *a, struct node_params *out)
 {
 	uint64_t context;
@@ -147,6 +167,7 @@ int params_any(const CUgraphNodeParams *a, struct node_params *out)
 	case CU_GRAPH_NODE_TYPE_HOST: return params_host(&a->host, out);
 	case CU_GRAPH_NODE_TYPE_GRAPH: return a->graph.ownership ? CUDA_ERROR_NOT_SUPPORTED : params_child(a->graph.graph, out);
 	case CU_GRAPH_NODE_TYPE_EMPTY: *out = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY}; return 0;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return params_batch(&a->memOp, out);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return params_event(a->event, a->type, out);
 	default: return a->type < 0 || a->type > CU_GRAPH_NODE_TYPE_CONDITIONAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;

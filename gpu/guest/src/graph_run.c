@@ -1,5 +1,5 @@
 /* A launch of a graph with nodes that this process performs: host functions, copies of memory
- * that the worker cannot access, and conditional nodes. The thread of host functions runs the
+ * that the worker cannot access, batches of memory operations, and conditional nodes. The thread of host functions runs the
  * steps one after the other when the stream reaches the graph, as it reaches a host function.
  * Later work of the stream is held back in this process. */
 #include <stdlib.h>
@@ -11,6 +11,7 @@ struct run_step {
 	uint64_t part;
 	CUDA_HOST_NODE_PARAMS host; /* of a host function, if fn is set */
 	struct run_choice *choice;  /* of a conditional node, or NULL */
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch; /* of memory operations, if count is set */
 	struct lowered copy;	    /* otherwise */
 	bool disabled;
 };
@@ -81,6 +82,10 @@ static int run_step(struct run *r, const struct run_step *st)
 		return 0;
 	if (st->choice)
 		return run_choice(r, st->choice);
+	if (st->batch.count) {
+		r->reached = false;
+		return memory_operations_put(r->session, r->stream, st->batch.paramArray, st->batch.count);
+	}
 	if (!r->reached)
 		TRY(reach(r));
 	r->reached = true;
@@ -122,6 +127,7 @@ static void list_free(struct run_list *l)
 		for (unsigned int k = 0; c && k < c->size; k++)
 			list_free(&c->bodies[k]);
 		free(c);
+		free(l->steps[i].batch.paramArray);
 	}
 	free(l->steps);
 }
@@ -161,6 +167,12 @@ static int snapshot_choice(const struct choice *c, struct run_step *to)
 	return 0;
 }
 
+static int snapshot_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b, struct run_step *to)
+{
+	to->batch = *b;
+	return batch_copy_array(&to->batch);
+}
+
 static int snapshot(const struct order *o, struct run_list *l)
 {
 	if (!(l->steps = calloc(o->step_count, sizeof *l->steps)))
@@ -179,6 +191,8 @@ static int snapshot(const struct order *o, struct run_list *l)
 			to->host = n->p.host;
 		else if (n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			TRY(snapshot_choice(&n->p.choice, to));
+		else if (n->p.kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+			TRY(snapshot_batch(&n->p.batch, to));
 		else
 			TRY(copy_lower(&n->p.copy, &to->copy));
 	}

@@ -53,6 +53,17 @@ static int send_one(const struct graph_node *n)
 	return f->guest ? 0 : send(n->order, f->step, &n->first, 1);
 }
 
+/* Reports whether two batches have the same operations. Values, addresses and flags may differ. */
+static bool same_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS *a, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (unsigned int i = 0; i < a->count; i++)
+		if (a->paramArray[i].operation != b->paramArray[i].operation)
+			return false;
+	return true;
+}
+
 /* Reports whether the node's parameters can be replaced without changing the steps. */
 static bool fits(const struct exec *e, const struct graph_node *n, const struct node_params *p)
 {
@@ -60,6 +71,8 @@ static bool fits(const struct exec *e, const struct graph_node *n, const struct 
 
 	if (n->p.kind != p->kind || (p->context && p->context != e->o.context))
 		return false;
+	if (p->kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		return same_operations(&n->p.batch, &p->batch);
 	if (p->kind != CU_GRAPH_NODE_TYPE_MEMCPY)
 		return true;
 	return copy_lower(&p->copy, &l) == 0 && l.guest == n->order->flat[n->first].guest;
@@ -149,6 +162,12 @@ CUDA_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUg
 CUDA_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
 	EXEC_SET(params_event(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p));
+}
+
+CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+						     const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	EXEC_SET(params_batch(nodeParams, &p));
 }
 
 CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)

@@ -407,6 +407,11 @@ bool device_range(CUdeviceptr address, size_t n);
 int settle(CUstream h, uint64_t address, uint64_t n, int err);
 int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, uint64_t count);
 
+/* stream_memory.c. Checks a batch of memory operations (cuStreamBatchMemOp), and enqueues one
+ * that was checked in a stream, which is given by its ID in the protocol. */
+int memory_operations_check(const CUstreamBatchMemOpParams *p, unsigned int count, unsigned int flags);
+int memory_operations_put(struct session *s, uint64_t stream, const CUstreamBatchMemOpParams *p, unsigned int count);
+
 /* host_memory.c. Allocates the host range r, whose size and flags are set. With reached, the
  * device must be able to access it. */
 int host_allocate(struct session *s, struct range *r, bool reached);

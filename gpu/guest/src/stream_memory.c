@@ -68,45 +68,64 @@ static int check(const CUstreamBatchMemOpParams *p)
 	}
 }
 
-static int enqueue_operation(CUstream stream, const CUstreamBatchMemOpParams *p, unsigned int flags)
+int memory_operations_check(const CUstreamBatchMemOpParams *p, unsigned int count, unsigned int flags)
 {
-	CUdeviceptr address = p->writeValue.address;
-
-	switch (p->operation) {
-	case CU_STREAM_MEM_OP_WRITE_VALUE_32: return cuStreamWriteValue32_v2(stream, address, p->writeValue.value, 0);
-	case CU_STREAM_MEM_OP_WRITE_VALUE_64: return cuStreamWriteValue64_v2(stream, address, p->writeValue.value64, 0);
-	case CU_STREAM_MEM_OP_WAIT_VALUE_32: return cuStreamWaitValue32_v2(stream, address, p->writeValue.value, flags);
-	default: return cuStreamWaitValue64_v2(stream, address, p->writeValue.value64, flags);
-	}
+	if (count >= BATCH_LIMIT || (count && !p) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count; i++)
+		TRY(check(&p[i]));
+	return 0;
 }
 
-/* A barrier orders earlier work of the stream before later work. It is implemented by the next
- * write, which has a barrier of its own unless its flag excludes that. Other later work of a
- * stream observes the earlier writes anyway. */
+static int put_write32(struct session *s, uint64_t stream, const CUstreamBatchMemOpParams *p)
+{
+	struct bslt_stream_write_value32 a = {.stream = stream, .addr = p->writeValue.address, .value = p->writeValue.value};
+
+	return stream_put(s, stream, BSLT_OP_STREAM_WRITE_VALUE32, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+}
+
+static int put_write64(struct session *s, uint64_t stream, const CUstreamBatchMemOpParams *p)
+{
+	struct bslt_stream_write_value64 a = {.stream = stream, .addr = p->writeValue.address, .value = p->writeValue.value64};
+
+	return stream_put(s, stream, BSLT_OP_STREAM_WRITE_VALUE64, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+}
+
+static int put_wait(struct session *s, uint64_t stream, const CUstreamBatchMemOpParams *p, bool wide)
+{
+	struct bslt_stream_wait_value a = {.stream = stream, .address = p->waitValue.address, .value = wide ? p->waitValue.value64 : p->waitValue.value,
+					   .width = wide ? 8 : 4, .flags = p->waitValue.flags};
+
+	return stream_put(s, stream, BSLT_OP_STREAM_WAIT_VALUE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+}
+
+/* A barrier orders earlier work of the stream before later work. Nothing is enqueued for it:
+ * each write has a barrier of its own, and other later work of a stream observes the earlier
+ * writes anyway. */
+int memory_operations_put(struct session *s, uint64_t stream, const CUstreamBatchMemOpParams *p, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		switch (p[i].operation) {
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32: TRY(put_write32(s, stream, &p[i])); break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64: TRY(put_write64(s, stream, &p[i])); break;
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32: TRY(put_wait(s, stream, &p[i], false)); break;
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64: TRY(put_wait(s, stream, &p[i], true)); break;
+		default: break;
+		}
+	}
+	return 0;
+}
+
 CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
 	uint64_t wire, context;
-	bool barrier = false;
 
 	SESSION(s);
-	(void)s;
 	if (count >= BATCH_LIMIT || (count && !paramArray) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capturing())
 		TRY(capture_refuse(stream));
 	TRY(stream_resolve(stream, &wire, &context));
-	for (unsigned int i = 0; i < count; i++)
-		TRY(check(&paramArray[i]));
-	for (unsigned int i = 0; i < count; i++) {
-		const CUstreamBatchMemOpParams *p = &paramArray[i];
-		bool write = p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 || p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-
-		if (p->operation == CU_STREAM_MEM_OP_BARRIER) {
-			barrier = true;
-			continue;
-		}
-		TRY(enqueue_operation(stream, p, barrier && write ? 0 : p->writeValue.flags));
-		barrier = barrier && !write;
-	}
-	return 0;
+	TRY(memory_operations_check(paramArray, count, flags));
+	return memory_operations_put(s, wire, paramArray, count);
 }

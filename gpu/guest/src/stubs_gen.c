@@ -575,16 +575,6 @@ CUDA_API CUresult cuGLUnregisterBufferObject(GLuint buffer)
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
 {
 	(void)phGraphNode;
@@ -601,28 +591,6 @@ CUDA_API CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *phGraphNode,
 	(void)hGraph;
 	(void)dependencies;
 	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
-{
-	(void)hNode;
-	(void)nodeParams_out;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-	(void)hGraphExec;
-	(void)hNode;
 	(void)nodeParams;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }

@@ -262,7 +262,7 @@ static void graph_refused(void)
 
 	(void)demo_start("poke");
 	CHECK(cuGraphCreate(&g, 0));
-	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT};
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddNode_v2(&found, g, NULL, NULL, 0, &any));
 	any.type = CU_GRAPH_NODE_TYPE_EMPTY;
 	CHECK(cuGraphAddNode_v2(&found, g, NULL, NULL, 0, &any));

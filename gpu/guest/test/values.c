@@ -198,7 +198,97 @@ static void values_leave(void)
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 }
 
+static unsigned int word_at(CUdeviceptr p)
+{
+	unsigned int value;
+
+	CHECK(cuMemcpyDtoH(&value, p, 4));
+	return value;
+}
+
+/* The batches of values_graph: one writes, one waits for a value of 64 bits and writes. */
+static void batches(CUdeviceptr p, uint64_t waits, CUstreamBatchMemOpParams write[1], CUstreamBatchMemOpParams wait[3])
+{
+	write[0] = (CUstreamBatchMemOpParams){.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = p, .value = 1}};
+	wait[0] = (CUstreamBatchMemOpParams){.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = p + 8, .value64 = waits, .flags = CU_STREAM_WAIT_VALUE_GEQ}};
+	wait[1] = (CUstreamBatchMemOpParams){.memoryBarrier = {.operation = CU_STREAM_MEM_OP_BARRIER}};
+	wait[2] = (CUstreamBatchMemOpParams){.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = p + 16, .value64 = waits << 32 | 9}};
+}
+
+/* Launches the graph, which waits until the value is there. */
+static void launch_and_release(CUgraphExec x, CUstream s, CUstream other, CUdeviceptr p, uint64_t value)
+{
+	CHECK(cuMemsetD32(p, 0, 8));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuGraphLaunch(x, s));
+	expect_waiting(s, other);
+	write_value(other, true, p + 8, value);
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(word_at(p) == 1 && word_at(p + 4) == 3 && word_at(p + 16) == 9 && word_at(p + 20) == value && word_at(p + 24) == 4);
+}
+
+/* Nodes of a graph that write and wait, between kernels. */
+static void values_graph(void)
+{
+	CUfunction poke = demo_start("poke");
+	CUstreamBatchMemOpParams write[1], wait[3];
+	CUDA_BATCH_MEM_OP_NODE_PARAMS b = {.count = 1, .paramArray = write}, got;
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+	CUstream s = stream_new(), other = stream_new();
+	unsigned int three = 3, four = 4;
+	CUdeviceptr p, q;
+	void *params[] = {&q, &three}, *last[] = {&q, &four};
+	CUDA_KERNEL_NODE_PARAMS k = {.func = poke, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+	CUgraphNode n[4];
+	CUgraphNodeType type;
+	CUgraph g, same;
+	CUgraphExec x, y;
+
+	CHECK(cuMemAlloc(&p, 64));
+	batches(p, 5, write, wait);
+	CHECK(cuGraphCreate(&g, 0));
+	CHECK(cuGraphAddBatchMemOpNode(&n[0], g, NULL, 0, &b));
+	q = p + 4;
+	CHECK(cuGraphAddKernelNode(&n[1], g, &n[0], 1, &k));
+	any.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.count = 3, .paramArray = wait};
+	CHECK(cuGraphAddNode(&n[2], g, &n[1], 1, &any));
+	q = p + 24;
+	k.kernelParams = last;
+	CHECK(cuGraphAddKernelNode(&n[3], g, &n[2], 1, &k));
+	CHECK(cuGraphNodeGetType(n[2], &type));
+	CHECK(cuGraphBatchMemOpNodeGetParams(n[2], &got));
+	EXPECT(type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP && got.count == 3 && got.paramArray != wait && memcmp(got.paramArray, wait, sizeof wait) == 0);
+	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
+	launch_and_release(x, s, other, p, 5);
+	launch_and_release(x, s, other, p, 5);
+
+	batches(p, 7, write, wait); /* changes of an executable graph, and of the graph */
+	CHECK(cuGraphExecBatchMemOpNodeSetParams(x, n[2], &any.memOp));
+	launch_and_release(x, s, other, p, 7);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecBatchMemOpNodeSetParams(x, n[2], &b)); /* other operations */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecBatchMemOpNodeSetParams(x, n[1], &any.memOp));
+	batches(p, 8, write, wait);
+	CHECK(cuGraphBatchMemOpNodeSetParams(n[2], &any.memOp));
+	CHECK(cuGraphClone(&same, g));
+	CHECK(cuGraphInstantiateWithFlags(&y, same, 0));
+	launch_and_release(y, s, other, p, 8);
+	CUgraphExecUpdateResultInfo info;
+	CHECK(cuGraphExecUpdate_v2(x, g, &info));
+	launch_and_release(x, s, other, p, 8);
+
+	any.memOp.count = 0;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&n[2], g, NULL, 0, &any));
+	any.memOp.count = 3;
+	any.memOp.flags = 1;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&n[2], g, NULL, 0, &any));
+	any.memOp.flags = 0;
+	wait[0].waitValue.address = p + 4;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddBatchMemOpNode(&n[2], g, NULL, 0, &any.memOp));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddBatchMemOpNode(&n[2], g, NULL, 0, NULL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphBatchMemOpNodeGetParams(n[1], &got));
+}
+
 const struct test value_tests[] = {
 	{"values_compare", values_compare}, {"values_written", values_written}, {"values_ping_pong", values_ping_pong},
-	{"values_many", values_many}, {"values_refused", values_refused}, {"values_leave", values_leave}, {NULL, NULL},
+	{"values_many", values_many}, {"values_refused", values_refused}, {"values_leave", values_leave}, {"values_graph", values_graph}, {NULL, NULL},
 };
