@@ -29,7 +29,7 @@ const (
 var notOnCard = map[string]string{
 	"host_in_place": noHostMemory, "managed": noHostMemory, "advice": noHostMemory, "host_free_in_use": noHostMemory,
 	"waits_for_work": noHostMemory, "host_limits": noHostMemory, "host_again": noHostMemory, "host_contexts": noHostMemory,
-	"host_registered_mapped": noHostMemory, "host_registered_refused": noHostMemory, "host_registered_beside": noHostMemory, "host_registered_forks": noHostMemory,
+	"host_registered_mapped": noHostMemory, "host_registered_refused": noHostMemory, "host_registered_beside": noHostMemory, "host_registered_stack": noHostMemory, "host_registered_forks": noHostMemory,
 	"host_forks": noHostMemory, "host_storm": noHostMemory, "attributes": noHostMemory, "values_written": noHostMemory,
 	"library_managed": noHostMemory, "module_managed": noHostMemory, "batch_managed": noHostMemory,
 

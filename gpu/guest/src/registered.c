@@ -9,7 +9,8 @@
  *
  * The pages stay replaced when the memory is unregistered, and the region is used again when
  * the program registers it the next time. It is freed when it is found that the program does
- * not have the pages any more. */
+ * not have the pages any more. Pages of a stack are replaced again at once, because a child of
+ * fork must not run on the stack of its parent. */
 #include <string.h>
 
 #include "capture.h"
@@ -133,6 +134,21 @@ static int replace(struct session *s, uint64_t from, uint64_t to, struct replace
 	return 0;
 }
 
+/* Called when nothing in a region is registered any more. The caller holds registering. */
+static void unused(struct session *s, struct replaced *r)
+{
+	int err;
+
+	session_host_region_unmap(s, &r->region);
+	if (!r->stack)
+		return;
+	pthread_mutex_lock(&replacing);
+	err = pages_restore(r);
+	pthread_mutex_unlock(&replacing);
+	if (!err)
+		drop(s, (size_t)(r - replaced));
+}
+
 /* Gives registered memory an address on the device. The caller holds registering. */
 static int place(struct session *s, struct range *r)
 {
@@ -158,7 +174,7 @@ static int place(struct session *s, struct range *r)
 		return 0;
 	}
 	if (--p->users == 0)
-		session_host_region_unmap(s, &p->region);
+		unused(s, p);
 	return err;
 }
 
@@ -195,7 +211,7 @@ CUDA_API CUresult cuMemHostUnregister(void *p)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	}
 	if (r.other && range_take(SPACE_HOST, r.other, &on_device) && (in = find(r.address, r.address + r.size)) != NULL && --in->users == 0)
-		session_host_region_unmap(s, &in->region);
+		unused(s, in);
 	pthread_mutex_unlock(&registering);
 	return 0;
 }

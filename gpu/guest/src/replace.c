@@ -5,7 +5,10 @@
  * that is in the same pages. So the pages are write-protected (userfaultfd(2)) while they are
  * copied: a thread that writes waits until the new pages are there. Where the kernel does not
  * allow that, nothing is replaced. A system call of another thread that writes to the pages in
- * that time fails with EFAULT if the process may not handle the kernel's page faults. */
+ * that time fails with EFAULT if the process may not handle the kernel's page faults.
+ *
+ * The pages may be those of this thread's stack, because programs register variables. So the
+ * exchange runs on another stack, with signals blocked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -101,7 +104,7 @@ static bool is_replaced(const struct area *a, const struct replaced *r)
 static bool is_private(const struct area *a)
 {
 	return strncmp(a->rights, "rw-p", 4) == 0 && a->inode == 0 &&
-	       (a->name[0] == 0 || strcmp(a->name, "[heap]") == 0 || strncmp(a->name, "[anon:", 6) == 0);
+	       (a->name[0] == 0 || strcmp(a->name, "[heap]") == 0 || strcmp(a->name, "[stack]") == 0 || strncmp(a->name, "[anon:", 6) == 0);
 }
 
 struct check {
@@ -135,17 +138,6 @@ bool pages_replaceable(uint64_t address, uint64_t size, const struct replaced *o
 	struct check c = {.at = address, .others = others, .count = count, .good = true};
 
 	return areas(address, address + size, check_area, &c) && c.good && c.at >= address + size;
-}
-
-/* Reports whether this thread itself writes to the pages while they are protected: to its
- * stack, or to errno. It would wait for itself. */
-static bool used_here(uint64_t address, uint64_t size)
-{
-	enum { BELOW = 64 << 10, ABOVE = 4 << 10 };
-	char here;
-	uint64_t stack = (uintptr_t)&here, error = (uintptr_t)&errno;
-
-	return (address < stack + ABOVE && stack - BELOW < address + size) || error - address < size;
 }
 
 /* Returns a userfaultfd that can protect private memory and, if the kernel can, shared memory
@@ -197,23 +189,141 @@ static void note_file(const struct area *a, void *arg)
 	r->offset = a->offset + (r->address - a->start);
 }
 
-int pages_replace(struct session *s, struct replaced *r)
-{
-	sigset_t all, before;
-	int fd, err = RES_NOT_SUPPORTED;
+/* What runs on another stack. */
+struct exchange {
+	struct session *s;
+	struct replaced *r;
+	int protection; /* a userfaultfd, or -1; it is closed */
+	uint8_t *copy;	/* pages of this process to put in place of the region's; NULL: the reverse */
+	int err;
+};
 
-	if (used_here(r->address, r->size) || (fd = protection()) < 0)
+static int restore(const struct exchange *x)
+{
+	const struct replaced *r = x->r;
+
+	if (x->protection >= 0)
+		(void)protect(x->protection, r->address, r->size);
+	memcpy(x->copy, (const void *)(uintptr_t)r->address, r->size);
+	return syscall(SYS_mremap, x->copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->address) == -1 ? RES_OUT_OF_MEMORY : 0;
+}
+
+static void exchange(void *arg)
+{
+	struct exchange *x = arg;
+
+	x->err = RES_NOT_SUPPORTED;
+	if (x->copy) {
+		x->err = restore(x);
+	} else if (protect(x->protection, x->r->address, x->r->size)) {
+		memcpy(x->r->region.base, (const void *)(uintptr_t)x->r->address, x->r->size);
+		x->err = x->s->ops->region_again(x->s, &x->r->region, x->r->address);
+	}
+	if (x->protection >= 0)
+		close(x->protection); /* threads that wait go on, with whatever is mapped there now */
+}
+
+/* Calls f(arg) on the stack that ends at top. Returns false if that is not implemented for this
+ * processor. */
+static bool call_on_stack(uint8_t *top, void (*f)(void *), void *arg)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("movq %%rsp, %%rbx\n\tmovq %1, %%rsp\n\tcall *%2\n\tmovq %%rbx, %%rsp"
+			 : "+D"(arg)
+			 : "r"(top), "r"(f)
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+			   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
+	return true;
+#elif defined(__aarch64__)
+	register void *x0 __asm__("x0") = arg;
+
+	__asm__ volatile("mov x19, sp\n\tmov sp, %1\n\tblr %2\n\tmov sp, x19"
+			 : "+r"(x0)
+			 : "r"(top), "r"(f)
+			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+			   "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15",
+			   "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
+			   "memory");
+	return true;
+#else
+	(void)top, (void)f, (void)arg;
+	return false;
+#endif
+}
+
+/* Runs the exchange on a stack of its own. errno must not be in the pages either. */
+static int run_apart(struct exchange *x)
+{
+	enum { STACK_SIZE = 256 << 10 };
+	sigset_t all, before;
+	uint64_t error = (uintptr_t)&errno;
+	long stack;
+
+	stack = syscall(SYS_mmap, 0, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stack == -1 || error - x->r->address < x->r->size) {
+		if (x->protection >= 0)
+			close(x->protection);
+		if (stack != -1)
+			munmap((void *)stack, STACK_SIZE);
 		return RES_NOT_SUPPORTED;
+	}
 	sigfillset(&all); /* a handler might write to the pages, and wait for this thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (protect(fd, r->address, r->size)) {
-		memcpy(r->region.base, (const void *)(uintptr_t)r->address, r->size);
-		err = s->ops->region_again(s, &r->region, r->address);
-	}
-	close(fd); /* threads that wait go on, with whatever is mapped there now */
+	x->err = RES_NOT_SUPPORTED;
+	(void)call_on_stack((uint8_t *)stack + STACK_SIZE, exchange, x);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
+	munmap((void *)stack, STACK_SIZE);
+	return x->err;
+}
+
+struct stack {
+	uint64_t pointer, start, end; /* writable areas side by side, the first of which contains the pointer */
+};
+
+static void extend_stack(const struct area *a, void *arg)
+{
+	struct stack *s = arg;
+
+	if (a->start <= s->pointer && s->pointer < a->end)
+		*s = (struct stack){s->pointer, a->start, a->end};
+	else if (a->start == s->end && strncmp(a->rights, "rw", 2) == 0)
+		s->end = a->end;
+}
+
+/* Reports whether the pages may be of this thread's stack. */
+static bool is_stack(uint64_t address, uint64_t size)
+{
+	char here;
+	struct stack s = {.pointer = (uintptr_t)&here};
+
+	return address + size > s.pointer && areas(s.pointer, address + size, extend_stack, &s) && address < s.end && s.start < address + size;
+}
+
+int pages_replace(struct session *s, struct replaced *r)
+{
+	struct exchange x = {.s = s, .r = r, .protection = protection()};
+	int err;
+
+	if (x.protection < 0)
+		return RES_NOT_SUPPORTED;
+	r->stack = is_stack(r->address, r->size);
+	if ((err = run_apart(&x)) == 0)
 		(void)areas(r->address, r->address + 1, note_file, r);
+	return err;
+}
+
+int pages_restore(struct replaced *r)
+{
+	struct exchange x = {.r = r, .protection = -1};
+	long copy = syscall(SYS_mmap, 0, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err = RES_OUT_OF_MEMORY;
+
+	if (copy != -1) {
+		x.copy = (uint8_t *)copy;
+		x.protection = protection();
+		if ((err = run_apart(&x)) != 0)
+			munmap(x.copy, r->size);
+	}
 	return err;
 }
 

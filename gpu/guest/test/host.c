@@ -419,6 +419,8 @@ static void host_forks(void)
 	EXPECT(*p == 7);
 }
 
+static CUcontext shared_context;
+
 /* Registered memory of the program is copied, wherever it is. */
 static void host_registered(void)
 {
@@ -527,15 +529,14 @@ static void host_registered_mapped(void)
  * gone. Copies work all the same. */
 static void host_registered_refused(void)
 {
-	unsigned char on_stack[64] = {1}, *p, *shared;
-	CUdeviceptr d, scratch;
+	unsigned char *p, *shared;
+	CUdeviceptr d;
 	int fd;
 
 	(void)demo_start("poke");
 	if (!replaces_pages())
 		return;
 	p = pages(3);
-	CHECK(cuMemAlloc(&scratch, 4096));
 	(void)registered(p, 4096 + 64);
 	CHECK(cuMemHostRegister(p + 8000, 4096, 0)); /* its first page is in use */
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, p + 8000, 0));
@@ -547,10 +548,6 @@ static void host_registered_refused(void)
 	CHECK(cuMemHostUnregister(p + 5000));
 	CHECK(cuMemHostGetDevicePointer(&d, p + 8000, 0));
 	CHECK(cuMemHostUnregister(p + 8000));
-	CHECK(cuMemHostRegister(on_stack, sizeof on_stack, 0));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, on_stack, 0));
-	CHECK(cuMemcpyHtoD(scratch, on_stack, sizeof on_stack));
-	CHECK(cuMemHostUnregister(on_stack));
 	EXPECT((fd = memfd_create("shared", MFD_CLOEXEC)) >= 0 && ftruncate(fd, 4096) == 0);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(cuMemHostRegister(shared, 4096, 0));
@@ -560,6 +557,79 @@ static void host_registered_refused(void)
 	EXPECT(munmap(p, 3 * 4096) == 0);
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, p, 0));
 	CHECK(cuMemHostUnregister(p));
+}
+
+/* Uses a variable of this function's frame on the device, at a depth of the stack. */
+static void on_stack(CUfunction f, unsigned int depth)
+{
+	volatile unsigned int around[300], word = depth;
+	CUdeviceptr d;
+
+	for (unsigned int i = 0; i < 300; i++)
+		around[i] = i + depth;
+	d = registered((void *)(uintptr_t)&word, sizeof word);
+	poke(f, d, 1000 + depth);
+	CHECK(cuCtxSynchronize());
+	EXPECT(word == 1000 + depth);
+	if (depth)
+		on_stack(f, depth - 1);
+	word = 5;
+	CHECK(cuMemsetD32(d, 6, 1));
+	EXPECT(word == 6);
+	CHECK(cuMemHostUnregister((void *)(uintptr_t)&word));
+	EXPECT(word == 6);
+	for (unsigned int i = 0; i < 300; i++)
+		EXPECT(around[i] == i + depth);
+}
+
+static void *on_its_stack(void *f)
+{
+	CUcontext context = shared_context;
+
+	CHECK(cuCtxSetCurrent(context));
+	on_stack(f, 6);
+	return NULL;
+}
+
+/* A child of fork and its parent write to the same places of their stacks. */
+static void fork_on_stack(unsigned int depth)
+{
+	volatile unsigned int around[300];
+	int status;
+	pid_t child = depth ? -1 : fork();
+	unsigned int mine = child ? 1 : 2;
+
+	for (int round = 0; round < 100; round++) {
+		for (unsigned int i = 0; i < 300; i++)
+			around[i] = mine * i;
+		for (unsigned int i = 0; i < 300; i++)
+			EXPECT(around[i] == mine * i);
+	}
+	if (depth)
+		fork_on_stack(depth - 1);
+	else if (child == 0)
+		_exit(0);
+	else
+		EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* Registered variables of functions, in the first thread and in others. Each page of a stack is
+ * again the process's own when nothing in it is registered. */
+static void host_registered_stack(void)
+{
+	CUfunction f = demo_start("poke");
+	pthread_t t[4];
+
+	if (!replaces_pages())
+		return;
+	on_stack(f, 6);
+	fork_on_stack(6);
+	on_stack(f, 6);
+	CHECK(cuCtxGetCurrent(&shared_context));
+	for (int i = 0; i < 4; i++)
+		EXPECT(pthread_create(&t[i], NULL, on_its_stack, f) == 0);
+	for (int i = 0; i < 4; i++)
+		EXPECT(pthread_join(t[i], NULL) == 0);
 }
 
 struct beside {
@@ -642,7 +712,6 @@ static void host_registered_forks(void)
 	EXPECT(p[0] == 5 && p[100] == 7);
 }
 
-static CUcontext shared_context;
 static CUfunction shared_poke;
 
 static void *storm(void *arg)
@@ -685,6 +754,6 @@ const struct test host_tests[] = {
 	{"host_in_place", host_in_place}, {"managed", managed}, {"advice", advice}, {"host_free_in_use", host_free_in_use}, {"waits_for_work", waits_for_work},
 	{"host_limits", host_limits}, {"host_again", host_again}, {"host_contexts", host_contexts}, {"host_forks", host_forks},
 	{"host_registered", host_registered}, {"host_registered_mapped", host_registered_mapped}, {"host_registered_refused", host_registered_refused},
-	{"host_registered_beside", host_registered_beside}, {"host_registered_forks", host_registered_forks}, {"host_storm", host_storm},
+	{"host_registered_stack", host_registered_stack}, {"host_registered_beside", host_registered_beside}, {"host_registered_forks", host_registered_forks}, {"host_storm", host_storm},
 	{NULL, NULL},
 };
