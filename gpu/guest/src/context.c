@@ -68,6 +68,12 @@ static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_
 	return 0;
 }
 
+static void range_gone(const struct range *r)
+{
+	pool_give(r);
+	mapping_ended(r);
+}
+
 static int destroy(uint64_t id)
 {
 	struct bslt_ctx_synchronize ends = {id};
@@ -83,7 +89,7 @@ static int destroy(uint64_t id)
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
-	ranges_drop_context(id, pool_give);
+	ranges_drop_context(id, range_gone);
 	kept_drop_context(s, id);
 	graph_memory_drop_context(id);
 	conditions_drop_context(id);

@@ -3,7 +3,8 @@
  * pointer queries and copies work as for other memory.
  *
  * Memory belongs to the context that is current when it is created, or to another one if there
- * is none (context_of_memory), and is mapped for the work of that context. */
+ * is none (context_of_memory), and is mapped for the work of that context. It is freed with its
+ * context; CUDA's is not, so the program may still unmap and release it afterwards. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,102 @@ static struct reservation {
 } *reserved; /* sorted by address; guarded by lock */
 static size_t reserved_count, reserved_room;
 
+/* Mappings, and handles with references of the program, whose memory was freed with its
+ * context. */
+static pthread_mutex_t ended_lock = PTHREAD_MUTEX_INITIALIZER; /* no other lock is acquired with it */
+static struct ended {
+	uint64_t at;   /* an address, or a handle */
+	uint64_t size; /* bytes, or references */
+} *ended;	       /* guarded by ended_lock; addresses are larger than handles */
+static size_t ended_count, ended_room;
+
+static void ended_add(uint64_t at, uint64_t size)
+{
+	pthread_mutex_lock(&ended_lock);
+	if (ended_count == ended_room) {
+		size_t room = ended_room ? ended_room * 2 : 16;
+		struct ended *e = realloc(ended, room * sizeof *e);
+
+		if (e) {
+			ended = e;
+			ended_room = room;
+		}
+	}
+	if (ended_count < ended_room) /* without memory the program gets an error later */
+		ended[ended_count++] = (struct ended){at, size};
+	pthread_mutex_unlock(&ended_lock);
+}
+
+/* Returns the entry at an address or handle, or NULL. The caller holds ended_lock. */
+static struct ended *ended_find(uint64_t at)
+{
+	for (size_t i = 0; i < ended_count; i++)
+		if (ended[i].at == at)
+			return &ended[i];
+	return NULL;
+}
+
+/* Removes the mappings that begin in a range. */
+static void ended_forget(uint64_t address, uint64_t size)
+{
+	pthread_mutex_lock(&ended_lock);
+	for (size_t i = ended_count; i-- > 0;)
+		if (ended[i].at - address < size)
+			ended[i] = ended[--ended_count];
+	pthread_mutex_unlock(&ended_lock);
+}
+
+/* Unmaps a range that consists of such mappings. Returns false if it does not. */
+static bool ended_unmap(uint64_t address, uint64_t size)
+{
+	uint64_t at = address;
+	const struct ended *e;
+
+	if (size == 0)
+		return false;
+	pthread_mutex_lock(&ended_lock);
+	while (at - address < size && (e = ended_find(at)) != NULL)
+		at += e->size;
+	pthread_mutex_unlock(&ended_lock);
+	if (at - address != size)
+		return false;
+	ended_forget(address, size);
+	return true;
+}
+
+/* Gives up a reference of such a handle. Returns false if there is none. */
+static bool ended_release(uint64_t handle)
+{
+	struct ended *e;
+
+	pthread_mutex_lock(&ended_lock);
+	if ((e = ended_find(handle)) != NULL && --e->size == 0)
+		*e = ended[--ended_count];
+	pthread_mutex_unlock(&ended_lock);
+	return e != NULL;
+}
+
+void mapping_ended(const struct range *r)
+{
+	if (r->memory)
+		ended_add(r->address, r->size);
+}
+
+/* Called when nothing refers to the object any more: its context may be destroyed. */
+static void memory_gone(struct object *o)
+{
+	const struct memory *m = (struct memory *)o;
+
+	if (m->held)
+		ended_add(m->o.id, m->held);
+}
+
 void mappings_abandon(void)
 {
+	pthread_mutex_init(&ended_lock, NULL);
+	ended = NULL;
+	ended_count = ended_room = 0;
+
 	pthread_mutex_init(&asking, NULL);
 	pthread_mutex_init(&lock, NULL);
 	reserved = NULL;
@@ -157,6 +252,7 @@ CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	pthread_mutex_lock(&asking);
 	if ((err = call(s, BSLT_OP_MEM_UNRESERVE, &a, sizeof a).result) == 0) {
 		forget_reserved(ptr);
+		ended_forget(ptr, size);
 		if (!in_window(ptr, 1))
 			outside_release(ptr);
 	}
@@ -210,6 +306,7 @@ static struct memory *memory_new(uint64_t id, uint64_t context, int handle_types
 	if (m) {
 		m->prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = handle_types, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 		m->held = 1;
+		m->o.destroy = memory_gone;
 	}
 	return m;
 }
@@ -230,6 +327,7 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	if (!(m = memory_new(a.memory, a.ctx, prop->requestedHandleTypes)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if ((err = call(s, BSLT_OP_MEM_CREATE, &a, sizeof a).result) != 0) {
+		m->held = 0;
 		object_put(m);
 		return err;
 	}
@@ -271,6 +369,8 @@ CUDA_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 		m->held--;
 		err = destroy_unused(s, m);
 		object_put(m);
+	} else if (ended_release(handle)) {
+		err = 0;
 	}
 	pthread_mutex_unlock(&asking);
 	return err;
@@ -333,6 +433,7 @@ static int map(struct session *s, struct memory *m, uint64_t address, uint64_t s
 		(void)unmap(s, address, size);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	ended_forget(address, size);
 	m->mapped++;
 	return 0;
 }
@@ -381,7 +482,9 @@ CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 	SESSION(s);
 	TRY(supported());
 	pthread_mutex_lock(&asking);
-	if ((err = unmap(s, ptr, size)) == 0)
+	if (ended_unmap(ptr, size))
+		err = 0;
+	else if ((err = unmap(s, ptr, size)) == 0)
 		err = forget(s, ptr, size);
 	pthread_mutex_unlock(&asking);
 	return err;
@@ -465,6 +568,7 @@ CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h
 	if (!(m = memory_new(args.memory, args.ctx, FILE_DESCRIPTOR)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if ((err = call(s, BSLT_OP_MEM_IMPORT, &args, sizeof args).result) != 0) {
+		m->held = 0;
 		object_put(m);
 		return err;
 	}

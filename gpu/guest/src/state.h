@@ -316,6 +316,8 @@ void ranges_abandon(void);
 
 /* mapping.c. Finds the reservation that contains an address. */
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
+/* Called for a range whose context is being destroyed. */
+void mapping_ended(const struct range *r);
 void mappings_abandon(void);
 
 /* external.c. Frees a buffer of external memory. Returns CUDA_ERROR_INVALID_VALUE if there is

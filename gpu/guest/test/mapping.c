@@ -375,7 +375,7 @@ static void mapping_threads(void)
 static void mapping_ends(void)
 {
 	CUcontext c;
-	CUdeviceptr p;
+	CUdeviceptr p, q;
 	size_t before, free, total;
 	CUmemGenericAllocationHandle h;
 	int status;
@@ -398,9 +398,19 @@ static void mapping_ends(void)
 	map(p, 4, h);
 	CHECK(cuMemRelease(h));
 	(void)create(1);
+	map(q = reserve(3), 1, h = create(1));
+	map(q + granule, 2, create(2));
+	CHECK(cuMemRetainAllocationHandle(&h, (void *)(uintptr_t)q));
 	CHECK(cuCtxDestroy(c));
 	EXPECT(free_bytes() == before);
+	CHECK(cuMemUnmap(p, 4 * granule)); /* the program may still give up what it had */
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(p, 4 * granule));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(q, 2 * granule));
+	CHECK(cuMemUnmap(q, 3 * granule));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemMap(q, granule, 0, h, 0));
+	CHECK(cuMemRelease(h));
+	CHECK(cuMemRelease(h));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemRelease(h));
 	map(p, 4, create(4)); /* the addresses are still reserved */
 	CHECK(cuMemsetD8(p, 1, 4 * granule));
 }
