@@ -39,7 +39,7 @@ var notOnCard = map[string]string{
 	"condition_if": noConditions, "condition_while": noConditions, "condition_switch": noConditions,
 	"condition_captured": noConditions, "condition_refused": noConditions, "condition_updates": noConditions,
 
-	"ipc_mapped": noImport, "ipc_external": noImport,
+	"ipc_mapped": noImport, "ipc_external": noImport, "ipc_pool": noImport,
 
 	"green_splits": noGreen, "green_contexts": noGreen, "green_events": noGreen,
 

@@ -167,6 +167,9 @@ struct CUmulticastObjectProp {
 	size_t size;
 	unsigned long long handleTypes, flags;
 };
+struct CUmemPoolPtrExportData {
+	unsigned char reserved[64];
+};
 struct CUmemPoolProps {
 	int allocType, handleTypes;
 	CUmemLocation location;

@@ -37,7 +37,6 @@ static const struct {
 	{116, 0}, /* GPU_DIRECT_RDMA_SUPPORTED */
 	{117, 0}, /* GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS */
 	{118, 0}, /* GPU_DIRECT_RDMA_WRITES_ORDERING */
-	{119, 0}, /* MEMPOOL_SUPPORTED_HANDLE_TYPES */
 	{121, 0}, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
 	{124, 0}, /* DMA_BUF_SUPPORTED */
 	{128, 0}, /* HANDLE_TYPE_FABRIC_SUPPORTED */
@@ -59,8 +58,12 @@ static const struct {
 	{147, 0}, /* ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED */
 };
 
+enum { DESCRIPTORS = 103, POOL_HANDLE_TYPES = 119 /* a bit for each CUmemAllocationHandleType */ };
+
 int device_attribute(int a)
 {
+	if (a == POOL_HANDLE_TYPES) /* pools can be shared where mapped memory can be imported */
+		return device_attribute(DESCRIPTORS) ? 1 : 0;
 	for (size_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++)
 		if (overrides[i].attribute == a)
 			return overrides[i].value;

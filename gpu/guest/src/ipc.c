@@ -16,7 +16,6 @@ struct token {
 	uint64_t half[2];
 	uint64_t kind;
 };
-enum { TOKEN_MEMORY = 1, TOKEN_EVENT = 2, TOKEN_MAPPED = 3 };
 
 /* Held during calls of the worker, so that its answers are recorded in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -42,6 +41,20 @@ static int handle_make(char *handle, size_t size, uint64_t kind, const struct an
 	return 0;
 }
 
+struct answer ipc_share(struct session *s, uint64_t address)
+{
+	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
+
+	pthread_mutex_lock(&asking);
+	if (range_export(address)) {
+		struct bslt_mem_share args = {address};
+
+		a = call(s, BSLT_OP_MEM_SHARE, &args, sizeof args);
+	}
+	pthread_mutex_unlock(&asking);
+	return a;
+}
+
 /* Any address in an allocation stands for the whole allocation. */
 CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
@@ -55,13 +68,8 @@ CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&context));
-	pthread_mutex_lock(&asking);
-	if (range_find(SPACE_DEVICE, dptr, &r) && ipc_capable(&r) && range_export(r.address)) {
-		struct bslt_mem_share args = {r.address};
-
-		a = call(s, BSLT_OP_MEM_SHARE, &args, sizeof args);
-	}
-	pthread_mutex_unlock(&asking);
+	if (range_find(SPACE_DEVICE, dptr, &r) && ipc_capable(&r))
+		a = ipc_share(s, r.address);
 	return handle_make(pHandle->reserved, sizeof pHandle->reserved, TOKEN_MEMORY, &a);
 }
 
@@ -76,27 +84,43 @@ static int token_of(const char *handle, size_t size, uint64_t kind, struct token
 }
 
 /* Opens memory and records its range. The caller holds asking. */
-static int open_memory(struct session *s, struct bslt_mem_open *args, CUdeviceptr *out)
+static int open_memory(struct session *s, struct bslt_mem_open *args, uint64_t pool, CUdeviceptr *out)
 {
 	struct answer a = call(s, BSLT_OP_MEM_OPEN, args, sizeof *args);
-	struct range r = {.address = a.value0, .size = a.value1, .context = args->ctx, .opened = true}, there;
+	struct range r = {.address = a.value0, .size = a.value1, .context = args->ctx, .opened = true, .pool = pool}, there;
+	struct bslt_mem_close back = {a.value0};
 
 	TRY(a.result);
-	if (!range_find(SPACE_DEVICE, r.address, &there) && range_add(SPACE_DEVICE, &r) != 0) {
-		struct bslt_mem_close back = {r.address};
-
+	*out = r.address;
+	if (range_find(SPACE_DEVICE, r.address, &there)) {
+		if (there.pool == pool)
+			return 0;
+		(void)call(s, BSLT_OP_MEM_CLOSE, &back, sizeof back); /* it is open in another pool */
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (range_add(SPACE_DEVICE, &r) != 0) {
 		(void)call(s, BSLT_OP_MEM_CLOSE, &back, sizeof back);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*out = r.address;
+	if (pool)
+		pool_opened(pool, r.size);
 	return 0;
+}
+
+int ipc_open(struct session *s, struct bslt_mem_open *args, uint64_t pool, CUdeviceptr *out)
+{
+	int err;
+
+	pthread_mutex_lock(&asking);
+	err = open_memory(s, args, pool, out);
+	pthread_mutex_unlock(&asking);
+	return err;
 }
 
 CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
 	struct bslt_mem_open args = {0};
 	struct token token;
-	int err;
 
 	SESSION(s);
 	if (!pdptr || Flags != LAZY_ENABLE_PEER_ACCESS)
@@ -107,32 +131,34 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	TRY(token_of(handle.reserved, sizeof handle.reserved, TOKEN_MEMORY, &token));
 	args.token0 = token.half[0];
 	args.token1 = token.half[1];
-	pthread_mutex_lock(&asking);
-	err = open_memory(s, &args, pdptr);
-	pthread_mutex_unlock(&asking);
-	return err;
+	return ipc_open(s, &args, 0, pdptr);
 }
 
-/* Closes the memory. When it undoes the last of several opens, it waits until no work can use
- * the memory any more. */
-CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
+/* When it undoes the last of several opens, it waits until no work can use the memory any
+ * more. */
+int ipc_close(struct session *s, CUdeviceptr address, bool pooled)
 {
 	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
 	struct range r;
 
-	SESSION(s);
-	if (capturing())
-		TRY(capture_unsafe());
 	pthread_mutex_lock(&asking);
-	if (range_find(SPACE_DEVICE, dptr, &r) && r.opened && r.address == dptr) {
-		struct bslt_mem_close args = {dptr};
+	if (range_find(SPACE_DEVICE, address, &r) && r.opened && r.address == address && (r.pool != 0) == pooled) {
+		struct bslt_mem_close args = {address};
 
 		a = call(s, BSLT_OP_MEM_CLOSE, &args, sizeof args);
-		if (a.result == 0 && a.value0 == 0)
-			(void)range_take(SPACE_DEVICE, dptr, &r);
+		if (a.result == 0 && a.value0 == 0 && range_take(SPACE_DEVICE, address, &r))
+			pool_give(&r);
 	}
 	pthread_mutex_unlock(&asking);
 	return a.result;
+}
+
+CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+	SESSION(s);
+	if (capturing())
+		TRY(capture_unsafe());
+	return ipc_close(s, dptr, false);
 }
 
 /* Records of the event before it is shared count as one. */
@@ -234,9 +260,9 @@ int ipc_stream_wait(struct session *s, CUstream h, const struct event *e)
 	return err;
 }
 
-int token_file(const struct answer *a, int *fd)
+int token_file(const struct answer *a, enum token_kind kind, int *fd)
 {
-	struct token token = {{a->value0, a->value1}, TOKEN_MAPPED};
+	struct token token = {{a->value0, a->value1}, kind};
 	int file = pages_file("cuda-memory");
 
 	if (file < 0)
@@ -251,11 +277,11 @@ int token_file(const struct answer *a, int *fd)
 }
 
 /* Reads a token from a file. It does not consume data of descriptors that are not files. */
-int token_read(int fd, uint64_t *half0, uint64_t *half1)
+int token_read(int fd, enum token_kind kind, uint64_t *half0, uint64_t *half1)
 {
 	struct token token;
 
-	if (pread(fd, &token, sizeof token, 0) != (ssize_t)sizeof token || token.kind != TOKEN_MAPPED)
+	if (pread(fd, &token, sizeof token, 0) != (ssize_t)sizeof token || token.kind != kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	*half0 = token.half[0];
 	*half1 = token.half[1];

@@ -548,7 +548,7 @@ CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGener
 	}
 	object_put(m);
 	pthread_mutex_unlock(&asking);
-	return a.result ? a.result : token_file(&a, shareableHandle);
+	return a.result ? a.result : token_file(&a, TOKEN_MAPPED, shareableHandle);
 }
 
 CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
@@ -563,7 +563,7 @@ CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h
 	if (!handle || shHandleType != FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(context_of_memory(&args.ctx));
-	TRY(token_read((int)(intptr_t)osHandle, &args.token0, &args.token1));
+	TRY(token_read((int)(intptr_t)osHandle, TOKEN_MAPPED, &args.token0, &args.token1));
 	args.memory = object_ids(1);
 	if (!(m = memory_new(args.memory, args.ctx, FILE_DESCRIPTOR)))
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -106,6 +106,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 		TRY(capture_unsafe());
 	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
 		return release_graphs(s, &r, dptr);
+	if (range_find(SPACE_DEVICE, dptr, &r) && r.opened && r.pool)
+		return ipc_close(s, dptr, true);
 	if (range_find(SPACE_DEVICE, dptr, &r) && (r.memory || r.opened))
 		return r.memory ? external_free(dptr) : CUDA_ERROR_INVALID_VALUE; /* others are freed by cuMemUnmap or cuIpcCloseMemHandle */
 	if (!range_take(SPACE_DEVICE, dptr, &r))
@@ -188,6 +190,8 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 			return 0;
 	}
 	TRY(stream_resolve(hStream, &stream, &context));
+	if (range_find(SPACE_DEVICE, dptr, &r) && r.opened && r.pool)
+		return ipc_close(s, dptr, true); /* it waits for all work of the context */
 	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r) || r.memory || r.opened)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.graph)

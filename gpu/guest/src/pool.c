@@ -3,6 +3,8 @@
  * Allocation is cheap nevertheless, because of the worker's account (gpu/worker/account.go). */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "state.h"
 
@@ -18,12 +20,16 @@ enum {
 	USED_HIGH = 8,
 };
 enum { ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
+enum { POOL_HANDLE_TYPES = 119 }; /* CUdevice_attribute */
 enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1 };
 
 struct pool {
 	uint64_t id;
 	uint64_t used, used_high, reserved_high, max, threshold; /* bytes; max 0: no limit */
 	int reuse[3]; /* as set; they have no effect, because a pool does not reuse memory */
+	bool shared;	   /* other processes may open it; token identifies it */
+	bool imported;	   /* another process's: nothing is allocated from it here */
+	uint64_t token[2];
 	bool destroyed; /* it is freed when none of its memory is in use */
 	struct pool *next;
 };
@@ -97,7 +103,7 @@ int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id)
 	pthread_mutex_lock(&lock);
 	if ((err = make_standard()) == 0) {
 		p = h ? pool_of(h) : find(current);
-		if (!p)
+		if (!p || p->imported)
 			err = CUDA_ERROR_INVALID_VALUE;
 		else if (p->max && (p->used > p->max || size > p->max - p->used))
 			err = CUDA_ERROR_OUT_OF_MEMORY;
@@ -140,6 +146,48 @@ void pool_give(const struct range *r)
 	pthread_mutex_unlock(&lock);
 }
 
+void pool_opened(uint64_t id, uint64_t size)
+{
+	struct pool *p;
+
+	pthread_mutex_lock(&lock);
+	if ((p = find(id)) != NULL)
+		p->used += size;
+	pthread_mutex_unlock(&lock);
+	pool_taken(id);
+}
+
+int pool_token(uint64_t id, bool imported, uint64_t token[2])
+{
+	int err = CUDA_ERROR_INVALID_VALUE;
+	const struct pool *p;
+
+	pthread_mutex_lock(&lock);
+	if ((p = find(id)) != NULL && !p->destroyed && (imported ? p->imported : p->shared)) {
+		memcpy(token, p->token, sizeof p->token);
+		err = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int pool_import(const uint64_t token[2], CUmemoryPool *out)
+{
+	struct pool *p;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	if ((err = make_standard()) == 0 && !(p = add()))
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!err) {
+		p->imported = true;
+		memcpy(p->token, token, sizeof p->token);
+		*out = handle_of(p->id);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
 void pools_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -156,6 +204,7 @@ static int is_device(const CUmemLocation *l)
 
 CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
+	uint64_t token[2] = {0};
 	struct pool *p;
 	int err;
 
@@ -163,14 +212,18 @@ CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool
 	(void)s;
 	if (!pool || !poolProps || poolProps->allocType != ALLOCATION_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (poolProps->handleTypes != 0)
-		return CUDA_ERROR_NOT_SUPPORTED; /* attribute 119: pools cannot be shared with other processes */
+	if (poolProps->handleTypes & ~device_attribute(POOL_HANDLE_TYPES))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	TRY(is_device(&poolProps->location));
+	if (poolProps->handleTypes && syscall(SYS_getrandom, token, sizeof token, 0) != (long)sizeof token)
+		return CUDA_ERROR_OPERATING_SYSTEM;
 	pthread_mutex_lock(&lock);
 	if ((err = make_standard()) == 0 && !(p = add()))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!err) {
 		p->max = poolProps->maxSize;
+		p->shared = poolProps->handleTypes != 0;
+		memcpy(p->token, token, sizeof p->token);
 		*pool = handle_of(p->id);
 	}
 	pthread_mutex_unlock(&lock);

@@ -329,8 +329,15 @@ enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
 /* ipc.c. Reports whether a range of device memory can be shared with other processes. */
 bool ipc_capable(const struct range *r);
 /* Creates a file that contains the token of an answer, and reads the token of such a file. */
-int token_file(const struct answer *a, int *fd);
-int token_read(int fd, uint64_t *half0, uint64_t *half1);
+enum token_kind { TOKEN_MEMORY = 1, TOKEN_EVENT = 2, TOKEN_MAPPED = 3, TOKEN_POOL = 4, TOKEN_POINTER = 5 };
+int token_file(const struct answer *a, enum token_kind kind, int *fd);
+int token_read(int fd, enum token_kind kind, uint64_t *half0, uint64_t *half1);
+/* Shares the memory at an address, which begins a range; the answer has its token. */
+struct answer ipc_share(struct session *s, uint64_t address);
+/* Opens memory that another process has shared, and closes it. It counts in the pool, if that
+ * is not 0. With pooled, an address of memory of a pool is wanted, else one of other memory. */
+int ipc_open(struct session *s, struct bslt_mem_open *args, uint64_t pool, CUdeviceptr *out);
+int ipc_close(struct session *s, CUdeviceptr address, bool pooled);
 /* Makes a stream wait for the latest record of a shared event, by any process. */
 int ipc_stream_wait(struct session *s, CUstream h, const struct event *e);
 void ipc_abandon(void);
@@ -360,6 +367,13 @@ int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id);
 void pool_taken(uint64_t id);
 /* Subtracts a range's bytes, because they are not in use any more, or were not allocated. */
 void pool_give(const struct range *r);
+/* Adds size bytes to a pool, which are those of memory that another process has exported. */
+void pool_opened(uint64_t id, uint64_t size);
+/* Returns the token of a pool that other processes may open or, with imported, that another
+ * process has exported. The error is CUDA_ERROR_INVALID_VALUE. */
+int pool_token(uint64_t id, bool imported, uint64_t token[2]);
+/* Creates a pool for memory that another process exports from the pool of that token. */
+int pool_import(const uint64_t token[2], CUmemoryPool *out);
 void pools_abandon(void);
 
 /* memory.c: device memory of a context; cuMemFree and cuMemFreeAsync free it. */

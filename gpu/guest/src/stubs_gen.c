@@ -875,39 +875,6 @@ CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int c
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
-{
-	(void)shareData_out;
-	(void)ptr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType, unsigned long long flags)
-{
-	(void)handle_out;
-	(void)pool;
-	(void)handleType;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags)
-{
-	(void)pool_out;
-	(void)handle;
-	(void)handleType;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
-{
-	(void)ptr_out;
-	(void)pool;
-	(void)shareData;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemcpy2D(const CUDA_MEMCPY2D_v1 *pCopy)
 {
 	(void)pCopy;

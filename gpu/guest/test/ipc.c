@@ -690,6 +690,116 @@ static void ipc_external(void)
 	together();
 }
 
+static unsigned long long pool_used(CUmemoryPool pool)
+{
+	unsigned long long used;
+
+	CHECK(cuMemPoolGetAttribute(pool, 7 /* USED_MEM_CURRENT */, &used));
+	return used;
+}
+
+/* Memory of a pool of the other process. */
+static void import_pool(void)
+{
+	CUmemPoolPtrExportData data[2], bad;
+	CUmemoryPool pool, of;
+	CUdeviceptr p, q, none;
+	CUstream s;
+	CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+	CUmemAccess_flags access;
+	int fd;
+
+	meet();
+	(void)demo_start("poke");
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	meet();
+	fd = get_descriptor();
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)other, DESCRIPTOR, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, 2, 0));
+	CHECK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, DESCRIPTOR, 0));
+	(void)close(fd);
+	CHECK(cuMemPoolGetAccess(&access, pool, &device));
+	EXPECT(access == 3);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&none, 4096, pool, s));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, pool, DESCRIPTOR, 0));
+	hear(data, sizeof data);
+	CHECK(cuMemPoolImportPointer(&p, pool, &data[0]));
+	CHECK(cuMemPoolImportPointer(&q, pool, &data[1]));
+	EXPECT(pool_used(pool) == 3 * SHAREABLE);
+	EXPECT(all_are(p, SHAREABLE, 7) && all_are(q, SHAREABLE, 7));
+	CHECK(cuPointerGetAttribute(&of, 17 /* MEMPOOL_HANDLE */, q));
+	EXPECT(of == pool);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&bad, p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(p));
+	memset(&bad, 0, sizeof bad);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&none, pool, &bad));
+	CHECK(cuDeviceGetDefaultMemPool(&of, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&none, of, &data[0]));
+	CHECK(cuMemsetD8Async(p, 8, SHAREABLE, s));
+	CHECK(cuMemFreeAsync(p, s)); /* in the order of the stream */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, s));
+	meet();
+	meet(); /* it has freed all */
+	EXPECT(all_are(q, SHAREABLE, 9));
+	CHECK(cuMemFree(q - SHAREABLE));
+	EXPECT(pool_used(pool) == 0);
+	CHECK(cuMemPoolDestroy(pool));
+	meet();
+}
+
+static void ipc_pool(void)
+{
+	CUmemPoolProps props = {.allocType = 1, .handleTypes = DESCRIPTOR, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolPtrExportData data[2];
+	CUmemoryPool pool, standard;
+	CUdeviceptr p, q, private;
+	CUstream s;
+	size_t before;
+	int fd, types;
+
+	apart(import_pool);
+	(void)start_alone("poke");
+	meet();
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuDeviceGetAttribute(&types, 119 /* MEMPOOL_SUPPORTED_HANDLE_TYPES */, 0));
+	EXPECT(types == DESCRIPTOR);
+	CHECK(cuMemPoolCreate(&pool, &props));
+	CHECK(cuDeviceGetDefaultMemPool(&standard, 0));
+	before = free_bytes();
+	CHECK(cuMemAllocFromPoolAsync(&p, SHAREABLE, pool, s));
+	CHECK(cuMemAllocFromPoolAsync(&q, 2 * SHAREABLE, pool, s));
+	CHECK(cuMemAllocAsync(&private, SHAREABLE, s));
+	CHECK(cuMemsetD8Async(p, 7, SHAREABLE, s));
+	CHECK(cuMemsetD8Async(q, 7, 2 * SHAREABLE, s));
+	CHECK(cuStreamSynchronize(s));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, standard, DESCRIPTOR, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, pool, 2, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(NULL, pool, DESCRIPTOR, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data[0], private));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(NULL, p));
+	CHECK(cuMemPoolExportToShareableHandle(&fd, pool, DESCRIPTOR, 0));
+	CHECK(cuMemPoolExportPointer(&data[0], p));
+	CHECK(cuMemPoolExportPointer(&data[1], q + SHAREABLE)); /* any pointer in an allocation */
+	meet(); /* it has loaded its module */
+	send_descriptor(fd);
+	(void)close(fd);
+	say(data, sizeof data);
+	meet();
+	EXPECT(all_are(p, SHAREABLE, 8) && all_are(q, 2 * SHAREABLE, 7));
+	CHECK(cuMemsetD8Async(q, 9, 2 * SHAREABLE, s));
+	CHECK(cuMemFreeAsync(p, s));
+	CHECK(cuMemFreeAsync(q, s));
+	CHECK(cuMemFreeAsync(private, s));
+	CHECK(cuStreamSynchronize(s));
+	CHECK(cuMemPoolDestroy(pool));
+	meet();
+	meet();
+	together();
+	for (int i = 0; i < 1000 && free_bytes() != before; i++) /* its worker may still be ending */
+		usleep(10000);
+	EXPECT(free_bytes() == before);
+}
+
 const struct test ipc_tests[] = {
 	{"ipc_memory", ipc_memory},
 	{"ipc_refused", ipc_refused},
@@ -700,5 +810,6 @@ const struct test ipc_tests[] = {
 	{"ipc_event_killed", ipc_event_killed},
 	{"ipc_mapped", ipc_mapped},
 	{"ipc_external", ipc_external},
+	{"ipc_pool", ipc_pool},
 	{NULL, NULL},
 };

@@ -156,7 +156,7 @@ static void pools(void)
 	CHECK(cuMemFree(p));
 	CHECK(cuMemFree(q));
 	EXPECT(attribute(standard, 7) == 0);
-	props.handleTypes = 1;
+	props.handleTypes = 2; /* a handle of Windows */
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&mine, &props));
 	props.handleTypes = 0;
 	props.location.id = 1;
