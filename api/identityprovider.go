@@ -14,12 +14,10 @@ import (
 // since nobody can intercept it there.
 func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	var bad faults
-	u, err := url.Parse(s.Issuer)
-	if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.RawQuery+u.Fragment != "" {
-		bad.note(invalid("spec.issuer", "%q is not a valid issuer", clip(s.Issuer)).WithHint("an https URL exactly as the provider uses it: the part before /.well-known/openid-configuration"))
-	}
-	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
-		bad.note(invalid("spec.clientId", "a client ID is required").WithHint("the provider issues it when Basalt is registered there"))
+	if s.SAML != nil {
+		validateSAML(s, &bad)
+	} else {
+		validateOIDC(s, &bad)
 	}
 	bad.note(text("spec.groupsClaim", s.GroupsClaim))
 	if s.GroupsClaim != "" && s.Organization == "" {
@@ -30,8 +28,7 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 		return bad.err()
 	}
 	for i, r := range s.Redirects {
-		u, err := url.Parse(r)
-		if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.Fragment != "" {
+		if _, ok := secureURL(r); !ok {
 			bad.note(invalid(fmt.Sprintf("spec.redirects[%d]", i), "%q is not a valid URL of a portal", clip(r)).WithHint("e.g. https://cloud.example/login/oidc"))
 		}
 	}
@@ -43,6 +40,25 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 		bad.note(validateRole(c.Grant.Role, c.Grant.Organization, c.Grant.Project, at+"grant.role", at+"grant.organization", at+"grant.project"))
 	}
 	return bad.err()
+}
+
+func validateOIDC(s IdentityProviderSpec, bad *faults) {
+	if u, ok := secureURL(s.Issuer); !ok || u.RawQuery != "" {
+		bad.note(invalid("spec.issuer", "%q is not a valid issuer", clip(s.Issuer)).WithHint("an https URL exactly as the provider uses it: the part before /.well-known/openid-configuration"))
+	}
+	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
+		bad.note(invalid("spec.clientId", "a client ID is required").WithHint("the provider issues it when Basalt is registered there"))
+	}
+}
+
+// secureURL returns a URL without user and fragment whose requests nobody can read: https,
+// or http on loopback.
+func secureURL(s string) (*url.URL, bool) {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return nil, false
+	}
+	return u, u.Scheme == "https" || u.Scheme == "http" && onLoopback(u)
 }
 
 func onLoopback(u *url.URL) bool {

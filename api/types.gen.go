@@ -955,7 +955,7 @@ type CheckoutStatus struct {
 
 // ClaimGrant defines model for ClaimGrant.
 type ClaimGrant struct {
-	// Claim Name of the claim, for example groups; its value is a string or a list of strings.
+	// Claim Name of the claim or SAML attribute, for example groups; its value is a string or a list of strings.
 	Claim string `json:"claim"`
 	Grant Grant  `json:"grant"`
 
@@ -1644,28 +1644,32 @@ type IdentityProviderList struct {
 
 // IdentityProviderSpec defines model for IdentityProviderSpec.
 type IdentityProviderSpec struct {
-	ClientID string `json:"clientId"`
+	// ClientID OpenID Connect: ID of this client at the provider; required. Not for SAML.
+	ClientID string `json:"clientId,omitempty,omitzero"`
 
-	// ClientSecret Encrypted. Never sent to clients. If omitted, the stored one is kept.
+	// ClientSecret Encrypted. Never sent to clients. If omitted, the stored one is kept. Not for SAML.
 	ClientSecret string `json:"clientSecret,omitempty,omitzero"`
 
 	// Create A person with a verified e-mail address and a grant by its claims becomes a user when signing in for the first time; the grants are updated from the claims at each sign-in.
 	Create bool         `json:"create,omitempty,omitzero"`
 	Grants []ClaimGrant `json:"grants,omitempty,omitzero"`
 
-	// GroupsClaim Claim whose values decide the members of the groups of source identity-provider, at each sign-in; for example groups. Not set: no groups.
+	// GroupsClaim Claim or SAML attribute whose values decide the members of the groups of source identity-provider, at each sign-in; for example groups. Not set: no groups.
 	GroupsClaim string `json:"groupsClaim,omitempty,omitzero"`
 
-	// Issuer Issuer as in its tokens, an https URL.
-	Issuer string `json:"issuer"`
+	// Issuer OpenID Connect: issuer as in its tokens, an https URL; required. SAML: entity ID of the provider; read from `saml.metadata` if that is given.
+	Issuer string `json:"issuer,omitempty,omitzero"`
 
 	// Organization Organization whose admins manage the users that the provider creates. Not set: operators.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Redirects Addresses of the portal that the provider may redirect browsers to; those of the CLI, on loopback, are always allowed.
+	// Redirects Addresses of the portal that browsers may be redirected to; those of the CLI, on loopback, are always allowed.
 	Redirects []string `json:"redirects,omitempty,omitzero"`
 
-	// Scopes Scopes in addition to openid and email, for example groups.
+	// SAML The provider uses SAML 2.0 instead of OpenID Connect.
+	SAML *SAMLProvider `json:"saml,omitempty"`
+
+	// Scopes Scopes in addition to openid and email, for example groups. Not for SAML.
 	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
@@ -3968,6 +3972,33 @@ type S3Target struct {
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
 }
 
+// SAMLProvider The provider uses SAML 2.0 instead of OpenID Connect.
+type SAMLProvider struct {
+	// BaseURL Address of this service as browsers reach it, for example https://cloud.example. Its entity ID and the address of its assertion consumer service are below it. Defaults to that of the first redirect.
+	BaseURL string `json:"baseURL,omitempty,omitzero"`
+
+	// Certificates Certificates that the provider signs with, each in PEM form: RSA with at least 2048 bits, or ECDSA. Read from `metadata` if that is given.
+	Certificates []string `json:"certificates,omitempty,omitzero"`
+
+	// EmailAttribute Attribute with the e-mail address. Defaults to the NameID for nameIdFormat emailAddress, and to email otherwise.
+	EmailAttribute string `json:"emailAttribute,omitempty,omitzero"`
+
+	// EmailDomains Domains whose e-mail addresses the provider may confirm, for example example.com; required, since SAML does not tell whether an address was verified. Subdomains are not included.
+	EmailDomains []string `json:"emailDomains,omitempty,omitzero"`
+
+	// Metadata Metadata of the provider, an XML document of at most 256 KiB. The issuer, `signOnURL` and `certificates` are read from it; it is not stored and not in responses.
+	Metadata string `json:"metadata,omitempty,omitzero"`
+
+	// NameAttribute Attribute with the name that is displayed. Not set: none.
+	NameAttribute string `json:"nameAttribute,omitempty,omitzero"`
+
+	// NameIDFormat What identifies a user at the provider: an identifier that never changes and is never used again, or the e-mail address. Defaults to persistent.
+	NameIDFormat NameIDFormat `json:"nameIdFormat,omitempty,omitzero"`
+
+	// SignOnURL Address of the provider's single sign-on service with HTTP-Redirect binding, an https URL. Read from `metadata` if that is given.
+	SignOnURL string `json:"signOnURL,omitempty,omitzero"`
+}
+
 // SSHGateway The cluster's SSH gateway; it runs on all nodes.
 type SSHGateway struct {
 	// Fingerprint Fingerprint of the host key, in the format of OpenSSH.
@@ -5932,6 +5963,10 @@ type GetLedgerParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// ReceiveSAMLResponseFormdataBody defines parameters for ReceiveSAMLResponse.
+type ReceiveSAMLResponseFormdataBody struct {
+}
+
 // PatchMailSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchMailSettings.
 type PatchMailSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
 
@@ -6738,6 +6773,9 @@ type FinishOIDCLoginJSONRequestBody = OIDCFinish
 
 // FinishPasskeyLoginJSONRequestBody defines body for FinishPasskeyLogin for application/json ContentType.
 type FinishPasskeyLoginJSONRequestBody = PasskeyLogin
+
+// ReceiveSAMLResponseFormdataRequestBody defines body for ReceiveSAMLResponse for application/x-www-form-urlencoded ContentType.
+type ReceiveSAMLResponseFormdataRequestBody ReceiveSAMLResponseFormdataBody
 
 // PatchMailSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchMailSettings for application/merge-patch+json ContentType.
 type PatchMailSettingsApplicationMergePatchPlusJSONRequestBody PatchMailSettingsApplicationMergePatchPlusJSONBody

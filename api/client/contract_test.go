@@ -64,8 +64,8 @@ func TestContract(t *testing.T) {
 
 const dryRun = "dryRun"
 
-// notAsked are operations that only the portal and load balancers call.
-var notAsked = []string{"DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetOrganizationLogo", "GetSignUp", "ListSessions", "ReceivePaymentEvent", "RequestSignUp"}
+// notAsked are operations that only browsers and load balancers call.
+var notAsked = []string{"DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetOrganizationLogo", "GetSignUp", "ListSessions", "ReceivePaymentEvent", "ReceiveSAMLResponse", "RequestSignUp"}
 
 // operation is an operation of openapi.yaml.
 type operation struct {

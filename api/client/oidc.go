@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"io"
+	"net/http"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -21,4 +23,10 @@ func (a *API) BeginOIDCLogin(ctx context.Context, provider, redirect string) (ap
 // FinishOIDCLogin begins a session with the provider's response.
 func (a *API) FinishOIDCLogin(ctx context.Context, in api.OIDCFinish) (api.Session, error) {
 	return post[api.Session](ctx, a, in, "login", "oidc", "finish")
+}
+
+// SAMLMetadata writes the metadata of the service for the SAML provider with a name, an XML
+// document, to w.
+func (a *API) SAMLMetadata(ctx context.Context, provider string, w io.Writer) error {
+	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"login", "saml", provider, "metadata"}})
 }

@@ -16,7 +16,8 @@ import (
 // A login with an identity provider takes two requests, which may arrive at two nodes:
 // the state that the second needs is a sealed text that the client keeps. It binds the
 // response to the browser that began: the redirect's URL alone is not sufficient to
-// continue.
+// continue. With SAML the provider's response arrives at a third node, which makes the
+// code from it (samllogin.go).
 //
 //	begin ─► url, flow      browser ─► provider ─► redirect?state&code      finish(flow, state, code) ─► session
 const flowLife = 10 * time.Minute
@@ -33,7 +34,19 @@ type flow struct {
 	Until    time.Time `json:"until"`
 }
 
-const flowUse = "oidc-login"
+// Uses of flows, by protocol.
+const (
+	flowUse     = "oidc-login"
+	samlFlowUse = "saml-login"
+)
+
+// person is who an identity provider says has signed in.
+type person struct {
+	// Issuer and Subject identify the account at the provider.
+	Issuer, Subject string
+	Email, Name     string
+	Claims          map[string]any
+}
 
 func errProvider() error {
 	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; the server's log has the reason")
@@ -80,22 +93,34 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 	if !p.Spec.MayReturnTo(in.Redirect) {
 		return nil, api.Errorf(api.CodeInvalid, "the provider is not allowed to redirect there").At("redirect").WithHint("an operator can add it to spec.redirects")
 	}
-	c, err := a.oidcClient(ctx, p, in.Redirect)
-	if err != nil {
-		return nil, err
-	}
 	f := flow{Use: flowUse, ID: rand.Text(), Provider: p.Meta.ID, Redirect: in.Redirect, State: rand.Text(), Nonce: rand.Text(), Verifier: oidc.Verifier(),
 		Until: a.opts.Now().UTC().Add(flowLife)}
-	url, err := a.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
+	url, err := a.loginURL(ctx, p, &f)
 	if err != nil {
-		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "error", err)
-		return nil, api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
+		return nil, err
 	}
 	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
 	if err != nil {
 		return nil, fmt.Errorf("encrypt the flow of a login by identity provider %s: %w", p.Meta.ID, err)
 	}
 	return &api.OIDCFlow{URL: url, Flow: sealed}, nil
+}
+
+// loginURL returns the URL at the provider that begins a login.
+func (a *Authenticator) loginURL(ctx context.Context, p api.IdentityProvider, f *flow) (string, error) {
+	if p.Spec.SAML != nil {
+		return a.samlURL(p, f)
+	}
+	c, err := a.oidcClient(ctx, p, f.Redirect)
+	if err != nil {
+		return "", err
+	}
+	url, err := a.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
+	if err != nil {
+		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "error", err)
+		return "", api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
+	}
+	return url, nil
 }
 
 // openFlow opens a text that this cluster has sealed for this login and that has not
@@ -109,7 +134,7 @@ func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f f
 	if err != nil {
 		return f, over
 	}
-	if json.Unmarshal([]byte(plain), &f) != nil || f.Use != flowUse || f.State == "" || f.State != state || !a.opts.Now().Before(f.Until) {
+	if json.Unmarshal([]byte(plain), &f) != nil || f.Use != flowUse && f.Use != samlFlowUse || f.State == "" || f.State != state || !a.opts.Now().Before(f.Until) {
 		return f, over
 	}
 	return f, nil
@@ -132,49 +157,71 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.oidcClient(ctx, p, f.Redirect)
+	who, err := a.redeemed(ctx, p, f, in.Code)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := a.oidc.Redeem(ctx, c, in.Code, f.Nonce, f.Verifier)
-	if err != nil {
-		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "address", address, "error", err)
-		return nil, errProvider()
-	}
-	email := api.Login(claims.Email)
-	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
-		return nil, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and sign in again")
-	}
-	u, err := a.externalUser(ctx, p, claims, email)
+	u, err := a.externalUser(ctx, p, who)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.joinClaimed(by(ctx, u), p, claims.All, u); err != nil {
+	// A flow that has begun a session begins no other, whatever the provider answers.
+	c := Credentials(u)
+	if err := spend(&c, f.ID, f.Until, now, errUsedFlow()); err != nil {
+		return nil, err
+	}
+	if err := a.joinClaimed(by(ctx, u), p, who.Claims, u); err != nil {
 		return nil, err
 	}
 	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
 	if err != nil {
 		return nil, err
 	}
-	// A flow that has begun a session begins no other, whatever the provider answers.
-	s, err := a.begin(by(ctx, u), u, Credentials(u), g, address, now, "oidc-login:"+f.ID)
+	s, err := a.begin(by(ctx, u), u, c, g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
-		return nil, api.Errorf(api.CodeUnauthenticated, "this sign-in was already used, or another one took place at the same time").WithHint("sign in again")
+		return nil, errUsedFlow()
 	}
 	return &s, err
+}
+
+func errUsedFlow() *api.Error {
+	return api.Errorf(api.CodeUnauthenticated, "this sign-in was already used, or another one took place at the same time").WithHint("sign in again")
+}
+
+// redeemed returns the person that a code stands for.
+func (a *Authenticator) redeemed(ctx context.Context, p api.IdentityProvider, f flow, code string) (who person, err error) {
+	if saml := p.Spec.SAML != nil; saml != (f.Use == samlFlowUse) {
+		return who, errProvider()
+	} else if saml {
+		return a.samlPerson(ctx, p, f, code)
+	}
+	c, err := a.oidcClient(ctx, p, f.Redirect)
+	if err != nil {
+		return who, err
+	}
+	claims, err := a.oidc.Redeem(ctx, c, code, f.Nonce, f.Verifier)
+	if err != nil {
+		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "address", addressOf(Request(ctx)), "error", err)
+		return who, errProvider()
+	}
+	email := api.Login(claims.Email)
+	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
+		return who, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and sign in again")
+	}
+	return person{Issuer: p.Spec.Issuer, Subject: claims.Subject, Email: email, Name: claims.Name, Claims: claims.All}, nil
 }
 
 // externalUser returns the user of the provider's issuer and subject, with the grants
 // of the current claims; a new user if the provider may create them. An e-mail address
 // alone never identifies an existing user.
-func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
-	id, grants := api.ExternalIdentityID(p.Spec.Issuer, c.Subject), p.Spec.GrantsOf(c.All)
+func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c person) (api.User, error) {
+	id, grants := api.ExternalIdentityID(c.Issuer, c.Subject), p.Spec.GrantsOf(c.Claims)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return api.User{}, fmt.Errorf("read external identity %s: %w", id, err)
 	}
 	if err != nil {
-		return a.newExternalUser(ctx, p, c, email, id, grants)
+		return a.newExternalUser(ctx, p, c, id, grants)
 	}
 	var known api.ExternalIdentitySpec
 	if err := json.Unmarshal(o.Spec, &known); err != nil {
@@ -223,8 +270,8 @@ func (a *Authenticator) provisioned(ctx context.Context, p api.IdentityProvider,
 	return api.User{}, false, err
 }
 
-func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
-	known := api.ExternalIdentitySpec{Provider: p.Meta.ID, Issuer: p.Spec.Issuer, Subject: c.Subject}
+func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c person, id string, grants []api.Grant) (api.User, error) {
+	email, known := c.Email, api.ExternalIdentitySpec{Provider: p.Meta.ID, Issuer: c.Issuer, Subject: c.Subject}
 	link := func(u api.User) api.Command {
 		known.User = api.UserID(u.Meta.ID)
 		return api.Command{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(known)}
@@ -238,7 +285,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 		}
 		return a.withGrants(ctx, u, p, grants, link(u))
 	}
-	in, err := a.claimedGroups(ctx, p, c.All)
+	in, err := a.claimedGroups(ctx, p, c.Claims)
 	if err != nil {
 		return api.User{}, err
 	}

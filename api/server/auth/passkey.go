@@ -114,16 +114,17 @@ func (a *Authenticator) openPasskeyFlow(ctx context.Context, sealed, use string)
 	return f, nil
 }
 
-// spend records that a challenge was used, and drops expired ones.
-func spend(c *api.UserCredentials, f passkeyFlow, now time.Time) error {
+// spend records that the challenge of a login was used, and drops expired ones; used is
+// the error if it already was.
+func spend(c *api.UserCredentials, id string, until, now time.Time, used error) error {
 	c.UsedChallenges = slices.DeleteFunc(slices.Clone(c.UsedChallenges), func(u api.UsedChallenge) bool { return !now.Before(u.Until) })
-	if slices.ContainsFunc(c.UsedChallenges, func(u api.UsedChallenge) bool { return u.ID == f.ID }) {
-		return errPasskeyOver()
+	if slices.ContainsFunc(c.UsedChallenges, func(u api.UsedChallenge) bool { return u.ID == id }) {
+		return used
 	}
 	if len(c.UsedChallenges) >= maxUsedChallenges {
-		return api.Errorf(api.CodeRateLimited, "too many sign-ins with passkeys").WithHint("try again in %s", passkeyLife)
+		return api.Errorf(api.CodeRateLimited, "too many sign-ins of this user").WithHint("try again in %s", flowLife)
 	}
-	c.UsedChallenges = append(c.UsedChallenges, api.UsedChallenge{ID: f.ID, Until: f.Until})
+	c.UsedChallenges = append(c.UsedChallenges, api.UsedChallenge{ID: id, Until: until})
 	return nil
 }
 
@@ -197,7 +198,7 @@ func (a *Authenticator) ConfirmPasskey(ctx context.Context, in *api.PasskeyAnswe
 	if err := passkeyName(f.Name, c); err != nil {
 		return nil, err
 	}
-	if err := spend(&c, f, now); err != nil {
+	if err := spend(&c, f.ID, f.Until, now, errPasskeyOver()); err != nil {
 		return nil, refused(err)
 	}
 	key, err := site.FinishRegistration(ownerOf(u, c, site), f.Session, in.Credential)
@@ -335,7 +336,7 @@ func (a *Authenticator) answered(ctx context.Context, u api.User, c *api.UserCre
 	if err != nil {
 		return err
 	}
-	if err := spend(c, f, now); err != nil {
+	if err := spend(c, f.ID, f.Until, now, errPasskeyOver()); err != nil {
 		return err
 	}
 	key, err := site.FinishLogin(ownerOf(u, *c, site), f.Session, answer)

@@ -36,6 +36,7 @@ var Rights = withKinds(map[string]Roles{
 	"ResetUser": admins, "InviteUser": admins,
 
 	"ListLoginProviders": Everybody, "BeginOIDCLogin": Everybody, "FinishOIDCLogin": Everybody,
+	"GetSAMLMetadata": Everybody, "ReceiveSAMLResponse": Everybody,
 	"BeginPasskeyLogin": Everybody, "FinishPasskeyLogin": Everybody,
 
 	// The caller's own credentials, for every role.

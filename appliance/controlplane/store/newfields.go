@@ -42,6 +42,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindTaxSettings}, "rates", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindOrganization}, "billing.country", state.TaxLevel, "taxes by country"},
+	{[]api.Kind{api.KindIdentityProvider}, "saml", state.SAMLLevel, "SAML"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

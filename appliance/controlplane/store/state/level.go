@@ -31,7 +31,8 @@ import (
 // nodes store sealed states of machines beside root volumes; flavors and instances have
 // a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups. 12:
 // the mailbox of returned mail is read; images can be installation media, which are in
-// the CD drives of instances; sellers have tax settings, and price books no taxes.
+// the CD drives of instances; sellers have tax settings, and price books no taxes;
+// identity providers may use SAML.
 const Level = 12
 
 // BounceLevel is the level from which messages can have been returned: older programs
@@ -46,6 +47,10 @@ const MediumLevel = 12
 // TaxLevel is the level from which sellers have tax settings: it moves the taxes of price
 // books there.
 const TaxLevel = 12
+
+// SAMLLevel is the level from which identity providers may use SAML: older programs would
+// drop a provider's certificates, and begin sign-ins with it by OpenID Connect.
+const SAMLLevel = 12
 
 // GroupLevel is the level from which organizations have groups, and directories provision
 // users: older programs would neither count groups, nor check what they refer to, nor keep
