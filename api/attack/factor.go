@@ -96,7 +96,7 @@ func (w *world) factorAround(ctx context.Context) (err error) {
 	}
 	free := map[string]bool{"Whoami": true, "BeginTOTP": true, "ConfirmTOTP": true, "ListPasskeys": true, "BeginPasskey": true, "ConfirmPasskey": true, "ChangePassword": true, "ChooseLanguage": true, "ListSessions": true, "DeleteSession": true, "Logout": true,
 		"GetVersion": true, "GetHealth": true, "GetBranding": true, "GetLogo": true, "Login": true, "SetPassword": true, "RequestPasswordReset": true, "GetSignUp": true, "RequestSignUp": true, "FinishSignUp": true, "ReceivePaymentEvent": true, "LoginWithLink": true,
-		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
+		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "GetSAMLMetadata": true, "ReceiveSAMLResponse": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
 	if err := each(all, func(op operation) error {
 		if free[op.id] {
 			return nil

@@ -121,7 +121,8 @@ func (w *world) floodedWebhooks(ctx context.Context) error {
 }
 
 func (w *world) providerTries() []try {
-	return []try{{"A2 identity providers inside", "not reached, and one answer for open and closed ports", w.insideProviders}}
+	return []try{{"A2 identity providers inside", "not reached, and one answer for open and closed ports", w.insideProviders},
+		{"A3 SAML responses that nobody has signed", "no code, and no redirect elsewhere", w.forgedSAML}}
 }
 
 // insideProviders begins logins at providers with internal addresses, which only an

@@ -79,7 +79,7 @@ func (w *world) outOfScope(ctx context.Context) error {
 	allowed := map[string]bool{"Whoami": true, "Watch": true, "ListInstances": true, "ListFlavors": true, "ListApps": true, "ListOffers": true, "ListAPIKeys": true, "CreateAPIKey": true,
 		// Operations that need no key.
 		"GetVersion": true, "GetHealth": true, "GetBranding": true, "GetLogo": true, "Login": true, "SetPassword": true, "RequestPasswordReset": true, "GetSignUp": true, "RequestSignUp": true, "FinishSignUp": true, "ReceivePaymentEvent": true, "LoginWithLink": true,
-		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
+		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true, "GetSAMLMetadata": true, "ReceiveSAMLResponse": true, "BeginPasskeyLogin": true, "FinishPasskeyLogin": true}
 	return each(all, func(op operation) error {
 		if allowed[op.id] || strings.Contains(op.path, "{") {
 			return nil

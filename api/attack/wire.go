@@ -58,6 +58,7 @@ func newWire(o options) (*wire, error) {
 type answer struct {
 	status int
 	raw    []byte
+	to     string // of a redirect
 	api.Problem
 }
 
@@ -97,7 +98,7 @@ func (w *wire) once(ctx context.Context, token, method, path string, body any, h
 		return answer{}, err
 	}
 	defer resp.Body.Close()
-	a := answer{status: resp.StatusCode}
+	a := answer{status: resp.StatusCode, to: resp.Header.Get("Location")}
 	if a.raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
 		return a, err
 	}
