@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -92,10 +93,10 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 
 func (a *App) identityProviders() *kind[api.IdentityProvider] {
 	return &kind[api.IdentityProvider]{
-		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect)",
+		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect, SAML)",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
-		columns: []string{"ISSUER", "CLIENT", "CREATES USERS", "GRANTS"},
+		columns: []string{"PROTOCOL", "ISSUER", "CLIENT", "CREATES USERS", "GRANTS"},
 		row: func(p api.IdentityProvider) []string {
 			makes := "no"
 			if p.Spec.Create {
@@ -105,9 +106,15 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 			for _, g := range p.Spec.Grants {
 				grants = append(grants, g.Claim+"="+g.Value+":"+a.grantWords([]api.Grant{g.Grant}))
 			}
-			return []string{p.Spec.Issuer, p.Spec.ClientID, makes, strings.Join(grants, ", ")}
+			protocol := "oidc"
+			if p.Spec.SAML != nil {
+				protocol = "saml"
+			}
+			return []string{protocol, p.Spec.Issuer, cmp.Or(p.Spec.ClientID, "-"), makes, strings.Join(grants, ", ")}
 		},
-		flags: identityProviderFlags,
+		detail: samlDetail,
+		flags:  identityProviderFlags,
+		more:   []*cobra.Command{a.samlMetadataCommand()},
 	}
 }
 
@@ -118,8 +125,9 @@ func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 	scopes := f.StringSlice("scopes", nil, "additional scopes to request")
 	makes := f.Bool("create-users", false, "create a user at first sign-in for anyone who has a grant by their claims")
 	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates")
-	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; replaces the previous ones; repeatable")
-	groups := f.String("groups-claim", "", "claim that decides the members of groups of this provider, e.g. groups; empty: none")
+	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; CLAIM is a claim or SAML attribute; replaces the previous ones; repeatable")
+	groups := f.String("groups-claim", "", "claim or SAML attribute that decides the members of groups of this provider, e.g. groups; empty: none")
+	saml := samlFlags(f)
 	return func(p *api.IdentityProvider) error {
 		s := &p.Spec
 		if f.Changed("groups-claim") {
@@ -144,6 +152,9 @@ func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 				return err
 			}
 			s.Grants = append(s.Grants, g)
+		}
+		if err := saml(s); err != nil {
+			return err
 		}
 		return secretFile(*secret, &s.ClientSecret)
 	}
