@@ -5,8 +5,9 @@ import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { newQueryClient } from '../api/session';
+import { keepReturn } from '../lib/oidc';
 import { SignIn } from './sign-in';
-import { tokenIn } from './sso';
+import { Sso, tokenIn } from './sso';
 
 type Answer = [status: number, body: object];
 let answers: Record<string, Answer[]>;
@@ -114,4 +115,17 @@ test('identity providers have buttons', async () => {
 test('a link’s token', () => {
   expect(tokenIn('#/sso?token=bslt_link-1_ab')).toBe('bslt_link-1_ab');
   expect(tokenIn('#/sso')).toBeUndefined();
+});
+
+test('a return from an identity provider without a code', async () => {
+  history.replaceState(null, '', '/login/oidc?state=s&error=access_denied');
+  keepReturn();
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Sso />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText(/did not confirm your identity/)).toBeVisible();
+  expect(sent).toEqual([]);
+  expect(location.search).toBe('');
 });

@@ -13,12 +13,16 @@ import { ErrorAlert } from '../parts/error';
 export const tokenIn = (hash: string): string | undefined =>
   new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
 
+// refused is the error of a return without a code: the provider, or the server that checked its response, refused.
+const refused = new Error('refused');
+
 let begun: Promise<unknown> | undefined; // effects run twice in development, but a token can be used once
 
 function begin(): Promise<unknown> {
   const back = takeReturn();
   const token = tokenIn(location.hash);
   history.replaceState(null, '', '/#/sso');
+  if (back && !back.code) return Promise.reject(refused);
   return back
     ? ok(api.POST('/v1/login/oidc/finish', { body: back }))
     : ok(api.POST('/v1/login/link', { body: { token: token ?? '' } }));
@@ -45,8 +49,14 @@ export function Sso() {
       <main>
         {error ? (
           <div className="basalt-stack">
-            <Alert component="h1" variant="warning" isInline title={t('signIn.linkFailed')} />
-            <ErrorAlert error={error} />
+            {error === refused ? (
+              <Alert component="h1" variant="warning" isInline title={t('signIn.refused')} />
+            ) : (
+              <>
+                <Alert component="h1" variant="warning" isInline title={t('signIn.linkFailed')} />
+                <ErrorAlert error={error} />
+              </>
+            )}
             <Button onClick={leave}>{t('signIn.other')}</Button>
           </div>
         ) : (

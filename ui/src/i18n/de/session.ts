@@ -19,6 +19,7 @@ export const session: Record<keyof typeof en, string> = {
   'signIn.or': 'oder',
   'signIn.wait': 'Anmeldung läuft …',
   'signIn.linkFailed': 'Dieser Anmeldelink ist nicht gültig',
+  'signIn.refused': 'Der Identitätsanbieter hat Ihre Identität nicht bestätigt',
   'signIn.other': 'Auf andere Weise anmelden',
   'signIn.forgot': 'Passwort vergessen?',
 

@@ -16,6 +16,7 @@ export const session = {
   'signIn.or': 'or',
   'signIn.wait': 'Signing in…',
   'signIn.linkFailed': 'This sign-in link is not valid',
+  'signIn.refused': 'The identity provider did not confirm your identity',
   'signIn.other': 'Sign in another way',
   'signIn.forgot': 'Forgot your password?',
 
