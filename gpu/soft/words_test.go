@@ -28,8 +28,9 @@ N: mad.lo.u32 %%r20, %%r10, 1, %%r20; mad.lo.u32 %%r20, %%r11, 10, %%r20; mad.lo
 bar.sync 0; add.u32 %%r4, %%r4, 1; setp.lt.u32 %%p, %%r4, 12; @%%p bra L;
 st.global.u32 [%%rd1], %%r20; ret; }`
 
-// TestConsecutiveWords checks four loads of consecutive words for each lane. Machine code
-// that combined them (native/quad.go) lost the words.
+// TestConsecutiveWords checks four loads of consecutive words for each lane, which machine
+// code combines (native/quad.go): registers that are stored at the end of a run were lost
+// when the last of the loads was its last instruction.
 func TestConsecutiveWords(t *testing.T) {
 	const threads = 128
 	for name, loads := range map[string]string{

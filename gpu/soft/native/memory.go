@@ -127,8 +127,9 @@ func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
 	return x
 }
 
-// mayLeave prepares for an instruction that may leave the run. A quick body has nothing
-// in the register files then: the general one starts from the beginning.
+// mayLeave prepares for an instruction that may leave the run, which the caller adds
+// next. A quick body has nothing in the register files then: the general one starts from
+// the beginning.
 func (b *builder) mayLeave(index int, o *Options) {
 	if b.quick {
 		b.left = len(b.code.Insts)
@@ -201,6 +202,9 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 			return b.add(regalloc.Inst{}, n, p.emit)
 		}
 		if l, ok := b.grouped(x); ok {
+			if words, ok := b.combined(l, index); ok {
+				return words
+			}
 			b.mayLeave(index, opt)
 			if words, ok := b.together(l, index); ok {
 				return words

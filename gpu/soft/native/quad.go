@@ -10,9 +10,7 @@ import (
 
 // Loads of four consecutive words for each lane, by four instructions: where lanes have
 // separate addresses, the words are loaded together, lane by lane, and transposed. No
-// instruction of a run of loads can change the later words before they are loaded. Only
-// bodies that are loops do this: in others the words were lost (TestConsecutiveWords), and
-// the cause was not found.
+// instruction of a run of loads can change the later words before they are loaded.
 
 // quad is four instructions that are combined to one load.
 type quad struct {
@@ -47,15 +45,22 @@ func wordOf(in *ir.Inst) (*ir.Load, bool) {
 	return o, ok && in.Guard == nil && o.Size == 4 && o.N == 1 && !o.Strong && o.Space != ir.Local && o.Space != ir.Param
 }
 
-// together returns the words of a load that is one of a quad.
-func (b *builder) together(l groupedLoad, index int) (words []id, ok bool) {
+// combined returns the word of a load that an earlier one of its quad has loaded. No
+// instruction is added for it.
+func (b *builder) combined(l groupedLoad, index int) (words []id, ok bool) {
 	for _, q := range b.quads {
 		if i := slices.Index(q.insts[:], index); i >= 0 && q.group == l.group {
 			return q.words[i : i+1], true
 		}
 	}
+	return nil, false
+}
+
+// together adds the load of a quad that starts at an instruction, and returns the first
+// word.
+func (b *builder) together(l groupedLoad, index int) (words []id, ok bool) {
 	g := l.group
-	if g.expect != inside || b.cycle == nil || index >= len(b.insts) {
+	if g.expect != inside || index >= len(b.insts) {
 		return nil, false
 	}
 	insts, ok := quadAt(b.insts, index)
