@@ -47,6 +47,8 @@ const (
 	AlertRouterFailed    AlertCode = "router.failed"
 	AlertMailFailing     AlertCode = "mail.failing"
 	AlertPaymentsFailing AlertCode = "payments.failing"
+	// AlertTaxesUndecided: a seller issues no invoices until its taxes are set.
+	AlertTaxesUndecided  AlertCode = "taxes.undecided"
 	AlertMailUndelivered AlertCode = "mail.undelivered"
 	// AlertMailBounced: mail was returned by a mail server that had accepted it.
 	AlertMailBounced AlertCode = "mail.bounced"

@@ -200,6 +200,7 @@ func TestOf(t *testing.T) {
 			"Warning mail.mailbox-failing connection refused"},
 		"payments": {State{Payments: []api.StoredPaymentSettings{{}, {Status: api.PaymentProviderStatus{Attempts: 3, LastError: "connection refused"}}}},
 			"Warning payments.failing connection refused"},
+		"undecided taxes":  {State{Taxes: []api.StoredTaxSettings{{Spec: api.TaxSettings{Undecided: true}}}}, "Critical taxes.undecided"},
 		"payments, once":   {State{Payments: []api.StoredPaymentSettings{{Status: api.PaymentProviderStatus{Attempts: 2}}}}, ""},
 		"mail is disabled": {State{Mail: []api.StoredMailSettings{{}, {Status: api.MailStatus{Attempts: 3, LastError: "connection refused"}}}}, ""},
 		"webhook":          {State{Webhooks: of(api.Webhook{Meta: meta("w")}, func(w *api.Webhook) { w.Status.Attempts, w.Status.LastError = 3, "connection refused" })}, "Warning webhook.failing connection refused"},

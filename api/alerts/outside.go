@@ -20,6 +20,7 @@ const named = 5 // overdue customers that an alert names
 func (l *list) outside(s State) {
 	l.mail(s)
 	l.payments(s)
+	l.taxes(s)
 	for _, w := range s.Webhooks {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
@@ -87,6 +88,16 @@ func (l *list) bounces(st api.MailBouncesStatus, what about) {
 	}
 	if st.BouncedAt != nil && l.now.Sub(*st.BouncedAt) < undelivered {
 		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "basalt mail-message list says what and why")
+	}
+}
+
+// taxes adds alerts for sellers whose taxes an upgrade could not decide.
+func (l *list) taxes(s State) {
+	for _, t := range s.Taxes {
+		if t.Spec.Undecided {
+			l.critical(api.AlertTaxesUndecided, about{api.KindTaxSettings, t.Meta}, &t.Meta.UpdatedAt, "no invoices are issued: price books had different taxes before the upgrade",
+				"set the countries of customers, and save the tax settings")
+		}
 	}
 }
 

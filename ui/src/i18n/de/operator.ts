@@ -59,6 +59,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.audit.changed': 'Audit-Protokoll wurde verändert',
   'alert.audit.unanchored': 'Audit-Protokoll hat keine Kopie außerhalb des Clusters',
   'alert.payments.failing': 'Online-Zahlungen funktionieren nicht',
+  'alert.taxes.undecided': 'Steuern sind nicht festgelegt',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 
   'pool.title': 'GPU-Pools',
