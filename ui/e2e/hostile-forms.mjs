@@ -165,7 +165,7 @@ async function operatorsForms() {
     }),
     form('/tax-settings', 'Taxes', {
       submit: 'Save',
-      least: 9,
+      least: 8,
       prepare: (p) => button(p, 'Add rate').click(),
     }),
     form('/branding', 'Branding', { submit: 'Save', least: 4 }),
