@@ -335,10 +335,10 @@ static void refused()
 	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorDeviceUninitialized); /* a handle of this process */
 	WANT(cudaIpcCloseMemHandle(p), cudaErrorInvalidValue);
 	CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
-	WANT(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
-	WANT(cudaMemPoolImportFromShareableHandle(&imported, &fd, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
-	WANT(cudaMemPoolExportPointer(&data, p), cudaErrorNotSupported);
-	WANT(cudaMemPoolImportPointer(&p, pool, &data), cudaErrorNotSupported);
+	WANT(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorInvalidValue);
+	WANT(cudaMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)-1, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorInvalidValue);
+	WANT(cudaMemPoolExportPointer(&data, p), cudaErrorInvalidValue);
+	WANT(cudaMemPoolImportPointer(&p, pool, &data), cudaErrorInvalidValue);
 	theirs.type = cudaExternalMemoryHandleTypeOpaqueFd; // memory of another process, which does not exist here
 	theirs.handle.fd = -1;
 	theirs.size = part.size = 1 << 20;
