@@ -4,7 +4,8 @@
  * Other threads may write to these pages at the same time, and to other data of the program
  * that is in the same pages. So the pages are write-protected (userfaultfd(2)) while they are
  * copied: a thread that writes waits until the new pages are there. Where the kernel does not
- * allow that, nothing is replaced. A system call of another thread that writes to the pages in
+ * allow that, nothing is replaced: in a VM, it does not for pages of another region, which are
+ * those of a device. A system call of another thread that writes to the pages in
  * that time fails with EFAULT if the process may not handle the kernel's page faults.
  *
  * The pages may be those of this thread's stack, because programs register variables. So the
