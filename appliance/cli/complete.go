@@ -56,7 +56,7 @@ func (a *App) namesWithPrefix(cmd *cobra.Command, k anyKind, begun string, given
 // else.
 var otherFlags = map[string]api.Kind{
 	"pool": api.KindGPUPool, "target": api.KindBackupTarget, "reseller": api.KindOrganization,
-	"of": api.KindProject, "changed": api.KindPriceBook,
+	"of": api.KindProject, "changed": api.KindPriceBook, "cdrom": api.KindImage,
 	"user":    "", // of a guest or of a mail server
 	"invoice": "", // by number
 	"ssh-key": "", // also a file
@@ -79,7 +79,7 @@ func (a *App) flagKinds() map[string]anyKind {
 
 // flagWords maps flags to the values that they accept.
 var flagWords = map[string][]string{
-	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
+	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw, api.FormatISO}, "mode": {api.ModeTimeSliced},
 	"role":     {string(api.RoleBilling), string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleReseller), string(api.RoleOperator)},
 	"protocol": {string(api.ProtocolTCP), string(api.ProtocolUDP)}, "storage-pool": {api.PoolCeph, "ceph-hdd", "ceph-ssd", "ceph-nvme", api.PoolShared, api.PoolLocal},
 	"failure-domain": {string(api.DomainHost), string(api.DomainOSD)},

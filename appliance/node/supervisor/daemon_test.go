@@ -19,7 +19,7 @@ func suite(t *testing.T, d Daemons, kill func(t *testing.T, name string)) {
 	// The program writes its argument when it starts, and waits; SIGTERM ends it at
 	// once.
 	argv := func(word string) []string {
-		return []string{"/bin/sh", "-c", `echo "$1 $$" >>"$2"; echo "words $1 $HOME" >&2; exec sleep 1000`, "sh", word, mark}
+		return []string{"/bin/sh", "-c", `echo "words $1 $HOME" >&2; echo "$1 $$" >>"$2"; exec sleep 1000`, "sh", word, mark}
 	}
 	starts := func(n int) []string {
 		t.Helper()
