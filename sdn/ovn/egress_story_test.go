@@ -229,8 +229,8 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	// A router's neighbor entry expires after 300 s, and only ovn-controller
 	// learns it again: make it fresh.
 	w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--all", "destroy", "MAC_Binding")
-	reach(t, w, a.ns, "203.0.113.2:80", "host")
 	w.until("the router has learned the host's MAC", func() error {
+		reach(t, w, a.ns, "203.0.113.2:80", "host") // again: while a node still has the old row, nothing is learned
 		if rows := w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--bare", "--columns=mac", "find", "MAC_Binding", "ip=203.0.113.2"); strings.TrimSpace(rows) == "" {
 			return errors.New("there is no row of it")
 		}
