@@ -222,9 +222,9 @@ func validateMailBounces(s *MailBouncesSpec) error {
 	if s.Security != MailSTARTTLS && s.Security != MailTLS {
 		bad.note(invalid("bounces.security", "%q is not supported", clip(string(s.Security))).WithHint("want starttls or tls"))
 	}
-	for field, value := range map[string]string{"user": s.User, "mailbox": s.Mailbox} {
-		if value == "" || len(value) > most || hasControl(value) {
-			bad.note(invalid("bounces."+field, "must have between 1 and %d bytes and no control characters", most))
+	for _, f := range []struct{ field, value string }{{"user", s.User}, {"mailbox", s.Mailbox}} {
+		if f.value == "" || len(f.value) > most || hasControl(f.value) {
+			bad.note(invalid("bounces."+f.field, "must have between 1 and %d bytes and no control characters", most))
 		}
 	}
 	if s.Password == "" {

@@ -72,7 +72,7 @@ func (l *list) mail(s State) {
 		}
 		if st.FailedAt != nil && l.now.Sub(*st.FailedAt) < undelivered {
 			l.warning(api.AlertMailUndelivered, what, st.FailedAt, "mail could not be delivered in the last 24 hours",
-				"basalt mail-message list says what and why")
+				"run basalt mail-message list: it shows which messages, and why")
 		}
 		if b := st.Bounces; b != nil {
 			l.bounces(*b, what)
@@ -87,7 +87,7 @@ func (l *list) bounces(st api.MailBouncesStatus, what about) {
 			"see to the IMAP server, or to the mail settings; until then returned mail counts as sent")
 	}
 	if st.BouncedAt != nil && l.now.Sub(*st.BouncedAt) < undelivered {
-		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "basalt mail-message list says what and why")
+		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "run basalt mail-message list: it shows which messages, and why")
 	}
 }
 

@@ -23,7 +23,7 @@ const python = "/usr/bin/python3" // Debian's, for its packages
 // reads its metadata and its responses, which xmlsec1 has signed.
 func TestPysaml2(t *testing.T) {
 	if out, err := exec.Command(python, "-c", "import saml2").CombinedOutput(); err != nil {
-		t.Skipf("pysaml2 is not installed (installer/dev/setup.sh): %v %s", err, out)
+		t.Skipf("host: pysaml2 is not installed (installer/dev/setup.sh): %v %s", err, out)
 	}
 	i, folder := samltest.New(t), t.TempDir()
 	write := func(name string, content []byte) {

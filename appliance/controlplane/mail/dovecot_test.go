@@ -288,7 +288,7 @@ func TestBouncesOfManyVisits(t *testing.T) {
 func TestUnreadableMailbox(t *testing.T) {
 	b := newBounces(t, api.MailTLS)
 	good := *b.dovecot.settings(api.MailTLS)
-	silent := silence(t)
+	endless := newFakeServer(t, []string{strings.Repeat("x", 2*visitBytes)}).(*net.TCPAddr).Port
 	for what, c := range map[string]struct {
 		change func(*api.MailBounces)
 		want   string
@@ -298,7 +298,7 @@ func TestUnreadableMailbox(t *testing.T) {
 		"unknown certificate": {func(s *api.MailBounces) { s.Server = "127.0.0.1" }, "certificate"},
 		"nobody listens":      {func(s *api.MailBounces) { s.Port = 1 }, "connect to localhost:1"},
 		"TLS on a plain port": {func(s *api.MailBounces) { s.Port = b.dovecot.plain }, "connect"},
-		"endless line":        {func(s *api.MailBounces) { s.Port, s.Security = silent, api.MailSTARTTLS }, "reply is too long"},
+		"endless line":        {func(s *api.MailBounces) { s.Port, s.Security = endless, api.MailSTARTTLS }, "reply is too long"},
 	} {
 		s := good
 		c.change(&s)
@@ -318,32 +318,4 @@ func TestUnreadableMailbox(t *testing.T) {
 	if st := b.read(); st.Attempts != 0 || st.LastError != "" || st.NextAt != nil {
 		t.Errorf("status after the settings were mended = %+v, want no error", st)
 	}
-}
-
-// silence listens on a port and sends one line without an end to whoever connects.
-func silence(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				line := bytes.Repeat([]byte("x"), 1<<20)
-				for {
-					if _, err := c.Write(line); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).Port
 }
