@@ -80,6 +80,7 @@ type Function struct {
 	Target         string // of As and PerThread a symbol, of Refuse an error without CUDA_ERROR_
 	Op             int    // of Call: the command's number
 	Stream         bool   // of Call: executed in the order of its stream, without a wait
+	Capture        string // of Call with Stream: the function that adds it to a capture; empty if it is refused there
 	Soft           string // of Call: the result of a device that does not support it, empty for success
 	// Touches is, for a Call, how many bytes it reads or writes at an address, by
 	// the parameter's name.
@@ -261,6 +262,8 @@ func (f *Function) parseCall(words []string) (err error) {
 			f.Soft = value
 		case "stream":
 			f.Stream = true
+		case "capture":
+			f.Capture = value
 		case "touch":
 			name, bytes, _ := strings.Cut(value, ":")
 			if f.Touches[name], err = strconv.Atoi(bytes); err != nil {
@@ -281,7 +284,7 @@ func (f *Function) parseCall(words []string) (err error) {
 			c.Max, _ = strconv.Atoi(m[4])
 			f.Counts[m[1]] = c
 		default:
-			return fmt.Errorf("call: %q is neither stream, soft=ERROR, touch=PARAMETER:BYTES, by=UNION:PARAMETER, inout=PARAMETER nor count=PARAMETER:PARAMETER[-LESS]:MAX", w)
+			return fmt.Errorf("call: %q is neither stream, capture=FUNCTION, soft=ERROR, touch=PARAMETER:BYTES, by=UNION:PARAMETER, inout=PARAMETER nor count=PARAMETER:PARAMETER[-LESS]:MAX", w)
 		}
 	}
 	return nil

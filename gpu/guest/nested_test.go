@@ -34,7 +34,7 @@ var notOnCard = map[string]string{
 	"library_managed": noHostMemory, "module_managed": noHostMemory, "batch_managed": noHostMemory,
 
 	"free_async": noWaits, "values_compare": noWaits, "values_ping_pong": noWaits, "values_many": noWaits,
-	"values_refused": noWaits, "values_graph": noWaits, "values_leave": noWaits, "good_streams": noWaits, "batches": noWaits,
+	"values_refused": noWaits, "values_graph": noWaits, "values_captured": noWaits, "values_leave": noWaits, "good_streams": noWaits, "batches": noWaits,
 
 	"condition_if": noConditions, "condition_while": noConditions, "condition_switch": noConditions,
 	"condition_captured": noConditions, "condition_refused": noConditions, "condition_updates": noConditions,

@@ -86,7 +86,7 @@ func stubArguments(p func(string, ...any), c cudaapi.Command) (stream string) {
 		switch {
 		case x.Handle == "stream" && c.Stream:
 			stream = x.Wire()
-			p("\tif (capturing())\n\t\tTRY(capture_refuse(%s));\n", x.Name)
+			stubCapture(p, c, x)
 			p("\tTRY(stream_resolve(%s, &a.%s, &context));\n", x.Name, x.Wire())
 		case x.Handle != "":
 			p("\tTRY(wire_%s(%s, &a.%s));\n", x.Handle, x.Name, x.Wire())
@@ -110,6 +110,19 @@ func stubArguments(p func(string, ...any), c cudaapi.Command) (stream string) {
 		}
 	}
 	return stream
+}
+
+// stubCapture is what the function does while streams are being captured.
+func stubCapture(p func(string, ...any), c cudaapi.Command, stream cudaapi.Arg) {
+	if c.Capture == "" {
+		p("\tif (capturing())\n\t\tTRY(capture_refuse(%s));\n", stream.Name)
+		return
+	}
+	names := make([]string, len(c.Params))
+	for i, x := range c.Params {
+		names[i] = x.Name
+	}
+	p("\tif (capturing()) {\n\t\tbool done = false;\n\n\t\tTRY(%s(%s, &done));\n\t\tif (done)\n\t\t\treturn 0;\n\t}\n", c.Capture, strings.Join(names, ", "))
 }
 
 // tag returns the argument that selects the member of a union.

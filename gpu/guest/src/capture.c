@@ -175,6 +175,35 @@ int capture_memset(CUstream h, const CUDA_MEMSET_NODE_PARAMS *m, bool *done)
 	CAPTURE(params_memset(m, st->context, &p));
 }
 
+static int batch(const struct captured_stream *st, CUDA_BATCH_MEM_OP_NODE_PARAMS *b, struct node_params *p)
+{
+	b->ctx = handle_of(st->context);
+	return params_batch(b, p);
+}
+
+int capture_batch(CUstream h, CUstreamBatchMemOpParams *ops, unsigned int count, bool *done)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS b = {.count = count, .paramArray = ops};
+
+	if (!count)
+		return 0; /* the call does nothing */
+	CAPTURE(batch(st, &b, &p));
+}
+
+int capture_write32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned int flags, bool *done)
+{
+	CUstreamBatchMemOpParams write = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = address, .value = value, .flags = flags}};
+
+	return capture_batch(h, &write, 1, done);
+}
+
+int capture_write64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned int flags, bool *done)
+{
+	CUstreamBatchMemOpParams write = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = address, .value64 = value, .flags = flags}};
+
+	return capture_batch(h, &write, 1, done);
+}
+
 static int append_memory(struct captured_stream *st, struct node_params *p)
 {
 	const struct node_params given = *p;

@@ -23,6 +23,10 @@ int capture_copy(CUstream h, const CUDA_MEMCPY3D *c, bool *done);
 int capture_copy_bytes(CUstream h, unsigned int dst_type, uint64_t dst, unsigned int src_type, uint64_t src, size_t n, bool sync,
 		       bool *done);
 int capture_memset(CUstream h, const CUDA_MEMSET_NODE_PARAMS *m, bool *done);
+/* Captures memory operations, of cuStreamBatchMemOp and of the functions for single ones. */
+int capture_batch(CUstream h, CUstreamBatchMemOpParams *ops, unsigned int count, bool *done);
+int capture_write32(CUstream h, CUdeviceptr address, cuuint32_t value, unsigned int flags, bool *done);
+int capture_write64(CUstream h, CUdeviceptr address, cuuint64_t value, unsigned int flags, bool *done);
 int capture_host(CUstream h, CUhostFn fn, void *data, bool *done);
 /* Implement cuMemAllocAsync and cuMemFreeAsync in a capture. */
 int capture_allocate(CUstream h, size_t size, CUdeviceptr *address, bool *done);

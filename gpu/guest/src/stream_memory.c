@@ -24,29 +24,6 @@ static int check_wait(CUdeviceptr address, size_t size, unsigned int flags)
 	return flags > CU_STREAM_WAIT_VALUE_NOR || address % size || !device_range(address, size) ? CUDA_ERROR_INVALID_VALUE : 0;
 }
 
-static int wait_value(CUstream h, CUdeviceptr address, uint64_t value, unsigned int size, unsigned int flags)
-{
-	struct bslt_stream_wait_value a = {.address = address, .value = value, .width = size, .flags = flags};
-	uint64_t context;
-
-	SESSION(s);
-	if (capturing())
-		TRY(capture_refuse(h));
-	TRY(stream_resolve(h, &a.stream, &context));
-	TRY(check_wait(address, size, flags));
-	return stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_VALUE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
-}
-
-CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	return wait_value(stream, addr, value, 4, flags);
-}
-
-CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	return wait_value(stream, addr, value, 8, flags);
-}
-
 /* Checks an operation, because a batch is enqueued as a whole or not at all. */
 static int check(const CUstreamBatchMemOpParams *p)
 {
@@ -123,9 +100,28 @@ CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUs
 	SESSION(s);
 	if (count >= BATCH_LIMIT || (count && !paramArray) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (capturing())
-		TRY(capture_refuse(stream));
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_batch(stream, paramArray, count, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(stream, &wire, &context));
 	TRY(memory_operations_check(paramArray, count, flags));
 	return memory_operations_put(s, wire, paramArray, count);
+}
+
+CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	CUstreamBatchMemOpParams wait = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = addr, .value = value, .flags = flags}};
+
+	return cuStreamBatchMemOp_v2(stream, 1, &wait, 0);
+}
+
+CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	CUstreamBatchMemOpParams wait = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = addr, .value64 = value, .flags = flags}};
+
+	return cuStreamBatchMemOp_v2(stream, 1, &wait, 0);
 }

@@ -1312,8 +1312,13 @@ CUDA_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuu
 	uint64_t context;
 
 	SESSION(s);
-	if (capturing())
-		TRY(capture_refuse(stream));
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_write32(stream, addr, value, flags, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(stream, &a.stream, &context));
 	if (!device_range(addr, 4))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -1334,8 +1339,13 @@ CUDA_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuu
 	uint64_t context;
 
 	SESSION(s);
-	if (capturing())
-		TRY(capture_refuse(stream));
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_write64(stream, addr, value, flags, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(stream, &a.stream, &context));
 	if (!device_range(addr, 8))
 		return CUDA_ERROR_INVALID_VALUE;

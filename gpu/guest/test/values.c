@@ -160,7 +160,6 @@ static void values_refused(void)
 {
 	CUstream s;
 	CUdeviceptr p;
-	CUgraph graph;
 
 	(void)demo_start("poke");
 	s = stream_new();
@@ -172,10 +171,6 @@ static void values_refused(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, p, 0, 4));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuStreamWaitValue32(s, p, 0, CU_STREAM_WAIT_VALUE_FLUSH | CU_STREAM_WAIT_VALUE_EQ));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamWaitValue32((CUstream)(void *)12345, p, 0, 0));
-	CHECK(cuStreamBeginCapture(s, 1));
-	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamWaitValue32(s, p, 0, 0));
-	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
-	CHECK(cuStreamSynchronize(s));
 }
 
 /* A program exits while streams wait for values that are never written. */
@@ -288,7 +283,51 @@ static void values_graph(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphBatchMemOpNodeGetParams(n[1], &got));
 }
 
+/* Memory operations in a capture become nodes, which a launch performs between kernels. */
+static void values_captured(void)
+{
+	CUfunction poke = demo_start("poke");
+	CUstream s = stream_new(), other = stream_new();
+	CUstreamBatchMemOpParams write[1], wait[3];
+	CUDA_BATCH_MEM_OP_NODE_PARAMS got;
+	CUdeviceptr p, q;
+	unsigned int value = 3;
+	void *params[] = {&q, &value};
+	CUgraphNode n[6];
+	size_t count = 6;
+	CUgraph g;
+	CUgraphExec x;
+
+	CHECK(cuMemAlloc(&p, 64));
+	CHECK(cuMemsetD32(p, 0, 16));
+	batches(p, 5, write, wait);
+	CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CHECK(cuStreamWriteValue32(s, p, 1, 0));
+	q = p + 4;
+	CHECK(cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
+	CHECK(cuStreamWaitValue64(s, p + 8, 5, CU_STREAM_WAIT_VALUE_GEQ));
+	CHECK(cuStreamBatchMemOp(s, 3, wait, 0));
+	CHECK(cuStreamBatchMemOp(s, 0, NULL, 0));
+	CHECK(cuStreamWriteValue64(s, p + 32, UINT64_MAX, 0));
+	q = p + 24;
+	value = 4;
+	CHECK(cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(s, p + 2, 1, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, 0, 1, 0));
+	CHECK(cuStreamEndCapture(s, &g));
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(word_at(p) == 0);
+	CHECK(cuGraphGetNodes(g, n, &count));
+	EXPECT(count == 6);
+	CHECK(cuGraphBatchMemOpNodeGetParams(n[3], &got));
+	EXPECT(got.count == 3 && memcmp(got.paramArray, wait, sizeof wait) == 0);
+	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
+	launch_and_release(x, s, other, p, 5);
+	EXPECT(word_at(p + 36) == UINT32_MAX);
+}
+
 const struct test value_tests[] = {
 	{"values_compare", values_compare}, {"values_written", values_written}, {"values_ping_pong", values_ping_pong},
-	{"values_many", values_many}, {"values_refused", values_refused}, {"values_leave", values_leave}, {"values_graph", values_graph}, {NULL, NULL},
+	{"values_many", values_many}, {"values_refused", values_refused}, {"values_leave", values_leave}, {"values_graph", values_graph}, {"values_captured", values_captured},
+	{NULL, NULL},
 };
