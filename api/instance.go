@@ -29,7 +29,20 @@ const (
 
 // HasDrives reports whether the instance's machine has CD drives: with a list of media,
 // and for Windows, whose drivers are on a medium.
-func (s InstanceSpec) HasDrives() bool { return len(s.Media) > 0 || s.OS == OSWindows }
+func (s InstanceSpec) HasDrives() bool { return len(s.Drives()) > 0 || s.OS == OSWindows }
+
+// Drives returns the media in the CD drives, by drive. The medium of a rescue is in the
+// first one.
+func (s InstanceSpec) Drives() []ImageID {
+	if s.Rescue == "" {
+		return s.Media
+	}
+	return append([]ImageID{s.Rescue}, s.Media[min(len(s.Media), 1):]...)
+}
+
+// BootsMedium reports whether the firmware tries the first CD drive before the root
+// volume.
+func (s InstanceSpec) BootsMedium() bool { return s.Rescue != "" || s.BootFrom == BootMedium }
 
 func media(s InstanceSpec) *Error {
 	switch {
@@ -37,6 +50,8 @@ func media(s InstanceSpec) *Error {
 		return invalid("spec.media", "has %d media, want at most %d", len(s.Media), MaxMedia)
 	case s.Ephemeral && s.Image == "" && len(s.Media) > 0:
 		return invalid("spec.ephemeral", "an instance that is installed from a medium cannot be created anew on another node").WithHint("leave ephemeral out, or choose an image")
+	case s.Ephemeral && s.Rescue != "":
+		return invalid("spec.rescue", "an ephemeral instance has no data to rescue: its root volume is created anew").WithHint("reinstall it")
 	}
 	return nil
 }

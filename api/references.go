@@ -141,6 +141,7 @@ func saysOf[T any](raw json.RawMessage) (t T) {
 func ofInstance(o Object, r *references) {
 	s := saysOf[struct {
 		Flavor, Image string
+		Rescue        string
 		Media         []string
 		Vgpu          *struct{ Pool string }
 		Networks      []struct {
@@ -153,6 +154,7 @@ func ofInstance(o Object, r *references) {
 	for _, id := range s.Media {
 		r.holds("spec.media", KindImage, id)
 	}
+	r.holds("spec.rescue", KindImage, s.Rescue)
 	if s.Vgpu != nil {
 		r.pool("spec.vgpu.pool", s.Vgpu.Pool)
 	}

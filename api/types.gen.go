@@ -2014,6 +2014,12 @@ type InstanceReinstall struct {
 	Image ImageID `json:"image,omitempty,omitzero"`
 }
 
+// InstanceRescue defines model for InstanceRescue.
+type InstanceRescue struct {
+	// Medium Name or ID of an image of format iso.
+	Medium ImageID `json:"medium"`
+}
+
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
 	// App Name or ID of the app that the instance is created from, stored as ID; the app's image and user data are used if they are omitted.
@@ -2060,6 +2066,9 @@ type InstanceSpec struct {
 
 	// QueueUntil The instance is deleted if it still waits for its first node at this time. Not with Refuse. Empty: it waits until it is deleted.
 	QueueUntil *time.Time `json:"queueUntil,omitempty"`
+
+	// Rescue The medium from which the instance boots, so that its system can be repaired: name or ID of an image of format iso, stored as ID. It is in the first CD drive, in place of the medium that `media` has there, and comes first whatever `bootFrom` is. RescueInstance sets it and restarts the instance. Not for ephemeral instances.
+	Rescue ImageID `json:"rescue,omitempty,omitzero"`
 
 	// Restarts Increased by one to restart the instance.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
@@ -6752,6 +6761,9 @@ type ExecInInstanceJSONRequestBody = ExecRequest
 
 // ReinstallInstanceJSONRequestBody defines body for ReinstallInstance for application/json ContentType.
 type ReinstallInstanceJSONRequestBody = InstanceReinstall
+
+// RescueInstanceJSONRequestBody defines body for RescueInstance for application/json ContentType.
+type RescueInstanceJSONRequestBody = InstanceRescue
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken

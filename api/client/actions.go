@@ -40,6 +40,16 @@ func (a *API) ReinstallInstance(ctx context.Context, id string, req api.Instance
 	return post[api.Instance](ctx, a, req, "instances", id, "reinstall")
 }
 
+// RescueInstance restarts an instance, given by ID, from a rescue medium.
+func (a *API) RescueInstance(ctx context.Context, id string, req api.InstanceRescue) (api.Instance, error) {
+	return post[api.Instance](ctx, a, req, "instances", id, "rescue")
+}
+
+// UnrescueInstance ends the rescue of an instance, given by ID.
+func (a *API) UnrescueInstance(ctx context.Context, id string) (api.Instance, error) {
+	return post[api.Instance](ctx, a, nil, "instances", id, "unrescue")
+}
+
 // DeleteVolume deletes a volume; with cascade also its snapshots.
 func (a *API) DeleteVolume(ctx context.Context, id string, cascade bool) (api.Volume, error) {
 	return call[api.Volume](ctx, a, request{method: http.MethodDelete, path: []string{"volumes", id}, params: api.DeleteVolumeParams{Cascade: cascade}})

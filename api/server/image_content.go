@@ -63,19 +63,30 @@ func (h *handlers) media(ctx context.Context, m api.Meta, had, want []api.ImageI
 		if ref == "" || slices.Contains(had, ref) {
 			continue
 		}
-		image, err := h.image(ctx, m, string(ref))
-		switch {
-		case err != nil:
-			return want, allAt(err, "spec.media")
-		case image.Spec.Format != api.FormatISO:
-			return want, api.Errorf(api.CodeInvalid, "image %s is a disk image, want an installation medium", image.Meta.Name).At("spec.media").
-				WithHint("choose an image of format iso")
-		case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
-			return want, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.media").WithHint("%s", image.Status.LastError)
+		var err error
+		if ids[i], err = h.medium(ctx, m, ref, "spec.media"); err != nil {
+			return want, err
 		}
-		ids[i] = api.ImageID(image.Meta.ID)
 	}
 	return ids, nil
+}
+
+// medium returns the ID of an image of format iso that an instance may use. An error
+// is at the field.
+func (h *handlers) medium(ctx context.Context, m api.Meta, ref api.ImageID, field string) (api.ImageID, error) {
+	if ref == "" {
+		return "", api.Errorf(api.CodeInvalid, "choose a medium").At(field).WithHint("an image of format iso: basalt image list")
+	}
+	image, err := h.image(ctx, m, string(ref))
+	switch {
+	case err != nil:
+		return "", allAt(err, field)
+	case image.Spec.Format != api.FormatISO:
+		return "", api.Errorf(api.CodeInvalid, "image %s is a disk image, want an installation medium", image.Meta.Name).At(field).WithHint("choose an image of format iso")
+	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
+		return "", api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At(field).WithHint("%s", image.Status.LastError)
+	}
+	return api.ImageID(image.Meta.ID), nil
 }
 
 // usable reports whether a project may use an image: its own, or a public one.

@@ -28,6 +28,9 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
 		return nil, err
 	}
+	if spec.Rescue != "" {
+		return nil, api.Errorf(api.CodeInvalid, "a new instance has nothing to rescue").At("spec.rescue").WithHint("leave it out; spec.media boots a medium as long as no system is installed")
+	}
 	if spec.RootVolume != "" {
 		return nil, api.Errorf(api.CodeInvalid, "only a reinstall names a root volume").At("spec.rootVolume").WithHint("leave it out: a new instance has a new root volume")
 	}
@@ -164,6 +167,11 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	}
 	if s.Media, err = h.media(ctx, old.Meta, old.Spec.Media, s.Media); err != nil {
 		return s, err
+	}
+	if s.Rescue != "" && s.Rescue != old.Spec.Rescue {
+		if s.Rescue, err = h.medium(ctx, old.Meta, s.Rescue, "spec.rescue"); err != nil {
+			return s, err
+		}
 	}
 	if s, _, _, err = h.instanceSpec(ctx, old.Meta, s); err != nil {
 		return s, err

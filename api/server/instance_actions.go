@@ -11,32 +11,42 @@ import (
 // QEMU died), spec.power is unchanged, so a new run is requested with spec.restarts;
 // only once, however often the operation is called.
 func (h *handlers) StartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
-	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
+	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) error {
 		over := in.Status.Phase == api.InstanceFailed || in.Status.Phase == api.InstanceStopped
 		if over && in.Spec.Power == api.PowerRunning && in.Status.ObservedGeneration >= in.Meta.Generation {
 			in.Spec.Restarts++
 		}
 		in.Spec.Power = api.PowerRunning
+		return nil
 	})
 	return &in, err
 }
 
 // StopInstance sets spec.power.
 func (h *handlers) StopInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
-	in, err := h.act(ctx, r.ID, ends, func(in *api.Instance) { in.Spec.Power = api.PowerStopped })
+	in, err := h.act(ctx, r.ID, ends, func(in *api.Instance) error {
+		in.Spec.Power = api.PowerStopped
+		return nil
+	})
 	return &in, err
 }
 
 // RestartInstance increments spec.restarts; a stopped instance is started.
 func (h *handlers) RestartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
-	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
-		if in.Spec.Power != api.PowerRunning {
-			in.Spec.Power = api.PowerRunning
-			return
-		}
-		in.Spec.Restarts++
+	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) error {
+		restart(&in.Spec)
+		return nil
 	})
 	return &in, err
+}
+
+// restart requests another run of an instance, or its start if it is stopped.
+func restart(s *api.InstanceSpec) {
+	if s.Power != api.PowerRunning {
+		s.Power = api.PowerRunning
+		return
+	}
+	s.Restarts++
 }
 
 // starts and ends are the effects of an action: a suspended organization cannot start
@@ -48,7 +58,7 @@ const (
 
 // act changes an instance's spec at its current revision, and retries if there was a
 // concurrent change (such as a report by its agent).
-func (h *handlers) act(ctx context.Context, ref string, starting bool, change func(*api.Instance)) (api.Instance, error) {
+func (h *handlers) act(ctx context.Context, ref string, starting bool, change func(*api.Instance) error) (api.Instance, error) {
 	const tries = 10
 	for i := 1; ; i++ {
 		o, err := h.own(ctx, api.KindInstance, ref)
@@ -64,7 +74,9 @@ func (h *handlers) act(ctx context.Context, ref string, starting bool, change fu
 		if err != nil {
 			return old, err
 		}
-		change(&old)
+		if err := change(&old); err != nil {
+			return old, err
+		}
 		in, err := put[api.Instance](ctx, h, o, o.Meta, old.Spec, nil)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return in, err

@@ -103,6 +103,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "ExecInInstance", h.ExecInInstance)
 	serve(r, "RestartInstance", h.RestartInstance)
 	serve(r, "ReinstallInstance", h.ReinstallInstance)
+	serve(r, "RescueInstance", h.RescueInstance)
+	serve(r, "UnrescueInstance", h.UnrescueInstance)
 	serve(r, "GetInstanceSamples", h.GetInstanceSamples)
 	serve(r, "StartInstance", h.StartInstance)
 	serve(r, "StopInstance", h.StopInstance)

@@ -56,7 +56,7 @@ func (a *App) namesWithPrefix(cmd *cobra.Command, k anyKind, begun string, given
 // else.
 var otherFlags = map[string]api.Kind{
 	"pool": api.KindGPUPool, "target": api.KindBackupTarget, "reseller": api.KindOrganization,
-	"of": api.KindProject, "changed": api.KindPriceBook, "cdrom": api.KindImage,
+	"of": api.KindProject, "changed": api.KindPriceBook, "cdrom": api.KindImage, "medium": api.KindImage,
 	"user":    "", // of a guest or of a mail server
 	"invoice": "", // by number
 	"ssh-key": "", // also a file

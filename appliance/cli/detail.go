@@ -99,7 +99,10 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		d.add("Guest tools", st.GuestTools)
 		d.add("Flavor", a.named(string(i.Spec.Flavor)))
 		d.add("Image", a.named(string(i.Spec.Image)))
-		d.add("CD drives", a.media(i.Spec.Media))
+		d.add("CD drives", a.media(i.Spec.Drives()))
+		if i.Spec.Rescue != "" {
+			d.add("Rescue", "each start is from "+a.named(string(i.Spec.Rescue))+"; to end it: basalt instance unrescue "+i.Meta.Name)
+		}
 		if i.Spec.Vgpu != nil {
 			d.add("GPU", cmp.Or(a.named(string(i.Assignment.Gpu)), "none yet")+", pool "+i.Spec.Vgpu.Pool)
 		}

@@ -31,7 +31,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start an instance", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut down an instance", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart an instance", (*client.API).RestartInstance),
-		reinstallCommand(k), resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), costCommand(k), sshCommand(k), shellCommand(k),
+		reinstallCommand(k), rescueCommand(k), k.powerCommand("unrescue", "End the rescue of an instance; restarts it if it is to run", (*client.API).UnrescueInstance), resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), costCommand(k), sshCommand(k), shellCommand(k),
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
@@ -271,6 +271,28 @@ func reinstallCommand(k *kind[api.Instance]) *cobra.Command {
 		o, err := k.get(cmd.Context(), args[0])
 		if err == nil {
 			o, err = k.app.api.ReinstallInstance(cmd.Context(), o.Meta.ID, api.InstanceReinstall{Image: api.ImageID(*image), Backup: api.BackupID(*backup)})
+		}
+		if err == nil {
+			o, err = k.await(cmd.Context(), o, *w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), o)
+	}
+	return cmd
+}
+
+func rescueCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{Use: "rescue NAME|ID", Short: "Restart an instance from a rescue medium, to repair its system", Args: cobra.ExactArgs(1),
+		Long: "Restarts the instance from the medium, or starts it if it is stopped. Its volumes are attached as usual. Each start boots from the medium until basalt instance unrescue."}
+	medium := cmd.Flags().String("medium", "", "image of format iso, name or ID (required)")
+	_ = cmd.MarkFlagRequired("medium")
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.get(cmd.Context(), args[0])
+		if err == nil {
+			o, err = k.app.api.RescueInstance(cmd.Context(), o.Meta.ID, api.InstanceRescue{Medium: api.ImageID(*medium)})
 		}
 		if err == nil {
 			o, err = k.await(cmd.Context(), o, *w)

@@ -80,6 +80,11 @@ func (n *node) fill(t *testing.T) {
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
 	_, err = op.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
 	ok(err)
+	medium, err := client.Of[api.Image](op).Create(ctx, api.Image{Meta: api.Meta{Name: "live"}, Spec: api.ImageSpec{Format: api.FormatISO, Public: true}})
+	ok(err)
+	copy(disk[16*2048:], "\x01CD001\x01")
+	_, err = op.PutImageContent(ctx, medium.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
+	ok(err)
 	org, err := client.Of[api.Organization](op).Create(ctx, api.Organization{Meta: api.Meta{Name: "seller"}, Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 64}}})
 	ok(err)
 	_, err = client.Of[api.User](op).Create(ctx, api.User{Meta: api.Meta{Name: "boss@example.com", Organization: org.Meta.ID},

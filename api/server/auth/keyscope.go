@@ -21,7 +21,7 @@ var keyScopes = byOperation(map[string][]string{
 	"gpu-pools:read":      {"GetGPUSamples", "ListGPUTenants", "GetCapacity"},
 	"images:write":        {"PutImageContent"},
 	"instances:read":      {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "GetInstanceCost", "ListOffers"},
-	"instances:write":     {"StartInstance", "StopInstance", "RestartInstance", "ReinstallInstance", "OpenInstanceConsole", "OpenInstanceScreen", "OpenInstanceShell", "OpenInstanceApp", "ExecInInstance"},
+	"instances:write":     {"StartInstance", "StopInstance", "RestartInstance", "ReinstallInstance", "RescueInstance", "UnrescueInstance", "OpenInstanceConsole", "OpenInstanceScreen", "OpenInstanceShell", "OpenInstanceApp", "ExecInInstance"},
 	"networks:read":       {"TraceNetwork"},
 	"nodes:read":          {"GetNodeLeaks", "GetNodeSamples", "GetCluster"},
 	"organizations:read":  {"GetOrganizationQuota", "GetOrganizationBranding", "GetOrganizationLogo"},

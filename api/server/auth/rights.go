@@ -8,7 +8,7 @@ import "github.com/basalt-gpu/basalt/api"
 // compares the two.
 var Rights = withKinds(map[string]Roles{
 	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers, "GetInstanceCost": viewers,
-	"StartInstance": members, "StopInstance": members, "RestartInstance": members, "ReinstallInstance": members,
+	"StartInstance": members, "StopInstance": members, "RestartInstance": members, "ReinstallInstance": members, "RescueInstance": members, "UnrescueInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "OpenInstanceShell": members, "OpenInstanceApp": members, "ExecInInstance": members,
 
 	"PutImageContent": members,

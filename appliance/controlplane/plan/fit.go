@@ -63,7 +63,7 @@ func ready(s *State, in api.Instance) (f api.Flavor, why string) {
 	if !ok {
 		return f, fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)
 	}
-	for _, id := range append([]api.ImageID{in.Spec.Image}, in.Spec.Media...) {
+	for _, id := range append([]api.ImageID{in.Spec.Image}, in.Spec.Drives()...) {
 		if id == "" { // a blank root volume, or an empty drive
 			continue
 		}

@@ -25,6 +25,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindInstance}, "os", state.MachineClassLevel, "instances for Windows"},
 	{[]api.Kind{api.KindInstance}, "media", state.MediumLevel, "CD drives"},
 	{[]api.Kind{api.KindInstance}, "bootFrom", state.MediumLevel, "a choice of the boot order"},
+	{[]api.Kind{api.KindInstance}, "rescue", state.RescueLevel, "rescuing instances"},
 	{[]api.Kind{api.KindImage}, "format=" + api.FormatISO, state.MediumLevel, "installation media"},
 	{[]api.Kind{api.KindImage}, "abilities.os", state.MachineClassLevel, "operating systems of images"},
 	{[]api.Kind{api.KindNode}, "reservedCpus", state.MachineClassLevel, "a number of CPUs that a node keeps"},

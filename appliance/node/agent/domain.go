@@ -76,7 +76,7 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 	if err != nil {
 		return hypervisor.Domain{}, err
 	}
-	d.Drives, d.BootMedium = drives, len(drives) > 0 && in.Spec.BootFrom == api.BootMedium
+	d.Drives, d.BootMedium = drives, len(drives) > 0 && in.Spec.BootsMedium()
 	if err := b.pins.place(&d, in); err != nil {
 		return hypervisor.Domain{}, err
 	}

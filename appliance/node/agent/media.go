@@ -27,7 +27,7 @@ func (ms *mediaSet) drives(ctx context.Context, in api.Instance, key string) (dr
 		return nil, "", nil
 	}
 	drives = make([]hypervisor.Drive, api.MaxMedia)
-	for i, id := range in.Spec.Media[:min(len(in.Spec.Media), api.MaxMedia)] {
+	for i, id := range in.Spec.Drives()[:min(len(in.Spec.Drives()), api.MaxMedia)] {
 		if id == "" {
 			continue
 		}

@@ -110,6 +110,46 @@ func TestMediaWithoutDrives(t *testing.T) {
 	}
 }
 
+// TestRescue checks that an instance boots from its rescue medium, with and without
+// media of its own, and from its disk after the rescue, even if the rescue system has
+// locked the drive.
+func TestRescue(t *testing.T) {
+	w := newTestCluster(t, 1, false)
+	a := w.nodes[0]
+	w.upload(a, "img-1")
+	for _, id := range []string{"img-2", "img-3", "img-4"} {
+		w.disc(a, id)
+	}
+	w.create(a, "ins-1", api.PoolLocal, nil)
+	w.create(a, "ins-2", api.PoolLocal, fromMedia("img-3", "img-4"))
+	for _, c := range []struct {
+		id                string
+		rescued, repaired []string
+	}{
+		{"ins-1", []string{"img-2", ""}, []string{}},
+		{"ins-2", []string{"img-2", "img-4"}, []string{"img-3", "img-4"}},
+	} {
+		boots := func(medium bool, media []string) {
+			t.Helper()
+			w.until(c.id+" boots with its media", func() bool {
+				in, _ := w.instance(c.id)
+				_, d, ok := a.machines.Domain(api.InstanceID(c.id))
+				return ok && in.Status.Phase == api.InstanceRunning && in.Status.Restarts == in.Spec.Restarts && d.BootMedium == medium &&
+					slices.Equal(a.media(api.InstanceID(c.id)), media)
+			})
+		}
+		w.until(c.id+" runs", func() bool { return w.runsOn(c.id, a) })
+		w.edit(c.id, func(s *api.InstanceSpec) { s.Rescue = "img-2"; s.Restarts++ })
+		boots(true, c.rescued)
+		a.machines.Hold(api.InstanceID(c.id), true)
+		w.edit(c.id, func(s *api.InstanceSpec) { s.Rescue = ""; s.Restarts++ })
+		boots(false, c.repaired)
+		if in, _ := w.instance(c.id); in.Status.LastError != "" {
+			t.Errorf("%s: last error = %q, want none", c.id, in.Status.LastError)
+		}
+	}
+}
+
 // TestMediumIsFetched checks that a medium that is only on another node is fetched
 // before the machine starts, and before one is inserted.
 func TestMediumIsFetched(t *testing.T) {

@@ -410,6 +410,44 @@ final class ModuleTest extends TestCase
         self::assertStringContainsString('no machine', self::smarty($page['templatefile'] . '.tpl', $page['vars']));
     }
 
+    /** A machine is rescued with an offered medium only, and the page then offers the end of the rescue. */
+    public function testRescue(): void
+    {
+        $p = ['configoption5' => '0'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $id = basalt_service($p)['spec']['instance'];
+        $rescue = static fn (): string => basalt_client($p)->call('test', 'GET', "/v1/instances/$id")['spec']['rescue'] ?? '';
+        $post = static function (array $fields) use ($p): array|string {
+            $_POST = $fields;
+            try {
+                return basalt_rescue($p);
+            } finally {
+                $_POST = [];
+            }
+        };
+        self::assertArrayNotHasKey('live', basalt_ImageLoader($p), 'a medium is not an image of a disk');
+        foreach ([[], ['basalt_medium' => 'none'], ['basalt_medium' => ''], ['basalt_medium' => ['live']], ['basalt_medium' => 'tiny']] as $fields) {
+            $page = $post($fields);
+            self::assertIsArray($page, json_encode($fields));
+            $html = self::smarty($page['templatefile'] . '.tpl', ['token' => 'tok"en'] + $page['vars']);
+            self::assertStringContainsString('<option value="live">', $html);
+            self::assertStringNotContainsString('tiny', $html);
+            self::assertSame('', $rescue());
+        }
+        self::assertSame('success', $post(['basalt_medium' => 'live']));
+        self::assertStringStartsWith('img-', $rescue());
+        $page = $post([]);
+        self::assertStringContainsString('End the rescue', self::smarty($page['templatefile'] . '.tpl', $page['vars']));
+        self::assertSame('success', basalt_ChangePackage($p));
+        self::assertStringStartsWith('img-', $rescue(), 'a change of the package does not end the rescue');
+        self::assertSame('success', $post(['basalt_medium' => '']));
+        self::assertSame('', $rescue());
+        $account = ['configoption1' => 'account'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($account));
+        $page = basalt_rescue($account);
+        self::assertStringContainsString('no machine', self::smarty($page['templatefile'] . '.tpl', $page['vars']));
+    }
+
     public function testHooks(): void
     {
         $p = self::one();
@@ -552,6 +590,9 @@ final class ModuleTest extends TestCase
         self::safe(self::smarty('templates/clientarea.tpl', ['login' => $evil] + $vars));
         self::safe(self::smarty('templates/clientarea.tpl', ['problem' => $evil] + $vars));
         self::safe(self::smarty('templates/reinstall.tpl', ['words' => $vars['words'], 'machine' => $evil, 'images' => [$evil], 'wrong' => true, 'here' => $evil, 'token' => $evil]));
+        foreach ([true, false] as $rescued) {
+            self::safe(self::smarty('templates/rescue.tpl', ['words' => $vars['words'], 'machine' => $evil, 'media' => [$evil], 'rescued' => $rescued, 'wrong' => true, 'here' => $evil, 'token' => $evil]));
+        }
         self::safe(self::smarty('templates/console.tpl', ['words' => $vars['words'], 'login' => $evil, 'console' => $evil]));
         self::safe(implode(\WHMCS\Module\Server\Basalt\View::admin($evil, [], $evil)), true);
         $bad = ['spec' => ['instance' => $evil, 'organization' => $evil, 'machine' => ['name' => $evil, 'vgpu' => ['vramBytes' => 1]]],

@@ -32,12 +32,15 @@ import (
 // a CPU policy, and assignments have dedicated CPUs. 11: organizations have groups. 12:
 // the mailbox of returned mail is read; images can be installation media, which are in
 // the CD drives of instances; sellers have tax settings, and price books no taxes;
-// identity providers may use SAML.
-const Level = 12
+// identity providers may use SAML. 13: instances can be rescued with a medium.
+const Level = 13
 
 // BounceLevel is the level from which messages can have been returned: older programs
 // would send such a message again.
 const BounceLevel = 12
+
+// RescueLevel is the level from which an instance boots from its rescue medium.
+const RescueLevel = 13
 
 // MediumLevel is the level from which instances have CD drives with media, and root
 // volumes without an image: an older node would start an instance without them, and an

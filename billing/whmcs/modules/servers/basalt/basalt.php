@@ -76,7 +76,14 @@ function basalt_FlavorLoader(array $params): array
 
 function basalt_ImageLoader(array $params): array
 {
-    return basalt_names($params, '/v1/images', static fn (array $o): string => (string) $o['meta']['name'], static fn (array $o): bool => !empty($o['spec']['public']));
+    return basalt_images($params, false);
+}
+
+/** @return array<string,string> the public images, or the public media, by name */
+function basalt_images(array $params, bool $media): array
+{
+    return basalt_names($params, '/v1/images', static fn (array $o): string => (string) $o['meta']['name'],
+        static fn (array $o): bool => !empty($o['spec']['public']) && (($o['spec']['format'] ?? '') === 'iso') === $media);
 }
 
 function basalt_PoolLoader(array $params): array
@@ -249,6 +256,34 @@ function basalt_reinstall(array $params): array|string
         'wrong' => $typed !== null, 'here' => 'clientarea.php?action=productdetails&id=' . (int) ($params['serviceid'] ?? 0)]];
 }
 
+/** Restarts the machine from a medium that the client chooses, or ends that. */
+function basalt_rescue(array $params): array|string
+{
+    $machine = $medium = '';
+    $media = [];
+    $said = basalt_said(static function () use ($params, &$machine, &$medium, &$media): void {
+        $service = basalt_service($params);
+        $machine = (string) ($service['spec']['machine']['name'] ?? '');
+        $instance = (string) ($service['spec']['instance'] ?? '');
+        if ($instance !== '') {
+            $medium = (string) (basalt_client($params)->call('rescue', 'GET', '/v1/instances/' . rawurlencode($instance))['spec']['rescue'] ?? '');
+        }
+        $media = basalt_images($params, true);
+    });
+    if ($said !== 'success') {
+        return $said;
+    }
+    $chosen = $_POST['basalt_medium'] ?? null;
+    if ($medium !== '' && $chosen === '') {
+        return basalt_power($params, 'unrescue');
+    }
+    if ($machine !== '' && is_string($chosen) && isset($media[$chosen])) {
+        return basalt_power($params, 'rescue', ['medium' => $chosen]);
+    }
+    return ['templatefile' => 'templates/rescue', 'vars' => ['words' => Lang::words(Lang::current()), 'machine' => $machine, 'media' => array_keys($media), 'rescued' => $medium !== '',
+        'wrong' => $chosen !== null, 'here' => 'clientarea.php?action=productdetails&id=' . (int) ($params['serviceid'] ?? 0)]];
+}
+
 function basalt_start(array $params): string
 {
     return basalt_power($params, 'start');
@@ -349,12 +384,12 @@ function basalt_AdminCustomButtonArray(array $params = []): array
 
 function basalt_ClientAreaCustomButtonArray(array $params = []): array
 {
-    return ($params['configoption1'] ?? 'machine') === 'account' ? [] : basalt_buttons() + [Lang::text('console') => 'console', Lang::text('reinstall') => 'reinstall'];
+    return ($params['configoption1'] ?? 'machine') === 'account' ? [] : basalt_buttons() + [Lang::text('console') => 'console', Lang::text('rescue') => 'rescue', Lang::text('reinstall') => 'reinstall'];
 }
 
 function basalt_ClientAreaAllowedFunctions(array $params = []): array
 {
-    return ['start', 'stop', 'restart', 'console', 'reinstall'];
+    return ['start', 'stop', 'restart', 'console', 'rescue', 'reinstall'];
 }
 
 function basalt_ClientArea(array $params): array
