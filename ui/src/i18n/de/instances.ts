@@ -62,6 +62,8 @@ export const instances: Record<keyof typeof en, string> = {
   'did.StopInstance': 'Stopp angefordert',
   'did.RestartInstance': 'Neustart angefordert',
   'did.ReinstallInstance': 'Neuinstallation angefordert',
+  'did.RescueInstance': 'Rettung angefordert',
+  'did.UnrescueInstance': 'Ende der Rettung angefordert',
   'one.log': 'Konsolenausgabe',
   'one.logHelp': 'Die letzte Ausgabe der seriellen Konsole.',
   'one.logEmpty': 'Noch keine Ausgabe.',

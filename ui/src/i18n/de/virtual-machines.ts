@@ -37,6 +37,20 @@ export const virtualMachines: Record<keyof typeof en, string> = {
   'cd.medium': 'Installationsmedium',
   'cd.eject': 'Auswerfen',
   'cd.none': 'Die Instanz hat keine CD-Laufwerke. Ein Medium wirkt ab ihrem nächsten Start.',
+
+  'rescue.action': 'Rettung',
+  'rescue.title': '{name} retten?',
+  'rescue.help':
+    'Die Instanz wird neu gestartet oder gestartet und startet vom Medium, damit ihr System in der Konsole repariert werden kann. Ihre Festplatten sind wie sonst angeschlossen. Jeder Start erfolgt vom Medium, bis Sie die Rettung beenden.',
+  'rescue.noMedia':
+    'Es gibt kein Medium, von dem gestartet werden kann. Importieren Sie zuerst ein Image im Format iso, etwa ein Live-System.',
+  'rescue.begin': 'Vom Medium neu starten',
+  'rescue.on': 'Startet vom Rettungsmedium {medium}',
+  'rescue.onHelp': 'Jeder Start erfolgt vom Medium, bis die Rettung beendet wird.',
+  'rescue.end': 'Rettung beenden',
+  'rescue.endTitle': 'Rettung von {name} beenden?',
+  'rescue.endRunning': 'Die Instanz wird von ihrer Systemfestplatte neu gestartet. Laufende Programme werden beendet.',
+  'rescue.endStopped': 'Der nächste Start erfolgt von der Systemfestplatte.',
   'mach.boot': 'Startreihenfolge',
   'mach.boot.disk': 'Zuerst Systemfestplatte',
   'mach.boot.medium': 'Zuerst Installationsmedium',

@@ -59,6 +59,8 @@ export const instances = {
   'did.StopInstance': 'Stop requested',
   'did.RestartInstance': 'Restart requested',
   'did.ReinstallInstance': 'Reinstall requested',
+  'did.RescueInstance': 'Rescue requested',
+  'did.UnrescueInstance': 'End of the rescue requested',
   'one.log': 'Console output',
   'one.logHelp': 'The most recent output of the serial console.',
   'one.logEmpty': 'No output yet.',

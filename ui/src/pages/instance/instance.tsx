@@ -25,6 +25,7 @@ import { InstanceNetwork } from './network';
 import { Next } from './next';
 import { Queue } from './queue';
 import { Reinstall } from './reinstall';
+import { Rescue, Rescued } from './rescue';
 import { Steps } from './steps';
 import { Storage } from './storage';
 
@@ -59,6 +60,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const [asked, ask] = useState<Action | null>(null);
   const [changing, change] = useState(false);
   const [reinstalling, reinstall] = useState(false);
+  const [rescuing, rescue] = useState(false);
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
@@ -111,6 +113,11 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
           {t('one.reinstall')}
         </Button>
       )}
+      {!i.spec.ephemeral && !i.spec.rescue && (
+        <Button variant="secondary" onClick={() => rescue(true)}>
+          {t('rescue.action')}
+        </Button>
+      )}
       <Button variant="secondary" onClick={() => change(true)}>
         {t('op.change')}
       </Button>
@@ -125,6 +132,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         <div role="status" aria-label={t('common.state')}>
           <PhaseLabel instance={i} />
         </div>
+        <Rescued session={session} instance={i} />
         {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
         <Views
           label={t('one.views', { name: i.meta.name })}
@@ -151,6 +159,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
       </div>
       {changing && <ChangeInstance instance={i} onClose={() => change(false)} />}
+      {rescuing && <Rescue instance={i} onClose={() => rescue(false)} />}
       {reinstalling && <Reinstall instance={i} onClose={() => reinstall(false)} />}
       {asked && asked !== 'start' && (
         <Confirm
