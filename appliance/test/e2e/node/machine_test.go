@@ -47,6 +47,7 @@ func TestMachine(t *testing.T) {
 		{"Tenants", tenants},
 		{"ImageBad", badImages},
 		{"FitsNowhere", fitsNowhere},
+		{"Rescued", rescued},
 		{"DebianBoots", debianBoots},
 		{"ControlPlaneKilledWhileCreating", killedWhileCreating},
 		{"SmallGuest", smallGuest},
