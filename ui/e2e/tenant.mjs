@@ -378,6 +378,7 @@ step('the instance’s history is kept', async () => {
   await inDialog('Stop');
   await events.getByText('Stop requested').waitFor();
   await events.getByText('Stopped').waitFor();
+  assert.equal(await events.getByText('PatchInstance').count(), 0); // an API's name
   await inspect(page, 'instance-history-light');
   const key = { headers: { Authorization: `Bearer ${OPERATOR}` } };
   const id = page.url().match(/ins-[0-9a-f]+/)[0];
@@ -386,6 +387,24 @@ step('the instance’s history is kept', async () => {
   const rest = await (await fetch(`${PORTAL}/v1/instances/${id}/events?continue=${first.continue}`, key)).json();
   assert.equal(rest.items.at(-1).operation, 'CreateInstance');
   assert.ok(rest.items[0].revision < first.items[1].revision);
+});
+
+step('the instance is rescued with a medium', async () => {
+  await button(page, 'Rescue').click();
+  await dialog().getByLabel('Installation medium').selectOption('live');
+  await inspect(page, 'instance-rescue-light');
+  await inDialog('Restart from the medium');
+  await page.getByText('Boots from the rescue medium live').waitFor();
+  const events = page.getByRole('list', { name: 'Events' });
+  await events.getByText('Rescue requested').waitFor();
+  await events.getByText('Running').first().waitFor();
+  await inspect(page, 'instance-rescued-light');
+  await button(page, 'End the rescue').click();
+  await inDialog('End the rescue');
+  await page.getByText('Boots from the rescue medium live').waitFor({ state: 'detached' });
+  await button(page, 'Stop').click();
+  await inDialog('Stop');
+  await button(page, 'Reinstall').waitFor();
 });
 
 step('another name and size', async () => {

@@ -10,7 +10,9 @@ function Change({ event: e }: { event: InstanceEvent }) {
   const { t, has, language } = useText();
   const operation = `did.${e.operation}`;
   const state = `phase.${e.state}`;
-  const words = e.operation ? (has(operation) ? t(operation) : e.operation) : has(state) ? t(state) : e.state;
+  // Operations on other objects, such as a service, change an instance too.
+  const did = t(has(operation) ? operation : 'did.UpdateInstance');
+  const words = e.operation ? did : has(state) ? t(state) : e.state;
   return (
     <li>
       <time className="basalt-note" dateTime={e.at}>
