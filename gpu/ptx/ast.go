@@ -140,6 +140,7 @@ const (
 type Operand struct {
 	Kind    Kind
 	Not     bool
+	Negated bool // of vmad's registers, -a
 	Reg     int
 	Bits    uint64
 	Off     int64

@@ -47,7 +47,7 @@ func (in *Inst) OperandTypes() []Type {
 		return []Type{first, last, last, Pred}
 	case "selp":
 		return []Type{last, last, last, Pred}
-	case "vadd", "vsub", "vabsdiff", "vmin", "vmax", "vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2",
+	case "vadd", "vsub", "vabsdiff", "vmin", "vmax", "vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vmad",
 		"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4":
 		if len(types) == 3 { // video instructions: of the result, and of both sources
 			return append(types, first)

@@ -204,6 +204,10 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 			err = p.errorf("the instruction has more than %d operands", MaxOperands)
 			break
 		}
+		if o.Negated && in.Op != "vmad" {
+			err = p.errorf("a register must not be negated by operands of %s, only by those of vmad", in.Op)
+			break
+		}
 		var ok bool
 		if ok, err = p.accept(","); !ok {
 			break
@@ -291,6 +295,8 @@ func (p *parser) primary(s *funcState, depth int) (Operand, error) {
 		o, err := p.primary(s, depth+1)
 		o.Not = !o.Not
 		return o, err
+	case p.is("-") && depth == 0:
+		return p.negated(s)
 	case p.tok.kind == tokNumber || p.is("-") || p.is("+"):
 		return p.constant()
 	}
@@ -309,6 +315,27 @@ func (p *parser) primary(s *funcState, depth int) (Operand, error) {
 		}
 		o.Off = int64(c.Bits)
 	}
+	return o, nil
+}
+
+// negated parses a minus with what it negates: a constant, or a register.
+func (p *parser) negated(s *funcState) (Operand, error) {
+	if err := p.advance(); err != nil {
+		return Operand{}, err
+	}
+	if p.tok.kind != tokWord {
+		o, err := p.constant()
+		return negate(o), err
+	}
+	w, err := p.word()
+	if err != nil {
+		return Operand{}, err
+	}
+	o := p.name(s, w)
+	if o.Kind != KindReg {
+		return o, p.errorf("-%s must be the negation of a constant or a register", w)
+	}
+	o.Negated = true
 	return o, nil
 }
 

@@ -2,12 +2,16 @@ package soft_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
 // video returns a video instruction, on registers or on parts of them.
 func (g *randProg) video() string {
+	if g.rnd.Intn(8) == 0 {
+		return g.vmad()
+	}
 	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset", "vshl", "vshr"), g.one("", "2", "4")
 	sat, how, types := g.one("", ".sat"), "", "."+g.one("u32", "s32")+"."+g.one("u32", "s32")+"."+g.one("u32", "s32")
 	switch op {
@@ -49,6 +53,18 @@ func (g *randProg) video() string {
 		c = ""
 	}
 	return s + fmt.Sprintf("%s %s, %s, %s%s", sat+how+then, g.reg("r"), a, b, c)
+}
+
+// vmad returns a vmad with any of its options.
+func (g *randProg) vmad() string {
+	s := "vmad." + g.one("u32", "s32") + "." + g.one("u32", "s32") + "." + g.one("u32", "s32")
+	signs := g.one("   ", "   ", "-  ", " - ", "-- ", "---", "  -")
+	if signs == "   " {
+		s += g.one("", ".po")
+	}
+	s += g.one("", ".sat") + g.one("", ".shr7", ".shr15")
+	sign := func(i int) string { return strings.TrimSpace(signs[i : i+1]) }
+	return fmt.Sprintf("%s %s, %s%s%s, %s%s%s, %s%s", s, g.reg("r"), sign(0), g.reg("r"), g.part(), sign(1), g.reg("r"), g.part(), sign(2), g.reg("r"))
 }
 
 // part returns a selector of a source: all of it, or one part.

@@ -74,7 +74,7 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 	if err := operands(in, f.operands(3)); err != nil {
 		return nil, err
 	}
-	o = &ir.CopyBulk{Multicast: f.multicast}
+	o = &ir.CopyBulk{Blocks: ir.None}
 	if o.To, err = c.spaceAddress(in, f.spaces[0], &in.Args[0]); err != nil {
 		return nil, err
 	}
@@ -88,8 +88,22 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 		}
 		o.Barrier = &b
 	}
+	if o.Blocks, err = c.blocks(in, f); err != nil {
+		return nil, err
+	}
 	o.Bytes, err = c.source(&in.Args[2], ir.Class32, ptx.U32)
 	return o, err
+}
+
+// blocks compiles the last operand of a multicast, the mask of blocks.
+func (c *compiler) blocks(in *ptx.Inst, f *bulkForm) (ir.Ref, error) {
+	if !f.multicast {
+		return ir.None, nil
+	}
+	if f.completes != "mbarrier" {
+		return ir.None, broken(in, qualifiers(in.Mods), "a copy with .multicast::cluster must have .%s", completesBytes)
+	}
+	return c.source(&in.Args[len(in.Args)-1], ir.Class32, ptx.U16)
 }
 
 // reduceBulk compiles cp.reduce.async.bulk. Two halves are one element.

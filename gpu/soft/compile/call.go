@@ -78,7 +78,7 @@ func (c *compiler) call(n *node, b *ir.Block) error {
 		}
 		b.Insts = append(b.Insts, st)
 	}
-	b.End = ir.Call{To: callee.number[0], Back: back}
+	b.End = ir.Call{To: callee.entry(), Back: back}
 	return nil
 }
 
@@ -126,6 +126,9 @@ func (c *compiler) returned(n *node, b *ir.Block) error {
 
 func (c *compiler) ret(b *ir.Block) error {
 	fr := c.fr
+	if fr.allocates && !fr.f.Entry {
+		b.Insts = append(b.Insts, c.placed(copied(c.p.AllocaPointer, fr.allocated)))
+	}
 	if !fr.dynamic() {
 		b.End = ir.Return{}
 		return nil

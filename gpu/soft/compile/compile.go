@@ -61,6 +61,8 @@ type frame struct {
 	addresses    map[stackAddress]ir.Ref // registers with addresses of these
 	prologue     int                     // the block in which it copies its arguments
 	callee       *ir.Callee              // of a function that is called dynamically
+	allocates    bool                    // it uses the memory of alloca
+	allocated    ir.Ref                  // then: the pointer to this memory when it was entered
 }
 
 // compile compiles a kernel to a program.
@@ -165,6 +167,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 		for j := range in.Args {
 			c.noteShared(&in.Args[j])
 		}
+		fr.allocates = fr.allocates || allocates(in)
 		if in.Op != "call" || builtinCall(in) {
 			continue
 		}
@@ -200,6 +203,7 @@ func (c *compiler) collect(f *ptx.Func) error {
 		}
 	}
 	c.dynamics()
+	c.placeAllocas()
 	return nil
 }
 

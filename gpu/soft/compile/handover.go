@@ -105,9 +105,12 @@ func (c *compiler) takeArguments(fr *frame) (err error) {
 	}
 	b := &c.p.Blocks[fr.prologue]
 	b.End = ir.Goto{To: fr.number[0]}
+	c.place = &ir.Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
 	if fr.dynamic() {
-		c.place = &ir.Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
 		b.Insts, err = c.ownHandOver(fr.f.Params, false)
+	}
+	if fr.allocates {
+		b.Insts = append(b.Insts, c.placed(copied(fr.allocated, c.p.AllocaPointer)))
 	}
 	return err
 }

@@ -32,6 +32,8 @@ func init() {
 		"trap": trapped, "brkpt": trapped, "multimem": noMulticast,
 		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma, "createpolicy": (*compiler).createPolicy,
 	}
+	decoders["vmad"], decoders["tensormap"] = (*compiler).vmad, (*compiler).tensormap
+	decoders["alloca"], decoders["stacksave"], decoders["stackrestore"] = (*compiler).alloca, (*compiler).stacksave, (*compiler).stackrestore
 	addVideo()
 	addTextures()
 }

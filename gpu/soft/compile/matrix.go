@@ -147,6 +147,9 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.
 
 // mma compiles mma.sync.
 func (c *compiler) mma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
+	if f.isSparse() {
+		return c.sparseProduct(in, f)
+	}
 	if len(f.rest) > 0 {
 		return nil, missing(in, "mma with qualifiers %s", qualifiers(f.rest))
 	}

@@ -12,8 +12,9 @@ import (
 // Instructions"). It is executed at once, so that wgmma.fence, .commit_group and
 // .wait_group have no effect.
 func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
+	sp := slices.Equal(f.rest, []string{"mma_async", "sp"})
 	switch {
-	case !slices.Equal(f.rest, []string{"mma_async"}) || len(f.cols) > 0:
+	case len(f.rest) == 0 || f.rest[0] != "mma_async" || len(f.rest) > 1 && !sp || len(f.cols) > 0:
 		return nil, missingQualifiers(in, in.Mods)
 	case f.m != 64:
 		return nil, broken(in, f.m, "the shape of wgmma.mma_async must have 64 rows (.m64n*k*)")
@@ -22,30 +23,39 @@ func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	case len(in.Args) < 4:
 		return nil, fewOperands(in, len(in.Args), 4)
 	}
+	if sp {
+		return c.sparseWarpgroup(in, f)
+	}
 	p, err := ops.NewWarpgroupMMA(ops.WarpgroupForm{N: f.n, K: f.k, D: f.types[0], A: f.types[1], B: f.types[2], Saturate: f.saturate, Bitwise: f.bitwise})
 	if err != nil {
 		return nil, missing(in, "wgmma.mma_async with %v", err)
 	}
-	o := &ir.WarpgroupProduct{F: p, InA: in.Args[1].Kind == ptx.KindVec}
-	if o.D, err = c.fragment(&in.Args[0], &p.D, true); err != nil {
-		return nil, err
+	o := &ir.WarpgroupProduct{F: p}
+	return o, c.warpgroupOperands(o, in, &p.D, &p.A, f.types[1])
+}
+
+// warpgroupOperands compiles the operands, for fragments of D and of A and the type of
+// A's elements.
+func (c *compiler) warpgroupOperands(o *ir.WarpgroupProduct, in *ptx.Inst, d, a *ops.Fragment, t *ops.Element) (err error) {
+	if o.D, err = c.fragment(&in.Args[0], d, true); err != nil {
+		return err
 	}
-	if o.InA {
-		o.A, err = c.fragment(&in.Args[1], &p.A, false)
+	if o.InA = in.Args[1].Kind == ptx.KindVec; o.InA {
+		o.A, err = c.fragment(&in.Args[1], a, false)
 	} else {
 		o.A = make([]ir.Ref, 1)
 		o.A[0], err = c.source(&in.Args[1], ir.Class64, ptx.B64)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.B, err = c.source(&in.Args[2], ir.Class64, ptx.B64); err != nil {
-		return nil, err
+		return err
 	}
 	if o.Add, err = c.predSource(&in.Args[3]); err != nil {
-		return nil, err
+		return err
 	}
-	return o, c.warpgroupOptions(o, in, f.types[1])
+	return c.warpgroupOptions(o, in, t)
 }
 
 // warpgroupOptions compiles the constants after the operands: 1 or -1 for A and B of

@@ -30,6 +30,9 @@ func (m *machine) begin(ctaid [3]uint32) {
 	if m.p.StackTo > 0 {
 		fill(m.v32(m.p.StackPointer.Slot, 0, m.warps), m.p.StackFrom)
 	}
+	if m.p.AllocaTo > 0 {
+		fill(m.v32(m.p.AllocaPointer.Slot, 0, m.warps), m.p.AllocaTo)
+	}
 	m.groups, m.starts = m.groups[:0], true
 	if m.shadow != nil {
 		m.shadow.begin()

@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -12,10 +13,6 @@ import (
 // bulkUnit is the alignment in bytes of the addresses and the size of a bulk copy.
 const bulkUnit = 16
 
-// errMulticast is the error of a copy to several blocks, which would have to write to
-// the shared memory of blocks that run at the same time.
-var errMulticast = fmt.Errorf("%w: not implemented: a multicast to the blocks of a cluster", abi.ErrLaunchFailed)
-
 func copyBulk(o *ir.CopyBulk) step {
 	to, from := reached(o.To), reached(o.From)
 	var barrier *access
@@ -23,41 +20,65 @@ func copyBulk(o *ir.CopyBulk) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
-		if o.Multicast && m.cluster != nil && len(m.cluster.shared) > 1 {
-			return errMulticast
-		}
 		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			n := m.get(o.Bytes, l)
 			if n%bulkUnit != 0 {
 				return fmt.Errorf("%w: bulk copy of %d bytes, want a multiple of %d", abi.ErrMisaligned, n, bulkUnit)
 			}
-			if n > 0 {
-				dst, err := m.bulk(to, l, n)
-				if err != nil {
-					return err
+			return m.eachBlock(o.Blocks, l, func(block uint64) error {
+				if n > 0 {
+					dst, err := m.bulk(to, l, n, block)
+					if err != nil {
+						return err
+					}
+					src, err := m.bulk(from, l, n, 0)
+					if err != nil {
+						return err
+					}
+					if o.F == nil {
+						copy(dst, src)
+					} else {
+						combineEach(dst, src, int(to.Size), o.F)
+					}
 				}
-				src, err := m.bulk(from, l, n)
-				if err != nil {
-					return err
+				if barrier == nil {
+					return nil
 				}
-				if o.F == nil {
-					copy(dst, src)
-				} else {
-					combineEach(dst, src, int(to.Size), o.F)
-				}
-			}
-			if barrier == nil {
-				return nil
-			}
-			return m.transacted(barrier, l, n)
+				return m.transacted(barrier, l, n, block)
+			})
 		})
 	})
 }
 
-// bulk returns the memory of one side of a copy.
-func (m *machine) bulk(a *access, lane int, n uint64) ([]byte, error) {
-	addr := a.at(m.get(a.Base, lane), a.Off)
+// eachBlock calls f with each block of the cluster that a lane's mask names, as a block
+// is in the addresses of shared memory, or with 0 if there is no mask: then the block is
+// that of the address.
+func (m *machine) eachBlock(mask ir.Ref, lane int, f func(block uint64) error) error {
+	if mask.Class == ir.ClassNone {
+		return f(0)
+	}
+	for set := m.get(mask, lane) & (1<<16 - 1); set != 0; set &= set - 1 {
+		if err := f(uint64(bits.TrailingZeros64(set) + 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBlock returns an address of shared memory in a block of the cluster, or, for block
+// 0, the address itself.
+func inBlock(addr, block uint64) uint64 {
+	if block == 0 {
+		return addr
+	}
+	return addr&(1<<ops.ClusterShift-1) | block<<ops.ClusterShift
+}
+
+// bulk returns the memory of one side of a copy. A block other than 0 is that of
+// eachBlock.
+func (m *machine) bulk(a *access, lane int, n, block uint64) ([]byte, error) {
+	addr := inBlock(a.at(m.get(a.Base, lane), a.Off), block)
 	b, err := m.window(a.Space, addr, bulkUnit, lane)
 	if err != nil {
 		return nil, err
@@ -81,9 +102,14 @@ func combineEach(dst, src []byte, size int, f ops.Update) {
 	}
 }
 
-// transacted performs complete-tx on an mbarrier with n bytes.
-func (m *machine) transacted(barrier *access, lane int, n uint64) error {
-	mem, err := m.inShared(barrier, lane, 8)
+// transacted performs complete-tx on an mbarrier with n bytes. A block other than 0 is
+// that of eachBlock.
+func (m *machine) transacted(barrier *access, lane int, n, block uint64) error {
+	addr, err := m.sharedAddress(barrier, lane)
+	if err != nil {
+		return err
+	}
+	mem, err := m.window(ir.Shared, inBlock(addr, block), 8, lane)
 	if err != nil {
 		return err
 	}

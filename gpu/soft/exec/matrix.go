@@ -64,6 +64,10 @@ func newWhole(op ir.Op) whole {
 		return multiply(o)
 	case *ir.WarpgroupProduct:
 		return multiplyShared(o)
+	case *ir.SparseProduct:
+		return multiplySparse(o)
+	case *ir.SparseWarpgroupProduct:
+		return multiplySharedSparse(o)
 	case *ir.LoadMatrix:
 		return loadMatrix(o)
 	case *ir.StoreMatrix:

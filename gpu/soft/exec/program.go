@@ -103,6 +103,8 @@ func newStep(op ir.Op) step {
 		return copyAsync(o)
 	case *ir.CopyTensor:
 		return copyTensor(o)
+	case *ir.ReplaceTensorField:
+		return replaceTensorField(o)
 	case *ir.CopyBulk:
 		return copyBulk(o)
 	case *ir.MBarrier:
@@ -141,6 +143,8 @@ func moving(op ir.Op) (step, bool) {
 		return convert(o), true
 	case *ir.StackAddress:
 		return stackAddress(o), true
+	case *ir.Alloca:
+		return alloca(o), true
 	case *ir.AddCarry:
 		return carry(o), true
 	case *ir.ActiveMask:

@@ -20,9 +20,9 @@ func TestEveryOperation(t *testing.T) {
 	have := map[string]bool{}
 	for _, op := range []ir.Op{
 		&ir.Arith{F: add, S: make([]ir.Ref, 2)}, &ir.Clock{}, &ir.Pack{}, &ir.Unpack{}, &ir.Logic{}, &ir.LogicPair{}, &ir.Select{},
-		&ir.Convert{}, &ir.StackAddress{}, &ir.AddCarry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
+		&ir.Convert{}, &ir.StackAddress{}, &ir.Alloca{}, &ir.AddCarry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
 		&ir.CopyAsync{}, ir.NewExchange("vote"), &ir.CopyLocal{}, &ir.CopyWord{}, &ir.Malloc{}, &ir.Free{}, &ir.Print{},
-		&ir.Assertion{}, &ir.SetCondition{}, &ir.LaunchBuffer{}, &ir.LaunchKernel{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{}, &ir.CopyTensor{},
+		&ir.Assertion{}, &ir.SetCondition{}, &ir.LaunchBuffer{}, &ir.LaunchKernel{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{}, &ir.CopyTensor{}, &ir.ReplaceTensorField{},
 		&ir.Fetch{}, &ir.TextureProperty{}, &ir.IsTexture{}, &ir.SurfaceLoad{}, &ir.SurfaceStore{}, &ir.SurfaceReduce{},
 	} {
 		if s := newStep(op); s.dense == nil && s.masked == nil {
@@ -32,6 +32,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 	for _, op := range []ir.Op{
 		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
+		&ir.SparseProduct{}, &ir.SparseWarpgroupProduct{},
 	} {
 		if newWhole(op) == nil {
 			t.Errorf("newWhole(%T) = nil, want a function", op)

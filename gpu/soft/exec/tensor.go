@@ -19,21 +19,11 @@ func copyTensor(o *ir.CopyTensor) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
-		if o.Multicast && m.cluster != nil && len(m.cluster.shared) > 1 {
-			return errMulticast
-		}
 		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
-			b, err := m.window(mapAt.Space, mapAt.at(m.get(mapAt.Base, l), mapAt.Off), 64, l)
+			t, err := m.tensorMap(o, mapAt, l)
 			if err != nil {
 				return err
-			}
-			t, err := ops.DecodeTensorMap(b)
-			if err == nil && t.Rank != len(o.Coords) {
-				err = fmt.Errorf("%d dimensions, want the %d of the instruction", t.Rank, len(o.Coords))
-			}
-			if err != nil {
-				return fmt.Errorf("%w: tensor map: %w", abi.ErrLaunchFailed, err)
 			}
 			c := &tensorCopy{m: m, t: t, lane: l, load: barrier != nil}
 			if o.Reduce != "" {
@@ -41,20 +31,57 @@ func copyTensor(o *ir.CopyTensor) step {
 					return fmt.Errorf("%w: tensor map: elements that .%s cannot reduce", abi.ErrLaunchFailed, o.Reduce)
 				}
 			}
-			if c.box, err = m.sharedAddress(box, l); err != nil {
+			at, err := m.sharedAddress(box, l)
+			if err != nil {
 				return err
 			}
-			if n := t.BoxBytes(); c.box%tensorUnit != 0 || c.box > uint64(len(m.shared)) || n > uint64(len(m.shared))-c.box {
-				return fmt.Errorf("%w: box of %d bytes at shared address %#x, want a multiple of %d and the box in %d bytes", abi.ErrIllegalAddress, n, c.box, tensorUnit, len(m.shared))
-			}
-			var at [5]int32
-			for i, r := range o.Coords {
-				at[i] = int32(m.get(r, l))
-			}
-			if err := t.Rows(at, c.row); err != nil || barrier == nil {
+			return m.eachBlock(o.Blocks, l, func(block uint64) error {
+				if err := c.run(o, inBlock(at, block)); err != nil || barrier == nil {
+					return err
+				}
+				return m.transacted(barrier, l, t.BoxBytes(), block)
+			})
+		})
+	})
+}
+
+// tensorMap returns a lane's tensor map, which must be one for the instruction.
+func (m *machine) tensorMap(o *ir.CopyTensor, a *access, lane int) (*ops.TensorMap, error) {
+	b, err := m.window(a.Space, a.at(m.get(a.Base, lane), a.Off), tensorMapAlign, lane)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ops.DecodeTensorMap(b)
+	switch {
+	case err != nil:
+	case t.Rank != len(o.Coords):
+		err = fmt.Errorf("%d dimensions, want the %d of the instruction", t.Rank, len(o.Coords))
+	case (t.Im2col != nil) != o.Im2col:
+		err = fmt.Errorf("its mode is im2col = %v, want %v as that of the instruction", t.Im2col != nil, o.Im2col)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: tensor map: %w", abi.ErrLaunchFailed, err)
+	}
+	return t, nil
+}
+
+// tensorMapAlign is the alignment of a tensor map in bytes.
+const tensorMapAlign = 64
+
+// replaceTensorField replaces a field of a map in memory.
+func replaceTensorField(o *ir.ReplaceTensorField) step {
+	a := reached(o.Access)
+	return masked(func(m *machine, act []uint32) error {
+		m.did |= didChange
+		return eachLaneErr(act, func(l int) error {
+			b, err := m.window(a.Space, a.at(m.get(a.Base, l), a.Off), tensorMapAlign, l)
+			if err != nil {
 				return err
 			}
-			return m.transacted(barrier, l, t.BoxBytes())
+			if err := o.F.Replace(b, o.Index, m.get(o.S, l)); err != nil {
+				return fmt.Errorf("%w: tensor map: %w", abi.ErrLaunchFailed, err)
+			}
+			return nil
 		})
 	})
 }
@@ -64,10 +91,30 @@ type tensorCopy struct {
 	m      *machine
 	t      *ops.TensorMap
 	lane   int
-	box    uint64 // its address in shared memory
+	shared []byte // the shared memory of a block
+	box    uint64 // the address of the box there
 	load   bool
 	update ops.Update
 	buf    [256 * 8]byte // a row in the layout of device memory
+}
+
+// run copies the box at an address of shared memory.
+func (c *tensorCopy) run(o *ir.CopyTensor, box uint64) (err error) {
+	if c.shared, c.box, err = c.m.sharedOf(box); err != nil {
+		return err
+	}
+	if n := c.t.BoxBytes(); c.box%tensorUnit != 0 || c.box > uint64(len(c.shared)) || n > uint64(len(c.shared))-c.box {
+		return fmt.Errorf("%w: box of %d bytes at shared address %#x, want a multiple of %d and the box in %d bytes", abi.ErrIllegalAddress, n, c.box, tensorUnit, len(c.shared))
+	}
+	var at [5]int32
+	for i, r := range o.Coords {
+		at[i] = int32(c.m.get(r, c.lane))
+	}
+	var offsets [3]uint16
+	for i, r := range o.Offsets {
+		offsets[i] = uint16(c.m.get(r, c.lane))
+	}
+	return c.t.Rows(at, offsets, c.row)
 }
 
 // row copies a row of the box.
@@ -94,10 +141,10 @@ func (c *tensorCopy) row(r ops.BoxRow) error {
 	}
 	for at := uint64(0); at < uint64(len(row)); at += tensorUnit {
 		place := c.t.Place(c.box, r.Offset+at)
-		if place+tensorUnit > uint64(len(c.m.shared)) {
-			return fmt.Errorf("%w: %d bytes of a swizzled box at shared address %#x, want them in %d bytes", abi.ErrIllegalAddress, tensorUnit, place, len(c.m.shared))
+		if place+tensorUnit > uint64(len(c.shared)) {
+			return fmt.Errorf("%w: %d bytes of a swizzled box at shared address %#x, want them in %d bytes", abi.ErrIllegalAddress, tensorUnit, place, len(c.shared))
 		}
-		unit := c.m.shared[place:][:tensorUnit]
+		unit := c.shared[place:][:tensorUnit]
 		if c.load {
 			copy(unit, row[at:])
 		} else {

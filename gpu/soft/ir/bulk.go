@@ -11,8 +11,9 @@ type CopyBulk struct {
 	Barrier  *Access    // the mbarrier whose transactions it completes, or nil
 	F        ops.Update // for elements of To.Size bytes; nil for a copy
 	What     string     // the operation and type of F
-	// Multicast: it writes to the blocks of the cluster that a mask names.
-	Multicast bool
+	// Blocks is the mask of the blocks of the cluster that it writes to, each at the same
+	// address; None: that of the address.
+	Blocks Ref
 }
 
 // Name implements Op.
@@ -29,7 +30,7 @@ func (o *CopyBulk) Name() string {
 
 // Registers implements Op.
 func (o *CopyBulk) Registers() (results, sources []Ref) {
-	sources = registers(o.To.Base, o.From.Base, o.Bytes)
+	sources = registers(o.To.Base, o.From.Base, o.Bytes, o.Blocks)
 	if o.Barrier != nil {
 		sources = append(sources, registers(o.Barrier.Base)...)
 	}

@@ -151,6 +151,22 @@ func (o *StackAddress) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.Base)
 }
 
+// Alloca allocates local memory in each lane: Size bytes below Pointer, which it lowers
+// to the address in D. Pointer is not below From.
+type Alloca struct {
+	D, Size, Pointer Ref
+	From, To         uint32 // the range of local memory
+	Align            uint32
+}
+
+// Name implements Op.
+func (o *Alloca) Name() string { return fmt.Sprintf("alloca.%d", o.Align) }
+
+// Registers implements Op.
+func (o *Alloca) Registers() (results, sources []Ref) {
+	return registers(o.D, o.Pointer), registers(o.Size, o.Pointer)
+}
+
 // AddCarry is an addition or subtraction of a number of several words.
 type AddCarry struct {
 	D       Ref

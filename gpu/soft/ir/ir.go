@@ -77,12 +77,27 @@ type Program struct {
 	StackPointer   Ref            // if there is a stack: the start of its free part
 	StackFrom      uint32         // the stack's range of local memory
 	StackTo        uint32         // 0 if there is no stack
+	AllocaPointer  Ref            // if alloca is used: the start of the last allocation
+	AllocaFrom     uint32         // the range of local memory that alloca allocates, from its end on
+	AllocaTo       uint32         // 0 if alloca is not used
 	SharedBytes    uint32         // static; dynamic memory follows
 	MaxThreads     uint32
 	ReqThreads     [3]uint32
 	Cluster        [3]uint32 // blocks of a cluster; 0: as in the launch
 	ParamBytes     uint32
 	Code           map[uint64]*Callee // functions by address
+}
+
+// Pointers returns the registers that have a value before the first instruction: the
+// pointers of the lanes' stacks.
+func (p *Program) Pointers() (list []Ref) {
+	if p.StackTo > 0 {
+		list = append(list, p.StackPointer)
+	}
+	if p.AllocaTo > 0 {
+		list = append(list, p.AllocaPointer)
+	}
+	return list
 }
 
 // BlockBytes returns the size in bytes of the registers and local memory of a block of

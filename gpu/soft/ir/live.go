@@ -109,8 +109,8 @@ func (l *Live) common() Set {
 		}
 		note(i, b.End.Source())
 	}
-	if l.p.StackTo > 0 {
-		common.Add(l.p.StackPointer)
+	for _, r := range l.p.Pointers() {
+		common.Add(r)
 	}
 	return common
 }

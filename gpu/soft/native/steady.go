@@ -82,7 +82,7 @@ func FindSteady(p *ir.Program) *Steady {
 	}
 	s.leaves()
 	for r, in := range s.defs {
-		if several[r] || in == nil || in.Guard != nil || s.known[r] != nil || p.StackTo > 0 && r == p.StackPointer {
+		if several[r] || in == nil || in.Guard != nil || s.known[r] != nil || slices.Contains(p.Pointers(), r) {
 			s.known[r] = nil
 			delete(s.defs, r)
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // TensorMap is a tensor in device memory and the box of it that a bulk tensor copy
-// moves (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled). Dimension 0 is
-// contiguous.
+// moves (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled and
+// cuTensorMapEncodeIm2col). Dimension 0 is contiguous.
 type TensorMap struct {
 	Type    TensorType
 	Rank    int
@@ -21,6 +21,7 @@ type TensorMap struct {
 	Step    [5]uint32 // one element of that many is in the box
 	Swizzle int       // 0: none; else rows of 32, 64 or 128 bytes are permuted
 	NaN     bool      // elements outside of the tensor are NaN instead of zero
+	Im2col  *Im2col   // nil for a map of boxes
 }
 
 // TensorType is a CUtensorMapDataType.
@@ -61,6 +62,9 @@ func (t *TensorMap) Check() error {
 	case t.NaN && !tensorTypes[t.Type].Float():
 		return fmt.Errorf("elements of type %d that are filled with NaN, want a floating-point type", t.Type)
 	}
+	if err := t.Im2col.check(t.Rank); err != nil {
+		return err
+	}
 	for i := range t.Rank {
 		if t.Dim[i] < 1 || t.Dim[i] > 1<<32 || t.Box[i] < 1 || t.Box[i] > 256 || t.Step[i] < 1 || t.Step[i] > 8 {
 			return fmt.Errorf("dimension %d: size %d, box %d and step %d, want 1 to %d, 1 to 256 and 1 to 8", i, t.Dim[i], t.Box[i], t.Step[i], uint64(1)<<32)
@@ -85,26 +89,36 @@ func (t *TensorMap) Encode() (b [TensorMapBytes]byte) {
 		b[7] = 1
 	}
 	le.PutUint64(b[8:], t.Address)
-	for i := range t.Rank {
+	for i := range t.Dim { // beyond the rank too, which a program may replace
 		le.PutUint32(b[16+4*i:], uint32(t.Dim[i]-1))
 		le.PutUint64(b[40+8*i:], t.Stride[i])
 		b[80+i], b[85+i] = byte(t.Box[i]-1), byte(t.Step[i])
 	}
+	t.Im2col.encode(b[90:])
 	return b
 }
 
 // DecodeTensorMap decodes a map and checks it, as programs can write to it.
 func DecodeTensorMap(b []byte) (*TensorMap, error) {
+	t, err := decodeTensorMap(b)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Check()
+}
+
+// decodeTensorMap decodes a map whose fields need not fit each other.
+func decodeTensorMap(b []byte) (*TensorMap, error) {
 	le := binary.LittleEndian
 	if len(b) < TensorMapBytes || le.Uint32(b) != tensorMapKind || b[5] > 5 {
 		return nil, errTensorMap
 	}
-	t := &TensorMap{Type: TensorType(b[4]), Rank: int(b[5]), Swizzle: int(b[6]), NaN: b[7] == 1, Address: le.Uint64(b[8:])}
-	for i := range t.Rank {
+	t := &TensorMap{Type: TensorType(b[4]), Rank: int(b[5]), Swizzle: int(b[6]), NaN: b[7] == 1, Address: le.Uint64(b[8:]), Im2col: decodeIm2col(b[90:])}
+	for i := range t.Dim {
 		t.Dim[i], t.Stride[i] = uint64(le.Uint32(b[16+4*i:]))+1, le.Uint64(b[40+8*i:])
 		t.Box[i], t.Step[i] = uint32(b[80+i])+1, uint32(b[85+i])
 	}
-	return t, t.Check()
+	return t, nil
 }
 
 // count returns how many elements of a dimension are in a box. Steps do not apply to
@@ -121,6 +135,9 @@ func (t *TensorMap) rowBytes() uint64 { return uint64(t.Box[0]) * t.Type.Size() 
 // BoxBytes returns the size of a box in shared memory.
 func (t *TensorMap) BoxBytes() uint64 {
 	n := t.rowBytes()
+	if t.Im2col != nil {
+		return n * uint64(t.Im2col.Pixels)
+	}
 	for i := 1; i < t.Rank; i++ {
 		n *= t.count(i)
 	}
@@ -136,28 +153,37 @@ type BoxRow struct {
 }
 
 // Rows calls row with each row of the box at some coordinates, until it returns an
-// error.
-func (t *TensorMap) Rows(at [5]int32, row func(BoxRow) error) error {
+// error. The offsets are those of an instruction on a map of im2col.
+func (t *TensorMap) Rows(at [5]int32, offsets [3]uint16, row func(BoxRow) error) error {
+	if t.Im2col != nil {
+		return t.pixels(at, offsets, row)
+	}
 	for n := range t.BoxBytes() / t.rowBytes() {
-		r := BoxRow{Offset: n * t.rowBytes(), Address: t.Address}
-		rest, inside := n, true
+		place, rest := [5]int64{int64(at[0])}, n
 		for i := 1; i < t.Rank; i++ {
-			x := int64(at[i]) + int64(rest%t.count(i)*uint64(t.Step[i]))
+			place[i] = int64(at[i]) + int64(rest%t.count(i)*uint64(t.Step[i]))
 			rest /= t.count(i)
-			inside = inside && x >= 0 && uint64(x) < t.Dim[i]
-			r.Address += uint64(x) * t.Stride[i]
 		}
-		if inside {
-			first := int64(at[0])
-			r.First = uint64(min(max(-first, 0), int64(t.Box[0])))
-			r.Last = max(r.First, uint64(min(max(int64(t.Dim[0])-first, 0), int64(t.Box[0]))))
-			r.Address += uint64(first+int64(r.First)) * t.Type.Size()
-		}
-		if err := row(r); err != nil {
+		if err := row(t.line(n, place)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// line returns row number n of a box, which begins at an element.
+func (t *TensorMap) line(n uint64, at [5]int64) BoxRow {
+	r := BoxRow{Offset: n * t.rowBytes(), Address: t.Address}
+	for i := 1; i < t.Rank; i++ {
+		if at[i] < 0 || uint64(at[i]) >= t.Dim[i] {
+			return r
+		}
+		r.Address += uint64(at[i]) * t.Stride[i]
+	}
+	r.First = uint64(min(max(-at[0], 0), int64(t.Box[0])))
+	r.Last = max(r.First, uint64(min(max(int64(t.Dim[0])-at[0], 0), int64(t.Box[0]))))
+	r.Address += uint64(at[0]+int64(r.First)) * t.Type.Size()
+	return r
 }
 
 // Place returns the address of a byte of a box that begins at an address of shared

@@ -55,6 +55,9 @@ func limits(t ptx.Type) (lo, hi *big.Int) {
 func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, error) {
 	t := types[1]
 	if in.Op[0] == 'v' {
+		if in.Op == "vmad" {
+			return vmad(in, types, v), nil
+		}
 		return video(in, types, v), nil
 	}
 	switch in.Op {

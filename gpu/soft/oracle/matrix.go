@@ -30,8 +30,12 @@ func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	switch {
 	case in.Op == "wgmma" && !in.Has("mma_async"):
 		return nil // it orders operations that the oracle performs at once
+	case in.Op == "wgmma" && isSparse(in):
+		return warpgroupSparse(in, lanes)
 	case in.Op == "wgmma":
 		return warpgroup(in, lanes)
+	case isSparse(in):
+		return multiplySparse(in, lanes)
 	case in.Op == "mma":
 		return multiply(in, lanes, mmaOperands(in))
 	case in.Op == "wmma" && in.Has("mma"):

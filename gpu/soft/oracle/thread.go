@@ -27,6 +27,7 @@ type thread struct {
 	local  []byte
 	state  state
 	carry  uint64 // the condition code register CC.CF
+	stack  uint64 // the stack pointer of alloca, or 0 before its first use
 }
 
 type frame struct {
@@ -34,6 +35,9 @@ type frame struct {
 	regs []uint64
 	addr map[*ptx.Var]uint64 // addresses of .local and .param variables in local memory
 	pc   int
+	// stack is the stack pointer when the function was entered: ret frees what it has
+	// allocated.
+	stack uint64
 }
 
 func (t *thread) top() *frame { return t.frames[len(t.frames)-1] }
@@ -59,6 +63,7 @@ func (t *thread) push(f *ptx.Func) *frame {
 			t.local = append(t.local, make([]byte, at+v.Size-uint64(len(t.local)))...)
 		}
 	}
+	fr.stack = t.stack
 	t.frames = append(t.frames, fr)
 	return fr
 }
@@ -156,6 +161,9 @@ func (t *thread) ret() error {
 		return nil
 	}
 	t.frames = t.frames[:len(t.frames)-1]
+	if done.stack != 0 {
+		t.stack = done.stack
+	}
 	caller := t.top()
 	_, rets, _ := callParts(t.inst())
 	for i, p := range done.f.Returns {
@@ -299,6 +307,8 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return nil
 	case "mov":
 		return t.mov(in)
+	case "alloca", "stacksave", "stackrestore":
+		return t.allocate(in)
 	}
 	types := in.OperandTypes()
 	if types == nil {
