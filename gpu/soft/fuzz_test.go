@@ -38,6 +38,11 @@ func FuzzModuleLoad(f *testing.F) {
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%d0], [%r0], 16;",
 		"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1, %r2}], [%r3];",
 		"cp.reduce.async.bulk.tensor.1d.global.shared::cta.min.bulk_group [%d0, {%r1}], [%r0];", "cvt.rn.satfinite.e4m3x2.f32 %h0, %r0, %r1;",
+		"mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1, %r2, %r3}, %r0, 3;",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16 {%r0, %r1}, %d0, %d1, %r0, 1, 1, 1, -1, 0, 1;",
+		"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [%r0], [%d0, {%r1, %r2, %r3}], [%r3], {%h0}, %h1;",
+		"tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r0], 4, %r1;", "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d0], [%r0], 128;",
+		"alloca.u64 %d0, %d1, 16;", "stackrestore.u32 %r0;", "vmad.s32.u32.s32.sat.shr7 %r0, -%r1.h1, %r2.b0, %r3;",
 	} {
 		f.Add([]byte(matrixHead + ".entry k() { .reg .b16 %h<2>; .reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<1>;\n" + inst + " }"))
 	}

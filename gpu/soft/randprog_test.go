@@ -188,6 +188,8 @@ func (g *randProg) body(depth, n int) {
 			g.whole()
 		case k == 7:
 			g.unrolled()
+		case k == 8 && g.rnd.Intn(4) == 0:
+			g.allocation()
 		case k < 13:
 			g.out.WriteString(g.memory() + ";\n")
 		default:
@@ -495,6 +497,23 @@ func (g *randProg) unrolled() {
 	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
 	for range 2 + g.rnd.Intn(4) {
 		fmt.Fprintf(&g.out, "ld."+from+"+%d];\n", g.reg("r"), g.rnd.Intn(randShared/4)*4)
+	}
+}
+
+// allocation writes an allocation, a store and a load there, and sometimes the release
+// of it. A function and the kernel release the rest when they return.
+func (g *randProg) allocation() {
+	t := g.one("u32 %t", "u64 %wide")
+	reg := t[4:]
+	release := g.rnd.Intn(2) == 0
+	w := &g.out
+	if release {
+		fmt.Fprintf(w, "stacksave.u64 %%at;\n")
+	}
+	fmt.Fprintf(w, "alloca.%s, %d%s;\n", t, 8+g.rnd.Intn(60), g.one("", ", 4", ", 64"))
+	fmt.Fprintf(w, "st.local.b64 [%s], %s; st.local.b32 [%s+4], %s; ld.local.b64 %s, [%s];\n", reg, g.reg("d"), reg, g.reg("r"), g.reg("d"), reg)
+	if release {
+		fmt.Fprintf(w, "stackrestore.u64 %%at;\n")
 	}
 }
 

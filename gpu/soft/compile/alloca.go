@@ -62,7 +62,7 @@ func (c *compiler) alloca(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) == 3 {
 		a := &in.Args[2]
 		if a.Kind != ptx.KindInt || a.Bits == 0 || a.Bits&(a.Bits-1) != 0 || a.Bits > maxAllocaAlign {
-			return nil, broken(in, kindOf(a), "operand 3 of alloca must be a power of two of at most %d", maxAllocaAlign)
+			return nil, broken(in, foundOf(a), "operand 3 of alloca must be a power of two of at most %d", maxAllocaAlign)
 		}
 		o.Align = max(o.Align, uint32(a.Bits))
 	}

@@ -130,6 +130,14 @@ func qualifiers(mods []string) string {
 	return "." + strings.Join(mods, ".")
 }
 
+// foundOf returns an operand for messages: the value of an integer, or what it is.
+func foundOf(o *ptx.Operand) string {
+	if o.Kind == ptx.KindInt {
+		return strconv.FormatUint(o.Bits, 10)
+	}
+	return kindOf(o)
+}
+
 // kindOf returns what an operand is, for messages.
 func kindOf(o *ptx.Operand) string {
 	switch o.Kind {

@@ -89,6 +89,11 @@ var accepted = []string{
 	"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};", "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [sh];",
 	"movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;", "wmma.store.d.sync.aligned.m16n16k16.row.global.f32 [%d0], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};", "wgmma.fence.sync.aligned;",
 	"vadd.u32.u32.u32.add %r1, %r2.h1, %r3.b0, %r4;", "vadd4.u32.u32.u32.add %r1, %r2.b3210, %r3, %r4;", "vset.u32.u32.lt %r1, %r2, %r3;", "vshl.u32.u32.u32.wrap %r1, %r2, %r3;",
+	"vmad.s32.s32.u32.sat.shr7 %r1, -%r2.h1, %r3.b0, %r4;", "alloca.u32 %r1, %r2, 16;", "stacksave.u64 %d0;", "stackrestore.u64 %d0;",
+	"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 3;",
+	"wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%f0, %f1, %f2, %f3}, %d0, %d1, %r0, 1, %p0, 1, -1;",
+	"tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sh], 1, %r1;", "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d0], [sh], 128;",
+	"cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [sh], [%d0, {%r1, %r2, %r3, %r4}], [sh], {%h0, %h1}, %h2;",
 	"tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}];", "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}];", "txq.width.b32 %r1, [%d0];", "istypep.texref %p0, %d0;",
 	"suld.b.2d.v2.b32.trap {%r1, %r2}, [%d0, {%r3, %r4}];", "sust.b.1d.b32.clamp [%d0, {%r1}], %r2;", "sured.b.add.2d.u32.trap [%d0, {%r1, %r2}], %r3;", "createpolicy.fractional.L2::evict_first.b64 %d0;",
 }

@@ -47,11 +47,8 @@ func (c *compiler) sparseProduct(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 // sparsity compiles the metadata and the selector.
 func (c *compiler) sparsity(in *ptx.Inst, p *ops.SparseMMA, args []ptx.Operand) (s ir.Sparsity, err error) {
 	selector := &args[1]
-	if selector.Kind != ptx.KindInt {
-		return s, broken(in, kindOf(selector), "the sparsity selector of %s must be a constant", in.Op)
-	}
-	if selector.Bits >= uint64(p.Selectors()) {
-		return s, broken(in, int64(selector.Bits), "the sparsity selector of this shape and type must be from 0 to %d", p.Selectors()-1)
+	if selector.Kind != ptx.KindInt || selector.Bits >= uint64(p.Selectors()) {
+		return s, broken(in, foundOf(selector), "the sparsity selector of this shape and type must be a constant less than %d", p.Selectors())
 	}
 	s = ir.Sparsity{F: p, Selector: int(selector.Bits)}
 	s.Metadata, err = c.source(&args[0], ir.Class32, ptx.B32)

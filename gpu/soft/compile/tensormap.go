@@ -56,7 +56,7 @@ func (c *compiler) replaceTensorField(in *ptx.Inst, mods []string) ([]ir.Op, err
 	value := &in.Args[count-1]
 	switch index := &in.Args[1]; {
 	case f.Each && (index.Kind != ptx.KindInt || index.Bits >= uint64(f.Dimensions())):
-		return nil, broken(in, kindOf(index), "operand 2 of tensormap.replace with .%s must be a number from 0 to %d", f.Name, f.Dimensions()-1)
+		return nil, broken(in, foundOf(index), "operand 2 of tensormap.replace with .%s must be a number from 0 to %d", f.Name, f.Dimensions()-1)
 	case f.Each:
 		o.Index = int(index.Bits)
 	case f.Values > 0 && value.Kind != ptx.KindInt:
@@ -83,7 +83,7 @@ func (c *compiler) copyTensorMap(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 		return nil, err
 	}
 	if size := &in.Args[2]; size.Kind != ptx.KindInt || size.Bits != ops.TensorMapBytes {
-		return nil, broken(in, kindOf(size), "operand 3 of tensormap.cp_fenceproxy must be %d (bytes)", ops.TensorMapBytes)
+		return nil, broken(in, foundOf(size), "operand 3 of tensormap.cp_fenceproxy must be %d (bytes)", ops.TensorMapBytes)
 	}
 	o := &ir.CopyBulk{Blocks: ir.None}
 	var err error

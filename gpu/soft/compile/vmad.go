@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"fmt"
+
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
@@ -43,8 +45,18 @@ func (c *compiler) vmad(in *ptx.Inst) ([]ir.Op, error) {
 		return nil, broken(in, selectedParts(in.Args), "the result and the last operand of vmad must be whole registers")
 	}
 	m.NegAB, m.NegC = in.Args[1].Negated != in.Args[2].Negated, in.Args[3].Negated
-	if m.NegAB && m.NegC || m.PlusOne && (in.Args[1].Negated || in.Args[2].Negated || m.NegC) || in.Args[0].Negated {
-		return nil, broken(in, in.Text, "vmad must negate the product or the last operand, not both, and nothing with .po")
+	if minus := negatedOperands(in); m.NegAB && m.NegC || m.PlusOne && len(minus) > 0 || in.Args[0].Negated {
+		return nil, broken(in, fmt.Sprintf("a minus before operands %d", minus), "vmad must negate the product or the last operand, not both, and nothing with .po")
 	}
 	return c.apply(m.Operation(), in.Args, ptx.B32)
+}
+
+// negatedOperands returns the numbers of the operands with a minus, from 1 on.
+func negatedOperands(in *ptx.Inst) (list []int) {
+	for i := range in.Args {
+		if in.Args[i].Negated {
+			list = append(list, i+1)
+		}
+	}
+	return list
 }

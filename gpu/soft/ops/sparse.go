@@ -195,10 +195,11 @@ func NewSparseWarpgroupMMA(f WarpgroupForm) (*SparseMMA, error) {
 	if p, ok := sparseProducts.Load(f); ok {
 		return p.(*SparseMMA), nil
 	}
-	dense := f
-	if dense.K /= 2; f.K%2 != 0 || f.A.Name == "b1" {
+	if f.K*f.A.Bits != 512 || f.A.Name == "b1" {
 		return nil, fmt.Errorf("a depth of %d and sparse A of type .%s", f.K, f.A.Name)
 	}
+	dense := f
+	dense.K /= 2
 	half, err := NewWarpgroupMMA(dense)
 	if err != nil {
 		return nil, err
