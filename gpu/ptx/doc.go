@@ -35,6 +35,9 @@ type Error struct {
 	Line   int
 	Text   string // the instruction, if there is one
 	Msg    string
+	// Mistyped: an operand's type does not agree with the instruction (PTX ISA, "Type
+	// Checking").
+	Mistyped bool
 }
 
 // maxMessage is how many bytes of a message are kept: names in it can be as long as the

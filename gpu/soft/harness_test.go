@@ -2,6 +2,7 @@ package soft_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/big"
 	"os"
@@ -76,12 +77,15 @@ func (r *rig) load(src string) {
 	}
 }
 
-// refusal loads a module into a new context and returns the error of the launch of its
-// first kernel, and the error log of the load.
+// refusal loads a module into a new context and returns the error log of the load and
+// the error of the launch of its first kernel, or of the load if the PTX is invalid.
 func refusal(t testing.TB, src string) (string, error) {
 	t.Helper()
 	r := newRig(t, ptxHead)
 	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if errors.Is(err, abi.ErrInvalidPTX) {
+		return info.ErrorLog, err
+	}
 	if err != nil {
 		t.Fatalf("load module: %v, want it loaded with a refused kernel", err)
 	}

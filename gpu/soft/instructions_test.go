@@ -234,8 +234,31 @@ func TestRegisterTypesAreChecked(t *testing.T) {
 		if ok && err != nil {
 			t.Errorf("%s: launch error %v, want none", inst, err)
 		}
-		if !ok && (!errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "line 6") || !strings.Contains(log, inst)) {
-			t.Errorf("%s: launch error %v, log %q; want %v and a log with line 6 and the instruction", inst, err, log, abi.ErrNoBinaryForGPU)
+		if !ok && (!errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(log, "kernel k: line 6") || !strings.Contains(log, inst)) {
+			t.Errorf("%s: load error %v, log %q; want %v and a log with the kernel, line 6 and the instruction", inst, err, log, abi.ErrInvalidPTX)
+		}
+	}
+}
+
+// TestMistypedModules checks that one wrong type, in a function that a kernel calls,
+// refuses a module with its other kernels and frees its variables, and that a large
+// module, whose functions are read when they are used, has its other kernels.
+func TestMistypedModules(t *testing.T) {
+	r := newRig(t, ptxHead)
+	src := ptxHead + ".global .b8 room[100663296];\n.func f() { .reg .b64 %d<2>; add.s32 %d0, %d0, %d1; ret; }\n.entry bad() { call f; ret; }\n.entry good() { ret; }\n"
+	for range 3 { // the device has room for the variable twice
+		_, _, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+		if !errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(info.ErrorLog, "kernel bad: line 5: register %d0 must agree") {
+			t.Fatalf("load: error %v, log %q; want %v with the kernel, the line and the register", err, info.ErrorLog, abi.ErrInvalidPTX)
+		}
+	}
+	_, funcs, info, err := r.c.ModuleLoad([]byte(src+strings.Repeat("// padding\n", 30000)), worker.ModuleOptions{Lazy: true})
+	if err != nil {
+		t.Fatalf("load of a large module: %v, log %q", err, info.ErrorLog)
+	}
+	for i, want := range []error{abi.ErrNoBinaryForGPU, nil} {
+		if err := r.c.Launch(nil, funcs[i], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil); !errors.Is(err, want) {
+			t.Errorf("launch of %s: error %v, want %v", info.Functions[i].Name, err, want)
 		}
 	}
 }

@@ -110,8 +110,8 @@ func TestAsyncStoresRefused(t *testing.T) {
 	for _, inst := range []string{
 		"st.async.shared::cluster.b32 [%r0], %r1, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r0], %r1, [%r2];",
 		"st.async.global.mbarrier::complete_tx::bytes.b32 [%d0], %r1, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %d0, [%r2], %r1;",
-		"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %p0, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes [%r0], %r1, [%r2];",
-		"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r0], %r1, [%r2];", "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r0], %r1, [%r2];",
+		"st.async.shared::cluster.mbarrier::complete_tx::bytes [%r0], %r1, [%r2];",
+		"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r0], %r1, [%r2];",
 	} {
 		if log, err := refusal(t, matrixHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<1>;\n"+inst+"\n}"); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, inst) {
 			t.Errorf("%s: launch error %v, log %q; want %v and the instruction in the log", inst, err, log, abi.ErrNoBinaryForGPU)

@@ -222,8 +222,8 @@ st.global.%s [%%o], %%d; ret; }
 func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 	for _, inst := range []string{
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
-		"cp.async.bulk.frobnicate;", "mbarrier.frobnicate.b64 [%rd1];", "cp.async.bulk.global.global.bulk_group [%rd1], [%rd1], 16;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
-		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e2m1x2.f32 %r1, %r1, %r1;",
+		"cp.async.bulk.frobnicate;", "mbarrier.frobnicate.b64 [%rd1];", "cp.async.bulk.global.global.bulk_group [%rd1], [%rd1], 16;", "frobnicate.b32 %r1, %r1;",
+		"call %r1;", "cvt.rn.satfinite.e2m1x2.f32 %r1, %r1, %r1;",
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f16 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r2}, {%r0, %r1};", "mad.f32 %r1, %r2, %r3, %r1;", "tanh.approx.ftz.f32 %r1, %r2;",
 		"vadd.u32.u32.u32 %r1, %r2.h2, %r3;", "vadd.u32.u32.u32 %r1.b4, %r2, %r3, %r1;", "vadd.u32.u32.u32.add %r1.b0, %r2, %r3, %r1;", "vadd.u32.u32.u32 %r1, %r2.h10, %r3;",
 		"vadd2.u32.u32.u32 %r1.h01, %r2, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.h14, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.b10, %r3, %r1;", "vadd2.u32.u32.u32 %r1.h2, %r2, %r3, %r1;",

@@ -18,7 +18,8 @@ func (c Capability) Check(image []byte) ([]Kernel, error) {
 		return nil, err
 	}
 	if !m.Lazy() {
-		return m.Kernels(), nil
+		list := m.Kernels()
+		return list, Mistyped(list)
 	}
 	text, err := m.lazy.source.read()
 	if err != nil {

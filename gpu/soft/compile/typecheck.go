@@ -1,6 +1,11 @@
 package compile
 
-import "github.com/basalt-gpu/basalt/gpu/ptx"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
 
 // typeCheck refuses registers whose declared type does not match the instruction's (PTX
 // ISA, "Type Checking": equal sizes; integers and floating-point values do not mix;
@@ -63,7 +68,9 @@ func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst 
 	switch o.Kind {
 	case ptx.KindReg:
 		if r := c.fr.f.Regs[o.Reg]; !fits(r.Type, t) {
-			return broken(c.in, "."+r.Type.String(), "register %s must agree with the type .%s of the instruction", r.Name, t)
+			e := broken(c.in, "."+r.Type.String(), "register %s must agree with the type .%s of the instruction", r.Name, t)
+			e.Mistyped = true
+			return e
 		}
 	case ptx.KindPair, ptx.KindVec:
 		for i := range o.List {
@@ -90,4 +97,16 @@ func agreesOrWider(reg, inst ptx.Type) bool {
 		return agrees(reg, inst)
 	}
 	return untyped(reg) || !reg.Float() && !inst.Float()
+}
+
+// Mistyped returns the first error of kernels because of which a module is refused, or
+// nil: one of the types of operands. PTX with such an error is invalid, so a driver
+// compiles nothing of it.
+func Mistyped(kernels []Kernel) error {
+	for i := range kernels {
+		if e := (*ptx.Error)(nil); errors.As(kernels[i].Err, &e) && e.Mistyped {
+			return fmt.Errorf("kernel %s: %w", kernels[i].Name, kernels[i].Err)
+		}
+	}
+	return nil
 }

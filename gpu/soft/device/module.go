@@ -54,7 +54,7 @@ func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err != nil {
 		var pe *ptx.Error
 		if errors.As(err, &pe) {
-			info.ErrorLog = "ptx: " + pe.Error()
+			info.ErrorLog = "ptx: " + err.Error()
 			err = fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
 		} else {
 			info.ErrorLog = err.Error()
@@ -77,10 +77,13 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
 	}
-	m.enter(parsed, o, info) // without mu, as it takes long
+	err := m.enter(parsed, o, info) // without mu, as it takes long
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.usableLocked(); err != nil {
+	if err == nil {
+		err = c.usableLocked()
+	}
+	if err != nil {
 		c.freeVars(m)
 		return nil, err
 	}
@@ -89,8 +92,8 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 }
 
 // enter adds the kernels of a module, and compiles them unless they are to be compiled
-// at their first use.
-func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) {
+// at their first use. It returns an error if the module is refused for one of them.
+func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) error {
 	var refused refusals
 	var turn sync.Mutex // only one kernel of the module is compiled at a time
 	for _, k := range parsed.Entries() {
@@ -106,6 +109,9 @@ func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi
 		})
 		if !parsed.Lazy() {
 			if fn.load(); k.Err != nil {
+				if err := compile.Mistyped([]compile.Kernel{k}); err != nil {
+					return err //nolint:wrapcheck // it names the kernel
+				}
 				refused.add(k)
 			}
 		}
@@ -117,6 +123,7 @@ func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi
 		info.InfoLog = fmt.Sprintf("soft GPU: %d kernels, each compiled when it is first used", len(m.funcs))
 	}
 	info.ErrorLog = refused.log.String()
+	return nil
 }
 
 // compiled stores the result of the compilation of a kernel.
