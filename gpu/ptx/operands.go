@@ -24,7 +24,7 @@ func (in *Inst) OperandTypes() []Type {
 		if in.Has("wide") {
 			return []Type{last.wider(), last, last, last.wider()}
 		}
-		return []Type{last, last, last, last, U32}
+		return []Type{last, last, last, last, U32, Pred}
 	case "popc", "clz", "bfind":
 		return []Type{U32, last}
 	case "bmsk", "szext":

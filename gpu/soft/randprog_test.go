@@ -529,12 +529,30 @@ func (g *randProg) decoded() string {
 		ct := g.one("s32", "f32", "ftz.f32")
 		return fmt.Sprintf("slct.%s %s, %s, %s, %s", strings.TrimSuffix(ct[:len(ct)-3], ".")+map[bool]string{true: "."}[len(ct) > 3]+t+"."+ct[len(ct)-3:], g.reg(c), g.src(ty), g.src(ty), g.reg("r"))
 	case 2:
+		if g.rnd.Intn(3) == 0 {
+			return fmt.Sprintf("lop3.%s.b32 %s|%s, %s, %s, %s, 0x%x, %s%s", g.one("or", "and"), g.one(g.reg("r"), "_"), g.reg("p"), g.reg("r"), g.src(ptx.B32), g.src(ptx.B32), g.rnd.Intn(256), g.one("", "!"), g.reg("p"))
+		}
 		return fmt.Sprintf("lop3.b32 %s, %s, %s, %s, 0x%x", g.reg("r"), g.reg("r"), g.src(ptx.B32), g.src(ptx.B32), g.rnd.Intn(256))
 	case 3:
 		return fmt.Sprintf("%s.pred %s, %s, %s%s", g.one("and", "or", "xor"), g.reg("p"), g.reg("p"), g.one("", "!"), g.reg("p"))
 	case 4:
 		return fmt.Sprintf("mov.b32 %s, {%s, %s}", g.reg("r"), g.reg("h"), g.reg("h"))
 	case 5:
+		switch g.rnd.Intn(3) {
+		case 0:
+			bits := g.one("2", "4", "8", "16")
+			s := fmt.Sprintf("cvt.pack.sat.%s%s.s32%s %s, %s, %s", g.one("u", "s"), bits, map[bool]string{true: ".b32"}[bits != "16"], g.reg("r"), g.reg("r"), g.src(ptx.S32))
+			if bits != "16" {
+				s += ", " + g.reg("r")
+			}
+			return s
+		case 1:
+			with, last := g.one("", ".and", ".or", ".xor"), ""
+			if with != "" {
+				last = ", " + g.one("", "!") + g.reg("p")
+			}
+			return fmt.Sprintf("setp.%s%s.%s %%p0|%%p1, %s, %s%s", g.one("eq", "ne", "lt", "le", "gtu", "geu", "num", "nan"), with, g.one("f16x2", "bf16x2"), g.reg("r"), g.reg("r"), last)
+		}
 		return fmt.Sprintf("mov.b64 {%s, %s}, %s", "%r0", "%r1", g.reg("d"))
 	}
 	if g.rnd.Intn(2) == 0 {

@@ -7,6 +7,9 @@ import (
 )
 
 func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
+	if in.Has("pack") {
+		return c.cvtPack(in)
+	}
 	if f, ok := ops.Find("cvt", in.Mods...); ok && c.fits(in, f) {
 		return c.apply(f, in.Args, ptx.B32)
 	}

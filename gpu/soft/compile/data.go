@@ -31,8 +31,6 @@ func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 		return c.logic(in)
 	case a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%clock") || a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%globaltimer"):
 		return c.clock(d, a, t)
-	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and similar
-		return nil, missing(in, "special register %s of 64 bits", a.Name)
 	}
 	if n := t.Size(); n != 2 && n != 4 && n != 8 {
 		return nil, missing(in, "mov of type .%s", t)
@@ -238,6 +236,9 @@ func (c *compiler) setp(in *ptx.Inst) ([]ir.Op, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t == ptx.F16x2 || t == ptx.BF16x2 {
+		return c.setpHalves(mods, op, t, rp, &q)
+	}
 	if op == "" && q.Kind == ptx.KindSink {
 		s, r, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
 		if err != nil {
@@ -326,16 +327,58 @@ func (c *compiler) selectInto(d *ptx.Operand, a, b ir.Ref, p ir.Pred) (ir.Op, er
 }
 
 func (c *compiler) lop3(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Mods) != 1 {
+	combined := len(in.Mods) == 2 && (in.Mods[0] == "or" || in.Mods[0] == "and")
+	if len(in.Mods) != 1 && !combined {
 		return nil, missingQualifiers(in, in.Mods)
 	}
-	if err := operands(in, 5); err != nil {
+	count := 5
+	if combined {
+		count = 6
+	}
+	if err := operands(in, count); err != nil {
 		return nil, err
 	}
 	if in.Args[4].Kind != ptx.KindInt {
 		return nil, broken(in, kindOf(&in.Args[4]), "operand 5 of lop3, its table, must be an integer")
 	}
-	return c.apply(ops.Lop3(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
+	f := ops.Lop3(uint32(in.Args[4].Bits))
+	if combined {
+		return c.lop3Combined(in, f)
+	}
+	return c.apply(f, in.Args[:4], ptx.B32)
+}
+
+// lop3Combined compiles the form with a second result: whether the first one is not
+// zero, combined with a predicate.
+func (c *compiler) lop3Combined(in *ptx.Inst, f ops.Operation) ([]ir.Op, error) {
+	pair := &in.Args[0]
+	if pair.Kind != ptx.KindPair {
+		return nil, broken(in, kindOf(pair), "the result of lop3.%s must be a register and a predicate", in.Mods[0])
+	}
+	// The value is computed in a new register, as the result may be one of the sources.
+	value, p := c.fresh(ir.Class32), c.fresh(ir.ClassPred)
+	sources := make([]ir.Ref, 3)
+	for i := range sources {
+		var err error
+		if sources[i], err = c.source(&in.Args[i+1], ir.Class32, ptx.B32); err != nil {
+			return nil, err
+		}
+	}
+	d, err := c.dest(&pair.List[0], ir.Class32)
+	if err != nil {
+		return nil, err
+	}
+	dp, err := c.dest(&pair.List[1], ir.ClassPred)
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.predSource(&in.Args[5])
+	differs, _ := ops.Find("setp", "ne", "b32")
+	return []ir.Op{
+		&ir.Arith{F: f, D: value, S: sources, Scratch: true},
+		&ir.Arith{F: differs, D: p, S: []ir.Ref{value, c.constant(ir.Class32, 0)}, Scratch: true},
+		copied(d, value), &ir.Logic{F: in.Mods[0], D: dp, A: ir.PredOf(p, false), B: q},
+	}, err
 }
 
 // cvta compiles the conversion of addresses of a space to generic ones and back (PTX

@@ -73,6 +73,27 @@ func TestRefusedInstructions(t *testing.T) {
 	}
 }
 
+// TestAcceptedInstructions checks that a kernel with each instruction of
+// testdata/accepted.txt compiles.
+func TestAcceptedInstructions(t *testing.T) {
+	text, err := os.ReadFile("testdata/accepted.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line[0] == '#' {
+			continue
+		}
+		kernels, err := DefaultCapability.Check([]byte(".version 8.7\n.target sm_90a\n.address_size 64\n.entry k(.param .align 16 .b8 p[64]) {\n.reg .b16 %h<8>; .reg .b32 %r<20>; .reg .b64 %d<8>; .reg .pred %p<4>;\n" + line + "ret; }\n"))
+		if err == nil {
+			err = kernels[0].Err
+		}
+		if err != nil {
+			t.Errorf("%s: error %v, want none", strings.TrimSpace(line), err)
+		}
+	}
+}
+
 // accepted has forms of most decoders. TestRefusalsNameTheirRule modifies them.
 var accepted = []string{
 	"mov.b32 %r1, %r2;", "mov.b32 %r1, {%h0, %h1};", "mov.b64 {%r1, %r2}, %d0;", "mov.v2.b32 {%r1, %r2}, {%r3, %r4};", "mov.u32 %r1, %tid.x;",

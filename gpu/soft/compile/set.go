@@ -80,31 +80,57 @@ func (c *compiler) combined(steps []ir.Op, op string, p ir.Ref) ([]ir.Op, error)
 // setHalves compares each half of its operands, for the same half of the result. yes
 // has the results of both halves.
 func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) ([]ir.Op, error) {
-	args := c.in.Args
+	steps, holds, err := c.compareHalves(mods, op, t)
+	if err != nil {
+		return nil, err
+	}
+	result := []ir.Ref{c.fresh(ir.Class32), c.fresh(ir.Class32)}
+	for i, r := range result {
+		steps = append(steps, &ir.Select{D: r, A: c.constant(ir.Class32, uint64(yes&0xffff)), B: c.constant(ir.Class32, 0), P: ir.PredOf(holds[i], false)})
+	}
+	d, err := c.dest(&c.in.Args[0], ir.Class32)
+	return append(steps, &ir.Pack{D: d, S: result, Each: 16}), err
+}
+
+// compareHalves compares each half of the sources of set or setp, and returns the
+// predicates of the lower and the upper half, combined with the last operand.
+func (c *compiler) compareHalves(mods []string, op string, t ptx.Type) (steps []ir.Op, holds [2]ir.Ref, err error) {
 	half := map[ptx.Type]string{ptx.F16x2: "f16", ptx.BF16x2: "bf16"}[t]
 	compare, ok := ops.Find("setp", append(slices.Clone(mods[:len(mods)-1]), half)...)
 	if !ok {
-		return nil, missing(c.in, "comparison %s", qualifiers(mods))
+		return nil, holds, missing(c.in, "comparison %s", qualifiers(mods))
 	}
-	var steps []ir.Op
 	var parts [2][]ir.Ref // of each source: low, high
 	for i := range parts {
-		src, err := c.source(&args[i+1], ir.Class32, ptx.B32)
+		src, err := c.source(&c.in.Args[i+1], ir.Class32, ptx.B32)
 		if err != nil {
-			return nil, err
+			return nil, holds, err
 		}
 		parts[i] = []ir.Ref{c.fresh(ir.Class32), c.fresh(ir.Class32)}
 		steps = append(steps, &ir.Unpack{D: parts[i], S: src, Each: 16})
 	}
-	result := []ir.Ref{c.fresh(ir.Class32), c.fresh(ir.Class32)}
-	for i, r := range result {
-		p := c.fresh(ir.ClassPred)
-		var err error
-		if steps, err = c.combined(append(steps, &ir.Arith{F: compare, D: p, S: []ir.Ref{parts[0][i], parts[1][i]}, Scratch: true}), op, p); err != nil {
-			return nil, err
+	for i := range holds {
+		holds[i] = c.fresh(ir.ClassPred)
+		steps = append(steps, &ir.Arith{F: compare, D: holds[i], S: []ir.Ref{parts[0][i], parts[1][i]}, Scratch: true})
+		if steps, err = c.combined(steps, op, holds[i]); err != nil {
+			return nil, holds, err
 		}
-		steps = append(steps, &ir.Select{D: r, A: c.constant(ir.Class32, uint64(yes&0xffff)), B: c.constant(ir.Class32, 0), P: ir.PredOf(p, false)})
 	}
-	d, err := c.dest(&args[0], ir.Class32)
-	return append(steps, &ir.Pack{D: d, S: result, Each: 16}), err
+	return steps, holds, nil
+}
+
+// setpHalves compiles setp of two halves: its results are those of the lower and of the
+// upper half.
+func (c *compiler) setpHalves(mods []string, op string, t ptx.Type, p ir.Ref, second *ptx.Operand) ([]ir.Op, error) {
+	q, err := c.dest(second, ir.ClassPred)
+	if err != nil {
+		return nil, err
+	}
+	steps, holds, err := c.compareHalves(mods, op, t)
+	low, high := ir.PredOf(holds[0], false), ir.PredOf(holds[1], false)
+	results := []ir.Op{&ir.Logic{F: "mov", D: p, A: low, B: low}, &ir.Logic{F: "mov", D: q, A: high, B: high}}
+	if c.in.Guard >= 0 && c.fr.regs[c.in.Guard] == p { // the guard of both must be written last
+		slices.Reverse(results)
+	}
+	return append(steps, results...), err
 }

@@ -74,6 +74,9 @@ func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst 
 		}
 	case ptx.KindPair, ptx.KindVec:
 		for i := range o.List {
+			if i == 1 && c.in.Op == "lop3" { // a value and a predicate
+				t = ptx.Pred
+			}
 			if err := c.checkOperand(&o.List[i], t, fits); err != nil {
 				return err
 			}

@@ -88,6 +88,45 @@ func maxNaNF16(a, b uint32) uint32 { return toF16(float64(f32(maxNaNF32(b32(f16(
 func minF16(a, b uint32) uint32 { return toF16(float64(f32(minF32(b32(f16(a)), b32(f16(b)))))) }
 func maxF16(a, b uint32) uint32 { return toF16(float64(f32(maxF32(b32(f16(a)), b32(f16(b)))))) }
 
+// xorSign16 sets the sign of a half of either format to that of signs. A NaN has none.
+// xorSign32 is xorSign16 for f32.
+func xorSign16(v, signs uint32) uint32 {
+	if v == nan16 {
+		return v
+	}
+	return v&0x7fff | signs&0x8000
+}
+
+func xorSign32(v, signs uint32) uint32 {
+	if v == nan32 {
+		return v
+	}
+	return v&0x7fffffff | signs&0x80000000
+}
+
+// ex2BF16 computes 2^a, where subnormal numbers are zeros.
+func ex2BF16(a uint32) uint32 {
+	if a&0x7f80 == 0 {
+		a = 0
+	}
+	if v := toBF16(Exp2(float64(bf16(a)))); v&0x7f80 != 0 {
+		return v
+	}
+	return 0
+}
+
+// finiteHalves replaces infinities by the largest finite numbers, in one or two halves of
+// the format whose infinity is inf.
+func finiteHalves(v, inf uint32) uint32 {
+	if v&0x7fff == inf {
+		v--
+	}
+	if v>>16&0x7fff == inf {
+		v -= 1 << 16
+	}
+	return v
+}
+
 // narrow rounds an f64 to a format with frac fraction bits and exp exponent bits, at
 // most 16 in all. Subnormal numbers and overflow are as in IEEE 754.
 func narrow(x float64, frac, exp uint, mode Rounding) uint32 {

@@ -329,8 +329,47 @@ func vec27(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	}
 }
 
-// mad.wide.u16
+// mad.hi.u16
 func vec28(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = (a*b>>16 + c) & 0xffff
+	}
+}
+
+// mad.hi.s16
+func vec29(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = (uint32(int32(int16(a))*int32(int16(b))>>16) + c) & 0xffff
+	}
+}
+
+// mad.hi.s32/sat
+func vec30(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = clampS32(int64(int32(a))*int64(int32(b))>>32 + int64(int32(c)))
+	}
+}
+
+// mad.wide.u16
+func vec31(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -343,7 +382,7 @@ func vec28(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // mad.wide.s16
-func vec29(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec32(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -356,7 +395,7 @@ func vec29(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // mad.wide.u32
-func vec30(d []uint64, as []uint32, bs []uint32, cs []uint64) {
+func vec33(d []uint64, as []uint32, bs []uint32, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -369,7 +408,7 @@ func vec30(d []uint64, as []uint32, bs []uint32, cs []uint64) {
 }
 
 // mad.wide.s32
-func vec31(d []uint64, as []uint32, bs []uint32, cs []uint64) {
+func vec34(d []uint64, as []uint32, bs []uint32, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -382,7 +421,7 @@ func vec31(d []uint64, as []uint32, bs []uint32, cs []uint64) {
 }
 
 // mul24.lo.u32
-func vec32(d []uint32, as []uint32, bs []uint32) {
+func vec35(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -393,7 +432,7 @@ func vec32(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul24.lo.s32
-func vec33(d []uint32, as []uint32, bs []uint32) {
+func vec36(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -404,7 +443,7 @@ func vec33(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul24.hi.u32
-func vec34(d []uint32, as []uint32, bs []uint32) {
+func vec37(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -415,7 +454,7 @@ func vec34(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul24.hi.s32
-func vec35(d []uint32, as []uint32, bs []uint32) {
+func vec38(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -426,7 +465,7 @@ func vec35(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mad24.lo.u32
-func vec36(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec39(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -439,7 +478,7 @@ func vec36(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // mad24.lo.s32
-func vec37(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec40(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -451,8 +490,99 @@ func vec37(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
+// mad24.hi.u32
+func vec41(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = uint32(uint64(a&0xffffff)*uint64(b&0xffffff)>>16) + c
+	}
+}
+
+// mad24.hi.s32
+func vec42(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = uint32(int64(int32(a)<<8>>8)*int64(int32(b)<<8>>8)>>16) + c
+	}
+}
+
+// mad24.hi.s32/sat
+func vec43(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = clampS32(int64(int32(uint32(int64(int32(a)<<8>>8)*int64(int32(b)<<8>>8)>>16))) + int64(int32(c)))
+	}
+}
+
+// sad.u16
+func vec44(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = (max(a&0xffff, b&0xffff) - min(a&0xffff, b&0xffff) + c) & 0xffff
+	}
+}
+
+// sad.s16
+func vec45(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = (uint32(max(int32(int16(a)), int32(int16(b)))-min(int32(int16(a)), int32(int16(b)))) + c) & 0xffff
+	}
+}
+
+// sad.u64
+func vec46(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = max(a, b) - min(a, b) + c
+	}
+}
+
+// sad.s64
+func vec47(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = uint64(max(int64(a), int64(b))-min(int64(a), int64(b))) + c
+	}
+}
+
 // sad.u32
-func vec38(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec48(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -465,7 +595,7 @@ func vec38(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // sad.s32
-func vec39(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec49(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -478,7 +608,7 @@ func vec39(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // div.u16
-func vec40(d []uint32, as []uint32, bs []uint32) {
+func vec50(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -489,7 +619,7 @@ func vec40(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.s16
-func vec41(d []uint32, as []uint32, bs []uint32) {
+func vec51(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -500,7 +630,7 @@ func vec41(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.u32
-func vec42(d []uint32, as []uint32, bs []uint32) {
+func vec52(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -511,7 +641,7 @@ func vec42(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.s32
-func vec43(d []uint32, as []uint32, bs []uint32) {
+func vec53(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -522,7 +652,7 @@ func vec43(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.u64
-func vec44(d []uint64, as []uint64, bs []uint64) {
+func vec54(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -533,7 +663,7 @@ func vec44(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.s64
-func vec45(d []uint64, as []uint64, bs []uint64) {
+func vec55(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -544,7 +674,7 @@ func vec45(d []uint64, as []uint64, bs []uint64) {
 }
 
 // rem.u16
-func vec46(d []uint32, as []uint32, bs []uint32) {
+func vec56(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -555,7 +685,7 @@ func vec46(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rem.s16
-func vec47(d []uint32, as []uint32, bs []uint32) {
+func vec57(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -566,7 +696,7 @@ func vec47(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rem.u32
-func vec48(d []uint32, as []uint32, bs []uint32) {
+func vec58(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -577,7 +707,7 @@ func vec48(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rem.s32
-func vec49(d []uint32, as []uint32, bs []uint32) {
+func vec59(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -588,7 +718,7 @@ func vec49(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rem.u64
-func vec50(d []uint64, as []uint64, bs []uint64) {
+func vec60(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -599,7 +729,7 @@ func vec50(d []uint64, as []uint64, bs []uint64) {
 }
 
 // rem.s64
-func vec51(d []uint64, as []uint64, bs []uint64) {
+func vec61(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -610,7 +740,7 @@ func vec51(d []uint64, as []uint64, bs []uint64) {
 }
 
 // abs.s16
-func vec52(d []uint32, as []uint32) {
+func vec62(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -619,7 +749,7 @@ func vec52(d []uint32, as []uint32) {
 }
 
 // abs.s32
-func vec53(d []uint32, as []uint32) {
+func vec63(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -628,7 +758,7 @@ func vec53(d []uint32, as []uint32) {
 }
 
 // abs.s64
-func vec54(d []uint64, as []uint64) {
+func vec64(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -637,7 +767,7 @@ func vec54(d []uint64, as []uint64) {
 }
 
 // neg.s16
-func vec55(d []uint32, as []uint32) {
+func vec65(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -646,7 +776,7 @@ func vec55(d []uint32, as []uint32) {
 }
 
 // neg.s32
-func vec56(d []uint32, as []uint32) {
+func vec66(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -655,7 +785,7 @@ func vec56(d []uint32, as []uint32) {
 }
 
 // neg.s64
-func vec57(d []uint64, as []uint64) {
+func vec67(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -664,7 +794,7 @@ func vec57(d []uint64, as []uint64) {
 }
 
 // add.{u16x2,s16x2}
-func vec58(d []uint32, as []uint32, bs []uint32) {
+func vec68(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -675,7 +805,7 @@ func vec58(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.u16x2
-func vec59(d []uint32, as []uint32, bs []uint32) {
+func vec69(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -686,7 +816,7 @@ func vec59(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.u16x2
-func vec60(d []uint32, as []uint32, bs []uint32) {
+func vec70(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -697,7 +827,7 @@ func vec60(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.s16x2
-func vec61(d []uint32, as []uint32, bs []uint32) {
+func vec71(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -708,7 +838,7 @@ func vec61(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.s16x2
-func vec62(d []uint32, as []uint32, bs []uint32) {
+func vec72(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -719,7 +849,7 @@ func vec62(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.relu.s16x2
-func vec63(d []uint32, as []uint32, bs []uint32) {
+func vec73(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -730,7 +860,7 @@ func vec63(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.relu.s16x2
-func vec64(d []uint32, as []uint32, bs []uint32) {
+func vec74(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -741,7 +871,7 @@ func vec64(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.relu.s32
-func vec65(d []uint32, as []uint32, bs []uint32) {
+func vec75(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -752,7 +882,7 @@ func vec65(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.relu.s32
-func vec66(d []uint32, as []uint32, bs []uint32) {
+func vec76(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -763,7 +893,7 @@ func vec66(d []uint32, as []uint32, bs []uint32) {
 }
 
 // bmsk.clamp.b32
-func vec67(d []uint32, as []uint32, bs []uint32) {
+func vec77(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -774,7 +904,7 @@ func vec67(d []uint32, as []uint32, bs []uint32) {
 }
 
 // bmsk.wrap.b32
-func vec68(d []uint32, as []uint32, bs []uint32) {
+func vec78(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -785,7 +915,7 @@ func vec68(d []uint32, as []uint32, bs []uint32) {
 }
 
 // szext.clamp.u32
-func vec69(d []uint32, as []uint32, bs []uint32) {
+func vec79(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -796,7 +926,7 @@ func vec69(d []uint32, as []uint32, bs []uint32) {
 }
 
 // szext.wrap.u32
-func vec70(d []uint32, as []uint32, bs []uint32) {
+func vec80(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -807,7 +937,7 @@ func vec70(d []uint32, as []uint32, bs []uint32) {
 }
 
 // szext.clamp.s32
-func vec71(d []uint32, as []uint32, bs []uint32) {
+func vec81(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -818,7 +948,7 @@ func vec71(d []uint32, as []uint32, bs []uint32) {
 }
 
 // szext.wrap.s32
-func vec72(d []uint32, as []uint32, bs []uint32) {
+func vec82(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -829,7 +959,7 @@ func vec72(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fns.b32
-func vec73(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec83(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -842,7 +972,7 @@ func vec73(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.u16
-func vec74(d []uint32, as []uint32, bs []uint32) {
+func vec84(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -853,7 +983,7 @@ func vec74(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.s16
-func vec75(d []uint32, as []uint32, bs []uint32) {
+func vec85(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -864,7 +994,7 @@ func vec75(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.u32
-func vec76(d []uint32, as []uint32, bs []uint32) {
+func vec86(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -875,7 +1005,7 @@ func vec76(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.s32
-func vec77(d []uint32, as []uint32, bs []uint32) {
+func vec87(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -886,7 +1016,7 @@ func vec77(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.u64
-func vec78(d []uint64, as []uint64, bs []uint64) {
+func vec88(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -897,7 +1027,7 @@ func vec78(d []uint64, as []uint64, bs []uint64) {
 }
 
 // min.s64
-func vec79(d []uint64, as []uint64, bs []uint64) {
+func vec89(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -908,7 +1038,7 @@ func vec79(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.u16
-func vec80(d []uint32, as []uint32, bs []uint32) {
+func vec90(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -919,7 +1049,7 @@ func vec80(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.s16
-func vec81(d []uint32, as []uint32, bs []uint32) {
+func vec91(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -930,7 +1060,7 @@ func vec81(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.u32
-func vec82(d []uint32, as []uint32, bs []uint32) {
+func vec92(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -941,7 +1071,7 @@ func vec82(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.s32
-func vec83(d []uint32, as []uint32, bs []uint32) {
+func vec93(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -952,7 +1082,7 @@ func vec83(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.u64
-func vec84(d []uint64, as []uint64, bs []uint64) {
+func vec94(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -963,7 +1093,7 @@ func vec84(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.s64
-func vec85(d []uint64, as []uint64, bs []uint64) {
+func vec95(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -974,7 +1104,7 @@ func vec85(d []uint64, as []uint64, bs []uint64) {
 }
 
 // popc.b32
-func vec86(d []uint32, as []uint32) {
+func vec96(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -983,7 +1113,7 @@ func vec86(d []uint32, as []uint32) {
 }
 
 // popc.b64
-func vec87(d []uint32, as []uint64) {
+func vec97(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -992,7 +1122,7 @@ func vec87(d []uint32, as []uint64) {
 }
 
 // clz.b32
-func vec88(d []uint32, as []uint32) {
+func vec98(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1001,7 +1131,7 @@ func vec88(d []uint32, as []uint32) {
 }
 
 // clz.b64
-func vec89(d []uint32, as []uint64) {
+func vec99(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1010,7 +1140,7 @@ func vec89(d []uint32, as []uint64) {
 }
 
 // bfind.u32
-func vec90(d []uint32, as []uint32) {
+func vec100(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1019,7 +1149,7 @@ func vec90(d []uint32, as []uint32) {
 }
 
 // bfind.s32
-func vec91(d []uint32, as []uint32) {
+func vec101(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1028,7 +1158,7 @@ func vec91(d []uint32, as []uint32) {
 }
 
 // bfind.u64
-func vec92(d []uint32, as []uint64) {
+func vec102(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1037,7 +1167,7 @@ func vec92(d []uint32, as []uint64) {
 }
 
 // bfind.s64
-func vec93(d []uint32, as []uint64) {
+func vec103(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1046,7 +1176,7 @@ func vec93(d []uint32, as []uint64) {
 }
 
 // bfind.shiftamt.u32
-func vec94(d []uint32, as []uint32) {
+func vec104(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1055,7 +1185,7 @@ func vec94(d []uint32, as []uint32) {
 }
 
 // bfind.shiftamt.s32
-func vec95(d []uint32, as []uint32) {
+func vec105(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1064,7 +1194,7 @@ func vec95(d []uint32, as []uint32) {
 }
 
 // bfind.shiftamt.u64
-func vec96(d []uint32, as []uint64) {
+func vec106(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1073,7 +1203,7 @@ func vec96(d []uint32, as []uint64) {
 }
 
 // bfind.shiftamt.s64
-func vec97(d []uint32, as []uint64) {
+func vec107(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1082,7 +1212,7 @@ func vec97(d []uint32, as []uint64) {
 }
 
 // brev.b32
-func vec98(d []uint32, as []uint32) {
+func vec108(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1091,7 +1221,7 @@ func vec98(d []uint32, as []uint32) {
 }
 
 // brev.b64
-func vec99(d []uint64, as []uint64) {
+func vec109(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1100,7 +1230,7 @@ func vec99(d []uint64, as []uint64) {
 }
 
 // bfe.u32
-func vec100(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec110(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1113,7 +1243,7 @@ func vec100(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // bfe.s32
-func vec101(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec111(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1126,7 +1256,7 @@ func vec101(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // bfe.u64
-func vec102(d []uint64, as []uint64, bs []uint32, cs []uint32) {
+func vec112(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1139,7 +1269,7 @@ func vec102(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 }
 
 // bfe.s64
-func vec103(d []uint64, as []uint64, bs []uint32, cs []uint32) {
+func vec113(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1152,7 +1282,7 @@ func vec103(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 }
 
 // bfi.b32
-func vec104(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
+func vec114(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1167,7 +1297,7 @@ func vec104(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
 }
 
 // bfi.b64
-func vec105(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
+func vec115(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1182,7 +1312,7 @@ func vec105(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
 }
 
 // dp4a.u32.u32
-func vec106(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec116(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1195,7 +1325,7 @@ func vec106(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.s32.s32
-func vec107(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec117(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1208,7 +1338,7 @@ func vec107(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.u32.s32
-func vec108(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec118(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1221,7 +1351,7 @@ func vec108(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.s32.u32
-func vec109(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec119(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1234,7 +1364,7 @@ func vec109(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.u32.u32
-func vec110(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec120(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1247,7 +1377,7 @@ func vec110(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.s32.s32
-func vec111(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec121(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1260,7 +1390,7 @@ func vec111(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.u32.s32
-func vec112(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec122(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1273,7 +1403,7 @@ func vec112(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.s32.u32
-func vec113(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec123(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1286,7 +1416,7 @@ func vec113(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.u32.u32
-func vec114(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec124(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1299,7 +1429,7 @@ func vec114(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.s32.s32
-func vec115(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec125(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1312,7 +1442,7 @@ func vec115(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.u32.s32
-func vec116(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec126(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1325,7 +1455,7 @@ func vec116(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.s32.u32
-func vec117(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec127(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1338,7 +1468,7 @@ func vec117(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // and.{b16,b32}
-func vec118(d []uint32, as []uint32, bs []uint32) {
+func vec128(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1349,7 +1479,7 @@ func vec118(d []uint32, as []uint32, bs []uint32) {
 }
 
 // and.b64
-func vec119(d []uint64, as []uint64, bs []uint64) {
+func vec129(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1360,7 +1490,7 @@ func vec119(d []uint64, as []uint64, bs []uint64) {
 }
 
 // or.{b16,b32}
-func vec120(d []uint32, as []uint32, bs []uint32) {
+func vec130(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1371,7 +1501,7 @@ func vec120(d []uint32, as []uint32, bs []uint32) {
 }
 
 // or.b64
-func vec121(d []uint64, as []uint64, bs []uint64) {
+func vec131(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1382,7 +1512,7 @@ func vec121(d []uint64, as []uint64, bs []uint64) {
 }
 
 // xor.{b16,b32}
-func vec122(d []uint32, as []uint32, bs []uint32) {
+func vec132(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1393,7 +1523,7 @@ func vec122(d []uint32, as []uint32, bs []uint32) {
 }
 
 // xor.b64
-func vec123(d []uint64, as []uint64, bs []uint64) {
+func vec133(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1404,7 +1534,7 @@ func vec123(d []uint64, as []uint64, bs []uint64) {
 }
 
 // not.b16
-func vec124(d []uint32, as []uint32) {
+func vec134(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1413,7 +1543,7 @@ func vec124(d []uint32, as []uint32) {
 }
 
 // not.b32
-func vec125(d []uint32, as []uint32) {
+func vec135(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1422,7 +1552,7 @@ func vec125(d []uint32, as []uint32) {
 }
 
 // not.b64
-func vec126(d []uint64, as []uint64) {
+func vec136(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1431,7 +1561,7 @@ func vec126(d []uint64, as []uint64) {
 }
 
 // cnot.b16
-func vec127(d []uint32, as []uint32) {
+func vec137(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1440,7 +1570,7 @@ func vec127(d []uint32, as []uint32) {
 }
 
 // cnot.b32
-func vec128(d []uint32, as []uint32) {
+func vec138(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1449,7 +1579,7 @@ func vec128(d []uint32, as []uint32) {
 }
 
 // cnot.b64
-func vec129(d []uint64, as []uint64) {
+func vec139(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1458,7 +1588,7 @@ func vec129(d []uint64, as []uint64) {
 }
 
 // shl.b16
-func vec130(d []uint32, as []uint32, bs []uint32) {
+func vec140(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1469,7 +1599,7 @@ func vec130(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shl.b32
-func vec131(d []uint32, as []uint32, bs []uint32) {
+func vec141(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1480,7 +1610,7 @@ func vec131(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shl.b64
-func vec132(d []uint64, as []uint64, bs []uint32) {
+func vec142(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1491,7 +1621,7 @@ func vec132(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shr.{u16,b16}
-func vec133(d []uint32, as []uint32, bs []uint32) {
+func vec143(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1502,7 +1632,7 @@ func vec133(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.s16
-func vec134(d []uint32, as []uint32, bs []uint32) {
+func vec144(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1513,7 +1643,7 @@ func vec134(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.{u32,b32}
-func vec135(d []uint32, as []uint32, bs []uint32) {
+func vec145(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1524,7 +1654,7 @@ func vec135(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.s32
-func vec136(d []uint32, as []uint32, bs []uint32) {
+func vec146(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1535,7 +1665,7 @@ func vec136(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.{u64,b64}
-func vec137(d []uint64, as []uint64, bs []uint32) {
+func vec147(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1546,7 +1676,7 @@ func vec137(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shr.s64
-func vec138(d []uint64, as []uint64, bs []uint32) {
+func vec148(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1557,7 +1687,7 @@ func vec138(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shf.l.wrap.b32
-func vec139(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec149(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1570,7 +1700,7 @@ func vec139(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.l.clamp.b32
-func vec140(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec150(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1583,7 +1713,7 @@ func vec140(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.r.wrap.b32
-func vec141(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec151(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1596,7 +1726,7 @@ func vec141(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.r.clamp.b32
-func vec142(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec152(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1609,7 +1739,7 @@ func vec142(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32
-func vec143(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec153(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1622,7 +1752,7 @@ func vec143(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.f4e
-func vec144(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec154(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1635,7 +1765,7 @@ func vec144(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.b4e
-func vec145(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec155(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1648,7 +1778,7 @@ func vec145(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.rc8
-func vec146(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec156(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1661,7 +1791,7 @@ func vec146(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // testp.finite.f32
-func vec147(d Predicate, as []uint32) {
+func vec157(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1675,7 +1805,7 @@ func vec147(d Predicate, as []uint32) {
 }
 
 // testp.infinite.f32
-func vec148(d Predicate, as []uint32) {
+func vec158(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1689,7 +1819,7 @@ func vec148(d Predicate, as []uint32) {
 }
 
 // testp.number.f32
-func vec149(d Predicate, as []uint32) {
+func vec159(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1703,7 +1833,7 @@ func vec149(d Predicate, as []uint32) {
 }
 
 // testp.notanumber.f32
-func vec150(d Predicate, as []uint32) {
+func vec160(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1717,7 +1847,7 @@ func vec150(d Predicate, as []uint32) {
 }
 
 // testp.normal.f32
-func vec151(d Predicate, as []uint32) {
+func vec161(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1731,7 +1861,7 @@ func vec151(d Predicate, as []uint32) {
 }
 
 // testp.subnormal.f32
-func vec152(d Predicate, as []uint32) {
+func vec162(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1745,7 +1875,7 @@ func vec152(d Predicate, as []uint32) {
 }
 
 // testp.finite.f64
-func vec153(d Predicate, as []uint64) {
+func vec163(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1759,7 +1889,7 @@ func vec153(d Predicate, as []uint64) {
 }
 
 // testp.infinite.f64
-func vec154(d Predicate, as []uint64) {
+func vec164(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1773,7 +1903,7 @@ func vec154(d Predicate, as []uint64) {
 }
 
 // testp.number.f64
-func vec155(d Predicate, as []uint64) {
+func vec165(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1787,7 +1917,7 @@ func vec155(d Predicate, as []uint64) {
 }
 
 // testp.notanumber.f64
-func vec156(d Predicate, as []uint64) {
+func vec166(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1801,7 +1931,7 @@ func vec156(d Predicate, as []uint64) {
 }
 
 // testp.normal.f64
-func vec157(d Predicate, as []uint64) {
+func vec167(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1815,7 +1945,7 @@ func vec157(d Predicate, as []uint64) {
 }
 
 // testp.subnormal.f64
-func vec158(d Predicate, as []uint64) {
+func vec168(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1829,7 +1959,7 @@ func vec158(d Predicate, as []uint64) {
 }
 
 // copysign.f32
-func vec159(d []uint32, as []uint32, bs []uint32) {
+func vec169(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1840,7 +1970,7 @@ func vec159(d []uint32, as []uint32, bs []uint32) {
 }
 
 // copysign.f64
-func vec160(d []uint64, as []uint64, bs []uint64) {
+func vec170(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1851,7 +1981,7 @@ func vec160(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f32
-func vec161(d []uint32, as []uint32, bs []uint32) {
+func vec171(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1862,7 +1992,7 @@ func vec161(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/ftz
-func vec162(d []uint32, as []uint32, bs []uint32) {
+func vec172(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1873,7 +2003,7 @@ func vec162(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/sat
-func vec163(d []uint32, as []uint32, bs []uint32) {
+func vec173(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1884,7 +2014,7 @@ func vec163(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/ftz/sat
-func vec164(d []uint32, as []uint32, bs []uint32) {
+func vec174(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1895,7 +2025,7 @@ func vec164(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32
-func vec165(d []uint32, as []uint32, bs []uint32) {
+func vec175(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1906,7 +2036,7 @@ func vec165(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/ftz
-func vec166(d []uint32, as []uint32, bs []uint32) {
+func vec176(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1917,7 +2047,7 @@ func vec166(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/sat
-func vec167(d []uint32, as []uint32, bs []uint32) {
+func vec177(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1928,7 +2058,7 @@ func vec167(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/ftz/sat
-func vec168(d []uint32, as []uint32, bs []uint32) {
+func vec178(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1939,7 +2069,7 @@ func vec168(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32
-func vec169(d []uint32, as []uint32, bs []uint32) {
+func vec179(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1950,7 +2080,7 @@ func vec169(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/ftz
-func vec170(d []uint32, as []uint32, bs []uint32) {
+func vec180(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1961,7 +2091,7 @@ func vec170(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/sat
-func vec171(d []uint32, as []uint32, bs []uint32) {
+func vec181(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1972,7 +2102,7 @@ func vec171(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/ftz/sat
-func vec172(d []uint32, as []uint32, bs []uint32) {
+func vec182(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1983,7 +2113,7 @@ func vec172(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32
-func vec173(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec183(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1996,7 +2126,7 @@ func vec173(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32/ftz
-func vec174(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec184(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2009,7 +2139,7 @@ func vec174(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32/sat
-func vec175(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec185(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2022,7 +2152,7 @@ func vec175(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32/ftz/sat
-func vec176(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec186(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2035,7 +2165,7 @@ func vec176(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // add.rz.f32
-func vec177(d []uint32, as []uint32, bs []uint32) {
+func vec187(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2046,7 +2176,7 @@ func vec177(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/ftz
-func vec178(d []uint32, as []uint32, bs []uint32) {
+func vec188(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2057,7 +2187,7 @@ func vec178(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/sat
-func vec179(d []uint32, as []uint32, bs []uint32) {
+func vec189(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2068,7 +2198,7 @@ func vec179(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/ftz/sat
-func vec180(d []uint32, as []uint32, bs []uint32) {
+func vec190(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2079,7 +2209,7 @@ func vec180(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32
-func vec181(d []uint32, as []uint32, bs []uint32) {
+func vec191(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2090,7 +2220,7 @@ func vec181(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/ftz
-func vec182(d []uint32, as []uint32, bs []uint32) {
+func vec192(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2101,7 +2231,7 @@ func vec182(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/sat
-func vec183(d []uint32, as []uint32, bs []uint32) {
+func vec193(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2112,7 +2242,7 @@ func vec183(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/ftz/sat
-func vec184(d []uint32, as []uint32, bs []uint32) {
+func vec194(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2123,7 +2253,7 @@ func vec184(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32
-func vec185(d []uint32, as []uint32, bs []uint32) {
+func vec195(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2134,7 +2264,7 @@ func vec185(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/ftz
-func vec186(d []uint32, as []uint32, bs []uint32) {
+func vec196(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2145,7 +2275,7 @@ func vec186(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/sat
-func vec187(d []uint32, as []uint32, bs []uint32) {
+func vec197(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2156,7 +2286,7 @@ func vec187(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/ftz/sat
-func vec188(d []uint32, as []uint32, bs []uint32) {
+func vec198(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2167,7 +2297,7 @@ func vec188(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32
-func vec189(d []uint32, as []uint32, bs []uint32) {
+func vec199(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2178,7 +2308,7 @@ func vec189(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/ftz
-func vec190(d []uint32, as []uint32, bs []uint32) {
+func vec200(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2189,7 +2319,7 @@ func vec190(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/sat
-func vec191(d []uint32, as []uint32, bs []uint32) {
+func vec201(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2200,7 +2330,7 @@ func vec191(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/ftz/sat
-func vec192(d []uint32, as []uint32, bs []uint32) {
+func vec202(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2211,7 +2341,7 @@ func vec192(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32
-func vec193(d []uint32, as []uint32, bs []uint32) {
+func vec203(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2222,7 +2352,7 @@ func vec193(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/ftz
-func vec194(d []uint32, as []uint32, bs []uint32) {
+func vec204(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2233,7 +2363,7 @@ func vec194(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/sat
-func vec195(d []uint32, as []uint32, bs []uint32) {
+func vec205(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2244,7 +2374,7 @@ func vec195(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/ftz/sat
-func vec196(d []uint32, as []uint32, bs []uint32) {
+func vec206(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2255,7 +2385,7 @@ func vec196(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32
-func vec197(d []uint32, as []uint32, bs []uint32) {
+func vec207(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2266,7 +2396,7 @@ func vec197(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/ftz
-func vec198(d []uint32, as []uint32, bs []uint32) {
+func vec208(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2277,7 +2407,7 @@ func vec198(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/sat
-func vec199(d []uint32, as []uint32, bs []uint32) {
+func vec209(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2288,7 +2418,7 @@ func vec199(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/ftz/sat
-func vec200(d []uint32, as []uint32, bs []uint32) {
+func vec210(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2299,7 +2429,7 @@ func vec200(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32
-func vec201(d []uint32, as []uint32, bs []uint32) {
+func vec211(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2310,7 +2440,7 @@ func vec201(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/ftz
-func vec202(d []uint32, as []uint32, bs []uint32) {
+func vec212(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2321,7 +2451,7 @@ func vec202(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/sat
-func vec203(d []uint32, as []uint32, bs []uint32) {
+func vec213(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2332,7 +2462,7 @@ func vec203(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/ftz/sat
-func vec204(d []uint32, as []uint32, bs []uint32) {
+func vec214(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2343,7 +2473,7 @@ func vec204(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32
-func vec205(d []uint32, as []uint32, bs []uint32) {
+func vec215(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2354,7 +2484,7 @@ func vec205(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/ftz
-func vec206(d []uint32, as []uint32, bs []uint32) {
+func vec216(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2365,7 +2495,7 @@ func vec206(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/sat
-func vec207(d []uint32, as []uint32, bs []uint32) {
+func vec217(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2376,7 +2506,7 @@ func vec207(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/ftz/sat
-func vec208(d []uint32, as []uint32, bs []uint32) {
+func vec218(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2387,7 +2517,7 @@ func vec208(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32
-func vec209(d []uint32, as []uint32, bs []uint32) {
+func vec219(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2398,7 +2528,7 @@ func vec209(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/ftz
-func vec210(d []uint32, as []uint32, bs []uint32) {
+func vec220(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2409,7 +2539,7 @@ func vec210(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/sat
-func vec211(d []uint32, as []uint32, bs []uint32) {
+func vec221(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2420,7 +2550,7 @@ func vec211(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/ftz/sat
-func vec212(d []uint32, as []uint32, bs []uint32) {
+func vec222(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2431,7 +2561,7 @@ func vec212(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32
-func vec213(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec223(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2444,7 +2574,7 @@ func vec213(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/ftz
-func vec214(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec224(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2457,7 +2587,7 @@ func vec214(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/sat
-func vec215(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec225(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2470,7 +2600,7 @@ func vec215(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/ftz/sat
-func vec216(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec226(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2483,7 +2613,7 @@ func vec216(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32
-func vec217(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec227(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2496,7 +2626,7 @@ func vec217(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/ftz
-func vec218(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec228(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2509,7 +2639,7 @@ func vec218(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/sat
-func vec219(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec229(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2522,7 +2652,7 @@ func vec219(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/ftz/sat
-func vec220(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec230(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2535,7 +2665,7 @@ func vec220(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32
-func vec221(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec231(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2548,7 +2678,7 @@ func vec221(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/ftz
-func vec222(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec232(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2561,7 +2691,7 @@ func vec222(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/sat
-func vec223(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec233(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2574,7 +2704,7 @@ func vec223(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/ftz/sat
-func vec224(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec234(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2587,7 +2717,7 @@ func vec224(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // div.{rn,approx,full}.f32
-func vec225(d []uint32, as []uint32, bs []uint32) {
+func vec235(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2598,7 +2728,7 @@ func vec225(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.{rn,approx,full}.f32/ftz
-func vec226(d []uint32, as []uint32, bs []uint32) {
+func vec236(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2609,7 +2739,7 @@ func vec226(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rz.f32
-func vec227(d []uint32, as []uint32, bs []uint32) {
+func vec237(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2620,7 +2750,7 @@ func vec227(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rz.f32/ftz
-func vec228(d []uint32, as []uint32, bs []uint32) {
+func vec238(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2631,7 +2761,7 @@ func vec228(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rm.f32
-func vec229(d []uint32, as []uint32, bs []uint32) {
+func vec239(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2642,7 +2772,7 @@ func vec229(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rm.f32/ftz
-func vec230(d []uint32, as []uint32, bs []uint32) {
+func vec240(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2653,7 +2783,7 @@ func vec230(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rp.f32
-func vec231(d []uint32, as []uint32, bs []uint32) {
+func vec241(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2664,7 +2794,7 @@ func vec231(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rp.f32/ftz
-func vec232(d []uint32, as []uint32, bs []uint32) {
+func vec242(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2675,7 +2805,7 @@ func vec232(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rcp.{rn,approx}.f32
-func vec233(d []uint32, as []uint32) {
+func vec243(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2684,7 +2814,7 @@ func vec233(d []uint32, as []uint32) {
 }
 
 // rcp.{rn,approx}.f32/ftz
-func vec234(d []uint32, as []uint32) {
+func vec244(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2693,7 +2823,7 @@ func vec234(d []uint32, as []uint32) {
 }
 
 // rcp.rz.f32
-func vec235(d []uint32, as []uint32) {
+func vec245(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2702,7 +2832,7 @@ func vec235(d []uint32, as []uint32) {
 }
 
 // rcp.rz.f32/ftz
-func vec236(d []uint32, as []uint32) {
+func vec246(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2711,7 +2841,7 @@ func vec236(d []uint32, as []uint32) {
 }
 
 // rcp.rm.f32
-func vec237(d []uint32, as []uint32) {
+func vec247(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2720,7 +2850,7 @@ func vec237(d []uint32, as []uint32) {
 }
 
 // rcp.rm.f32/ftz
-func vec238(d []uint32, as []uint32) {
+func vec248(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2729,7 +2859,7 @@ func vec238(d []uint32, as []uint32) {
 }
 
 // rcp.rp.f32
-func vec239(d []uint32, as []uint32) {
+func vec249(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2738,7 +2868,7 @@ func vec239(d []uint32, as []uint32) {
 }
 
 // rcp.rp.f32/ftz
-func vec240(d []uint32, as []uint32) {
+func vec250(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2747,7 +2877,7 @@ func vec240(d []uint32, as []uint32) {
 }
 
 // sqrt.{rn,approx}.f32
-func vec241(d []uint32, as []uint32) {
+func vec251(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2756,7 +2886,7 @@ func vec241(d []uint32, as []uint32) {
 }
 
 // sqrt.{rn,approx}.f32/ftz
-func vec242(d []uint32, as []uint32) {
+func vec252(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2765,7 +2895,7 @@ func vec242(d []uint32, as []uint32) {
 }
 
 // sqrt.rz.f32
-func vec243(d []uint32, as []uint32) {
+func vec253(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2774,7 +2904,7 @@ func vec243(d []uint32, as []uint32) {
 }
 
 // sqrt.rz.f32/ftz
-func vec244(d []uint32, as []uint32) {
+func vec254(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2783,7 +2913,7 @@ func vec244(d []uint32, as []uint32) {
 }
 
 // sqrt.rm.f32
-func vec245(d []uint32, as []uint32) {
+func vec255(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2792,7 +2922,7 @@ func vec245(d []uint32, as []uint32) {
 }
 
 // sqrt.rm.f32/ftz
-func vec246(d []uint32, as []uint32) {
+func vec256(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2801,7 +2931,7 @@ func vec246(d []uint32, as []uint32) {
 }
 
 // sqrt.rp.f32
-func vec247(d []uint32, as []uint32) {
+func vec257(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2810,7 +2940,7 @@ func vec247(d []uint32, as []uint32) {
 }
 
 // sqrt.rp.f32/ftz
-func vec248(d []uint32, as []uint32) {
+func vec258(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2819,7 +2949,7 @@ func vec248(d []uint32, as []uint32) {
 }
 
 // rsqrt.approx.f32
-func vec249(d []uint32, as []uint32) {
+func vec259(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2828,7 +2958,7 @@ func vec249(d []uint32, as []uint32) {
 }
 
 // rsqrt.approx.f32/ftz
-func vec250(d []uint32, as []uint32) {
+func vec260(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2837,7 +2967,7 @@ func vec250(d []uint32, as []uint32) {
 }
 
 // sin.approx.f32
-func vec251(d []uint32, as []uint32) {
+func vec261(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2846,7 +2976,7 @@ func vec251(d []uint32, as []uint32) {
 }
 
 // sin.approx.f32/ftz
-func vec252(d []uint32, as []uint32) {
+func vec262(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2855,7 +2985,7 @@ func vec252(d []uint32, as []uint32) {
 }
 
 // cos.approx.f32
-func vec253(d []uint32, as []uint32) {
+func vec263(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2864,7 +2994,7 @@ func vec253(d []uint32, as []uint32) {
 }
 
 // cos.approx.f32/ftz
-func vec254(d []uint32, as []uint32) {
+func vec264(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2873,7 +3003,7 @@ func vec254(d []uint32, as []uint32) {
 }
 
 // ex2.approx.f32
-func vec255(d []uint32, as []uint32) {
+func vec265(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2882,7 +3012,7 @@ func vec255(d []uint32, as []uint32) {
 }
 
 // ex2.approx.f32/ftz
-func vec256(d []uint32, as []uint32) {
+func vec266(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2891,7 +3021,7 @@ func vec256(d []uint32, as []uint32) {
 }
 
 // lg2.approx.f32
-func vec257(d []uint32, as []uint32) {
+func vec267(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2900,7 +3030,7 @@ func vec257(d []uint32, as []uint32) {
 }
 
 // lg2.approx.f32/ftz
-func vec258(d []uint32, as []uint32) {
+func vec268(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2909,7 +3039,7 @@ func vec258(d []uint32, as []uint32) {
 }
 
 // tanh.approx.f32
-func vec259(d []uint32, as []uint32) {
+func vec269(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2918,7 +3048,7 @@ func vec259(d []uint32, as []uint32) {
 }
 
 // abs.f32
-func vec260(d []uint32, as []uint32) {
+func vec270(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2927,7 +3057,7 @@ func vec260(d []uint32, as []uint32) {
 }
 
 // abs.f32/ftz
-func vec261(d []uint32, as []uint32) {
+func vec271(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2936,7 +3066,7 @@ func vec261(d []uint32, as []uint32) {
 }
 
 // neg.f32
-func vec262(d []uint32, as []uint32) {
+func vec272(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2945,7 +3075,7 @@ func vec262(d []uint32, as []uint32) {
 }
 
 // neg.f32/ftz
-func vec263(d []uint32, as []uint32) {
+func vec273(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2954,7 +3084,7 @@ func vec263(d []uint32, as []uint32) {
 }
 
 // min.f32
-func vec264(d []uint32, as []uint32, bs []uint32) {
+func vec274(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2965,7 +3095,7 @@ func vec264(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f32/ftz
-func vec265(d []uint32, as []uint32, bs []uint32) {
+func vec275(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2976,7 +3106,7 @@ func vec265(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32
-func vec266(d []uint32, as []uint32, bs []uint32) {
+func vec276(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2987,7 +3117,7 @@ func vec266(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32/ftz
-func vec267(d []uint32, as []uint32, bs []uint32) {
+func vec277(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2998,7 +3128,7 @@ func vec267(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32
-func vec268(d []uint32, as []uint32, bs []uint32) {
+func vec278(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3009,7 +3139,7 @@ func vec268(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32/ftz
-func vec269(d []uint32, as []uint32, bs []uint32) {
+func vec279(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3020,7 +3150,7 @@ func vec269(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32
-func vec270(d []uint32, as []uint32, bs []uint32) {
+func vec280(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3031,7 +3161,7 @@ func vec270(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32/ftz
-func vec271(d []uint32, as []uint32, bs []uint32) {
+func vec281(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3041,8 +3171,96 @@ func vec271(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// min.xorsign.abs.f32
+func vec282(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign32(minF32(a&0x7fffffff, b&0x7fffffff), a^b)
+	}
+}
+
+// min.xorsign.abs.f32/ftz
+func vec283(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flush(as[i])
+		b := flush(bs[i])
+		d[i] = flush(xorSign32(minF32(a&0x7fffffff, b&0x7fffffff), a^b))
+	}
+}
+
+// max.xorsign.abs.f32
+func vec284(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign32(maxF32(a&0x7fffffff, b&0x7fffffff), a^b)
+	}
+}
+
+// max.xorsign.abs.f32/ftz
+func vec285(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flush(as[i])
+		b := flush(bs[i])
+		d[i] = flush(xorSign32(maxF32(a&0x7fffffff, b&0x7fffffff), a^b))
+	}
+}
+
+// min.NaN.xorsign.abs.f32
+func vec286(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign32(minNaNF32(a&0x7fffffff, b&0x7fffffff), a^b)
+	}
+}
+
+// min.NaN.xorsign.abs.f32/ftz
+func vec287(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flush(as[i])
+		b := flush(bs[i])
+		d[i] = flush(xorSign32(minNaNF32(a&0x7fffffff, b&0x7fffffff), a^b))
+	}
+}
+
+// max.NaN.xorsign.abs.f32
+func vec288(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign32(maxNaNF32(a&0x7fffffff, b&0x7fffffff), a^b)
+	}
+}
+
+// max.NaN.xorsign.abs.f32/ftz
+func vec289(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flush(as[i])
+		b := flush(bs[i])
+		d[i] = flush(xorSign32(maxNaNF32(a&0x7fffffff, b&0x7fffffff), a^b))
+	}
+}
+
 // add{,.rn}.f64
-func vec272(d []uint64, as []uint64, bs []uint64) {
+func vec290(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3053,7 +3271,7 @@ func vec272(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub{,.rn}.f64
-func vec273(d []uint64, as []uint64, bs []uint64) {
+func vec291(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3064,7 +3282,7 @@ func vec273(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul{,.rn}.f64
-func vec274(d []uint64, as []uint64, bs []uint64) {
+func vec292(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3075,7 +3293,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rn.f64 mad.rn.f64
-func vec275(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec293(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3088,7 +3306,7 @@ func vec275(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // add.rz.f64
-func vec276(d []uint64, as []uint64, bs []uint64) {
+func vec294(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3099,7 +3317,7 @@ func vec276(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rm.f64
-func vec277(d []uint64, as []uint64, bs []uint64) {
+func vec295(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3110,7 +3328,7 @@ func vec277(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rp.f64
-func vec278(d []uint64, as []uint64, bs []uint64) {
+func vec296(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3121,7 +3339,7 @@ func vec278(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rz.f64
-func vec279(d []uint64, as []uint64, bs []uint64) {
+func vec297(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3132,7 +3350,7 @@ func vec279(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rm.f64
-func vec280(d []uint64, as []uint64, bs []uint64) {
+func vec298(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3143,7 +3361,7 @@ func vec280(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rp.f64
-func vec281(d []uint64, as []uint64, bs []uint64) {
+func vec299(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3154,7 +3372,7 @@ func vec281(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rz.f64
-func vec282(d []uint64, as []uint64, bs []uint64) {
+func vec300(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3165,7 +3383,7 @@ func vec282(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rm.f64
-func vec283(d []uint64, as []uint64, bs []uint64) {
+func vec301(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3176,7 +3394,7 @@ func vec283(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rp.f64
-func vec284(d []uint64, as []uint64, bs []uint64) {
+func vec302(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3187,7 +3405,7 @@ func vec284(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rz.f64 mad.rz.f64
-func vec285(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec303(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3200,7 +3418,7 @@ func vec285(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rm.f64 mad.rm.f64
-func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec304(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3213,7 +3431,7 @@ func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rp.f64 mad.rp.f64
-func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec305(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3226,7 +3444,7 @@ func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // div.rn.f64
-func vec288(d []uint64, as []uint64, bs []uint64) {
+func vec306(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3237,7 +3455,7 @@ func vec288(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rz.f64
-func vec289(d []uint64, as []uint64, bs []uint64) {
+func vec307(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3248,7 +3466,7 @@ func vec289(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rm.f64
-func vec290(d []uint64, as []uint64, bs []uint64) {
+func vec308(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3259,7 +3477,7 @@ func vec290(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rp.f64
-func vec291(d []uint64, as []uint64, bs []uint64) {
+func vec309(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3270,7 +3488,7 @@ func vec291(d []uint64, as []uint64, bs []uint64) {
 }
 
 // rcp.rn.f64
-func vec292(d []uint64, as []uint64) {
+func vec310(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3279,7 +3497,7 @@ func vec292(d []uint64, as []uint64) {
 }
 
 // rcp.approx.ftz.f64
-func vec293(d []uint64, as []uint64) {
+func vec311(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3288,7 +3506,7 @@ func vec293(d []uint64, as []uint64) {
 }
 
 // rcp.rz.f64
-func vec294(d []uint64, as []uint64) {
+func vec312(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3297,7 +3515,7 @@ func vec294(d []uint64, as []uint64) {
 }
 
 // rcp.rm.f64
-func vec295(d []uint64, as []uint64) {
+func vec313(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3306,7 +3524,7 @@ func vec295(d []uint64, as []uint64) {
 }
 
 // rcp.rp.f64
-func vec296(d []uint64, as []uint64) {
+func vec314(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3315,7 +3533,7 @@ func vec296(d []uint64, as []uint64) {
 }
 
 // sqrt.rn.f64
-func vec297(d []uint64, as []uint64) {
+func vec315(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3324,7 +3542,7 @@ func vec297(d []uint64, as []uint64) {
 }
 
 // sqrt.rz.f64
-func vec298(d []uint64, as []uint64) {
+func vec316(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3333,7 +3551,7 @@ func vec298(d []uint64, as []uint64) {
 }
 
 // sqrt.rm.f64
-func vec299(d []uint64, as []uint64) {
+func vec317(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3342,7 +3560,7 @@ func vec299(d []uint64, as []uint64) {
 }
 
 // sqrt.rp.f64
-func vec300(d []uint64, as []uint64) {
+func vec318(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3351,7 +3569,7 @@ func vec300(d []uint64, as []uint64) {
 }
 
 // rsqrt.approx.f64
-func vec301(d []uint64, as []uint64) {
+func vec319(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3360,7 +3578,7 @@ func vec301(d []uint64, as []uint64) {
 }
 
 // rsqrt.approx.ftz.f64
-func vec302(d []uint64, as []uint64) {
+func vec320(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3369,7 +3587,7 @@ func vec302(d []uint64, as []uint64) {
 }
 
 // abs.f64
-func vec303(d []uint64, as []uint64) {
+func vec321(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3378,7 +3596,7 @@ func vec303(d []uint64, as []uint64) {
 }
 
 // neg.f64
-func vec304(d []uint64, as []uint64) {
+func vec322(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3387,7 +3605,7 @@ func vec304(d []uint64, as []uint64) {
 }
 
 // min.f64
-func vec305(d []uint64, as []uint64, bs []uint64) {
+func vec323(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3398,7 +3616,7 @@ func vec305(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.f64
-func vec306(d []uint64, as []uint64, bs []uint64) {
+func vec324(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3409,7 +3627,7 @@ func vec306(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f16
-func vec307(d []uint32, as []uint32, bs []uint32) {
+func vec325(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3420,7 +3638,7 @@ func vec307(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz
-func vec308(d []uint32, as []uint32, bs []uint32) {
+func vec326(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3431,7 +3649,7 @@ func vec308(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/sat
-func vec309(d []uint32, as []uint32, bs []uint32) {
+func vec327(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3442,7 +3660,7 @@ func vec309(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz/sat
-func vec310(d []uint32, as []uint32, bs []uint32) {
+func vec328(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3453,7 +3671,7 @@ func vec310(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16
-func vec311(d []uint32, as []uint32, bs []uint32) {
+func vec329(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3464,7 +3682,7 @@ func vec311(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz
-func vec312(d []uint32, as []uint32, bs []uint32) {
+func vec330(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3475,7 +3693,7 @@ func vec312(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/sat
-func vec313(d []uint32, as []uint32, bs []uint32) {
+func vec331(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3486,7 +3704,7 @@ func vec313(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz/sat
-func vec314(d []uint32, as []uint32, bs []uint32) {
+func vec332(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3497,7 +3715,7 @@ func vec314(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16
-func vec315(d []uint32, as []uint32, bs []uint32) {
+func vec333(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3508,7 +3726,7 @@ func vec315(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz
-func vec316(d []uint32, as []uint32, bs []uint32) {
+func vec334(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3519,7 +3737,7 @@ func vec316(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/sat
-func vec317(d []uint32, as []uint32, bs []uint32) {
+func vec335(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3530,7 +3748,7 @@ func vec317(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz/sat
-func vec318(d []uint32, as []uint32, bs []uint32) {
+func vec336(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3541,7 +3759,7 @@ func vec318(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16
-func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec337(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3554,7 +3772,7 @@ func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz
-func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec338(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3567,7 +3785,7 @@ func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/sat
-func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec339(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3580,7 +3798,7 @@ func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz/sat
-func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec340(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3593,7 +3811,7 @@ func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16
-func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec341(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3606,7 +3824,7 @@ func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16/ftz
-func vec324(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec342(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3619,7 +3837,7 @@ func vec324(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // neg.f16
-func vec325(d []uint32, as []uint32) {
+func vec343(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3628,7 +3846,7 @@ func vec325(d []uint32, as []uint32) {
 }
 
 // neg.f16/ftz
-func vec326(d []uint32, as []uint32) {
+func vec344(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3637,7 +3855,7 @@ func vec326(d []uint32, as []uint32) {
 }
 
 // abs.f16
-func vec327(d []uint32, as []uint32) {
+func vec345(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3646,7 +3864,7 @@ func vec327(d []uint32, as []uint32) {
 }
 
 // abs.f16/ftz
-func vec328(d []uint32, as []uint32) {
+func vec346(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3655,7 +3873,7 @@ func vec328(d []uint32, as []uint32) {
 }
 
 // neg.bf16
-func vec329(d []uint32, as []uint32) {
+func vec347(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3664,7 +3882,7 @@ func vec329(d []uint32, as []uint32) {
 }
 
 // abs.bf16
-func vec330(d []uint32, as []uint32) {
+func vec348(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3673,7 +3891,7 @@ func vec330(d []uint32, as []uint32) {
 }
 
 // neg.f16x2
-func vec331(d []uint32, as []uint32) {
+func vec349(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3682,7 +3900,7 @@ func vec331(d []uint32, as []uint32) {
 }
 
 // neg.f16x2/ftz
-func vec332(d []uint32, as []uint32) {
+func vec350(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3691,7 +3909,7 @@ func vec332(d []uint32, as []uint32) {
 }
 
 // abs.f16x2
-func vec333(d []uint32, as []uint32) {
+func vec351(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3700,7 +3918,7 @@ func vec333(d []uint32, as []uint32) {
 }
 
 // abs.f16x2/ftz
-func vec334(d []uint32, as []uint32) {
+func vec352(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3709,7 +3927,7 @@ func vec334(d []uint32, as []uint32) {
 }
 
 // neg.bf16x2
-func vec335(d []uint32, as []uint32) {
+func vec353(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3718,7 +3936,7 @@ func vec335(d []uint32, as []uint32) {
 }
 
 // abs.bf16x2
-func vec336(d []uint32, as []uint32) {
+func vec354(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3727,7 +3945,7 @@ func vec336(d []uint32, as []uint32) {
 }
 
 // min.f16
-func vec337(d []uint32, as []uint32, bs []uint32) {
+func vec355(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3738,7 +3956,7 @@ func vec337(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16/ftz
-func vec338(d []uint32, as []uint32, bs []uint32) {
+func vec356(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3749,7 +3967,7 @@ func vec338(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16
-func vec339(d []uint32, as []uint32, bs []uint32) {
+func vec357(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3760,7 +3978,7 @@ func vec339(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16/ftz
-func vec340(d []uint32, as []uint32, bs []uint32) {
+func vec358(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3771,7 +3989,7 @@ func vec340(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16
-func vec341(d []uint32, as []uint32, bs []uint32) {
+func vec359(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3782,7 +4000,7 @@ func vec341(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16/ftz
-func vec342(d []uint32, as []uint32, bs []uint32) {
+func vec360(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3793,7 +4011,7 @@ func vec342(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16
-func vec343(d []uint32, as []uint32, bs []uint32) {
+func vec361(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3804,7 +4022,7 @@ func vec343(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16/ftz
-func vec344(d []uint32, as []uint32, bs []uint32) {
+func vec362(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3815,7 +4033,7 @@ func vec344(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2
-func vec345(d []uint32, as []uint32, bs []uint32) {
+func vec363(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3826,7 +4044,7 @@ func vec345(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz
-func vec346(d []uint32, as []uint32, bs []uint32) {
+func vec364(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3837,7 +4055,7 @@ func vec346(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/sat
-func vec347(d []uint32, as []uint32, bs []uint32) {
+func vec365(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3848,7 +4066,7 @@ func vec347(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz/sat
-func vec348(d []uint32, as []uint32, bs []uint32) {
+func vec366(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3859,7 +4077,7 @@ func vec348(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2
-func vec349(d []uint32, as []uint32, bs []uint32) {
+func vec367(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3870,7 +4088,7 @@ func vec349(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz
-func vec350(d []uint32, as []uint32, bs []uint32) {
+func vec368(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3881,7 +4099,7 @@ func vec350(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/sat
-func vec351(d []uint32, as []uint32, bs []uint32) {
+func vec369(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3892,7 +4110,7 @@ func vec351(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz/sat
-func vec352(d []uint32, as []uint32, bs []uint32) {
+func vec370(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3903,7 +4121,7 @@ func vec352(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2
-func vec353(d []uint32, as []uint32, bs []uint32) {
+func vec371(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3914,7 +4132,7 @@ func vec353(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz
-func vec354(d []uint32, as []uint32, bs []uint32) {
+func vec372(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3925,7 +4143,7 @@ func vec354(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/sat
-func vec355(d []uint32, as []uint32, bs []uint32) {
+func vec373(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3936,7 +4154,7 @@ func vec355(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz/sat
-func vec356(d []uint32, as []uint32, bs []uint32) {
+func vec374(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3947,7 +4165,7 @@ func vec356(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16x2
-func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec375(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3960,7 +4178,7 @@ func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz
-func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3973,7 +4191,7 @@ func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/sat
-func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3986,7 +4204,7 @@ func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz/sat
-func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3999,7 +4217,7 @@ func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2
-func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4012,7 +4230,7 @@ func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2/ftz
-func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec380(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4025,7 +4243,7 @@ func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.f16x2
-func vec363(d []uint32, as []uint32, bs []uint32) {
+func vec381(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4036,7 +4254,7 @@ func vec363(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16x2/ftz
-func vec364(d []uint32, as []uint32, bs []uint32) {
+func vec382(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4047,7 +4265,7 @@ func vec364(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2
-func vec365(d []uint32, as []uint32, bs []uint32) {
+func vec383(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4058,7 +4276,7 @@ func vec365(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2/ftz
-func vec366(d []uint32, as []uint32, bs []uint32) {
+func vec384(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4069,7 +4287,7 @@ func vec366(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2
-func vec367(d []uint32, as []uint32, bs []uint32) {
+func vec385(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4080,7 +4298,7 @@ func vec367(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2/ftz
-func vec368(d []uint32, as []uint32, bs []uint32) {
+func vec386(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4091,7 +4309,7 @@ func vec368(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2
-func vec369(d []uint32, as []uint32, bs []uint32) {
+func vec387(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4102,7 +4320,7 @@ func vec369(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2/ftz
-func vec370(d []uint32, as []uint32, bs []uint32) {
+func vec388(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4113,7 +4331,7 @@ func vec370(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16
-func vec371(d []uint32, as []uint32, bs []uint32) {
+func vec389(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4124,7 +4342,7 @@ func vec371(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16
-func vec372(d []uint32, as []uint32, bs []uint32) {
+func vec390(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4135,7 +4353,7 @@ func vec372(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16
-func vec373(d []uint32, as []uint32, bs []uint32) {
+func vec391(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4146,7 +4364,7 @@ func vec373(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16x2
-func vec374(d []uint32, as []uint32, bs []uint32) {
+func vec392(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4157,7 +4375,7 @@ func vec374(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16x2
-func vec375(d []uint32, as []uint32, bs []uint32) {
+func vec393(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4168,7 +4386,7 @@ func vec375(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16x2
-func vec376(d []uint32, as []uint32, bs []uint32) {
+func vec394(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4179,7 +4397,7 @@ func vec376(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.bf16
-func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec395(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4192,7 +4410,7 @@ func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16
-func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec396(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4205,7 +4423,7 @@ func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.bf16x2
-func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec397(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4218,7 +4436,7 @@ func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16x2
-func vec380(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec398(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4231,7 +4449,7 @@ func vec380(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.bf16
-func vec381(d []uint32, as []uint32, bs []uint32) {
+func vec399(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4242,7 +4460,7 @@ func vec381(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.bf16x2
-func vec382(d []uint32, as []uint32, bs []uint32) {
+func vec400(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4253,7 +4471,7 @@ func vec382(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16
-func vec383(d []uint32, as []uint32, bs []uint32) {
+func vec401(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4264,7 +4482,7 @@ func vec383(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16x2
-func vec384(d []uint32, as []uint32, bs []uint32) {
+func vec402(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4275,7 +4493,7 @@ func vec384(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16
-func vec385(d []uint32, as []uint32, bs []uint32) {
+func vec403(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4286,7 +4504,7 @@ func vec385(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16x2
-func vec386(d []uint32, as []uint32, bs []uint32) {
+func vec404(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4297,7 +4515,7 @@ func vec386(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16
-func vec387(d []uint32, as []uint32, bs []uint32) {
+func vec405(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4308,7 +4526,7 @@ func vec387(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16x2
-func vec388(d []uint32, as []uint32, bs []uint32) {
+func vec406(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4318,8 +4536,344 @@ func vec388(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// min.xorsign.abs.f16
+func vec407(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(minF16(a&0x7fff, b&0x7fff), a^b)
+	}
+}
+
+// min.xorsign.abs.f16/ftz
+func vec408(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(minF16(a&0x7fff, b&0x7fff), a^b))
+	}
+}
+
+// min.xorsign.abs.f16x2
+func vec409(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(minF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(minF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16
+	}
+}
+
+// min.xorsign.abs.f16x2/ftz
+func vec410(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(minF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(minF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16)
+	}
+}
+
+// min.xorsign.abs.bf16
+func vec411(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(minF32(a&0x7fff<<16, b&0x7fff<<16)), a^b)
+	}
+}
+
+// min.xorsign.abs.bf16x2
+func vec412(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(minF32(a&0x7fff<<16, b&0x7fff<<16)), a^b) | xorSign16(fromF32(minF32(a&0x7fff0000, b&0x7fff0000)), (a^b)>>16)<<16
+	}
+}
+
+// max.xorsign.abs.f16
+func vec413(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(maxF16(a&0x7fff, b&0x7fff), a^b)
+	}
+}
+
+// max.xorsign.abs.f16/ftz
+func vec414(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(maxF16(a&0x7fff, b&0x7fff), a^b))
+	}
+}
+
+// max.xorsign.abs.f16x2
+func vec415(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(maxF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(maxF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16
+	}
+}
+
+// max.xorsign.abs.f16x2/ftz
+func vec416(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(maxF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(maxF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16)
+	}
+}
+
+// max.xorsign.abs.bf16
+func vec417(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(maxF32(a&0x7fff<<16, b&0x7fff<<16)), a^b)
+	}
+}
+
+// max.xorsign.abs.bf16x2
+func vec418(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(maxF32(a&0x7fff<<16, b&0x7fff<<16)), a^b) | xorSign16(fromF32(maxF32(a&0x7fff0000, b&0x7fff0000)), (a^b)>>16)<<16
+	}
+}
+
+// min.NaN.xorsign.abs.f16
+func vec419(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(minNaNF16(a&0x7fff, b&0x7fff), a^b)
+	}
+}
+
+// min.NaN.xorsign.abs.f16/ftz
+func vec420(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(minNaNF16(a&0x7fff, b&0x7fff), a^b))
+	}
+}
+
+// min.NaN.xorsign.abs.f16x2
+func vec421(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(minNaNF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(minNaNF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16
+	}
+}
+
+// min.NaN.xorsign.abs.f16x2/ftz
+func vec422(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(minNaNF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(minNaNF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16)
+	}
+}
+
+// min.NaN.xorsign.abs.bf16
+func vec423(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(minNaNF32(a&0x7fff<<16, b&0x7fff<<16)), a^b)
+	}
+}
+
+// min.NaN.xorsign.abs.bf16x2
+func vec424(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(minNaNF32(a&0x7fff<<16, b&0x7fff<<16)), a^b) | xorSign16(fromF32(minNaNF32(a&0x7fff0000, b&0x7fff0000)), (a^b)>>16)<<16
+	}
+}
+
+// max.NaN.xorsign.abs.f16
+func vec425(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(maxNaNF16(a&0x7fff, b&0x7fff), a^b)
+	}
+}
+
+// max.NaN.xorsign.abs.f16/ftz
+func vec426(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(maxNaNF16(a&0x7fff, b&0x7fff), a^b))
+	}
+}
+
+// max.NaN.xorsign.abs.f16x2
+func vec427(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(maxNaNF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(maxNaNF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16
+	}
+}
+
+// max.NaN.xorsign.abs.f16x2/ftz
+func vec428(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(xorSign16(maxNaNF16(a&0x7fff, b&0x7fff), a^b) | xorSign16(maxNaNF16(a>>16&0x7fff, b>>16&0x7fff), (a^b)>>16)<<16)
+	}
+}
+
+// max.NaN.xorsign.abs.bf16
+func vec429(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(maxNaNF32(a&0x7fff<<16, b&0x7fff<<16)), a^b)
+	}
+}
+
+// max.NaN.xorsign.abs.bf16x2
+func vec430(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = xorSign16(fromF32(maxNaNF32(a&0x7fff<<16, b&0x7fff<<16)), a^b) | xorSign16(fromF32(maxNaNF32(a&0x7fff0000, b&0x7fff0000)), (a^b)>>16)<<16
+	}
+}
+
+// ex2.approx.f16
+func vec431(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toF16(Exp2(float64(f16(a))))
+	}
+}
+
+// ex2.approx.f16x2
+func vec432(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toF16(Exp2(float64(f16(a)))) | toF16(Exp2(float64(f16(a>>16))))<<16
+	}
+}
+
+// ex2.approx.bf16/ftz
+func vec433(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = ex2BF16(a)
+	}
+}
+
+// ex2.approx.bf16x2/ftz
+func vec434(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = ex2BF16(a) | ex2BF16(a>>16)<<16
+	}
+}
+
+// tanh.approx.f16
+func vec435(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toF16(Tanh(float64(f16(a))))
+	}
+}
+
+// tanh.approx.f16x2
+func vec436(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toF16(Tanh(float64(f16(a)))) | toF16(Tanh(float64(f16(a>>16))))<<16
+	}
+}
+
+// tanh.approx.bf16
+func vec437(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toBF16(Tanh(float64(bf16(a))))
+	}
+}
+
+// tanh.approx.bf16x2
+func vec438(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toBF16(Tanh(float64(bf16(a)))) | toBF16(Tanh(float64(bf16(a>>16))))<<16
+	}
+}
+
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
-func vec389(d []uint32, as []uint32) {
+func vec439(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4328,7 +4882,7 @@ func vec389(d []uint32, as []uint32) {
 }
 
 // mov.{b64,u64,s64,f64}
-func vec390(d []uint64, as []uint64) {
+func vec440(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4337,7 +4891,7 @@ func vec390(d []uint64, as []uint64) {
 }
 
 // cvt.{u64.u32,s64.u32}
-func vec391(d []uint64, as []uint32) {
+func vec441(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4346,7 +4900,7 @@ func vec391(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s32,s64.s32}
-func vec392(d []uint64, as []uint32) {
+func vec442(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4355,7 +4909,7 @@ func vec392(d []uint64, as []uint32) {
 }
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
-func vec393(d []uint32, as []uint64) {
+func vec443(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4364,7 +4918,7 @@ func vec393(d []uint32, as []uint64) {
 }
 
 // cvt.{u32.u16,s32.u16}
-func vec394(d []uint32, as []uint32) {
+func vec444(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4373,7 +4927,7 @@ func vec394(d []uint32, as []uint32) {
 }
 
 // cvt.{u32.s16,s32.s16}
-func vec395(d []uint32, as []uint32) {
+func vec445(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4382,7 +4936,7 @@ func vec395(d []uint32, as []uint32) {
 }
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
-func vec396(d []uint32, as []uint32) {
+func vec446(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4391,7 +4945,7 @@ func vec396(d []uint32, as []uint32) {
 }
 
 // cvt.{u64.u16,s64.u16}
-func vec397(d []uint64, as []uint32) {
+func vec447(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4400,7 +4954,7 @@ func vec397(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s16,s64.s16}
-func vec398(d []uint64, as []uint32) {
+func vec448(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4409,7 +4963,7 @@ func vec398(d []uint64, as []uint32) {
 }
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
-func vec399(d []uint32, as []uint64) {
+func vec449(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4418,7 +4972,7 @@ func vec399(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.s32
-func vec400(d []uint32, as []uint32) {
+func vec450(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4427,7 +4981,7 @@ func vec400(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f32.u32
-func vec401(d []uint32, as []uint32) {
+func vec451(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4436,7 +4990,7 @@ func vec401(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f64.s32 cvt.f64.s32
-func vec402(d []uint64, as []uint32) {
+func vec452(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4445,7 +4999,7 @@ func vec402(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f64.u32 cvt.f64.u32
-func vec403(d []uint64, as []uint32) {
+func vec453(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4454,7 +5008,7 @@ func vec403(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32
-func vec404(d []uint64, as []uint32) {
+func vec454(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4463,7 +5017,7 @@ func vec404(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32/ftz
-func vec405(d []uint64, as []uint32) {
+func vec455(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -4472,7 +5026,7 @@ func vec405(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f32.f64
-func vec406(d []uint32, as []uint64) {
+func vec456(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4481,7 +5035,7 @@ func vec406(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.f64/ftz
-func vec407(d []uint32, as []uint64) {
+func vec457(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4490,7 +5044,7 @@ func vec407(d []uint32, as []uint64) {
 }
 
 // cvt.f32.f16
-func vec408(d []uint32, as []uint32) {
+func vec458(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4499,7 +5053,7 @@ func vec408(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16.f32
-func vec409(d []uint32, as []uint32) {
+func vec459(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4508,7 +5062,7 @@ func vec409(d []uint32, as []uint32) {
 }
 
 // cvt.f32.bf16
-func vec410(d []uint32, as []uint32) {
+func vec460(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4517,7 +5071,7 @@ func vec410(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.f32
-func vec411(d []uint32, as []uint32, bs []uint32) {
+func vec461(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4528,7 +5082,7 @@ func vec411(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16x2.f32
-func vec412(d []uint32, as []uint32, bs []uint32) {
+func vec462(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4539,7 +5093,7 @@ func vec412(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16.f32
-func vec413(d []uint32, as []uint32) {
+func vec463(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4548,7 +5102,7 @@ func vec413(d []uint32, as []uint32) {
 }
 
 // cvt.rz.f16x2.f32
-func vec414(d []uint32, as []uint32, bs []uint32) {
+func vec464(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4559,7 +5113,7 @@ func vec414(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.bf16x2.f32
-func vec415(d []uint32, as []uint32, bs []uint32) {
+func vec465(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4570,7 +5124,7 @@ func vec415(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.f16.f32
-func vec416(d []uint32, as []uint32) {
+func vec466(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4579,7 +5133,7 @@ func vec416(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.bf16.f32
-func vec417(d []uint32, as []uint32) {
+func vec467(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4588,7 +5142,7 @@ func vec417(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.f32
-func vec418(d []uint32, as []uint32, bs []uint32) {
+func vec468(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4599,7 +5153,7 @@ func vec418(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.bf16x2.f32
-func vec419(d []uint32, as []uint32, bs []uint32) {
+func vec469(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4610,7 +5164,7 @@ func vec419(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.f16.f32
-func vec420(d []uint32, as []uint32) {
+func vec470(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4619,7 +5173,7 @@ func vec420(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.bf16.f32
-func vec421(d []uint32, as []uint32) {
+func vec471(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4628,7 +5182,7 @@ func vec421(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.f16x2.f32
-func vec422(d []uint32, as []uint32, bs []uint32) {
+func vec472(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4639,7 +5193,7 @@ func vec422(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.bf16x2.f32
-func vec423(d []uint32, as []uint32, bs []uint32) {
+func vec473(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4649,8 +5203,168 @@ func vec423(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// cvt.rn.satfinite.f16.f32
+func vec474(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = finiteHalves(toF16(float64(f32(a))), 0x7c00)
+	}
+}
+
+// cvt.rn.satfinite.f16x2.f32
+func vec475(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = finiteHalves(toF16(float64(f32(a)))<<16|toF16(float64(f32(b))), 0x7c00)
+	}
+}
+
+// cvt.rn.relu.satfinite.f16.f32
+func vec476(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(finiteHalves(toF16(float64(f32(a))), 0x7c00))
+	}
+}
+
+// cvt.rn.relu.satfinite.f16x2.f32
+func vec477(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(finiteHalves(toF16(float64(f32(a)))<<16|toF16(float64(f32(b))), 0x7c00))
+	}
+}
+
+// cvt.rn.satfinite.bf16.f32
+func vec478(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = finiteHalves(toBF16(float64(f32(a))), 0x7f80)
+	}
+}
+
+// cvt.rn.satfinite.bf16x2.f32
+func vec479(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = finiteHalves(toBF16(float64(f32(a)))<<16|toBF16(float64(f32(b))), 0x7f80)
+	}
+}
+
+// cvt.rn.relu.satfinite.bf16.f32
+func vec480(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(finiteHalves(toBF16(float64(f32(a))), 0x7f80))
+	}
+}
+
+// cvt.rn.relu.satfinite.bf16x2.f32
+func vec481(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(finiteHalves(toBF16(float64(f32(a)))<<16|toBF16(float64(f32(b))), 0x7f80))
+	}
+}
+
+// cvt.rz.satfinite.f16.f32
+func vec482(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = finiteHalves(truncF16(a), 0x7c00)
+	}
+}
+
+// cvt.rz.satfinite.f16x2.f32
+func vec483(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = finiteHalves(truncF16(a)<<16|truncF16(b), 0x7c00)
+	}
+}
+
+// cvt.rz.relu.satfinite.f16.f32
+func vec484(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(finiteHalves(truncF16(a), 0x7c00))
+	}
+}
+
+// cvt.rz.relu.satfinite.f16x2.f32
+func vec485(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(finiteHalves(truncF16(a)<<16|truncF16(b), 0x7c00))
+	}
+}
+
+// cvt.rz.satfinite.bf16.f32
+func vec486(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = finiteHalves(truncBF16(a), 0x7f80)
+	}
+}
+
+// cvt.rz.satfinite.bf16x2.f32
+func vec487(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = finiteHalves(truncBF16(a)<<16|truncBF16(b), 0x7f80)
+	}
+}
+
+// cvt.rz.relu.satfinite.bf16.f32
+func vec488(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(finiteHalves(truncBF16(a), 0x7f80))
+	}
+}
+
+// cvt.rz.relu.satfinite.bf16x2.f32
+func vec489(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(finiteHalves(truncBF16(a)<<16|truncBF16(b), 0x7f80))
+	}
+}
+
 // cvt.rna.tf32.f32
-func vec424(d []uint32, as []uint32) {
+func vec490(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4659,7 +5373,7 @@ func vec424(d []uint32, as []uint32) {
 }
 
 // cvt.rna.satfinite.tf32.f32
-func vec425(d []uint32, as []uint32) {
+func vec491(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4668,7 +5382,7 @@ func vec425(d []uint32, as []uint32) {
 }
 
 // cvt.rn.tf32.f32
-func vec426(d []uint32, as []uint32) {
+func vec492(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4677,7 +5391,7 @@ func vec426(d []uint32, as []uint32) {
 }
 
 // cvt.rz.tf32.f32
-func vec427(d []uint32, as []uint32) {
+func vec493(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4686,7 +5400,7 @@ func vec427(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.tf32.f32
-func vec428(d []uint32, as []uint32) {
+func vec494(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4695,7 +5409,7 @@ func vec428(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.tf32.f32
-func vec429(d []uint32, as []uint32) {
+func vec495(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4704,7 +5418,7 @@ func vec429(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f32
-func vec430(d []uint32, as []uint32, bs []uint32) {
+func vec496(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4715,7 +5429,7 @@ func vec430(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f16x2
-func vec431(d []uint32, as []uint32) {
+func vec497(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4724,7 +5438,7 @@ func vec431(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e4m3x2
-func vec432(d []uint32, as []uint32) {
+func vec498(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4733,7 +5447,7 @@ func vec432(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f32
-func vec433(d []uint32, as []uint32, bs []uint32) {
+func vec499(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4744,7 +5458,7 @@ func vec433(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f16x2
-func vec434(d []uint32, as []uint32) {
+func vec500(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4753,7 +5467,7 @@ func vec434(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e4m3x2
-func vec435(d []uint32, as []uint32) {
+func vec501(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4762,7 +5476,7 @@ func vec435(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f32
-func vec436(d []uint32, as []uint32, bs []uint32) {
+func vec502(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4773,7 +5487,7 @@ func vec436(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f16x2
-func vec437(d []uint32, as []uint32) {
+func vec503(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4782,7 +5496,7 @@ func vec437(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e5m2x2
-func vec438(d []uint32, as []uint32) {
+func vec504(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4791,7 +5505,7 @@ func vec438(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f32
-func vec439(d []uint32, as []uint32, bs []uint32) {
+func vec505(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4802,7 +5516,7 @@ func vec439(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f16x2
-func vec440(d []uint32, as []uint32) {
+func vec506(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4811,7 +5525,7 @@ func vec440(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e5m2x2
-func vec441(d []uint32, as []uint32) {
+func vec507(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4820,7 +5534,7 @@ func vec441(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec442(d Predicate, as []uint32, bs []uint32) {
+func vec508(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4836,7 +5550,7 @@ func vec442(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec443(d Predicate, as []uint32, bs []uint32) {
+func vec509(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4852,7 +5566,7 @@ func vec443(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16/ftz
-func vec444(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4868,7 +5582,7 @@ func vec444(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec445(d Predicate, as []uint32, bs []uint32) {
+func vec511(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4884,7 +5598,7 @@ func vec445(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec446(d Predicate, as []uint32, bs []uint32) {
+func vec512(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4900,7 +5614,7 @@ func vec446(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec447(d Predicate, as []uint64, bs []uint64) {
+func vec513(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4916,7 +5630,7 @@ func vec447(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec448(d Predicate, as []uint32, bs []uint32) {
+func vec514(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4932,7 +5646,7 @@ func vec448(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec449(d Predicate, as []uint32, bs []uint32) {
+func vec515(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4948,7 +5662,7 @@ func vec449(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec450(d Predicate, as []uint64, bs []uint64) {
+func vec516(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4964,7 +5678,7 @@ func vec450(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec451(d Predicate, as []uint32, bs []uint32) {
+func vec517(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4980,7 +5694,7 @@ func vec451(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec452(d Predicate, as []uint32, bs []uint32) {
+func vec518(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4996,7 +5710,7 @@ func vec452(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec453(d Predicate, as []uint64, bs []uint64) {
+func vec519(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5012,7 +5726,7 @@ func vec453(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec454(d Predicate, as []uint32, bs []uint32) {
+func vec520(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5028,7 +5742,7 @@ func vec454(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec455(d Predicate, as []uint32, bs []uint32) {
+func vec521(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5044,7 +5758,7 @@ func vec455(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16/ftz
-func vec456(d Predicate, as []uint32, bs []uint32) {
+func vec522(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5060,7 +5774,7 @@ func vec456(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec457(d Predicate, as []uint32, bs []uint32) {
+func vec523(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5076,7 +5790,7 @@ func vec457(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec458(d Predicate, as []uint32, bs []uint32) {
+func vec524(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5092,7 +5806,7 @@ func vec458(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec459(d Predicate, as []uint64, bs []uint64) {
+func vec525(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5108,7 +5822,7 @@ func vec459(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec460(d Predicate, as []uint32, bs []uint32) {
+func vec526(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5124,7 +5838,7 @@ func vec460(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec461(d Predicate, as []uint32, bs []uint32) {
+func vec527(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5140,7 +5854,7 @@ func vec461(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16/ftz
-func vec462(d Predicate, as []uint32, bs []uint32) {
+func vec528(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5156,7 +5870,7 @@ func vec462(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec463(d Predicate, as []uint32, bs []uint32) {
+func vec529(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5172,7 +5886,7 @@ func vec463(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec464(d Predicate, as []uint32, bs []uint32) {
+func vec530(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5188,7 +5902,7 @@ func vec464(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec465(d Predicate, as []uint64, bs []uint64) {
+func vec531(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5204,7 +5918,7 @@ func vec465(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec466(d Predicate, as []uint32, bs []uint32) {
+func vec532(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5220,7 +5934,7 @@ func vec466(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec467(d Predicate, as []uint32, bs []uint32) {
+func vec533(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5236,7 +5950,7 @@ func vec467(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec468(d Predicate, as []uint64, bs []uint64) {
+func vec534(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5252,7 +5966,7 @@ func vec468(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec469(d Predicate, as []uint32, bs []uint32) {
+func vec535(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5268,7 +5982,7 @@ func vec469(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec470(d Predicate, as []uint32, bs []uint32) {
+func vec536(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5284,7 +5998,7 @@ func vec470(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec471(d Predicate, as []uint64, bs []uint64) {
+func vec537(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5300,7 +6014,7 @@ func vec471(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec472(d Predicate, as []uint32, bs []uint32) {
+func vec538(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5316,7 +6030,7 @@ func vec472(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec473(d Predicate, as []uint32, bs []uint32) {
+func vec539(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5332,7 +6046,7 @@ func vec473(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16/ftz
-func vec474(d Predicate, as []uint32, bs []uint32) {
+func vec540(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5348,7 +6062,7 @@ func vec474(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec475(d Predicate, as []uint32, bs []uint32) {
+func vec541(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5364,7 +6078,7 @@ func vec475(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec476(d Predicate, as []uint32, bs []uint32) {
+func vec542(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5380,7 +6094,7 @@ func vec476(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec477(d Predicate, as []uint64, bs []uint64) {
+func vec543(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5396,7 +6110,7 @@ func vec477(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec478(d Predicate, as []uint32, bs []uint32) {
+func vec544(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5412,7 +6126,7 @@ func vec478(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec479(d Predicate, as []uint32, bs []uint32) {
+func vec545(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5428,7 +6142,7 @@ func vec479(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16/ftz
-func vec480(d Predicate, as []uint32, bs []uint32) {
+func vec546(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5444,7 +6158,7 @@ func vec480(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec481(d Predicate, as []uint32, bs []uint32) {
+func vec547(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5460,7 +6174,7 @@ func vec481(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec482(d Predicate, as []uint32, bs []uint32) {
+func vec548(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5476,7 +6190,7 @@ func vec482(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec483(d Predicate, as []uint64, bs []uint64) {
+func vec549(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5492,7 +6206,7 @@ func vec483(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec484(d Predicate, as []uint32, bs []uint32) {
+func vec550(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5508,7 +6222,7 @@ func vec484(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec485(d Predicate, as []uint32, bs []uint32) {
+func vec551(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5524,7 +6238,7 @@ func vec485(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec486(d Predicate, as []uint64, bs []uint64) {
+func vec552(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5540,7 +6254,7 @@ func vec486(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec487(d Predicate, as []uint32, bs []uint32) {
+func vec553(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5556,7 +6270,7 @@ func vec487(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec488(d Predicate, as []uint32, bs []uint32) {
+func vec554(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5572,7 +6286,7 @@ func vec488(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec489(d Predicate, as []uint64, bs []uint64) {
+func vec555(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5588,7 +6302,7 @@ func vec489(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec490(d Predicate, as []uint32, bs []uint32) {
+func vec556(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5604,7 +6318,7 @@ func vec490(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec491(d Predicate, as []uint32, bs []uint32) {
+func vec557(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5620,7 +6334,7 @@ func vec491(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16/ftz
-func vec492(d Predicate, as []uint32, bs []uint32) {
+func vec558(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5636,7 +6350,7 @@ func vec492(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec493(d Predicate, as []uint32, bs []uint32) {
+func vec559(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5652,7 +6366,7 @@ func vec493(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec494(d Predicate, as []uint32, bs []uint32) {
+func vec560(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5668,7 +6382,7 @@ func vec494(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec495(d Predicate, as []uint64, bs []uint64) {
+func vec561(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5684,7 +6398,7 @@ func vec495(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec496(d Predicate, as []uint32, bs []uint32) {
+func vec562(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5700,7 +6414,7 @@ func vec496(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec497(d Predicate, as []uint32, bs []uint32) {
+func vec563(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5716,7 +6430,7 @@ func vec497(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16/ftz
-func vec498(d Predicate, as []uint32, bs []uint32) {
+func vec564(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5732,7 +6446,7 @@ func vec498(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec499(d Predicate, as []uint32, bs []uint32) {
+func vec565(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5748,7 +6462,7 @@ func vec499(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec500(d Predicate, as []uint32, bs []uint32) {
+func vec566(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5764,7 +6478,7 @@ func vec500(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec501(d Predicate, as []uint64, bs []uint64) {
+func vec567(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5780,7 +6494,7 @@ func vec501(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec502(d Predicate, as []uint32, bs []uint32) {
+func vec568(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5796,7 +6510,7 @@ func vec502(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec503(d Predicate, as []uint32, bs []uint32) {
+func vec569(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5812,7 +6526,7 @@ func vec503(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec504(d Predicate, as []uint64, bs []uint64) {
+func vec570(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5828,7 +6542,7 @@ func vec504(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec505(d Predicate, as []uint32, bs []uint32) {
+func vec571(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5844,7 +6558,7 @@ func vec505(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec506(d Predicate, as []uint32, bs []uint32) {
+func vec572(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5860,7 +6574,7 @@ func vec506(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec507(d Predicate, as []uint64, bs []uint64) {
+func vec573(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5876,7 +6590,7 @@ func vec507(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec508(d Predicate, as []uint32, bs []uint32) {
+func vec574(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5892,7 +6606,7 @@ func vec508(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec509(d Predicate, as []uint32, bs []uint32) {
+func vec575(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5908,7 +6622,7 @@ func vec509(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16/ftz
-func vec510(d Predicate, as []uint32, bs []uint32) {
+func vec576(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5924,7 +6638,7 @@ func vec510(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec511(d Predicate, as []uint32, bs []uint32) {
+func vec577(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5940,7 +6654,7 @@ func vec511(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec512(d Predicate, as []uint32, bs []uint32) {
+func vec578(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5956,7 +6670,7 @@ func vec512(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec513(d Predicate, as []uint64, bs []uint64) {
+func vec579(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5972,7 +6686,7 @@ func vec513(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec514(d Predicate, as []uint32, bs []uint32) {
+func vec580(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5988,7 +6702,7 @@ func vec514(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec515(d Predicate, as []uint32, bs []uint32) {
+func vec581(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6004,7 +6718,7 @@ func vec515(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16/ftz
-func vec516(d Predicate, as []uint32, bs []uint32) {
+func vec582(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6020,7 +6734,7 @@ func vec516(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec517(d Predicate, as []uint32, bs []uint32) {
+func vec583(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6036,7 +6750,7 @@ func vec517(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec518(d Predicate, as []uint32, bs []uint32) {
+func vec584(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6052,7 +6766,7 @@ func vec518(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec519(d Predicate, as []uint64, bs []uint64) {
+func vec585(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6068,7 +6782,7 @@ func vec519(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec520(d Predicate, as []uint32, bs []uint32) {
+func vec586(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6084,7 +6798,7 @@ func vec520(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec521(d Predicate, as []uint32, bs []uint32) {
+func vec587(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6100,7 +6814,7 @@ func vec521(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec522(d Predicate, as []uint64, bs []uint64) {
+func vec588(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6116,7 +6830,7 @@ func vec522(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec523(d Predicate, as []uint32, bs []uint32) {
+func vec589(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6132,7 +6846,7 @@ func vec523(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec524(d Predicate, as []uint32, bs []uint32) {
+func vec590(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6148,7 +6862,7 @@ func vec524(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec525(d Predicate, as []uint64, bs []uint64) {
+func vec591(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6164,7 +6878,7 @@ func vec525(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec526(d Predicate, as []uint32, bs []uint32) {
+func vec592(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6180,7 +6894,7 @@ func vec526(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec527(d Predicate, as []uint32, bs []uint32) {
+func vec593(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6196,7 +6910,7 @@ func vec527(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16/ftz
-func vec528(d Predicate, as []uint32, bs []uint32) {
+func vec594(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6212,7 +6926,7 @@ func vec528(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec529(d Predicate, as []uint32, bs []uint32) {
+func vec595(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6228,7 +6942,7 @@ func vec529(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec530(d Predicate, as []uint32, bs []uint32) {
+func vec596(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6244,7 +6958,7 @@ func vec530(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec531(d Predicate, as []uint64, bs []uint64) {
+func vec597(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6260,7 +6974,7 @@ func vec531(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec532(d Predicate, as []uint32, bs []uint32) {
+func vec598(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6276,7 +6990,7 @@ func vec532(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec533(d Predicate, as []uint32, bs []uint32) {
+func vec599(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6292,7 +7006,7 @@ func vec533(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16/ftz
-func vec534(d Predicate, as []uint32, bs []uint32) {
+func vec600(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6308,7 +7022,7 @@ func vec534(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec535(d Predicate, as []uint32, bs []uint32) {
+func vec601(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6324,7 +7038,7 @@ func vec535(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec536(d Predicate, as []uint32, bs []uint32) {
+func vec602(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6340,7 +7054,7 @@ func vec536(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec537(d Predicate, as []uint64, bs []uint64) {
+func vec603(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6356,7 +7070,7 @@ func vec537(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec538(d Predicate, as []uint32, bs []uint32) {
+func vec604(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6372,7 +7086,7 @@ func vec538(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec539(d Predicate, as []uint32, bs []uint32) {
+func vec605(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6388,7 +7102,7 @@ func vec539(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16/ftz
-func vec540(d Predicate, as []uint32, bs []uint32) {
+func vec606(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6404,7 +7118,7 @@ func vec540(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec541(d Predicate, as []uint32, bs []uint32) {
+func vec607(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6420,7 +7134,7 @@ func vec541(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec542(d Predicate, as []uint32, bs []uint32) {
+func vec608(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6436,7 +7150,7 @@ func vec542(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec543(d Predicate, as []uint64, bs []uint64) {
+func vec609(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6452,7 +7166,7 @@ func vec543(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec544(d Predicate, as []uint32, bs []uint32) {
+func vec610(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6468,7 +7182,7 @@ func vec544(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec545(d Predicate, as []uint32, bs []uint32) {
+func vec611(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6484,7 +7198,7 @@ func vec545(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec546(d Predicate, as []uint64, bs []uint64) {
+func vec612(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6500,7 +7214,7 @@ func vec546(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec547(d Predicate, as []uint32, bs []uint32) {
+func vec613(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6516,7 +7230,7 @@ func vec547(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec548(d Predicate, as []uint32, bs []uint32) {
+func vec614(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6532,7 +7246,7 @@ func vec548(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec549(d Predicate, as []uint64, bs []uint64) {
+func vec615(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6548,7 +7262,7 @@ func vec549(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec550(d Predicate, as []uint32, bs []uint32) {
+func vec616(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6564,7 +7278,7 @@ func vec550(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec551(d Predicate, as []uint32, bs []uint32) {
+func vec617(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6580,7 +7294,7 @@ func vec551(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16/ftz
-func vec552(d Predicate, as []uint32, bs []uint32) {
+func vec618(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6596,7 +7310,7 @@ func vec552(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec553(d Predicate, as []uint32, bs []uint32) {
+func vec619(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6612,7 +7326,7 @@ func vec553(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec554(d Predicate, as []uint32, bs []uint32) {
+func vec620(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6628,7 +7342,7 @@ func vec554(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec555(d Predicate, as []uint64, bs []uint64) {
+func vec621(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6644,7 +7358,7 @@ func vec555(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec556(d Predicate, as []uint32, bs []uint32) {
+func vec622(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6660,7 +7374,7 @@ func vec556(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec557(d Predicate, as []uint32, bs []uint32) {
+func vec623(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6676,7 +7390,7 @@ func vec557(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16/ftz
-func vec558(d Predicate, as []uint32, bs []uint32) {
+func vec624(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6692,7 +7406,7 @@ func vec558(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec559(d Predicate, as []uint32, bs []uint32) {
+func vec625(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6708,7 +7422,7 @@ func vec559(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec560(d Predicate, as []uint32, bs []uint32) {
+func vec626(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6724,7 +7438,7 @@ func vec560(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec561(d Predicate, as []uint64, bs []uint64) {
+func vec627(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6781,664 +7495,730 @@ var vectorOps = map[string]any{
 	"mad.hi.s32":                         vec25,
 	"mad.hi.u64":                         vec26,
 	"mad.hi.s64":                         vec27,
-	"mad.wide.u16":                       vec28,
-	"mad.wide.s16":                       vec29,
-	"mad.wide.u32":                       vec30,
-	"mad.wide.s32":                       vec31,
-	"mul24.lo.u32":                       vec32,
-	"mul24.lo.s32":                       vec33,
-	"mul24.hi.u32":                       vec34,
-	"mul24.hi.s32":                       vec35,
-	"mad24.lo.u32":                       vec36,
-	"mad24.lo.s32":                       vec37,
-	"sad.u32":                            vec38,
-	"sad.s32":                            vec39,
-	"div.u16":                            vec40,
-	"div.s16":                            vec41,
-	"div.u32":                            vec42,
-	"div.s32":                            vec43,
-	"div.u64":                            vec44,
-	"div.s64":                            vec45,
-	"rem.u16":                            vec46,
-	"rem.s16":                            vec47,
-	"rem.u32":                            vec48,
-	"rem.s32":                            vec49,
-	"rem.u64":                            vec50,
-	"rem.s64":                            vec51,
-	"abs.s16":                            vec52,
-	"abs.s32":                            vec53,
-	"abs.s64":                            vec54,
-	"neg.s16":                            vec55,
-	"neg.s32":                            vec56,
-	"neg.s64":                            vec57,
-	"add.u16x2":                          vec58,
-	"add.s16x2":                          vec58,
-	"min.u16x2":                          vec59,
-	"max.u16x2":                          vec60,
-	"min.s16x2":                          vec61,
-	"max.s16x2":                          vec62,
-	"min.relu.s16x2":                     vec63,
-	"max.relu.s16x2":                     vec64,
-	"min.relu.s32":                       vec65,
-	"max.relu.s32":                       vec66,
-	"bmsk.clamp.b32":                     vec67,
-	"bmsk.wrap.b32":                      vec68,
-	"szext.clamp.u32":                    vec69,
-	"szext.wrap.u32":                     vec70,
-	"szext.clamp.s32":                    vec71,
-	"szext.wrap.s32":                     vec72,
-	"fns.b32":                            vec73,
-	"min.u16":                            vec74,
-	"min.s16":                            vec75,
-	"min.u32":                            vec76,
-	"min.s32":                            vec77,
-	"min.u64":                            vec78,
-	"min.s64":                            vec79,
-	"max.u16":                            vec80,
-	"max.s16":                            vec81,
-	"max.u32":                            vec82,
-	"max.s32":                            vec83,
-	"max.u64":                            vec84,
-	"max.s64":                            vec85,
-	"popc.b32":                           vec86,
-	"popc.b64":                           vec87,
-	"clz.b32":                            vec88,
-	"clz.b64":                            vec89,
-	"bfind.u32":                          vec90,
-	"bfind.s32":                          vec91,
-	"bfind.u64":                          vec92,
-	"bfind.s64":                          vec93,
-	"bfind.shiftamt.u32":                 vec94,
-	"bfind.shiftamt.s32":                 vec95,
-	"bfind.shiftamt.u64":                 vec96,
-	"bfind.shiftamt.s64":                 vec97,
-	"brev.b32":                           vec98,
-	"brev.b64":                           vec99,
-	"bfe.u32":                            vec100,
-	"bfe.s32":                            vec101,
-	"bfe.u64":                            vec102,
-	"bfe.s64":                            vec103,
-	"bfi.b32":                            vec104,
-	"bfi.b64":                            vec105,
-	"dp4a.u32.u32":                       vec106,
-	"dp4a.s32.s32":                       vec107,
-	"dp4a.u32.s32":                       vec108,
-	"dp4a.s32.u32":                       vec109,
-	"dp2a.lo.u32.u32":                    vec110,
-	"dp2a.lo.s32.s32":                    vec111,
-	"dp2a.lo.u32.s32":                    vec112,
-	"dp2a.lo.s32.u32":                    vec113,
-	"dp2a.hi.u32.u32":                    vec114,
-	"dp2a.hi.s32.s32":                    vec115,
-	"dp2a.hi.u32.s32":                    vec116,
-	"dp2a.hi.s32.u32":                    vec117,
-	"and.b16":                            vec118,
-	"and.b32":                            vec118,
-	"and.b64":                            vec119,
-	"or.b16":                             vec120,
-	"or.b32":                             vec120,
-	"or.b64":                             vec121,
-	"xor.b16":                            vec122,
-	"xor.b32":                            vec122,
-	"xor.b64":                            vec123,
-	"not.b16":                            vec124,
-	"not.b32":                            vec125,
-	"not.b64":                            vec126,
-	"cnot.b16":                           vec127,
-	"cnot.b32":                           vec128,
-	"cnot.b64":                           vec129,
-	"shl.b16":                            vec130,
-	"shl.b32":                            vec131,
-	"shl.b64":                            vec132,
-	"shr.u16":                            vec133,
-	"shr.b16":                            vec133,
-	"shr.s16":                            vec134,
-	"shr.u32":                            vec135,
-	"shr.b32":                            vec135,
-	"shr.s32":                            vec136,
-	"shr.u64":                            vec137,
-	"shr.b64":                            vec137,
-	"shr.s64":                            vec138,
-	"shf.l.wrap.b32":                     vec139,
-	"shf.l.clamp.b32":                    vec140,
-	"shf.r.wrap.b32":                     vec141,
-	"shf.r.clamp.b32":                    vec142,
-	"prmt.b32":                           vec143,
-	"prmt.b32.f4e":                       vec144,
-	"prmt.b32.b4e":                       vec145,
-	"prmt.b32.rc8":                       vec146,
-	"testp.finite.f32":                   vec147,
-	"testp.infinite.f32":                 vec148,
-	"testp.number.f32":                   vec149,
-	"testp.notanumber.f32":               vec150,
-	"testp.normal.f32":                   vec151,
-	"testp.subnormal.f32":                vec152,
-	"testp.finite.f64":                   vec153,
-	"testp.infinite.f64":                 vec154,
-	"testp.number.f64":                   vec155,
-	"testp.notanumber.f64":               vec156,
-	"testp.normal.f64":                   vec157,
-	"testp.subnormal.f64":                vec158,
-	"copysign.f32":                       vec159,
-	"copysign.f64":                       vec160,
-	"add.f32":                            vec161,
-	"add.rn.f32":                         vec161,
-	"add.f32/ftz":                        vec162,
-	"add.rn.f32/ftz":                     vec162,
-	"add.f32/sat":                        vec163,
-	"add.rn.f32/sat":                     vec163,
-	"add.f32/ftz/sat":                    vec164,
-	"add.rn.f32/ftz/sat":                 vec164,
-	"sub.f32":                            vec165,
-	"sub.rn.f32":                         vec165,
-	"sub.f32/ftz":                        vec166,
-	"sub.rn.f32/ftz":                     vec166,
-	"sub.f32/sat":                        vec167,
-	"sub.rn.f32/sat":                     vec167,
-	"sub.f32/ftz/sat":                    vec168,
-	"sub.rn.f32/ftz/sat":                 vec168,
-	"mul.f32":                            vec169,
-	"mul.rn.f32":                         vec169,
-	"mul.f32/ftz":                        vec170,
-	"mul.rn.f32/ftz":                     vec170,
-	"mul.f32/sat":                        vec171,
-	"mul.rn.f32/sat":                     vec171,
-	"mul.f32/ftz/sat":                    vec172,
-	"mul.rn.f32/ftz/sat":                 vec172,
-	"fma.rn.f32":                         vec173,
-	"mad.rn.f32":                         vec173,
-	"fma.rn.f32/ftz":                     vec174,
-	"mad.rn.f32/ftz":                     vec174,
-	"fma.rn.f32/sat":                     vec175,
-	"mad.rn.f32/sat":                     vec175,
-	"fma.rn.f32/ftz/sat":                 vec176,
-	"mad.rn.f32/ftz/sat":                 vec176,
-	"add.rz.f32":                         vec177,
-	"add.rz.f32/ftz":                     vec178,
-	"add.rz.f32/sat":                     vec179,
-	"add.rz.f32/ftz/sat":                 vec180,
-	"add.rm.f32":                         vec181,
-	"add.rm.f32/ftz":                     vec182,
-	"add.rm.f32/sat":                     vec183,
-	"add.rm.f32/ftz/sat":                 vec184,
-	"add.rp.f32":                         vec185,
-	"add.rp.f32/ftz":                     vec186,
-	"add.rp.f32/sat":                     vec187,
-	"add.rp.f32/ftz/sat":                 vec188,
-	"sub.rz.f32":                         vec189,
-	"sub.rz.f32/ftz":                     vec190,
-	"sub.rz.f32/sat":                     vec191,
-	"sub.rz.f32/ftz/sat":                 vec192,
-	"sub.rm.f32":                         vec193,
-	"sub.rm.f32/ftz":                     vec194,
-	"sub.rm.f32/sat":                     vec195,
-	"sub.rm.f32/ftz/sat":                 vec196,
-	"sub.rp.f32":                         vec197,
-	"sub.rp.f32/ftz":                     vec198,
-	"sub.rp.f32/sat":                     vec199,
-	"sub.rp.f32/ftz/sat":                 vec200,
-	"mul.rz.f32":                         vec201,
-	"mul.rz.f32/ftz":                     vec202,
-	"mul.rz.f32/sat":                     vec203,
-	"mul.rz.f32/ftz/sat":                 vec204,
-	"mul.rm.f32":                         vec205,
-	"mul.rm.f32/ftz":                     vec206,
-	"mul.rm.f32/sat":                     vec207,
-	"mul.rm.f32/ftz/sat":                 vec208,
-	"mul.rp.f32":                         vec209,
-	"mul.rp.f32/ftz":                     vec210,
-	"mul.rp.f32/sat":                     vec211,
-	"mul.rp.f32/ftz/sat":                 vec212,
-	"fma.rz.f32":                         vec213,
-	"mad.rz.f32":                         vec213,
-	"fma.rz.f32/ftz":                     vec214,
-	"mad.rz.f32/ftz":                     vec214,
-	"fma.rz.f32/sat":                     vec215,
-	"mad.rz.f32/sat":                     vec215,
-	"fma.rz.f32/ftz/sat":                 vec216,
-	"mad.rz.f32/ftz/sat":                 vec216,
-	"fma.rm.f32":                         vec217,
-	"mad.rm.f32":                         vec217,
-	"fma.rm.f32/ftz":                     vec218,
-	"mad.rm.f32/ftz":                     vec218,
-	"fma.rm.f32/sat":                     vec219,
-	"mad.rm.f32/sat":                     vec219,
-	"fma.rm.f32/ftz/sat":                 vec220,
-	"mad.rm.f32/ftz/sat":                 vec220,
-	"fma.rp.f32":                         vec221,
-	"mad.rp.f32":                         vec221,
-	"fma.rp.f32/ftz":                     vec222,
-	"mad.rp.f32/ftz":                     vec222,
-	"fma.rp.f32/sat":                     vec223,
-	"mad.rp.f32/sat":                     vec223,
-	"fma.rp.f32/ftz/sat":                 vec224,
-	"mad.rp.f32/ftz/sat":                 vec224,
-	"div.rn.f32":                         vec225,
-	"div.approx.f32":                     vec225,
-	"div.full.f32":                       vec225,
-	"div.rn.f32/ftz":                     vec226,
-	"div.approx.f32/ftz":                 vec226,
-	"div.full.f32/ftz":                   vec226,
-	"div.rz.f32":                         vec227,
-	"div.rz.f32/ftz":                     vec228,
-	"div.rm.f32":                         vec229,
-	"div.rm.f32/ftz":                     vec230,
-	"div.rp.f32":                         vec231,
-	"div.rp.f32/ftz":                     vec232,
-	"rcp.rn.f32":                         vec233,
-	"rcp.approx.f32":                     vec233,
-	"rcp.rn.f32/ftz":                     vec234,
-	"rcp.approx.f32/ftz":                 vec234,
-	"rcp.rz.f32":                         vec235,
-	"rcp.rz.f32/ftz":                     vec236,
-	"rcp.rm.f32":                         vec237,
-	"rcp.rm.f32/ftz":                     vec238,
-	"rcp.rp.f32":                         vec239,
-	"rcp.rp.f32/ftz":                     vec240,
-	"sqrt.rn.f32":                        vec241,
-	"sqrt.approx.f32":                    vec241,
-	"sqrt.rn.f32/ftz":                    vec242,
-	"sqrt.approx.f32/ftz":                vec242,
-	"sqrt.rz.f32":                        vec243,
-	"sqrt.rz.f32/ftz":                    vec244,
-	"sqrt.rm.f32":                        vec245,
-	"sqrt.rm.f32/ftz":                    vec246,
-	"sqrt.rp.f32":                        vec247,
-	"sqrt.rp.f32/ftz":                    vec248,
-	"rsqrt.approx.f32":                   vec249,
-	"rsqrt.approx.f32/ftz":               vec250,
-	"sin.approx.f32":                     vec251,
-	"sin.approx.f32/ftz":                 vec252,
-	"cos.approx.f32":                     vec253,
-	"cos.approx.f32/ftz":                 vec254,
-	"ex2.approx.f32":                     vec255,
-	"ex2.approx.f32/ftz":                 vec256,
-	"lg2.approx.f32":                     vec257,
-	"lg2.approx.f32/ftz":                 vec258,
-	"tanh.approx.f32":                    vec259,
-	"abs.f32":                            vec260,
-	"abs.f32/ftz":                        vec261,
-	"neg.f32":                            vec262,
-	"neg.f32/ftz":                        vec263,
-	"min.f32":                            vec264,
-	"min.f32/ftz":                        vec265,
-	"max.f32":                            vec266,
-	"max.f32/ftz":                        vec267,
-	"min.NaN.f32":                        vec268,
-	"min.NaN.f32/ftz":                    vec269,
-	"max.NaN.f32":                        vec270,
-	"max.NaN.f32/ftz":                    vec271,
-	"add.f64":                            vec272,
-	"add.rn.f64":                         vec272,
-	"sub.f64":                            vec273,
-	"sub.rn.f64":                         vec273,
-	"mul.f64":                            vec274,
-	"mul.rn.f64":                         vec274,
-	"fma.rn.f64":                         vec275,
-	"mad.rn.f64":                         vec275,
-	"add.rz.f64":                         vec276,
-	"add.rm.f64":                         vec277,
-	"add.rp.f64":                         vec278,
-	"sub.rz.f64":                         vec279,
-	"sub.rm.f64":                         vec280,
-	"sub.rp.f64":                         vec281,
-	"mul.rz.f64":                         vec282,
-	"mul.rm.f64":                         vec283,
-	"mul.rp.f64":                         vec284,
-	"fma.rz.f64":                         vec285,
-	"mad.rz.f64":                         vec285,
-	"fma.rm.f64":                         vec286,
-	"mad.rm.f64":                         vec286,
-	"fma.rp.f64":                         vec287,
-	"mad.rp.f64":                         vec287,
-	"div.rn.f64":                         vec288,
-	"div.rz.f64":                         vec289,
-	"div.rm.f64":                         vec290,
-	"div.rp.f64":                         vec291,
-	"rcp.rn.f64":                         vec292,
-	"rcp.approx.ftz.f64":                 vec293,
-	"rcp.rz.f64":                         vec294,
-	"rcp.rm.f64":                         vec295,
-	"rcp.rp.f64":                         vec296,
-	"sqrt.rn.f64":                        vec297,
-	"sqrt.rz.f64":                        vec298,
-	"sqrt.rm.f64":                        vec299,
-	"sqrt.rp.f64":                        vec300,
-	"rsqrt.approx.f64":                   vec301,
-	"rsqrt.approx.ftz.f64":               vec302,
-	"abs.f64":                            vec303,
-	"neg.f64":                            vec304,
-	"min.f64":                            vec305,
-	"max.f64":                            vec306,
-	"add.f16":                            vec307,
-	"add.rn.f16":                         vec307,
-	"add.f16/ftz":                        vec308,
-	"add.rn.f16/ftz":                     vec308,
-	"add.f16/sat":                        vec309,
-	"add.rn.f16/sat":                     vec309,
-	"add.f16/ftz/sat":                    vec310,
-	"add.rn.f16/ftz/sat":                 vec310,
-	"sub.f16":                            vec311,
-	"sub.rn.f16":                         vec311,
-	"sub.f16/ftz":                        vec312,
-	"sub.rn.f16/ftz":                     vec312,
-	"sub.f16/sat":                        vec313,
-	"sub.rn.f16/sat":                     vec313,
-	"sub.f16/ftz/sat":                    vec314,
-	"sub.rn.f16/ftz/sat":                 vec314,
-	"mul.f16":                            vec315,
-	"mul.rn.f16":                         vec315,
-	"mul.f16/ftz":                        vec316,
-	"mul.rn.f16/ftz":                     vec316,
-	"mul.f16/sat":                        vec317,
-	"mul.rn.f16/sat":                     vec317,
-	"mul.f16/ftz/sat":                    vec318,
-	"mul.rn.f16/ftz/sat":                 vec318,
-	"fma.rn.f16":                         vec319,
-	"fma.rn.f16/ftz":                     vec320,
-	"fma.rn.f16/sat":                     vec321,
-	"fma.rn.f16/ftz/sat":                 vec322,
-	"fma.rn.relu.f16":                    vec323,
-	"fma.rn.relu.f16/ftz":                vec324,
-	"neg.f16":                            vec325,
-	"neg.f16/ftz":                        vec326,
-	"abs.f16":                            vec327,
-	"abs.f16/ftz":                        vec328,
-	"neg.bf16":                           vec329,
-	"abs.bf16":                           vec330,
-	"neg.f16x2":                          vec331,
-	"neg.f16x2/ftz":                      vec332,
-	"abs.f16x2":                          vec333,
-	"abs.f16x2/ftz":                      vec334,
-	"neg.bf16x2":                         vec335,
-	"abs.bf16x2":                         vec336,
-	"min.f16":                            vec337,
-	"min.f16/ftz":                        vec338,
-	"min.NaN.f16":                        vec339,
-	"min.NaN.f16/ftz":                    vec340,
-	"max.f16":                            vec341,
-	"max.f16/ftz":                        vec342,
-	"max.NaN.f16":                        vec343,
-	"max.NaN.f16/ftz":                    vec344,
-	"add.f16x2":                          vec345,
-	"add.rn.f16x2":                       vec345,
-	"add.f16x2/ftz":                      vec346,
-	"add.rn.f16x2/ftz":                   vec346,
-	"add.f16x2/sat":                      vec347,
-	"add.rn.f16x2/sat":                   vec347,
-	"add.f16x2/ftz/sat":                  vec348,
-	"add.rn.f16x2/ftz/sat":               vec348,
-	"sub.f16x2":                          vec349,
-	"sub.rn.f16x2":                       vec349,
-	"sub.f16x2/ftz":                      vec350,
-	"sub.rn.f16x2/ftz":                   vec350,
-	"sub.f16x2/sat":                      vec351,
-	"sub.rn.f16x2/sat":                   vec351,
-	"sub.f16x2/ftz/sat":                  vec352,
-	"sub.rn.f16x2/ftz/sat":               vec352,
-	"mul.f16x2":                          vec353,
-	"mul.rn.f16x2":                       vec353,
-	"mul.f16x2/ftz":                      vec354,
-	"mul.rn.f16x2/ftz":                   vec354,
-	"mul.f16x2/sat":                      vec355,
-	"mul.rn.f16x2/sat":                   vec355,
-	"mul.f16x2/ftz/sat":                  vec356,
-	"mul.rn.f16x2/ftz/sat":               vec356,
-	"fma.rn.f16x2":                       vec357,
-	"fma.rn.f16x2/ftz":                   vec358,
-	"fma.rn.f16x2/sat":                   vec359,
-	"fma.rn.f16x2/ftz/sat":               vec360,
-	"fma.rn.relu.f16x2":                  vec361,
-	"fma.rn.relu.f16x2/ftz":              vec362,
-	"min.f16x2":                          vec363,
-	"min.f16x2/ftz":                      vec364,
-	"min.NaN.f16x2":                      vec365,
-	"min.NaN.f16x2/ftz":                  vec366,
-	"max.f16x2":                          vec367,
-	"max.f16x2/ftz":                      vec368,
-	"max.NaN.f16x2":                      vec369,
-	"max.NaN.f16x2/ftz":                  vec370,
-	"add.bf16":                           vec371,
-	"add.rn.bf16":                        vec371,
-	"sub.bf16":                           vec372,
-	"sub.rn.bf16":                        vec372,
-	"mul.bf16":                           vec373,
-	"mul.rn.bf16":                        vec373,
-	"add.bf16x2":                         vec374,
-	"add.rn.bf16x2":                      vec374,
-	"sub.bf16x2":                         vec375,
-	"sub.rn.bf16x2":                      vec375,
-	"mul.bf16x2":                         vec376,
-	"mul.rn.bf16x2":                      vec376,
-	"fma.rn.bf16":                        vec377,
-	"fma.rn.relu.bf16":                   vec378,
-	"fma.rn.bf16x2":                      vec379,
-	"fma.rn.relu.bf16x2":                 vec380,
-	"min.bf16":                           vec381,
-	"min.bf16x2":                         vec382,
-	"min.NaN.bf16":                       vec383,
-	"min.NaN.bf16x2":                     vec384,
-	"max.bf16":                           vec385,
-	"max.bf16x2":                         vec386,
-	"max.NaN.bf16":                       vec387,
-	"max.NaN.bf16x2":                     vec388,
-	"mov.b16":                            vec389,
-	"mov.u16":                            vec389,
-	"mov.s16":                            vec389,
-	"mov.f16":                            vec389,
-	"mov.b32":                            vec389,
-	"mov.u32":                            vec389,
-	"mov.s32":                            vec389,
-	"mov.f32":                            vec389,
-	"mov.f16x2":                          vec389,
-	"mov.b64":                            vec390,
-	"mov.u64":                            vec390,
-	"mov.s64":                            vec390,
-	"mov.f64":                            vec390,
-	"cvt.u64.u32":                        vec391,
-	"cvt.s64.u32":                        vec391,
-	"cvt.u64.s32":                        vec392,
-	"cvt.s64.s32":                        vec392,
-	"cvt.u32.u64":                        vec393,
-	"cvt.s32.u64":                        vec393,
-	"cvt.u32.s64":                        vec393,
-	"cvt.s32.s64":                        vec393,
-	"cvt.u32.u16":                        vec394,
-	"cvt.s32.u16":                        vec394,
-	"cvt.u32.s16":                        vec395,
-	"cvt.s32.s16":                        vec395,
-	"cvt.u16.u32":                        vec396,
-	"cvt.s16.u32":                        vec396,
-	"cvt.u16.s32":                        vec396,
-	"cvt.s16.s32":                        vec396,
-	"cvt.u64.u16":                        vec397,
-	"cvt.s64.u16":                        vec397,
-	"cvt.u64.s16":                        vec398,
-	"cvt.s64.s16":                        vec398,
-	"cvt.u16.u64":                        vec399,
-	"cvt.s16.u64":                        vec399,
-	"cvt.u16.s64":                        vec399,
-	"cvt.s16.s64":                        vec399,
-	"cvt.rn.f32.s32":                     vec400,
-	"cvt.rn.f32.u32":                     vec401,
-	"cvt.rn.f64.s32":                     vec402,
-	"cvt.f64.s32":                        vec402,
-	"cvt.rn.f64.u32":                     vec403,
-	"cvt.f64.u32":                        vec403,
-	"cvt.f64.f32":                        vec404,
-	"cvt.f64.f32/ftz":                    vec405,
-	"cvt.rn.f32.f64":                     vec406,
-	"cvt.rn.f32.f64/ftz":                 vec407,
-	"cvt.f32.f16":                        vec408,
-	"cvt.rn.f16.f32":                     vec409,
-	"cvt.f32.bf16":                       vec410,
-	"cvt.rn.f16x2.f32":                   vec411,
-	"cvt.rn.bf16x2.f32":                  vec412,
-	"cvt.rn.bf16.f32":                    vec413,
-	"cvt.rz.f16x2.f32":                   vec414,
-	"cvt.rz.bf16x2.f32":                  vec415,
-	"cvt.rn.relu.f16.f32":                vec416,
-	"cvt.rn.relu.bf16.f32":               vec417,
-	"cvt.rn.relu.f16x2.f32":              vec418,
-	"cvt.rn.relu.bf16x2.f32":             vec419,
-	"cvt.rz.relu.f16.f32":                vec420,
-	"cvt.rz.relu.bf16.f32":               vec421,
-	"cvt.rz.relu.f16x2.f32":              vec422,
-	"cvt.rz.relu.bf16x2.f32":             vec423,
-	"cvt.rna.tf32.f32":                   vec424,
-	"cvt.rna.satfinite.tf32.f32":         vec425,
-	"cvt.rn.tf32.f32":                    vec426,
-	"cvt.rz.tf32.f32":                    vec427,
-	"cvt.rn.relu.tf32.f32":               vec428,
-	"cvt.rz.relu.tf32.f32":               vec429,
-	"cvt.rn.satfinite.e4m3x2.f32":        vec430,
-	"cvt.rn.satfinite.e4m3x2.f16x2":      vec431,
-	"cvt.rn.f16x2.e4m3x2":                vec432,
-	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec433,
-	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec434,
-	"cvt.rn.relu.f16x2.e4m3x2":           vec435,
-	"cvt.rn.satfinite.e5m2x2.f32":        vec436,
-	"cvt.rn.satfinite.e5m2x2.f16x2":      vec437,
-	"cvt.rn.f16x2.e5m2x2":                vec438,
-	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec439,
-	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec440,
-	"cvt.rn.relu.f16x2.e5m2x2":           vec441,
-	"setp.eq.bf16":                       vec442,
-	"setp.eq.f16":                        vec443,
-	"setp.eq.f16/ftz":                    vec444,
-	"setp.eq.f32":                        vec445,
-	"setp.eq.f32/ftz":                    vec446,
-	"setp.eq.f64":                        vec447,
-	"setp.eq.s16":                        vec448,
-	"setp.eq.s32":                        vec449,
-	"setp.eq.s64":                        vec450,
-	"setp.eq.u16":                        vec451,
-	"setp.eq.b16":                        vec451,
-	"setp.eq.u32":                        vec452,
-	"setp.eq.b32":                        vec452,
-	"setp.eq.u64":                        vec453,
-	"setp.eq.b64":                        vec453,
-	"setp.equ.bf16":                      vec454,
-	"setp.equ.f16":                       vec455,
-	"setp.equ.f16/ftz":                   vec456,
-	"setp.equ.f32":                       vec457,
-	"setp.equ.f32/ftz":                   vec458,
-	"setp.equ.f64":                       vec459,
-	"setp.ge.bf16":                       vec460,
-	"setp.ge.f16":                        vec461,
-	"setp.ge.f16/ftz":                    vec462,
-	"setp.ge.f32":                        vec463,
-	"setp.ge.f32/ftz":                    vec464,
-	"setp.ge.f64":                        vec465,
-	"setp.ge.s16":                        vec466,
-	"setp.ge.s32":                        vec467,
-	"setp.ge.s64":                        vec468,
-	"setp.ge.u16":                        vec469,
-	"setp.hs.u16":                        vec469,
-	"setp.ge.u32":                        vec470,
-	"setp.hs.u32":                        vec470,
-	"setp.ge.u64":                        vec471,
-	"setp.hs.u64":                        vec471,
-	"setp.geu.bf16":                      vec472,
-	"setp.geu.f16":                       vec473,
-	"setp.geu.f16/ftz":                   vec474,
-	"setp.geu.f32":                       vec475,
-	"setp.geu.f32/ftz":                   vec476,
-	"setp.geu.f64":                       vec477,
-	"setp.gt.bf16":                       vec478,
-	"setp.gt.f16":                        vec479,
-	"setp.gt.f16/ftz":                    vec480,
-	"setp.gt.f32":                        vec481,
-	"setp.gt.f32/ftz":                    vec482,
-	"setp.gt.f64":                        vec483,
-	"setp.gt.s16":                        vec484,
-	"setp.gt.s32":                        vec485,
-	"setp.gt.s64":                        vec486,
-	"setp.gt.u16":                        vec487,
-	"setp.hi.u16":                        vec487,
-	"setp.gt.u32":                        vec488,
-	"setp.hi.u32":                        vec488,
-	"setp.gt.u64":                        vec489,
-	"setp.hi.u64":                        vec489,
-	"setp.gtu.bf16":                      vec490,
-	"setp.gtu.f16":                       vec491,
-	"setp.gtu.f16/ftz":                   vec492,
-	"setp.gtu.f32":                       vec493,
-	"setp.gtu.f32/ftz":                   vec494,
-	"setp.gtu.f64":                       vec495,
-	"setp.le.bf16":                       vec496,
-	"setp.le.f16":                        vec497,
-	"setp.le.f16/ftz":                    vec498,
-	"setp.le.f32":                        vec499,
-	"setp.le.f32/ftz":                    vec500,
-	"setp.le.f64":                        vec501,
-	"setp.le.s16":                        vec502,
-	"setp.le.s32":                        vec503,
-	"setp.le.s64":                        vec504,
-	"setp.le.u16":                        vec505,
-	"setp.ls.u16":                        vec505,
-	"setp.le.u32":                        vec506,
-	"setp.ls.u32":                        vec506,
-	"setp.le.u64":                        vec507,
-	"setp.ls.u64":                        vec507,
-	"setp.leu.bf16":                      vec508,
-	"setp.leu.f16":                       vec509,
-	"setp.leu.f16/ftz":                   vec510,
-	"setp.leu.f32":                       vec511,
-	"setp.leu.f32/ftz":                   vec512,
-	"setp.leu.f64":                       vec513,
-	"setp.lt.bf16":                       vec514,
-	"setp.lt.f16":                        vec515,
-	"setp.lt.f16/ftz":                    vec516,
-	"setp.lt.f32":                        vec517,
-	"setp.lt.f32/ftz":                    vec518,
-	"setp.lt.f64":                        vec519,
-	"setp.lt.s16":                        vec520,
-	"setp.lt.s32":                        vec521,
-	"setp.lt.s64":                        vec522,
-	"setp.lt.u16":                        vec523,
-	"setp.lo.u16":                        vec523,
-	"setp.lt.u32":                        vec524,
-	"setp.lo.u32":                        vec524,
-	"setp.lt.u64":                        vec525,
-	"setp.lo.u64":                        vec525,
-	"setp.ltu.bf16":                      vec526,
-	"setp.ltu.f16":                       vec527,
-	"setp.ltu.f16/ftz":                   vec528,
-	"setp.ltu.f32":                       vec529,
-	"setp.ltu.f32/ftz":                   vec530,
-	"setp.ltu.f64":                       vec531,
-	"setp.nan.bf16":                      vec532,
-	"setp.nan.f16":                       vec533,
-	"setp.nan.f16/ftz":                   vec534,
-	"setp.nan.f32":                       vec535,
-	"setp.nan.f32/ftz":                   vec536,
-	"setp.nan.f64":                       vec537,
-	"setp.ne.bf16":                       vec538,
-	"setp.ne.f16":                        vec539,
-	"setp.ne.f16/ftz":                    vec540,
-	"setp.ne.f32":                        vec541,
-	"setp.ne.f32/ftz":                    vec542,
-	"setp.ne.f64":                        vec543,
-	"setp.ne.s16":                        vec544,
-	"setp.ne.s32":                        vec545,
-	"setp.ne.s64":                        vec546,
-	"setp.ne.u16":                        vec547,
-	"setp.ne.b16":                        vec547,
-	"setp.ne.u32":                        vec548,
-	"setp.ne.b32":                        vec548,
-	"setp.ne.u64":                        vec549,
-	"setp.ne.b64":                        vec549,
-	"setp.neu.bf16":                      vec550,
-	"setp.neu.f16":                       vec551,
-	"setp.neu.f16/ftz":                   vec552,
-	"setp.neu.f32":                       vec553,
-	"setp.neu.f32/ftz":                   vec554,
-	"setp.neu.f64":                       vec555,
-	"setp.num.bf16":                      vec556,
-	"setp.num.f16":                       vec557,
-	"setp.num.f16/ftz":                   vec558,
-	"setp.num.f32":                       vec559,
-	"setp.num.f32/ftz":                   vec560,
-	"setp.num.f64":                       vec561,
+	"mad.hi.u16":                         vec28,
+	"mad.hi.s16":                         vec29,
+	"mad.hi.s32/sat":                     vec30,
+	"mad.wide.u16":                       vec31,
+	"mad.wide.s16":                       vec32,
+	"mad.wide.u32":                       vec33,
+	"mad.wide.s32":                       vec34,
+	"mul24.lo.u32":                       vec35,
+	"mul24.lo.s32":                       vec36,
+	"mul24.hi.u32":                       vec37,
+	"mul24.hi.s32":                       vec38,
+	"mad24.lo.u32":                       vec39,
+	"mad24.lo.s32":                       vec40,
+	"mad24.hi.u32":                       vec41,
+	"mad24.hi.s32":                       vec42,
+	"mad24.hi.s32/sat":                   vec43,
+	"sad.u16":                            vec44,
+	"sad.s16":                            vec45,
+	"sad.u64":                            vec46,
+	"sad.s64":                            vec47,
+	"sad.u32":                            vec48,
+	"sad.s32":                            vec49,
+	"div.u16":                            vec50,
+	"div.s16":                            vec51,
+	"div.u32":                            vec52,
+	"div.s32":                            vec53,
+	"div.u64":                            vec54,
+	"div.s64":                            vec55,
+	"rem.u16":                            vec56,
+	"rem.s16":                            vec57,
+	"rem.u32":                            vec58,
+	"rem.s32":                            vec59,
+	"rem.u64":                            vec60,
+	"rem.s64":                            vec61,
+	"abs.s16":                            vec62,
+	"abs.s32":                            vec63,
+	"abs.s64":                            vec64,
+	"neg.s16":                            vec65,
+	"neg.s32":                            vec66,
+	"neg.s64":                            vec67,
+	"add.u16x2":                          vec68,
+	"add.s16x2":                          vec68,
+	"min.u16x2":                          vec69,
+	"max.u16x2":                          vec70,
+	"min.s16x2":                          vec71,
+	"max.s16x2":                          vec72,
+	"min.relu.s16x2":                     vec73,
+	"max.relu.s16x2":                     vec74,
+	"min.relu.s32":                       vec75,
+	"max.relu.s32":                       vec76,
+	"bmsk.clamp.b32":                     vec77,
+	"bmsk.wrap.b32":                      vec78,
+	"szext.clamp.u32":                    vec79,
+	"szext.wrap.u32":                     vec80,
+	"szext.clamp.s32":                    vec81,
+	"szext.wrap.s32":                     vec82,
+	"fns.b32":                            vec83,
+	"min.u16":                            vec84,
+	"min.s16":                            vec85,
+	"min.u32":                            vec86,
+	"min.s32":                            vec87,
+	"min.u64":                            vec88,
+	"min.s64":                            vec89,
+	"max.u16":                            vec90,
+	"max.s16":                            vec91,
+	"max.u32":                            vec92,
+	"max.s32":                            vec93,
+	"max.u64":                            vec94,
+	"max.s64":                            vec95,
+	"popc.b32":                           vec96,
+	"popc.b64":                           vec97,
+	"clz.b32":                            vec98,
+	"clz.b64":                            vec99,
+	"bfind.u32":                          vec100,
+	"bfind.s32":                          vec101,
+	"bfind.u64":                          vec102,
+	"bfind.s64":                          vec103,
+	"bfind.shiftamt.u32":                 vec104,
+	"bfind.shiftamt.s32":                 vec105,
+	"bfind.shiftamt.u64":                 vec106,
+	"bfind.shiftamt.s64":                 vec107,
+	"brev.b32":                           vec108,
+	"brev.b64":                           vec109,
+	"bfe.u32":                            vec110,
+	"bfe.s32":                            vec111,
+	"bfe.u64":                            vec112,
+	"bfe.s64":                            vec113,
+	"bfi.b32":                            vec114,
+	"bfi.b64":                            vec115,
+	"dp4a.u32.u32":                       vec116,
+	"dp4a.s32.s32":                       vec117,
+	"dp4a.u32.s32":                       vec118,
+	"dp4a.s32.u32":                       vec119,
+	"dp2a.lo.u32.u32":                    vec120,
+	"dp2a.lo.s32.s32":                    vec121,
+	"dp2a.lo.u32.s32":                    vec122,
+	"dp2a.lo.s32.u32":                    vec123,
+	"dp2a.hi.u32.u32":                    vec124,
+	"dp2a.hi.s32.s32":                    vec125,
+	"dp2a.hi.u32.s32":                    vec126,
+	"dp2a.hi.s32.u32":                    vec127,
+	"and.b16":                            vec128,
+	"and.b32":                            vec128,
+	"and.b64":                            vec129,
+	"or.b16":                             vec130,
+	"or.b32":                             vec130,
+	"or.b64":                             vec131,
+	"xor.b16":                            vec132,
+	"xor.b32":                            vec132,
+	"xor.b64":                            vec133,
+	"not.b16":                            vec134,
+	"not.b32":                            vec135,
+	"not.b64":                            vec136,
+	"cnot.b16":                           vec137,
+	"cnot.b32":                           vec138,
+	"cnot.b64":                           vec139,
+	"shl.b16":                            vec140,
+	"shl.b32":                            vec141,
+	"shl.b64":                            vec142,
+	"shr.u16":                            vec143,
+	"shr.b16":                            vec143,
+	"shr.s16":                            vec144,
+	"shr.u32":                            vec145,
+	"shr.b32":                            vec145,
+	"shr.s32":                            vec146,
+	"shr.u64":                            vec147,
+	"shr.b64":                            vec147,
+	"shr.s64":                            vec148,
+	"shf.l.wrap.b32":                     vec149,
+	"shf.l.clamp.b32":                    vec150,
+	"shf.r.wrap.b32":                     vec151,
+	"shf.r.clamp.b32":                    vec152,
+	"prmt.b32":                           vec153,
+	"prmt.b32.f4e":                       vec154,
+	"prmt.b32.b4e":                       vec155,
+	"prmt.b32.rc8":                       vec156,
+	"testp.finite.f32":                   vec157,
+	"testp.infinite.f32":                 vec158,
+	"testp.number.f32":                   vec159,
+	"testp.notanumber.f32":               vec160,
+	"testp.normal.f32":                   vec161,
+	"testp.subnormal.f32":                vec162,
+	"testp.finite.f64":                   vec163,
+	"testp.infinite.f64":                 vec164,
+	"testp.number.f64":                   vec165,
+	"testp.notanumber.f64":               vec166,
+	"testp.normal.f64":                   vec167,
+	"testp.subnormal.f64":                vec168,
+	"copysign.f32":                       vec169,
+	"copysign.f64":                       vec170,
+	"add.f32":                            vec171,
+	"add.rn.f32":                         vec171,
+	"add.f32/ftz":                        vec172,
+	"add.rn.f32/ftz":                     vec172,
+	"add.f32/sat":                        vec173,
+	"add.rn.f32/sat":                     vec173,
+	"add.f32/ftz/sat":                    vec174,
+	"add.rn.f32/ftz/sat":                 vec174,
+	"sub.f32":                            vec175,
+	"sub.rn.f32":                         vec175,
+	"sub.f32/ftz":                        vec176,
+	"sub.rn.f32/ftz":                     vec176,
+	"sub.f32/sat":                        vec177,
+	"sub.rn.f32/sat":                     vec177,
+	"sub.f32/ftz/sat":                    vec178,
+	"sub.rn.f32/ftz/sat":                 vec178,
+	"mul.f32":                            vec179,
+	"mul.rn.f32":                         vec179,
+	"mul.f32/ftz":                        vec180,
+	"mul.rn.f32/ftz":                     vec180,
+	"mul.f32/sat":                        vec181,
+	"mul.rn.f32/sat":                     vec181,
+	"mul.f32/ftz/sat":                    vec182,
+	"mul.rn.f32/ftz/sat":                 vec182,
+	"fma.rn.f32":                         vec183,
+	"mad.rn.f32":                         vec183,
+	"fma.rn.f32/ftz":                     vec184,
+	"mad.rn.f32/ftz":                     vec184,
+	"fma.rn.f32/sat":                     vec185,
+	"mad.rn.f32/sat":                     vec185,
+	"fma.rn.f32/ftz/sat":                 vec186,
+	"mad.rn.f32/ftz/sat":                 vec186,
+	"add.rz.f32":                         vec187,
+	"add.rz.f32/ftz":                     vec188,
+	"add.rz.f32/sat":                     vec189,
+	"add.rz.f32/ftz/sat":                 vec190,
+	"add.rm.f32":                         vec191,
+	"add.rm.f32/ftz":                     vec192,
+	"add.rm.f32/sat":                     vec193,
+	"add.rm.f32/ftz/sat":                 vec194,
+	"add.rp.f32":                         vec195,
+	"add.rp.f32/ftz":                     vec196,
+	"add.rp.f32/sat":                     vec197,
+	"add.rp.f32/ftz/sat":                 vec198,
+	"sub.rz.f32":                         vec199,
+	"sub.rz.f32/ftz":                     vec200,
+	"sub.rz.f32/sat":                     vec201,
+	"sub.rz.f32/ftz/sat":                 vec202,
+	"sub.rm.f32":                         vec203,
+	"sub.rm.f32/ftz":                     vec204,
+	"sub.rm.f32/sat":                     vec205,
+	"sub.rm.f32/ftz/sat":                 vec206,
+	"sub.rp.f32":                         vec207,
+	"sub.rp.f32/ftz":                     vec208,
+	"sub.rp.f32/sat":                     vec209,
+	"sub.rp.f32/ftz/sat":                 vec210,
+	"mul.rz.f32":                         vec211,
+	"mul.rz.f32/ftz":                     vec212,
+	"mul.rz.f32/sat":                     vec213,
+	"mul.rz.f32/ftz/sat":                 vec214,
+	"mul.rm.f32":                         vec215,
+	"mul.rm.f32/ftz":                     vec216,
+	"mul.rm.f32/sat":                     vec217,
+	"mul.rm.f32/ftz/sat":                 vec218,
+	"mul.rp.f32":                         vec219,
+	"mul.rp.f32/ftz":                     vec220,
+	"mul.rp.f32/sat":                     vec221,
+	"mul.rp.f32/ftz/sat":                 vec222,
+	"fma.rz.f32":                         vec223,
+	"mad.rz.f32":                         vec223,
+	"fma.rz.f32/ftz":                     vec224,
+	"mad.rz.f32/ftz":                     vec224,
+	"fma.rz.f32/sat":                     vec225,
+	"mad.rz.f32/sat":                     vec225,
+	"fma.rz.f32/ftz/sat":                 vec226,
+	"mad.rz.f32/ftz/sat":                 vec226,
+	"fma.rm.f32":                         vec227,
+	"mad.rm.f32":                         vec227,
+	"fma.rm.f32/ftz":                     vec228,
+	"mad.rm.f32/ftz":                     vec228,
+	"fma.rm.f32/sat":                     vec229,
+	"mad.rm.f32/sat":                     vec229,
+	"fma.rm.f32/ftz/sat":                 vec230,
+	"mad.rm.f32/ftz/sat":                 vec230,
+	"fma.rp.f32":                         vec231,
+	"mad.rp.f32":                         vec231,
+	"fma.rp.f32/ftz":                     vec232,
+	"mad.rp.f32/ftz":                     vec232,
+	"fma.rp.f32/sat":                     vec233,
+	"mad.rp.f32/sat":                     vec233,
+	"fma.rp.f32/ftz/sat":                 vec234,
+	"mad.rp.f32/ftz/sat":                 vec234,
+	"div.rn.f32":                         vec235,
+	"div.approx.f32":                     vec235,
+	"div.full.f32":                       vec235,
+	"div.rn.f32/ftz":                     vec236,
+	"div.approx.f32/ftz":                 vec236,
+	"div.full.f32/ftz":                   vec236,
+	"div.rz.f32":                         vec237,
+	"div.rz.f32/ftz":                     vec238,
+	"div.rm.f32":                         vec239,
+	"div.rm.f32/ftz":                     vec240,
+	"div.rp.f32":                         vec241,
+	"div.rp.f32/ftz":                     vec242,
+	"rcp.rn.f32":                         vec243,
+	"rcp.approx.f32":                     vec243,
+	"rcp.rn.f32/ftz":                     vec244,
+	"rcp.approx.f32/ftz":                 vec244,
+	"rcp.rz.f32":                         vec245,
+	"rcp.rz.f32/ftz":                     vec246,
+	"rcp.rm.f32":                         vec247,
+	"rcp.rm.f32/ftz":                     vec248,
+	"rcp.rp.f32":                         vec249,
+	"rcp.rp.f32/ftz":                     vec250,
+	"sqrt.rn.f32":                        vec251,
+	"sqrt.approx.f32":                    vec251,
+	"sqrt.rn.f32/ftz":                    vec252,
+	"sqrt.approx.f32/ftz":                vec252,
+	"sqrt.rz.f32":                        vec253,
+	"sqrt.rz.f32/ftz":                    vec254,
+	"sqrt.rm.f32":                        vec255,
+	"sqrt.rm.f32/ftz":                    vec256,
+	"sqrt.rp.f32":                        vec257,
+	"sqrt.rp.f32/ftz":                    vec258,
+	"rsqrt.approx.f32":                   vec259,
+	"rsqrt.approx.f32/ftz":               vec260,
+	"sin.approx.f32":                     vec261,
+	"sin.approx.f32/ftz":                 vec262,
+	"cos.approx.f32":                     vec263,
+	"cos.approx.f32/ftz":                 vec264,
+	"ex2.approx.f32":                     vec265,
+	"ex2.approx.f32/ftz":                 vec266,
+	"lg2.approx.f32":                     vec267,
+	"lg2.approx.f32/ftz":                 vec268,
+	"tanh.approx.f32":                    vec269,
+	"abs.f32":                            vec270,
+	"abs.f32/ftz":                        vec271,
+	"neg.f32":                            vec272,
+	"neg.f32/ftz":                        vec273,
+	"min.f32":                            vec274,
+	"min.f32/ftz":                        vec275,
+	"max.f32":                            vec276,
+	"max.f32/ftz":                        vec277,
+	"min.NaN.f32":                        vec278,
+	"min.NaN.f32/ftz":                    vec279,
+	"max.NaN.f32":                        vec280,
+	"max.NaN.f32/ftz":                    vec281,
+	"min.xorsign.abs.f32":                vec282,
+	"min.xorsign.abs.f32/ftz":            vec283,
+	"max.xorsign.abs.f32":                vec284,
+	"max.xorsign.abs.f32/ftz":            vec285,
+	"min.NaN.xorsign.abs.f32":            vec286,
+	"min.NaN.xorsign.abs.f32/ftz":        vec287,
+	"max.NaN.xorsign.abs.f32":            vec288,
+	"max.NaN.xorsign.abs.f32/ftz":        vec289,
+	"add.f64":                            vec290,
+	"add.rn.f64":                         vec290,
+	"sub.f64":                            vec291,
+	"sub.rn.f64":                         vec291,
+	"mul.f64":                            vec292,
+	"mul.rn.f64":                         vec292,
+	"fma.rn.f64":                         vec293,
+	"mad.rn.f64":                         vec293,
+	"add.rz.f64":                         vec294,
+	"add.rm.f64":                         vec295,
+	"add.rp.f64":                         vec296,
+	"sub.rz.f64":                         vec297,
+	"sub.rm.f64":                         vec298,
+	"sub.rp.f64":                         vec299,
+	"mul.rz.f64":                         vec300,
+	"mul.rm.f64":                         vec301,
+	"mul.rp.f64":                         vec302,
+	"fma.rz.f64":                         vec303,
+	"mad.rz.f64":                         vec303,
+	"fma.rm.f64":                         vec304,
+	"mad.rm.f64":                         vec304,
+	"fma.rp.f64":                         vec305,
+	"mad.rp.f64":                         vec305,
+	"div.rn.f64":                         vec306,
+	"div.rz.f64":                         vec307,
+	"div.rm.f64":                         vec308,
+	"div.rp.f64":                         vec309,
+	"rcp.rn.f64":                         vec310,
+	"rcp.approx.ftz.f64":                 vec311,
+	"rcp.rz.f64":                         vec312,
+	"rcp.rm.f64":                         vec313,
+	"rcp.rp.f64":                         vec314,
+	"sqrt.rn.f64":                        vec315,
+	"sqrt.rz.f64":                        vec316,
+	"sqrt.rm.f64":                        vec317,
+	"sqrt.rp.f64":                        vec318,
+	"rsqrt.approx.f64":                   vec319,
+	"rsqrt.approx.ftz.f64":               vec320,
+	"abs.f64":                            vec321,
+	"neg.f64":                            vec322,
+	"min.f64":                            vec323,
+	"max.f64":                            vec324,
+	"add.f16":                            vec325,
+	"add.rn.f16":                         vec325,
+	"add.f16/ftz":                        vec326,
+	"add.rn.f16/ftz":                     vec326,
+	"add.f16/sat":                        vec327,
+	"add.rn.f16/sat":                     vec327,
+	"add.f16/ftz/sat":                    vec328,
+	"add.rn.f16/ftz/sat":                 vec328,
+	"sub.f16":                            vec329,
+	"sub.rn.f16":                         vec329,
+	"sub.f16/ftz":                        vec330,
+	"sub.rn.f16/ftz":                     vec330,
+	"sub.f16/sat":                        vec331,
+	"sub.rn.f16/sat":                     vec331,
+	"sub.f16/ftz/sat":                    vec332,
+	"sub.rn.f16/ftz/sat":                 vec332,
+	"mul.f16":                            vec333,
+	"mul.rn.f16":                         vec333,
+	"mul.f16/ftz":                        vec334,
+	"mul.rn.f16/ftz":                     vec334,
+	"mul.f16/sat":                        vec335,
+	"mul.rn.f16/sat":                     vec335,
+	"mul.f16/ftz/sat":                    vec336,
+	"mul.rn.f16/ftz/sat":                 vec336,
+	"fma.rn.f16":                         vec337,
+	"fma.rn.f16/ftz":                     vec338,
+	"fma.rn.f16/sat":                     vec339,
+	"fma.rn.f16/ftz/sat":                 vec340,
+	"fma.rn.relu.f16":                    vec341,
+	"fma.rn.relu.f16/ftz":                vec342,
+	"neg.f16":                            vec343,
+	"neg.f16/ftz":                        vec344,
+	"abs.f16":                            vec345,
+	"abs.f16/ftz":                        vec346,
+	"neg.bf16":                           vec347,
+	"abs.bf16":                           vec348,
+	"neg.f16x2":                          vec349,
+	"neg.f16x2/ftz":                      vec350,
+	"abs.f16x2":                          vec351,
+	"abs.f16x2/ftz":                      vec352,
+	"neg.bf16x2":                         vec353,
+	"abs.bf16x2":                         vec354,
+	"min.f16":                            vec355,
+	"min.f16/ftz":                        vec356,
+	"min.NaN.f16":                        vec357,
+	"min.NaN.f16/ftz":                    vec358,
+	"max.f16":                            vec359,
+	"max.f16/ftz":                        vec360,
+	"max.NaN.f16":                        vec361,
+	"max.NaN.f16/ftz":                    vec362,
+	"add.f16x2":                          vec363,
+	"add.rn.f16x2":                       vec363,
+	"add.f16x2/ftz":                      vec364,
+	"add.rn.f16x2/ftz":                   vec364,
+	"add.f16x2/sat":                      vec365,
+	"add.rn.f16x2/sat":                   vec365,
+	"add.f16x2/ftz/sat":                  vec366,
+	"add.rn.f16x2/ftz/sat":               vec366,
+	"sub.f16x2":                          vec367,
+	"sub.rn.f16x2":                       vec367,
+	"sub.f16x2/ftz":                      vec368,
+	"sub.rn.f16x2/ftz":                   vec368,
+	"sub.f16x2/sat":                      vec369,
+	"sub.rn.f16x2/sat":                   vec369,
+	"sub.f16x2/ftz/sat":                  vec370,
+	"sub.rn.f16x2/ftz/sat":               vec370,
+	"mul.f16x2":                          vec371,
+	"mul.rn.f16x2":                       vec371,
+	"mul.f16x2/ftz":                      vec372,
+	"mul.rn.f16x2/ftz":                   vec372,
+	"mul.f16x2/sat":                      vec373,
+	"mul.rn.f16x2/sat":                   vec373,
+	"mul.f16x2/ftz/sat":                  vec374,
+	"mul.rn.f16x2/ftz/sat":               vec374,
+	"fma.rn.f16x2":                       vec375,
+	"fma.rn.f16x2/ftz":                   vec376,
+	"fma.rn.f16x2/sat":                   vec377,
+	"fma.rn.f16x2/ftz/sat":               vec378,
+	"fma.rn.relu.f16x2":                  vec379,
+	"fma.rn.relu.f16x2/ftz":              vec380,
+	"min.f16x2":                          vec381,
+	"min.f16x2/ftz":                      vec382,
+	"min.NaN.f16x2":                      vec383,
+	"min.NaN.f16x2/ftz":                  vec384,
+	"max.f16x2":                          vec385,
+	"max.f16x2/ftz":                      vec386,
+	"max.NaN.f16x2":                      vec387,
+	"max.NaN.f16x2/ftz":                  vec388,
+	"add.bf16":                           vec389,
+	"add.rn.bf16":                        vec389,
+	"sub.bf16":                           vec390,
+	"sub.rn.bf16":                        vec390,
+	"mul.bf16":                           vec391,
+	"mul.rn.bf16":                        vec391,
+	"add.bf16x2":                         vec392,
+	"add.rn.bf16x2":                      vec392,
+	"sub.bf16x2":                         vec393,
+	"sub.rn.bf16x2":                      vec393,
+	"mul.bf16x2":                         vec394,
+	"mul.rn.bf16x2":                      vec394,
+	"fma.rn.bf16":                        vec395,
+	"fma.rn.relu.bf16":                   vec396,
+	"fma.rn.bf16x2":                      vec397,
+	"fma.rn.relu.bf16x2":                 vec398,
+	"min.bf16":                           vec399,
+	"min.bf16x2":                         vec400,
+	"min.NaN.bf16":                       vec401,
+	"min.NaN.bf16x2":                     vec402,
+	"max.bf16":                           vec403,
+	"max.bf16x2":                         vec404,
+	"max.NaN.bf16":                       vec405,
+	"max.NaN.bf16x2":                     vec406,
+	"min.xorsign.abs.f16":                vec407,
+	"min.xorsign.abs.f16/ftz":            vec408,
+	"min.xorsign.abs.f16x2":              vec409,
+	"min.xorsign.abs.f16x2/ftz":          vec410,
+	"min.xorsign.abs.bf16":               vec411,
+	"min.xorsign.abs.bf16x2":             vec412,
+	"max.xorsign.abs.f16":                vec413,
+	"max.xorsign.abs.f16/ftz":            vec414,
+	"max.xorsign.abs.f16x2":              vec415,
+	"max.xorsign.abs.f16x2/ftz":          vec416,
+	"max.xorsign.abs.bf16":               vec417,
+	"max.xorsign.abs.bf16x2":             vec418,
+	"min.NaN.xorsign.abs.f16":            vec419,
+	"min.NaN.xorsign.abs.f16/ftz":        vec420,
+	"min.NaN.xorsign.abs.f16x2":          vec421,
+	"min.NaN.xorsign.abs.f16x2/ftz":      vec422,
+	"min.NaN.xorsign.abs.bf16":           vec423,
+	"min.NaN.xorsign.abs.bf16x2":         vec424,
+	"max.NaN.xorsign.abs.f16":            vec425,
+	"max.NaN.xorsign.abs.f16/ftz":        vec426,
+	"max.NaN.xorsign.abs.f16x2":          vec427,
+	"max.NaN.xorsign.abs.f16x2/ftz":      vec428,
+	"max.NaN.xorsign.abs.bf16":           vec429,
+	"max.NaN.xorsign.abs.bf16x2":         vec430,
+	"ex2.approx.f16":                     vec431,
+	"ex2.approx.f16x2":                   vec432,
+	"ex2.approx.bf16/ftz":                vec433,
+	"ex2.approx.bf16x2/ftz":              vec434,
+	"tanh.approx.f16":                    vec435,
+	"tanh.approx.f16x2":                  vec436,
+	"tanh.approx.bf16":                   vec437,
+	"tanh.approx.bf16x2":                 vec438,
+	"mov.b16":                            vec439,
+	"mov.u16":                            vec439,
+	"mov.s16":                            vec439,
+	"mov.f16":                            vec439,
+	"mov.b32":                            vec439,
+	"mov.u32":                            vec439,
+	"mov.s32":                            vec439,
+	"mov.f32":                            vec439,
+	"mov.f16x2":                          vec439,
+	"mov.b64":                            vec440,
+	"mov.u64":                            vec440,
+	"mov.s64":                            vec440,
+	"mov.f64":                            vec440,
+	"cvt.u64.u32":                        vec441,
+	"cvt.s64.u32":                        vec441,
+	"cvt.u64.s32":                        vec442,
+	"cvt.s64.s32":                        vec442,
+	"cvt.u32.u64":                        vec443,
+	"cvt.s32.u64":                        vec443,
+	"cvt.u32.s64":                        vec443,
+	"cvt.s32.s64":                        vec443,
+	"cvt.u32.u16":                        vec444,
+	"cvt.s32.u16":                        vec444,
+	"cvt.u32.s16":                        vec445,
+	"cvt.s32.s16":                        vec445,
+	"cvt.u16.u32":                        vec446,
+	"cvt.s16.u32":                        vec446,
+	"cvt.u16.s32":                        vec446,
+	"cvt.s16.s32":                        vec446,
+	"cvt.u64.u16":                        vec447,
+	"cvt.s64.u16":                        vec447,
+	"cvt.u64.s16":                        vec448,
+	"cvt.s64.s16":                        vec448,
+	"cvt.u16.u64":                        vec449,
+	"cvt.s16.u64":                        vec449,
+	"cvt.u16.s64":                        vec449,
+	"cvt.s16.s64":                        vec449,
+	"cvt.rn.f32.s32":                     vec450,
+	"cvt.rn.f32.u32":                     vec451,
+	"cvt.rn.f64.s32":                     vec452,
+	"cvt.f64.s32":                        vec452,
+	"cvt.rn.f64.u32":                     vec453,
+	"cvt.f64.u32":                        vec453,
+	"cvt.f64.f32":                        vec454,
+	"cvt.f64.f32/ftz":                    vec455,
+	"cvt.rn.f32.f64":                     vec456,
+	"cvt.rn.f32.f64/ftz":                 vec457,
+	"cvt.f32.f16":                        vec458,
+	"cvt.rn.f16.f32":                     vec459,
+	"cvt.f32.bf16":                       vec460,
+	"cvt.rn.f16x2.f32":                   vec461,
+	"cvt.rn.bf16x2.f32":                  vec462,
+	"cvt.rn.bf16.f32":                    vec463,
+	"cvt.rz.f16x2.f32":                   vec464,
+	"cvt.rz.bf16x2.f32":                  vec465,
+	"cvt.rn.relu.f16.f32":                vec466,
+	"cvt.rn.relu.bf16.f32":               vec467,
+	"cvt.rn.relu.f16x2.f32":              vec468,
+	"cvt.rn.relu.bf16x2.f32":             vec469,
+	"cvt.rz.relu.f16.f32":                vec470,
+	"cvt.rz.relu.bf16.f32":               vec471,
+	"cvt.rz.relu.f16x2.f32":              vec472,
+	"cvt.rz.relu.bf16x2.f32":             vec473,
+	"cvt.rn.satfinite.f16.f32":           vec474,
+	"cvt.rn.satfinite.f16x2.f32":         vec475,
+	"cvt.rn.relu.satfinite.f16.f32":      vec476,
+	"cvt.rn.relu.satfinite.f16x2.f32":    vec477,
+	"cvt.rn.satfinite.bf16.f32":          vec478,
+	"cvt.rn.satfinite.bf16x2.f32":        vec479,
+	"cvt.rn.relu.satfinite.bf16.f32":     vec480,
+	"cvt.rn.relu.satfinite.bf16x2.f32":   vec481,
+	"cvt.rz.satfinite.f16.f32":           vec482,
+	"cvt.rz.satfinite.f16x2.f32":         vec483,
+	"cvt.rz.relu.satfinite.f16.f32":      vec484,
+	"cvt.rz.relu.satfinite.f16x2.f32":    vec485,
+	"cvt.rz.satfinite.bf16.f32":          vec486,
+	"cvt.rz.satfinite.bf16x2.f32":        vec487,
+	"cvt.rz.relu.satfinite.bf16.f32":     vec488,
+	"cvt.rz.relu.satfinite.bf16x2.f32":   vec489,
+	"cvt.rna.tf32.f32":                   vec490,
+	"cvt.rna.satfinite.tf32.f32":         vec491,
+	"cvt.rn.tf32.f32":                    vec492,
+	"cvt.rz.tf32.f32":                    vec493,
+	"cvt.rn.relu.tf32.f32":               vec494,
+	"cvt.rz.relu.tf32.f32":               vec495,
+	"cvt.rn.satfinite.e4m3x2.f32":        vec496,
+	"cvt.rn.satfinite.e4m3x2.f16x2":      vec497,
+	"cvt.rn.f16x2.e4m3x2":                vec498,
+	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec499,
+	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec500,
+	"cvt.rn.relu.f16x2.e4m3x2":           vec501,
+	"cvt.rn.satfinite.e5m2x2.f32":        vec502,
+	"cvt.rn.satfinite.e5m2x2.f16x2":      vec503,
+	"cvt.rn.f16x2.e5m2x2":                vec504,
+	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec505,
+	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec506,
+	"cvt.rn.relu.f16x2.e5m2x2":           vec507,
+	"setp.eq.bf16":                       vec508,
+	"setp.eq.f16":                        vec509,
+	"setp.eq.f16/ftz":                    vec510,
+	"setp.eq.f32":                        vec511,
+	"setp.eq.f32/ftz":                    vec512,
+	"setp.eq.f64":                        vec513,
+	"setp.eq.s16":                        vec514,
+	"setp.eq.s32":                        vec515,
+	"setp.eq.s64":                        vec516,
+	"setp.eq.u16":                        vec517,
+	"setp.eq.b16":                        vec517,
+	"setp.eq.u32":                        vec518,
+	"setp.eq.b32":                        vec518,
+	"setp.eq.u64":                        vec519,
+	"setp.eq.b64":                        vec519,
+	"setp.equ.bf16":                      vec520,
+	"setp.equ.f16":                       vec521,
+	"setp.equ.f16/ftz":                   vec522,
+	"setp.equ.f32":                       vec523,
+	"setp.equ.f32/ftz":                   vec524,
+	"setp.equ.f64":                       vec525,
+	"setp.ge.bf16":                       vec526,
+	"setp.ge.f16":                        vec527,
+	"setp.ge.f16/ftz":                    vec528,
+	"setp.ge.f32":                        vec529,
+	"setp.ge.f32/ftz":                    vec530,
+	"setp.ge.f64":                        vec531,
+	"setp.ge.s16":                        vec532,
+	"setp.ge.s32":                        vec533,
+	"setp.ge.s64":                        vec534,
+	"setp.ge.u16":                        vec535,
+	"setp.hs.u16":                        vec535,
+	"setp.ge.u32":                        vec536,
+	"setp.hs.u32":                        vec536,
+	"setp.ge.u64":                        vec537,
+	"setp.hs.u64":                        vec537,
+	"setp.geu.bf16":                      vec538,
+	"setp.geu.f16":                       vec539,
+	"setp.geu.f16/ftz":                   vec540,
+	"setp.geu.f32":                       vec541,
+	"setp.geu.f32/ftz":                   vec542,
+	"setp.geu.f64":                       vec543,
+	"setp.gt.bf16":                       vec544,
+	"setp.gt.f16":                        vec545,
+	"setp.gt.f16/ftz":                    vec546,
+	"setp.gt.f32":                        vec547,
+	"setp.gt.f32/ftz":                    vec548,
+	"setp.gt.f64":                        vec549,
+	"setp.gt.s16":                        vec550,
+	"setp.gt.s32":                        vec551,
+	"setp.gt.s64":                        vec552,
+	"setp.gt.u16":                        vec553,
+	"setp.hi.u16":                        vec553,
+	"setp.gt.u32":                        vec554,
+	"setp.hi.u32":                        vec554,
+	"setp.gt.u64":                        vec555,
+	"setp.hi.u64":                        vec555,
+	"setp.gtu.bf16":                      vec556,
+	"setp.gtu.f16":                       vec557,
+	"setp.gtu.f16/ftz":                   vec558,
+	"setp.gtu.f32":                       vec559,
+	"setp.gtu.f32/ftz":                   vec560,
+	"setp.gtu.f64":                       vec561,
+	"setp.le.bf16":                       vec562,
+	"setp.le.f16":                        vec563,
+	"setp.le.f16/ftz":                    vec564,
+	"setp.le.f32":                        vec565,
+	"setp.le.f32/ftz":                    vec566,
+	"setp.le.f64":                        vec567,
+	"setp.le.s16":                        vec568,
+	"setp.le.s32":                        vec569,
+	"setp.le.s64":                        vec570,
+	"setp.le.u16":                        vec571,
+	"setp.ls.u16":                        vec571,
+	"setp.le.u32":                        vec572,
+	"setp.ls.u32":                        vec572,
+	"setp.le.u64":                        vec573,
+	"setp.ls.u64":                        vec573,
+	"setp.leu.bf16":                      vec574,
+	"setp.leu.f16":                       vec575,
+	"setp.leu.f16/ftz":                   vec576,
+	"setp.leu.f32":                       vec577,
+	"setp.leu.f32/ftz":                   vec578,
+	"setp.leu.f64":                       vec579,
+	"setp.lt.bf16":                       vec580,
+	"setp.lt.f16":                        vec581,
+	"setp.lt.f16/ftz":                    vec582,
+	"setp.lt.f32":                        vec583,
+	"setp.lt.f32/ftz":                    vec584,
+	"setp.lt.f64":                        vec585,
+	"setp.lt.s16":                        vec586,
+	"setp.lt.s32":                        vec587,
+	"setp.lt.s64":                        vec588,
+	"setp.lt.u16":                        vec589,
+	"setp.lo.u16":                        vec589,
+	"setp.lt.u32":                        vec590,
+	"setp.lo.u32":                        vec590,
+	"setp.lt.u64":                        vec591,
+	"setp.lo.u64":                        vec591,
+	"setp.ltu.bf16":                      vec592,
+	"setp.ltu.f16":                       vec593,
+	"setp.ltu.f16/ftz":                   vec594,
+	"setp.ltu.f32":                       vec595,
+	"setp.ltu.f32/ftz":                   vec596,
+	"setp.ltu.f64":                       vec597,
+	"setp.nan.bf16":                      vec598,
+	"setp.nan.f16":                       vec599,
+	"setp.nan.f16/ftz":                   vec600,
+	"setp.nan.f32":                       vec601,
+	"setp.nan.f32/ftz":                   vec602,
+	"setp.nan.f64":                       vec603,
+	"setp.ne.bf16":                       vec604,
+	"setp.ne.f16":                        vec605,
+	"setp.ne.f16/ftz":                    vec606,
+	"setp.ne.f32":                        vec607,
+	"setp.ne.f32/ftz":                    vec608,
+	"setp.ne.f64":                        vec609,
+	"setp.ne.s16":                        vec610,
+	"setp.ne.s32":                        vec611,
+	"setp.ne.s64":                        vec612,
+	"setp.ne.u16":                        vec613,
+	"setp.ne.b16":                        vec613,
+	"setp.ne.u32":                        vec614,
+	"setp.ne.b32":                        vec614,
+	"setp.ne.u64":                        vec615,
+	"setp.ne.b64":                        vec615,
+	"setp.neu.bf16":                      vec616,
+	"setp.neu.f16":                       vec617,
+	"setp.neu.f16/ftz":                   vec618,
+	"setp.neu.f32":                       vec619,
+	"setp.neu.f32/ftz":                   vec620,
+	"setp.neu.f64":                       vec621,
+	"setp.num.bf16":                      vec622,
+	"setp.num.f16":                       vec623,
+	"setp.num.f16/ftz":                   vec624,
+	"setp.num.f32":                       vec625,
+	"setp.num.f32/ftz":                   vec626,
+	"setp.num.f64":                       vec627,
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -8,6 +9,9 @@ import (
 
 // convert evaluates cvt for one thread (PTX ISA, "cvt").
 func convert(in *ptx.Inst, v []uint64) (uint64, error) {
+	if in.Has("pack") {
+		return packed(in, v), nil
+	}
 	var types []ptx.Type
 	mode, toInteger := "rn", false
 	for _, m := range in.Mods {
@@ -38,7 +42,7 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 	case ptx.F16x2, ptx.BF16x2: // the first source goes to the upper half
 		half := formatOf(map[ptx.Type]ptx.Type{ptx.F16x2: ptx.F16, ptx.BF16x2: ptx.BF16}[to])
 		hi, lo := decode(v[0], f32format), decode(v[1], f32format)
-		return relu(in, hi).encode(half, mode)<<16 | relu(in, lo).encode(half, mode), nil
+		return finite(in, relu(in, hi).encode(half, mode), half)<<16 | finite(in, relu(in, lo).encode(half, mode), half), nil
 	case ptx.TF32:
 		n := decode(v[0], f32format)
 		d := relu(in, n).encode(format{8, 10}, mode)
@@ -146,7 +150,7 @@ func extended(v uint64, t ptx.Type) uint64 {
 
 func finish(in *ptx.Inst, n number, to ptx.Type, mode string) uint64 {
 	f := formatOf(to)
-	d := n.encode(f, mode)
+	d := finite(in, n.encode(f, mode), f)
 	if in.Has("sat") {
 		d = saturated(decode(d, f)).encode(f, mode)
 	}
@@ -154,6 +158,34 @@ func finish(in *ptx.Inst, n number, to ptx.Type, mode string) uint64 {
 		d = decode(d, f).flushed(f).encode(f, mode)
 	}
 	return d
+}
+
+// finite returns the largest finite number instead of an infinity, for .satfinite.
+func finite(in *ptx.Inst, d uint64, f format) uint64 {
+	if in.Has("satfinite") && d&^f.signBit() == f.infBits() {
+		return d - 1
+	}
+	return d
+}
+
+// packed evaluates cvt.pack, bit by bit as its pseudocode does.
+func packed(in *ptx.Inst, v []uint64) uint64 {
+	name := in.Mods[2]
+	size, _ := strconv.Atoi(name[1:])
+	low, high := int64(0), int64(1)<<size-1
+	if name[0] == 's' {
+		low, high = -1<<(size-1), int64(1)<<(size-1)-1
+	}
+	part := func(x uint64) uint64 { return uint64(min(max(int64(int32(x)), low), high)) }
+	ta, d := part(v[0]), part(v[1])
+	set := func(i int, bit uint64) { d = d&^(1<<i) | bit&1<<i }
+	for i := size; i < 2*size; i++ {
+		set(i, ta>>(i-size))
+	}
+	for i := 2 * size; i < 32; i++ {
+		set(i, v[2]>>(i-2*size))
+	}
+	return truncate(d, 4)
 }
 
 func floatToInteger(n number, from, to ptx.Type, mode string) uint64 {

@@ -61,7 +61,7 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	case "rsqrt":
 		r = div(small(1), decode(sqrt(x[0]).encode(f, mode), f))
 	case "min", "max":
-		r = pickOne(x[0], x[1], in.Op == "min", in.Has("NaN"))
+		r = minimum(in, x[0], x[1])
 	default:
 		a, ok := approximate(in.Op, math.Float64frombits(x[0].encode(f64format, "rn")))
 		if !ok {
@@ -128,6 +128,19 @@ func saturated(n number) number {
 		return one
 	}
 	return n
+}
+
+// minimum evaluates min and max. With .xorsign.abs it is that of the absolute values, and
+// negative if one of the sources is.
+func minimum(in *ptx.Inst, a, b number) number {
+	if !in.Has("xorsign") {
+		return pickOne(a, b, in.Op == "min", in.Has("NaN"))
+	}
+	negative := a.neg != b.neg
+	a.neg, b.neg = false, false
+	r := pickOne(a, b, in.Op == "min", in.Has("NaN"))
+	r.neg = negative && !r.nan
+	return r
 }
 
 func pickOne(a, b number, smaller, propagate bool) number {
@@ -259,10 +272,14 @@ func combine(in *ptx.Inst, p bool, other uint64) bool {
 
 func setp(in *ptx.Inst, v []uint64) (p, q uint64) {
 	t, _ := ptx.TypeByName(in.Mods[len(in.Mods)-1])
-	yes, other := holds(in, t, v[0], v[1]), uint64(0)
+	other := uint64(0)
 	if len(v) > 2 {
 		other = v[2]
 	}
+	if half := map[ptx.Type]ptx.Type{ptx.F16x2: ptx.F16, ptx.BF16x2: ptx.BF16}[t]; half != ptx.NoType {
+		return boolean(combine(in, holds(in, half, v[0]&0xffff, v[1]&0xffff), other)), boolean(combine(in, holds(in, half, v[0]>>16, v[1]>>16), other))
+	}
+	yes := holds(in, t, v[0], v[1])
 	return boolean(combine(in, yes, other)), boolean(combine(in, !yes, other))
 }
 

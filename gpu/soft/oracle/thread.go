@@ -335,7 +335,12 @@ func (t *thread) plain(in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	t.set(&in.Args[0], r)
+	d := &in.Args[0]
+	if d.Kind == ptx.KindPair { // of lop3
+		t.set(&d.List[1], boolean(combine(in, r != 0, v[4])))
+		d = &d.List[0]
+	}
+	t.set(d, r)
 	return nil
 }
 
