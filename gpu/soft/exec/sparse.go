@@ -11,11 +11,9 @@ import (
 // The products with a sparse A: mma.sp and wgmma.mma_async.sp.
 
 // metadata returns the metadata of a warp's lanes.
-func (m *machine) metadata(s *ir.Sparsity, w int) *ops.Metadata {
-	e := &ops.Metadata{Selector: s.Selector}
-	for l, v := range m.v32(s.Metadata.Slot, w, w+1) {
-		e.Lanes[l] = uint64(v)
-	}
+func (m *machine) metadata(s *ir.Sparsity, w int) (e ops.Metadata) {
+	e.Selector = s.Selector
+	copy(e.Lanes[:], m.v32(s.Metadata.Slot, w, w+1))
 	return e
 }
 
@@ -23,7 +21,8 @@ func multiplySparse(o *ir.SparseProduct) whole {
 	return func(m *machine, w int, _ uint32) error {
 		r := &m.matrix
 		a, b, c := m.readRegisters(&r.a, w, o.A), m.readRegisters(&r.b, w, o.B), m.readRegisters(&r.c, w, o.C)
-		o.F.Multiply(&r.dense, c, a, b, c, m.metadata(&o.Sparsity, w))
+		e := m.metadata(&o.Sparsity, w)
+		o.F.Multiply(&r.dense, c, a, b, c, &e)
 		m.writeRegisters(w, o.D, c)
 		return nil
 	}
@@ -44,7 +43,8 @@ func multiplySharedSparse(o *ir.SparseWarpgroupProduct) whole {
 			a.Matrix = ops.SharedMatrixOf(m.get(o.A[0], w*ir.WarpSize))
 		}
 		b := ops.Multiplicand{Matrix: ops.SharedMatrixOf(m.get(o.B, w*ir.WarpSize)), Across: o.Flip[1], Negated: o.Neg[1]}
-		if err := o.Sparse.F.MultiplyShared(&r.dense, m.shared, d, a, b, c, m.metadata(&o.Sparse, w)); err != nil {
+		e := m.metadata(&o.Sparse, w)
+		if err := o.Sparse.F.MultiplyShared(&r.dense, m.shared, d, a, b, c, &e); err != nil {
 			return fmt.Errorf("%w: %w", abi.ErrIllegalAddress, err)
 		}
 		m.writeRegisters(w, o.D, d)

@@ -98,7 +98,7 @@ func (p *SparseMMA) Selectors() int { return 16 / p.chunks }
 // Metadata is a register of a warp's lanes with the places of A's elements, and the
 // selector of the lanes whose registers are read.
 type Metadata struct {
-	Lanes    [WarpLanes]uint64
+	Lanes    [WarpLanes]uint32
 	Selector int // less than Selectors
 }
 
@@ -128,19 +128,16 @@ func (p *SparseMMA) row(list []element, a []float64, e *Metadata, row int) []ele
 	half := p.chunk / 2
 	for chunk := range p.chunks {
 		at, bits, from := p.chunk*chunk, p.of(e, row, chunk), a[half*chunk:]
-		first, second := bits&3, bits>>2
-		switch {
-		case p.chunk == 2: // both indices are of the 16-bit halves of the element
+		if half == 1 { // both indices are of the 16-bit halves of one element
 			list = append(list, element{from[0], at + bits>>3})
 			continue
-		case first > second:
-			first, second = second, first
-			list = p.placed(list, from[half/2:half], at, first)
-			list = p.placed(list, from[:half/2], at, second)
-			continue
 		}
-		list = p.placed(list, from[:half/2], at, first)
-		list = p.placed(list, from[half/2:half], at, second)
+		first, second := bits&3, bits>>2
+		low, high := from[:half/2], from[half/2:half]
+		if first > second {
+			first, second, low, high = second, first, high, low
+		}
+		list = p.placed(p.placed(list, low, at, first), high, at, second)
 	}
 	return list
 }
