@@ -7,7 +7,7 @@ import (
 
 // Check compiles an image as a context that loads it would, and returns its kernels,
 // those that cannot be executed with an error. It returns an error if the module itself
-// is refused. The programs of a large module are not kept, as a context would only have
+// is refused, with the kernels if that is because of one of them. The programs of a large module are not kept, as a context would only have
 // those that it uses.
 func (c Capability) Check(image []byte) ([]Kernel, error) {
 	m, err := c.ParseLazy(image)

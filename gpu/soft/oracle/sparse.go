@@ -8,8 +8,9 @@ import (
 )
 
 // The products with a sparse A (PTX ISA, "Sparse matrix storage" and "Matrix fragments
-// for multiply-accumulate operation with sparse matrix A"). The tables are those of the
-// text, by the depth of the shape and the width of an element.
+// for multiply-accumulate operation with sparse matrix A"). The tables have the formulas
+// of the text for A, by the depth of the shape and the width of an element; for the
+// metadata, which the text has in figures, see gpu/soft/DESIGN.md.
 
 // isSparse reports whether A of an mma or a wgmma.mma_async is sparse.
 func isSparse(in *ptx.Inst) bool { return in.Has("sp") || in.Has("sp::ordered_metadata") }
