@@ -36,7 +36,7 @@ step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m -
 # A fault ends all use of a card by its process, so each test has a process of its own.
 oracle() (
 	cd gpu/soft
-	../../oracle.test -test.list 'Oracle$|^Test(Kernels|Opcodes|MatmulAndTranspose|Grid3D|MatrixKernels|LargeSharedMemory|AtomicHalves|TensorCopies|TensorReduction|TensorMapInMemory|WgmmaBaseOffset|ClusterPlaces|ClusterMemory|ClusterNarrow|AsyncStoresInCluster|AsyncStoresOfOneBlock|StoresToOneAddress|Locks|GridBarrier|LookBack|Queue|Relay|WarpsGoOnAlone|WarpGoesOnWithoutTheEnded|LockReleasedByWarp|SharedAddressesWrap|AddressSpaces|CallOfAddress|Recursion.*|ParametersInRegistersAndMemory)$|^FuzzDifferential$' |
+	../../oracle.test -test.list 'Oracle$|^Test(Kernels|Opcodes|MatmulAndTranspose|Grid3D|MatrixKernels|LargeSharedMemory|AtomicHalves|TensorCopies|TensorReduction|TensorMapInMemory|TensorMapReplace|Im2colCopies|Multicast|SparseIsDense|Alloca|AllocaInFunctions|WgmmaBaseOffset|ClusterPlaces|ClusterMemory|ClusterNarrow|AsyncStoresInCluster|AsyncStoresOfOneBlock|StoresToOneAddress|Locks|GridBarrier|LookBack|Queue|Relay|WarpsGoOnAlone|WarpGoesOnWithoutTheEnded|LockReleasedByWarp|SharedAddressesWrap|AddressSpaces|CallOfAddress|Recursion.*|ParametersInRegistersAndMemory)$|^FuzzDifferential$' |
 		xargs -P 4 -I NAME sh -c '../../oracle.test -test.v -test.timeout 5m -test.run "^NAME\$" >NAME.log 2>&1'
 	cat ./*.log
 	unknown_failures
