@@ -95,8 +95,10 @@ tensormap.replace.tile.rank.shared::cta.b1024.b32 [sm], 1;`,
 // the map is used.
 func TestTensorMapReplaceLimits(t *testing.T) {
 	x := tensors["2d"]
+	const parameter = "a parameter"
 	for name, instructions := range map[string]string{
-		"a box": "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sm], 1, 257;", "no box": "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sm], 1, 0;",
+		parameter: "{ .reg .b64 %g; mov.b64 %g, map; cvta.param.u64 %g, %g; tensormap.replace.tile.rank.b1024.b32 [%g], 1; }",
+		"a box":   "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sm], 1, 257;", "no box": "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sm], 1, 0;",
 		"a rank": "tensormap.replace.tile.rank.shared::cta.b1024.b32 [sm], 5;", "a step": "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [sm], 0, 9;",
 		"a stride": "tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [sm], 0, 201;", "an address": "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [sm], 8;",
 		"no map": "st.shared.b32 [sm], 0; tensormap.replace.tile.rank.shared::cta.b1024.b32 [sm], 1;",
@@ -109,8 +111,12 @@ func TestTensorMapReplaceLimits(t *testing.T) {
 		}
 		opaque := m.Bytes()
 		r.launch("load", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, opaque[:], r.buffer(make([]byte, 128)), da, r.buffer(make([]byte, 8192)), 1024, make([]byte, 24))
-		if _, err := r.read(da, 4); !errors.Is(err, abi.ErrLaunchFailed) {
-			t.Errorf("replacing %s: error %v, want %v", name, err, abi.ErrLaunchFailed)
+		want := abi.ErrLaunchFailed
+		if name == parameter {
+			want = abi.ErrIllegalAddress
+		}
+		if _, err := r.read(da, 4); !errors.Is(err, want) {
+			t.Errorf("replacing %s: error %v, want %v", name, err, want)
 		}
 	}
 }

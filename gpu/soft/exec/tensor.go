@@ -74,7 +74,11 @@ func replaceTensorField(o *ir.ReplaceTensorField) step {
 	return masked(func(m *machine, act []uint32) error {
 		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
-			b, err := m.window(a.Space, a.at(m.get(a.Base, l), a.Off), tensorMapAlign, l)
+			at := a.at(m.get(a.Base, l), a.Off)
+			if a.Space == ir.Generic && at-m.env.Spaces.Param < ir.SpaceSize {
+				return errParameters
+			}
+			b, err := m.window(a.Space, at, tensorMapAlign, l)
 			if err != nil {
 				return err
 			}
