@@ -26,6 +26,7 @@ const (
 	HardwareWatchdog   HardwareCheckID = "watchdog"
 	HardwareDisks      HardwareCheckID = "disks"
 	HardwareMirror     HardwareCheckID = "mirror"
+	HardwareBootLoader HardwareCheckID = "boot-loader"
 	HardwareNICs       HardwareCheckID = "nics"
 	HardwarePathMTU    HardwareCheckID = "path-mtu"
 	HardwareClock      HardwareCheckID = "clock"

@@ -10,7 +10,7 @@ import (
 
 // worsening are the checks whose warning means that something deteriorates. The others
 // describe how a machine is built, which needs no repeated alert.
-var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMirror, api.HardwareMemory, api.HardwarePathMTU}
+var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMirror, api.HardwareBootLoader, api.HardwareMemory, api.HardwarePathMTU}
 
 // hardware adds alerts for hardware of the node that has failed, or is about to.
 func (l *list) hardware(n api.Node, what about) {

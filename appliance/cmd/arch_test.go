@@ -74,7 +74,8 @@ var rules = []rule{
 	{"appliance/node/appgateway", []string{"api", "appliance/node/limit", "appliance/node/sealed"}, "HTTP on both sides: main passes authorization and dialing"},
 	{"appliance/node/sshgateway", []string{"api", "appliance/node/limit", "appliance/node/sealed"}, "SSH on both sides: main passes authorization and dialing"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs independently of what they do"},
-	{"appliance/node/hardware", []string{"api"}, "it describes a machine for node, CLI and installer, and must not depend on them"},
+	{"appliance/node/bootloader", []string{"appliance/atomicfile", "appliance/node/mirror"}, "it must repair disks while nothing else works: it depends on files and programs only"},
+	{"appliance/node/hardware", []string{"api", "appliance/node/bootloader"}, "it describes a machine for node, CLI and installer, and must not depend on them"},
 	{"appliance/node/gpudriver", []string{"appliance/atomicfile", "appliance/node/hardware"}, "it installs packages on a node that may not be a member yet: it depends on files and programs only"},
 	{"appliance/node/mirror", nil, "it must repair disks while nothing else works: it depends on the kernel's files and on programs only"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "it must work when everything else has failed, so it depends only on its files"},
@@ -141,7 +142,7 @@ var rules = []rule{
 	{"billing/ledger", []string{"api"}, "documents as entries, independently of their origin"},
 	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not change them"},
 	{"ui", []string{"ui"}, "the portal uses HTTP only"},
-	{"installer", []string{"api", "installer", "appliance/node/gpudriver", "appliance/node/hardware", "appliance/node/hostnet", "appliance/node/nfs", "appliance/strictyaml"}, "the installer runs before there is a cluster"},
+	{"installer", []string{"api", "installer", "appliance/node/bootloader", "appliance/node/gpudriver", "appliance/node/hardware", "appliance/node/hostnet", "appliance/node/nfs", "appliance/strictyaml"}, "the installer runs before there is a cluster"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

@@ -61,7 +61,7 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 	install -m 644 "$here/copyright" "$root/usr/share/doc/$name/"
 	printf '%s (%s) unstable; urgency=medium\n\n  * See the commits.\n\n -- Basalt <basalt@localhost>  %s\n' \
 		"$name" "$version" "$(date -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$root/usr/share/doc/$name/changelog.gz"
-	for f in conffiles postinst prerm postrm; do
+	for f in conffiles triggers postinst prerm postrm; do
 		if [ -f "$here/$name/$f" ]; then cp "$here/$name/$f" "$root/DEBIAN/"; fi
 	done
 	find "$root" -type d -exec chmod 755 {} +

@@ -1,16 +1,15 @@
 package install
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"path"
 	"strings"
 
+	"github.com/basalt-gpu/basalt/appliance/node/bootloader"
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
-
-// BootEntryMirror is the name of the boot entry of the second disk.
-const BootEntryMirror = "basalt-mirror"
 
 // disks returns the disk of the installation, and the one that mirrors it.
 func (j Job) disks() []machine.Disk {
@@ -242,7 +241,20 @@ func loaders(j Job) (acts []Action) {
 		}
 		acts = append(acts, Run{Argv: []string{"grub-install", "--target=i386-pc", boot, d.Path}})
 	}
-	return acts
+	return append(acts, RecordLoaders{j.disks()})
+}
+
+// recordLoaders performs RecordLoaders.
+func (e *Executor) recordLoaders(ctx context.Context, a RecordLoaders) {
+	host := bootloader.System()
+	host.Root = e.Target
+	var names []string
+	for _, d := range a.Disks {
+		names = append(names, strings.TrimPrefix(d.Path, "/dev/"))
+	}
+	if err := host.RecordInstalled(ctx, names, "/"); err != nil {
+		e.logf("  the boot loaders were not recorded, the node installs them again: %v", err)
+	}
 }
 
 // bootEntry adds a boot entry for the disk to the firmware, before other disks and the
@@ -251,20 +263,20 @@ func loaders(j Job) (acts []Action) {
 // entry by the second's, since both have one name.
 func bootEntry(d machine.Disk, second bool, efi, boot string) []Action {
 	const useless = "the firmware starts the disk without an entry, too"
-	grub := []string{"grub-install", "--target=x86_64-efi", "--bootloader-id=" + BootEntry, efi, boot}
+	grub := []string{"grub-install", "--target=x86_64-efi", "--bootloader-id=" + bootloader.EntryName, efi, boot}
 	if !second {
 		return []Action{Run{Argv: grub, MayFail: useless}}
 	}
 	return []Action{
 		Run{Argv: append(grub, "--no-nvram")},
-		Run{Argv: []string{"sh", "-c", EntryScript, "sh", d.Path}, MayFail: useless},
+		Run{Argv: []string{"sh", "-c", entryScript, "sh", d.Path}, MayFail: useless},
 	}
 }
 
-// EntryScript makes the second disk's boot entry, instead of one of that name: $1 is the
+// entryScript makes the second disk's boot entry, instead of one of that name: $1 is the
 // disk.
-const EntryScript = `efibootmgr | sed -n 's/^Boot\([0-9A-F]*\)[* ] ` + BootEntryMirror + `[[:space:]].*/\1/p' | while read -r n; do efibootmgr -q -b "$n" -B; done; ` +
-	`efibootmgr -q -c -d "$1" -p 2 -L ` + BootEntryMirror + ` -l '\EFI\` + BootEntry + `\grubx64.efi'`
+const entryScript = `efibootmgr | sed -n 's/^Boot\([0-9A-F]*\)[* ] ` + bootloader.EntryNameMirror + `[[:space:]].*/\1/p' | while read -r n; do efibootmgr -q -b "$n" -B; done; ` +
+	`efibootmgr -q -c -d "$1" -p 2 -L ` + bootloader.EntryNameMirror + ` -l '\EFI\` + bootloader.EntryName + `\grubx64.efi'`
 
 // complete declares the installation complete.
 func complete(j Job) []Action {

@@ -12,9 +12,6 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
 
-// BootEntry is the name of the node's entry in the firmware's boot list.
-const BootEntry = "basalt"
-
 // Where the live system has the image, and where the disk is mounted.
 const (
 	Source = machine.LiveMedium + "/live/filesystem.squashfs"

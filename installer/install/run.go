@@ -96,6 +96,9 @@ func (e *Executor) act(ctx context.Context, a Action, at Progress) error {
 		return e.within(func(r *os.Root) error { return link(r, a) })
 	case Remove:
 		return e.within(func(r *os.Root) error { return remove(r, a) })
+	case RecordLoaders:
+		e.recordLoaders(ctx, a)
+		return nil
 	case Kernel:
 		return e.within(kernel)
 	}

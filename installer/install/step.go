@@ -86,6 +86,10 @@ type Unpack struct {
 	Bytes  uint64 // unpacked; 0: unknown
 }
 
+// RecordLoaders records the boot loaders of the disks, so that the node finds them
+// current. Without a record the node installs them again at its first start.
+type RecordLoaders struct{ Disks []machine.Disk }
+
 // Kernel checks that the target has a kernel where the boot loader looks for it.
 type Kernel struct{}
 
@@ -114,4 +118,11 @@ func (a StopArrays) String() string {
 func (a Release) String() string { return "release whatever is mounted below the target" }
 func (a Await) String() string   { return "await   " + strings.Join(a.Paths, " ") }
 func (a Unpack) String() string  { return "unpack  " + a.Source }
+func (a RecordLoaders) String() string {
+	s := "record the boot loaders of"
+	for _, d := range a.Disks {
+		s += " " + d.Path
+	}
+	return s
+}
 func (a Kernel) String() string  { return "kernel  /vmlinuz and /initrd.img" }

@@ -82,7 +82,7 @@ func main() {
 	}
 	beside := siblings()
 	host, _ := os.Hostname()
-	cmd.AddCommand(guestsCommand(&c), networkCommand(&c), mirrorCommand())
+	cmd.AddCommand(guestsCommand(&c), networkCommand(&c), mirrorCommand(), bootLoaderCommand())
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.file, "config", "", "YAML file with these settings by name; the command line takes precedence")
 	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the other nodes of the cluster, one for each network path, the main one first; without it the node is alone")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/appliance/node/mirror"
-	"github.com/basalt-gpu/basalt/installer/install"
 )
 
 // mirrorCommand looks after disks that mirror each other. It works without the running basaltd.
@@ -27,30 +25,17 @@ func mirrorCommand() *cobra.Command {
 		&cobra.Command{Use: "replace DISK", Args: cobra.ExactArgs(1), Short: "Erase a new disk and fill it in place of the one that is missing",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				h := mirror.Host{Out: cmd.OutOrStdout()}
-				if err := h.Replace(cmd.Context(), strings.TrimPrefix(args[0], "/dev/"), bootEntry); err != nil {
+				if err := h.Replace(cmd.Context(), strings.TrimPrefix(args[0], "/dev/")); err != nil {
 					return fmt.Errorf("replace a disk by %s: %w", args[0], err)
+				}
+				if err := updateBootLoaders(cmd); err != nil {
+					return fmt.Errorf("%s is being filled, but it does not start the node yet; repeat basaltd boot-loader update: %w", args[0], err)
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the disk is being filled: basaltd mirror status")
 				return err
 			}},
-		&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "Make the disks' EFI system partitions equal",
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				n, err := mirror.Host{}.Sync(cmd.Context())
-				if errors.Is(err, mirror.ErrNone) {
-					return nil // it runs on every node, after kernels are installed
-				}
-				if err == nil && n > 0 {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d files of the EFI system partition were copied\n", n)
-				}
-				return err
-			}},
 	)
 	return cmd
-}
-
-// bootEntry returns the command that makes the disk's entry in the firmware.
-func bootEntry(disk string) []string {
-	return []string{"sh", "-c", install.EntryScript, "sh", "/dev/" + disk}
 }
 
 // showMirror prints a line for each array.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/bootloader"
 )
 
 // Facts is the input of the checks.
@@ -31,6 +32,9 @@ type Facts struct {
 	// Disks has smartctl's output for each disk; nil if it is not installed.
 	Disks []DiskReport
 	Clock Clock
+	// BootLoader is the state of the boot loaders; its error is bootloader.ErrNone on
+	// a machine that is not an installed node.
+	BootLoader BootLoader
 	// Paths are the paths to the other nodes' addresses.
 	Paths []Path
 }
@@ -46,6 +50,12 @@ type DiskReport struct {
 	Device string // for example sda
 	Output []byte
 	Err    error // smartctl did not complete
+}
+
+// BootLoader is the state of the boot loaders of the disks that a node starts from.
+type BootLoader struct {
+	State bootloader.State
+	Err   error
 }
 
 // Clock is the state of the machine's clock.
@@ -72,7 +82,7 @@ type Path struct {
 func Checks(f Facts) []api.HardwareCheck {
 	all := []api.HardwareCheck{
 		kvm(f), microcode(f), firmware(f), iommu(f), numa(f), memory(f), kernelArgs(f), watchdog(f),
-		disks(f), mirrors(f), nics(f), pathMTU(f), clock(f), gpus(f), bmc(f), hugePages(f),
+		disks(f), mirrors(f), bootLoaders(f), nics(f), pathMTU(f), clock(f), gpus(f), bmc(f), hugePages(f),
 	}
 	for i := range all {
 		all[i] = bounded(all[i])

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/bootloader"
 )
 
 // files are the files of a simulated machine: contents by path. A content that
@@ -86,7 +87,10 @@ const healthy = `{"model_name":"Fast","smart_status":{"passed":true}}`
 
 // well returns facts about that machine with which every check succeeds.
 func well() Facts {
-	return Facts{KVM: Outcome{Tried: true}, Accelerator: "kvm", Disks: []DiskReport{{Device: "nvme0n1", Output: []byte(healthy)}},
+	current := bootloader.Prints{Source: "s", BIOS: "b", EFI: "e"}
+	return Facts{BootLoader: BootLoader{State: bootloader.State{
+		Source: "s", Disks: []bootloader.Disk{{Name: "sda", ID: "1", BIOS: "b", EFI: "e"}}, Record: bootloader.Record{Disks: map[string]bootloader.Prints{"1": current}},
+	}}, KVM: Outcome{Tried: true}, Accelerator: "kvm", Disks: []DiskReport{{Device: "nvme0n1", Output: []byte(healthy)}},
 		Clock: Clock{Known: true, Synchronized: true, OffsetKnown: true, Offset: time.Second},
 		Paths: []Path{{Node: "n2", Address: "192.0.2.2", Interface: "eno1", LocalMTU: 9000, MTU: 9000}}}
 }
@@ -95,8 +99,8 @@ func TestAllWell(t *testing.T) {
 	f := well()
 	f.FS = server.with(nil)
 	all := Checks(f)
-	if len(all) != 16 {
-		t.Errorf("%d checks, want 16", len(all))
+	if len(all) != 17 {
+		t.Errorf("%d checks, want 17", len(all))
 	}
 	for _, c := range all {
 		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
@@ -174,6 +178,13 @@ func TestChecks(t *testing.T) {
 		"an array that is not whole": {files{md + "array_state": "inactive\n"}, nil, api.HardwareMirror, api.HardwareWarning, "not started: md127"},
 		"an array without mirror":    {files{md + "level": "raid0\n", md + "degraded": "1\n"}, nil, api.HardwareMirror, api.HardwareOK, "no mirrored disks"},
 		"progress that is none":      {files{md + "sync_action": "resync\n", md + "sync_completed": "9 / 0\n"}, nil, api.HardwareMirror, api.HardwareOK, "first time"},
+
+		"a disk without a loader":   {nil, func(f *Facts) { f.BootLoader.State.Disks[0].EFI = "" }, api.HardwareBootLoader, api.HardwareFailed, "sda has no boot loader for UEFI"},
+		"an older loader":           {nil, func(f *Facts) { f.BootLoader.State.Source = "new" }, api.HardwareBootLoader, api.HardwareWarning, "sda has boot loaders of an earlier GRUB"},
+		"a disk without an entry":   {nil, func(f *Facts) { f.BootLoader.State.UEFI = true }, api.HardwareBootLoader, api.HardwareWarning, "sda has no entry"},
+		"a loader that is not read": {nil, func(f *Facts) { f.BootLoader.State.Disks[0].Err = errors.New("input/output error") }, api.HardwareBootLoader, api.HardwareUnknown, "input/output error"},
+		"loaders that are not read": {nil, func(f *Facts) { f.BootLoader.Err = errors.New("permission denied") }, api.HardwareBootLoader, api.HardwareUnknown, "as root"},
+		"not an installed node":     {nil, func(f *Facts) { f.BootLoader.Err = bootloader.ErrNone }, api.HardwareBootLoader, api.HardwareOK, "not installed by"},
 
 		"corrected errors": {files{"sys/devices/system/edac/mc/mc0/ce_count": "7\n"}, nil, api.HardwareMemory, api.HardwareWarning, "7 corrected"},
 		"lost memory":      {files{"sys/devices/system/edac/mc/mc0/ue_count": "1\n"}, nil, api.HardwareMemory, api.HardwareFailed, "could not be corrected"},

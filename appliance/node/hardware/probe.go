@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/node/bootloader"
 )
 
 // Limits of the probes.
@@ -45,6 +47,7 @@ func Probe(ctx context.Context, o Options) Facts {
 			f.Clock.OffsetKnown, f.Clock.Offset = true, off
 		}
 	}
+	f.BootLoader.State, f.BootLoader.Err = bootloader.System().Observe(ctx)
 	for i, t := range o.Targets {
 		if i == maxPaths {
 			break

@@ -1,5 +1,5 @@
-// Package mirror keeps the boot disks of a node that mirror each other: it copies the
-// EFI system partition, and fills a new disk in place of one that has failed.
+// Package mirror knows the boot disks of a node that mirror each other, and fills a new
+// disk in place of one that has failed.
 //
 // The partitions, arrays and names are those that installer/install makes: partition 1
 // is GRUB's for BIOS, 2 the EFI system partition, and each further one is a member of an
@@ -168,9 +168,9 @@ func (s State) Members() []string {
 var ErrNone = errors.New("this node has no mirrored disks")
 
 // Replacement returns the commands that fill the disk in place of one that is missing,
-// in order, and the disk that they copy. esp is the volume ID of the EFI system
-// partition, without a dash. The files of the EFI system partition are copied afterwards.
-func Replacement(s State, disk, esp string) (commands [][]string, from string, err error) {
+// in order. esp is the volume ID of the EFI system partition, without a dash. That
+// partition has no files then.
+func Replacement(s State, disk, esp string) (commands [][]string, err error) {
 	d, ok := s.Disks[disk]
 	members := s.Members()
 	var degraded []Array
@@ -181,21 +181,21 @@ func Replacement(s State, disk, esp string) (commands [][]string, from string, e
 	}
 	switch {
 	case len(s.Arrays) == 0:
-		return nil, "", ErrNone
+		return nil, ErrNone
 	case !ok:
-		return nil, "", fmt.Errorf("%s is not a disk of this node: lsblk -d lists them", disk)
+		return nil, fmt.Errorf("%s is not a disk of this node: lsblk -d lists them", disk)
 	case len(degraded) == 0:
-		return nil, "", errors.New("the mirror lacks no disk: nothing is to be replaced")
+		return nil, errors.New("the mirror lacks no disk: nothing is to be replaced")
 	case len(members) == 0:
-		return nil, "", errors.New("no disk is complete in every array: mdadm --detail shows the arrays")
+		return nil, errors.New("no disk is complete in every array: mdadm --detail shows the arrays")
 	case slices.Contains(members, disk):
-		return nil, "", fmt.Errorf("%s is the disk that the node runs from: name the new one", disk)
+		return nil, fmt.Errorf("%s is the disk that the node runs from: name the new one", disk)
 	case d.Used != "":
-		return nil, "", fmt.Errorf("%s is in use (%s): name an unused disk", disk, d.Used)
+		return nil, fmt.Errorf("%s is in use (%s): name an unused disk", disk, d.Used)
 	}
-	from = members[0]
+	from := members[0]
 	if have, want := d.Sectors, s.Disks[from].Sectors-spareSectors; have < want {
-		return nil, "", fmt.Errorf("%s has %d MiB, want at least %d MiB as on %s", disk, have>>11, want>>11, from)
+		return nil, fmt.Errorf("%s has %d MiB, want at least %d MiB as on %s", disk, have>>11, want>>11, from)
 	}
 	settle := []string{"udevadm", "settle", "--timeout=30"}
 	commands = [][]string{
@@ -217,9 +217,19 @@ func Replacement(s State, disk, esp string) (commands [][]string, from string, e
 				[]string{"mdadm", "--manage", "/dev/" + a.Name, "--add", Partition(disk, m.Partition)})
 		}
 	}
-	return commands, from, nil
+	return commands, nil
 }
 
 // spareSectors is what the installer leaves free at the end of mirrored disks (256 MiB),
 // less room for the copy of the partition table.
 const spareSectors = 255 << 11
+
+// VolumeID returns the volume ID of a FAT file system without a dash, from blkid's
+// UUID.
+func VolumeID(uuid string) (string, error) {
+	id := strings.ReplaceAll(strings.TrimSpace(uuid), "-", "")
+	if len(id) != 8 || strings.Trim(id, "0123456789ABCDEFabcdef") != "" {
+		return "", fmt.Errorf("%q is not the volume ID of an EFI system partition", strings.TrimSpace(uuid))
+	}
+	return id, nil
+}

@@ -57,6 +57,7 @@ export const charts: Record<keyof typeof en, string> = {
   'hardware.watchdog': 'Watchdog',
   'hardware.disks': 'Zustand der Datenträger',
   'hardware.mirror': 'Gespiegelte Datenträger',
+  'hardware.boot-loader': 'Startprogramme',
   'hardware.nics': 'Netzwerkschnittstellen',
   'hardware.path-mtu': 'Pfad-MTU',
   'hardware.clock': 'Uhr',

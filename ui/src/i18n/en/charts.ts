@@ -55,6 +55,7 @@ export const charts = {
   'hardware.watchdog': 'Watchdog',
   'hardware.disks': 'Disk health',
   'hardware.mirror': 'Mirrored disks',
+  'hardware.boot-loader': 'Boot loaders',
   'hardware.nics': 'Network interfaces',
   'hardware.path-mtu': 'Path MTU',
   'hardware.clock': 'Clock',
