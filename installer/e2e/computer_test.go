@@ -89,6 +89,7 @@ type computer struct {
 	key, public      string // of root: path of the private key, and the public key
 	apiPort, sshPort uint16 // of this machine, forwarded to the node
 	gatewayPort      uint16 // likewise, to its SSH gateway
+	otherPort        uint16 // likewise, to the constant's port
 	starts           int    // so far
 }
 
@@ -96,7 +97,7 @@ type computer struct {
 func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
 	c := &computer{name: name, serial: serial, dir: t.TempDir()}
-	c.apiPort, c.sshPort, c.gatewayPort = port.Free(t), port.Free(t), port.Free(t)
+	c.apiPort, c.sshPort, c.gatewayPort, c.otherPort = port.Free(t), port.Free(t), port.Free(t), port.Free(t)
 	c.key = filepath.Join(c.dir, "key")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
 	public, err := os.ReadFile(c.key + ".pub")
@@ -130,7 +131,7 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	if c.alone {
 		args = append(args, "-machine", "q35,graphics=off") // the BIOS also writes to the serial line
 	} else {
-		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222", c.apiPort, c.sshPort, c.gatewayPort),
+		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:%d", c.apiPort, c.sshPort, c.gatewayPort, c.otherPort, otherPort),
 			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
 	}
 	device := "virtio-blk-pci"

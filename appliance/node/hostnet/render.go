@@ -68,7 +68,7 @@ func (n *Network) cardFile(c *Card) string {
 }
 
 func bondDevice(n *Network, b *Bond) string {
-	s := "[NetDev]\nName=" + b.Name + "\nKind=bond\n" + mtuLine(n.PacketSize(&b.Link)) + "\n[Bond]\nMode=" + string(b.Mode) + "\nMIIMonitorSec=100ms\n"
+	s := "[NetDev]\nName=" + b.Name + "\nKind=bond\n" + n.bondAddress(b) + mtuLine(n.PacketSize(&b.Link)) + "\n[Bond]\nMode=" + string(b.Mode) + "\nMIIMonitorSec=100ms\n"
 	if b.Mode == LACP {
 		rate := b.LACPRate
 		if rate == "" {
@@ -80,6 +80,19 @@ func bondDevice(n *Network, b *Bond) string {
 		s += "TransmitHashPolicy=" + b.HashPolicy + "\n"
 	}
 	return s
+}
+
+// bondAddress gives the bond the MAC address of its first card that declares one, which a
+// DHCP server may know. networkd would generate another.
+func (n *Network) bondAddress(b *Bond) string {
+	for _, name := range b.Cards {
+		for i := range n.Cards {
+			if n.Cards[i].Name == name && n.Cards[i].MAC != "" {
+				return "MACAddress=" + n.Cards[i].MAC + "\n"
+			}
+		}
+	}
+	return ""
 }
 
 // linkFile returns what follows [Match]; extra are lines of [Network].
