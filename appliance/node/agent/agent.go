@@ -114,7 +114,7 @@ func New(o Options) *Agent {
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
 		domains: domains, classes: classes, pins: pins, media: media, migrations: migrations, incoming: a.incoming, volumes: a.volumes, states: states, stopping: map[string]stopping{}, claimed: map[string]int64{}}
-	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, retention: retained, instances: instances, volumes: a.volumes, backups: a.backups}
+	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, retention: retained, instances: instances, volumes: a.volumes, backups: a.backups, media: &mediaSweeper{core: co}}
 	a.kinds = map[api.Kind]reconciler{
 		api.KindInstance:     instances,
 		api.KindVolume:       a.volumes,

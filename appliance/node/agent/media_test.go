@@ -204,3 +204,43 @@ func TestMigrateFetchesMedia(t *testing.T) {
 		t.Errorf("drives on the target = %+v, %v, medium there: %t; want img-2 in the first", got, err, b.has("img-2"))
 	}
 }
+
+// TestUnusedMediaAreDeleted checks that a medium leaves a node some hours after its last
+// use, that it is kept where the cluster keeps it and where a machine has it, and that it
+// is fetched again.
+func TestUnusedMediaAreDeleted(t *testing.T) {
+	w := newTestCluster(t, 2, false)
+	a, b := w.nodes[0], w.nodes[1]
+	w.upload(a, "img-1")
+	w.disc(a, "img-2")
+	w.create(b, "ins-1", api.PoolLocal, fromMedia("img-2"))
+	w.until("ins-1 runs on b", func() bool { return w.runsOn("ins-1", b) })
+	if w.sweeps(6 * time.Hour); !b.has("img-2") {
+		t.Error("b has no img-2, want it while it is in a drive")
+	}
+
+	b.machines.Hold("ins-1", true)
+	w.edit("ins-1", func(s *api.InstanceSpec) { s.Media = []api.ImageID{""} })
+	if w.sweeps(6 * time.Hour); !b.has("img-2") {
+		t.Error("b has no img-2, want it while the guest has locked the drive with it")
+	}
+	b.machines.Hold("ins-1", false)
+	w.wantMedia(b, "", "")
+	w.report()
+	if w.sweeps(30 * time.Minute); !b.has("img-2") {
+		t.Error("b has no img-2 soon after its last use, want it kept for a while")
+	}
+	if w.sweeps(3 * time.Hour); b.has("img-2") || !a.has("img-2") || !b.has("img-1") {
+		t.Errorf("img-2 on b: %t, on a, which has imported it: %t; img-1, which is no medium, on b: %t; want false, true, true", b.has("img-2"), a.has("img-2"), b.has("img-1"))
+	}
+
+	w.edit("ins-1", func(s *api.InstanceSpec) { s.Media = []api.ImageID{"img-2"} })
+	w.wantMedia(b, "img-2", "")
+	w.edit("ins-1", func(s *api.InstanceSpec) { s.Media = []api.ImageID{""} })
+	w.wantMedia(b, "", "")
+	w.node(b, api.NodeAssignment{State: api.NodeReady, Voter: true})
+	w.turn()
+	if w.sweeps(6 * time.Hour); !b.has("img-2") {
+		t.Error("b has no img-2, want it kept on a voter")
+	}
+}

@@ -29,6 +29,7 @@ type orphanSweeper struct {
 	instances *instanceReconciler
 	volumes   *volumeReconciler
 	backups   *backupReconciler
+	media     *mediaSweeper
 }
 
 // run sweeps periodically: it removes what a restore or a crash of the control
@@ -53,7 +54,7 @@ func (s *orphanSweeper) sweep(ctx context.Context) error {
 	if !s.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.backups.sweepReadings(ctx), s.sweepImages(ctx))
+	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.backups.sweepReadings(ctx), s.sweepImages(ctx), s.media.sweep(ctx))
 }
 
 // sweepRuns removes whatever can run, or has run: domains, vGPUs, files. If it
