@@ -3085,7 +3085,7 @@ type NodeStatus struct {
 	// MeteredAt Time until which the usage of everything on the node has been measured and recorded.
 	MeteredAt time.Time `json:"meteredAt,omitempty,omitzero"`
 
-	// NetworkMtu Largest MTU, in bytes, of instances' networks that this node's tunnels support: the MTU of the interface that they use, less the Geneve overhead (58 with IPv4, 78 with IPv6). 0: not known; such a node sets no limit.
+	// NetworkMtu Largest MTU, in bytes, of instances' networks that this node's tunnels support: the MTU of the interface that they use, or the largest packet that was seen to arrive at each of the other nodes, if that is smaller, less the Geneve overhead (58 with IPv4, 78 with IPv6). 0: not known; such a node sets no limit.
 	NetworkMtu int64 `json:"networkMtu,omitempty,omitzero"`
 
 	// ObservedEpoch Epoch of the assignment after which the node has released what is no longer assigned to it.
@@ -3107,9 +3107,15 @@ type NodeStatus struct {
 	// ShuttingDown The node is shutting down in an orderly way: its instances are being shut down or are off, and no new ones are placed on it. They start again with the node.
 	ShuttingDown bool `json:"shuttingDown,omitempty,omitzero"`
 
+	// StorageAddress Address of this node's link with role storage. Empty: none is declared, or the node is of an earlier version.
+	StorageAddress string `json:"storageAddress,omitempty,omitzero"`
+
 	// StorageBytes Size of the volume store.
 	StorageBytes     int64 `json:"storageBytes,omitempty,omitzero"`
 	StorageFreeBytes int64 `json:"storageFreeBytes,omitempty,omitzero"`
+
+	// TunnelAddress Address at which this node's tunnels to other nodes end. Empty: it has none, or is of an earlier version.
+	TunnelAddress string `json:"tunnelAddress,omitempty,omitzero"`
 
 	// Upgrade Progress of an upgrade on a node.
 	Upgrade NodeUpgrade `json:"upgrade,omitempty,omitzero"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -21,16 +22,40 @@ func (n *node) hardwareChecks(c config) func(context.Context, string, []api.Node
 	}
 	return func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck {
 		o := hardware.Options{AllowEmulation: c.allowEmulation, Accelerator: accelerator}
+		tunnels := map[string]bool{}
 		for _, other := range others {
-			for _, address := range other.Spec.PeerAddresses {
-				o.Targets = append(o.Targets, hardware.Target{Node: other.Meta.Name, Address: address})
+			if a := other.Status.TunnelAddress; a != "" {
+				tunnels[a] = true
 			}
+			o.Targets = append(o.Targets, targets(other)...)
 		}
 		if n.cluster != nil {
 			o.LeaderOffset = n.cluster.leaderOffset
 		}
-		return hardware.Checks(hardware.Probe(ctx, o))
+		facts := hardware.Probe(ctx, o)
+		if n.network != nil {
+			n.network.limitTo(facts.Paths, tunnels)
+		}
+		return hardware.Checks(facts)
 	}
+}
+
+// targets returns the addresses of another node to which the paths are measured, each once.
+func targets(other api.Node) (all []hardware.Target) {
+	hosts := []string{other.Status.TunnelAddress, other.Status.StorageAddress}
+	for _, a := range other.Spec.PeerAddresses {
+		if host, _, err := net.SplitHostPort(a); err == nil {
+			hosts = append(hosts, host)
+		}
+	}
+	seen := map[string]bool{"": true}
+	for _, host := range hosts {
+		if !seen[host] {
+			seen[host] = true
+			all = append(all, hardware.Target{Node: other.Meta.Name, Address: host})
+		}
+	}
+	return all
 }
 
 // hugePages returns the function by which the agent reads the reserved huge pages, or nil with

@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
@@ -15,6 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -35,6 +38,10 @@ type fabric struct {
 	egress  *nodenetwork.Egress
 	chassis sdn.Chassis
 	store   *store.Store
+
+	// narrowest is the largest size of packets, in bytes, that has arrived at all other
+	// nodes; 0: all that are sent do, or it is unknown.
+	narrowest atomic.Int64
 
 	pretended sdn.Controller // replaces OVN's; nil: OVN
 }
@@ -228,7 +235,17 @@ func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
 
 // encap returns the address of this node's end of the tunnels: --encap, or the link that is
 // declared for them, or the main path.
-func encap(c config) string { return cmp.Or(c.encap, declaredTunnel(c), peerHost(c)) }
+func encap(c config) string {
+	return cmp.Or(c.encap, text(declaredAddress(c, hostnet.Tunnel)), peerHost(c))
+}
+
+// text returns the address, or "" for the zero Addr.
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
 
 // peerHost returns this node's address on the main path to the others.
 func peerHost(c config) string {

@@ -184,7 +184,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		return n, err
 	}
 	if n.network != nil {
-		ao.Ports, ao.NetworkMTU = n.network, n.network.mtu
+		ao.Ports, ao.Links = n.network, n.network.links(c)
 	}
 	n.openGuests()
 	if err := n.openSSH(c); err != nil {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 )
@@ -23,35 +25,51 @@ func declared(c config) (hostnet.Network, bool) {
 	return n, err == nil
 }
 
-// declaredTunnel returns the address of the link with role tunnel, or "".
-func declaredTunnel(c config) string {
+// declaredAddress returns the first address of the first link with the role that has one, or
+// the zero Addr.
+func declaredAddress(c config, role hostnet.Role) netip.Addr {
 	n, ok := declared(c)
 	if !ok {
-		return ""
+		return netip.Addr{}
 	}
-	for _, l := range n.WithRole(hostnet.Tunnel) {
+	for _, l := range n.WithRole(role) {
 		if a := l.StaticAddress(); a.IsValid() {
-			return a.String()
+			return a
 		}
-		device, ok := trial.Device(&n, l)
-		if !ok {
-			continue
-		}
-		all, err := device.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range all {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
-				return p.Addr().String()
+		for _, a := range addressesOf(c, &n, l) {
+			if a.IsGlobalUnicast() {
+				return a
 			}
 		}
 	}
-	return ""
+	return netip.Addr{}
 }
 
-// mtu implements the agent's Options.NetworkMTU: it returns the largest MTU that fits into
-// tunnels through the interface with their address, or 0.
+// links implements the agent's Options.Links.
+func (f *fabric) links(c config) func() agent.Links {
+	return func() agent.Links {
+		l := agent.Links{MTU: f.mtu(), Storage: declaredAddress(c, hostnet.Storage)}
+		if !f.node.Encap.IsLoopback() {
+			l.Tunnel = f.node.Encap
+		}
+		return l
+	}
+}
+
+// limitTo remembers the largest packets that have arrived at the other nodes' ends of
+// tunnels, in bytes; 0: nothing is known.
+func (f *fabric) limitTo(paths []hardware.Path, tunnels map[string]bool) {
+	var least int
+	for _, p := range paths {
+		if tunnels[p.Address] && p.MTU > 0 && p.MTU < p.LocalMTU && (least == 0 || p.MTU < least) {
+			least = p.MTU
+		}
+	}
+	f.narrowest.Store(int64(least))
+}
+
+// mtu returns the largest MTU of a network that fits into tunnels through the interface with
+// their address and through the paths that were measured, or 0 if it is unknown.
 func (f *fabric) mtu() int64 {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -64,7 +82,11 @@ func (f *fabric) mtu() int64 {
 		}
 		for _, a := range addresses {
 			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == f.node.Encap {
-				return api.TunneledMTU(p.Addr(), i.MTU)
+				size := i.MTU
+				if measured := int(f.narrowest.Load()); measured > 0 {
+					size = min(size, measured)
+				}
+				return api.TunneledMTU(p.Addr(), size)
 			}
 		}
 	}

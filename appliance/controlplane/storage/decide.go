@@ -43,6 +43,8 @@ type source struct {
 	keys func() (deploy.Keys, error)
 	uuid func() string
 	port uint16
+	// storageNetwork is set if all members of the cluster support Bootstrap.Addresses.
+	storageNetwork bool
 }
 
 const maxRetired = 32
@@ -59,6 +61,9 @@ func decide(f Bootstrap, s observation, from source) (Bootstrap, error) {
 			return f, err
 		}
 		f = Bootstrap{Generation: f.Generation + 1, Retired: f.Retired, FSID: s.cluster.Assignment.Fsid, Keys: keys, Port: cmp.Or(from.port, deploy.MonPort)}
+		if from.storageNetwork && onStorage(s.nodes) {
+			_, f.Addresses = f.addressed(s.cluster.Assignment.Mons, s.nodes)
+		}
 	}
 	f.OSDs = slices.Clone(f.OSDs)
 	f.Exists = f.Exists || s.survey != nil
@@ -68,6 +73,9 @@ func decide(f Bootstrap, s observation, from source) (Bootstrap, error) {
 		f.Class, f.Pools = string(spec.DeviceClass), f.classPools(s)
 		f.Pools = f.dropped(s)
 		f.Mons, f.Mgrs = f.monitors(s), s.cluster.Assignment.Mgrs
+		if mons, addresses := f.addressed(f.Mons, s.nodes); len(f.Addresses) > 0 && len(mons) > 0 {
+			f.Mons, f.Addresses = mons, addresses
+		}
 	}
 	f.Dismantle = !on && (f.Dismantle || s.empty(f))
 	f.Tables = f.tables(s, on, from)

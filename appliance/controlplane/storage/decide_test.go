@@ -17,6 +17,7 @@ type fixture struct {
 	f Bootstrap
 	observation
 	generated int
+	level     bool // all members support the storage network
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -34,6 +35,7 @@ func (w *fixture) decide() *fixture {
 	f, err := decide(w.f, w.observation, source{
 		keys: func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
 		uuid: func() string { w.generated++; return fmt.Sprintf("uuid-%d", w.generated) },
+		storageNetwork: w.level,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -273,6 +275,62 @@ func TestExplain(t *testing.T) {
 		st := explain(w.f, w.observation, errors.New("timed out"))
 		if st.Phase != c.phase || st.Health != c.health || !strings.Contains(st.Summary, c.summary) || !strings.Contains(st.Next, c.next) || c.next == "" && st.Next != "" {
 			t.Errorf("%s: status = %+v, want phase %q, health %q, summary with %q, next with %q", c.name, st, c.phase, c.health, c.summary, c.next)
+		}
+	}
+}
+
+// onStorage gives nodes addresses on the storage network.
+func (w *fixture) onStorage(addresses map[string]string) *fixture {
+	for id, a := range addresses {
+		n := w.nodes[id]
+		n.Meta.ID, n.Meta.Name, n.Status.StorageAddress = id, id, a
+		w.nodes[id] = n
+	}
+	return w
+}
+
+// TestStorageNetwork checks that a new cluster uses the storage network if all nodes have
+// it, and that its monitors keep their addresses; an existing cluster stays where it is.
+func TestStorageNetwork(t *testing.T) {
+	all := map[string]string{"node-1": "198.51.100.1", "node-2": "198.51.100.2", "node-3": "198.51.100.3"}
+	addresses := func(f Bootstrap) string { return fmt.Sprint(f.Mons, f.Addresses) }
+	w := newFixture(t).onStorage(all)
+	w.level = true
+	want := "[node-1 node-2 node-3] map[node-1:198.51.100.1 node-2:198.51.100.2 node-3:198.51.100.3]"
+	if got := addresses(w.settled().f); got != want {
+		t.Errorf("monitors = %s, want %s", got, want)
+	}
+	w.onStorage(map[string]string{"node-1": "", "node-2": "198.51.100.9", "node-3": ""})
+	if got := addresses(w.settled().f); got != want {
+		t.Errorf("monitors after their nodes' addresses have changed = %s, want %s", got, want)
+	}
+	// A new monitor waits until its node has an address.
+	w.nodes["node-4"] = api.Node{Meta: api.Meta{ID: "node-4"}}
+	w.cluster.Assignment.Mons = []api.NodeID{"node-1", "node-2", "node-4"}
+	if got, want := addresses(w.settled().f), "[node-1 node-2] map[node-1:198.51.100.1 node-2:198.51.100.2]"; got != want {
+		t.Errorf("monitors with a node without an address = %s, want %s", got, want)
+	}
+	w.onStorage(map[string]string{"node-4": "198.51.100.4"})
+	if got, want := addresses(w.settled().f), "[node-1 node-2 node-4] map[node-1:198.51.100.1 node-2:198.51.100.2 node-4:198.51.100.4]"; got != want {
+		t.Errorf("monitors with a new one = %s, want %s", got, want)
+	}
+
+	for name, x := range map[string]struct {
+		addresses map[string]string
+		level     bool
+	}{
+		"an older member":            {all, false},
+		"a node without the network": {map[string]string{"node-1": "198.51.100.1", "node-2": "198.51.100.2"}, true},
+		"two families":               {map[string]string{"node-1": "198.51.100.1", "node-2": "198.51.100.2", "node-3": "2001:db8::3"}, true},
+		"no address":                 {map[string]string{"node-1": "198.51.100.1", "node-2": "198.51.100.2", "node-3": "fe80::1%eno1"}, true},
+	} {
+		w := newFixture(t).onStorage(x.addresses)
+		w.level = x.level
+		if w.settled(); w.f.Addresses != nil || len(w.f.Mons) != 3 {
+			t.Errorf("%s: monitors = %s, want three on the main path", name, addresses(w.f))
+		}
+		if w.level = true; len(w.onStorage(all).settled().f.Addresses) > 0 {
+			t.Errorf("%s: an existing cluster moved to the storage network, want it to stay", name)
 		}
 	}
 }

@@ -26,6 +26,7 @@ package storage
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
@@ -55,6 +56,9 @@ type Bootstrap struct {
 	Exists        bool         `json:"exists,omitempty"`
 	Mons          []api.NodeID `json:"mons,omitempty"`
 	Mgrs          []api.NodeID `json:"mgrs,omitempty"`
+	// Addresses are the monitors' addresses on the storage network, which never change.
+	// Empty: Ceph uses the nodes' main path. It is decided when the cluster is created.
+	Addresses map[api.NodeID]netip.Addr `json:"addresses,omitempty"`
 	Replicas      int          `json:"replicas,omitempty"`
 	FailureDomain string       `json:"failureDomain,omitempty"`
 	Dismantle     bool         `json:"dismantle,omitempty"`

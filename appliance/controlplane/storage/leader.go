@@ -33,6 +33,9 @@ type Leader struct {
 	Ceph  Cluster
 	Node  Node   // of this machine, which performs the tasks that are done once for all nodes
 	Port  uint16 // of the monitors; 0 means deploy.MonPort
+	// StorageNetwork reports whether all members of the cluster support Ceph on the
+	// storage network. If it is nil they do not.
+	StorageNetwork func() bool
 	Log   *slog.Logger
 
 	lastError string // the last error that was logged
@@ -62,7 +65,8 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		return time.Hour // until something changes
 	}
 	now, why := l.observe(ctx, s, f)
-	next, err := decide(f, now, source{keys: func() (deploy.Keys, error) { return deploy.NewKeys(rand.Reader, time.Now()) }, uuid: uuid.NewString, port: l.Port})
+	next, err := decide(f, now, source{keys: func() (deploy.Keys, error) { return deploy.NewKeys(rand.Reader, time.Now()) }, uuid: uuid.NewString, port: l.Port,
+		storageNetwork: l.StorageNetwork != nil && l.StorageNetwork()})
 	if err == nil && !reflect.DeepEqual(next, f) {
 		err = l.writeBootstrap(ctx, s, next)
 		f = next

@@ -25,7 +25,7 @@ var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, clusterKind}
 // here.
 var Filters = append(watchcache.Every(diskKind, cephKind),
 	watchcache.When(nodeKind, func(was, now api.Node) bool {
-		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Assignment.State != now.Assignment.State
+		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Status.StorageAddress != now.Status.StorageAddress || was.Assignment.State != now.Assignment.State
 	}))
 
 // state contains the relevant objects by ID. It is read-only.

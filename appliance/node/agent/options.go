@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -46,9 +47,8 @@ type Options struct {
 	// limited on this node, or nil. A nil func means that there is nothing to
 	// limit.
 	WorkerLimits func() error
-	// NetworkMTU returns the largest MTU in bytes that this node's tunnels can
-	// carry, or 0 if it is unknown. A nil func means that there are no networks.
-	NetworkMTU func() int64
+	// Links returns the node's network as its report has it; it may be nil.
+	Links func() Links
 	// Agreement returns an error that names the nodes whose copies of the cluster's
 	// state differ without a majority, as far as this node knows, or nil. A nil
 	// func means that copies are not compared.
@@ -169,4 +169,14 @@ func bootID() string {
 		return ""
 	}
 	return strings.TrimSpace(string(raw))
+}
+
+// Links are the parts of a node's network that others need to know.
+type Links struct {
+	// MTU is the largest MTU in bytes of networks that this node's tunnels can carry, or
+	// 0 if that is unknown.
+	MTU int64
+	// Tunnel is where the tunnels end, and Storage the address of the link with role
+	// storage; each may be the zero Addr.
+	Tunnel, Storage netip.Addr
 }

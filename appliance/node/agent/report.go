@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"sync"
@@ -152,8 +153,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		st.Chassis = err == nil
 		st.Conditions = append(st.Conditions, answer(condNetwork, err, now))
 	}
-	if r.o.NetworkMTU != nil {
-		st.NetworkMtu = r.o.NetworkMTU()
+	if r.o.Links != nil {
+		links := r.o.Links()
+		st.NetworkMtu, st.TunnelAddress, st.StorageAddress = links.MTU, addressText(links.Tunnel), addressText(links.Storage)
 	}
 	if st.Hardware = r.hardware.checks(); len(st.Hardware) > 0 {
 		st.Conditions = append(st.Conditions, hardwareCondition(st.Hardware, now))
@@ -369,3 +371,11 @@ func cardConditions(g GPU, now time.Time) (list []api.Condition) {
 
 // gpuID returns the ID of the GPU object, which is always the same for a device.
 func gpuID(node api.NodeID, device string) string { return "gpu-" + string(node) + "-" + device }
+
+// addressText returns the address, or "" for the zero Addr.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

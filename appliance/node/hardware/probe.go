@@ -24,8 +24,8 @@ const (
 	kvmCreate = 0xae01 // KVM_CREATE_VM in linux/kvm.h
 )
 
-// Target is an address of another node.
-type Target struct{ Node, Address string } // Address: HOST:PORT
+// Target is an IP address of another node.
+type Target struct{ Node, Address string }
 
 // Options configures Probe.
 type Options struct {
@@ -104,24 +104,19 @@ func askClock() Clock {
 
 // askPath sends packets that must not be fragmented (ping -M do): of the size of
 // the interface's MTU, then of the usual sizes of Ethernet and tunnels, then small
-// ones.
+// ones. One of three has to arrive, so that a lost packet does not count as too
+// large.
 func askPath(ctx context.Context, t Target) Path {
 	p := Path{Node: t.Node, Address: t.Address}
-	host, _, err := net.SplitHostPort(t.Address)
-	if err != nil {
-		p.Err = err
-		return p
-	}
-	p.Address = host
 	if p.Interface, p.LocalMTU, p.Err = route(t.Address); p.Err != nil {
 		return p
 	}
 	p.MTU, p.Err = largest(p.LocalMTU, func(size int) (bool, error) {
 		header := 28 // of IPv4 and ICMP; IPv6 has 48
-		if strings.Contains(host, ":") {
+		if strings.Contains(t.Address, ":") {
 			header = 48
 		}
-		_, err := run(ctx, pingTime, 4096, "ping", "-n", "-q", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-header), host)
+		_, err := run(ctx, pingTime, 4096, "ping", "-n", "-q", "-c", "3", "-i", "0.3", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-header), t.Address)
 		var exit *exec.ExitError
 		if err == nil || errors.As(err, &exit) {
 			return err == nil, nil
@@ -156,7 +151,7 @@ func largest(local int, arrives func(size int) (bool, error)) (int, error) {
 // route returns the interface from which packets to the address are sent, and its
 // MTU.
 func route(address string) (string, int, error) {
-	c, err := net.Dial("udp", address) // sends nothing
+	c, err := net.Dial("udp", net.JoinHostPort(address, "9")) // sends nothing
 	if err != nil {
 		return "", 0, fmt.Errorf("route to %s: %w", address, err)
 	}

@@ -15,6 +15,7 @@ import (
 type place struct {
 	node     api.NodeID
 	address  netip.Addr        // address of a node that is alone
+	storage  netip.Addr        // address on the storage network
 	dir      string            // directory of the node's Ceph
 	blocks   map[string]Block  // the node's disks, by ID
 	settings map[string]string // additional settings for ceph.conf
@@ -37,9 +38,16 @@ func intent(f storage.Bootstrap, nodes map[string]api.Node, disks map[string]api
 		if m == at.node {
 			alone = at.address
 		}
-		if a, ok := memberAddress(nodes[string(m)], alone); ok {
+		a, ok := f.Addresses[m]
+		if len(f.Addresses) == 0 {
+			a, ok = memberAddress(nodes[string(m)], alone)
+		}
+		if ok {
 			in.Mons = append(in.Mons, deploy.Mon{Node: string(m), Address: netip.AddrPortFrom(a, f.Port)})
 		}
+	}
+	if len(f.Addresses) > 0 {
+		in.Address = at.storage
 	}
 	for _, m := range f.Mgrs {
 		in.Mgrs = append(in.Mgrs, string(m))

@@ -50,6 +50,21 @@ func TestIntent(t *testing.T) {
 	}
 }
 
+// TestIntentOnStorageNetwork checks that all of Ceph uses the addresses of the storage
+// network, if the leader has decided so.
+func TestIntentOnStorageNetwork(t *testing.T) {
+	nodes := map[string]api.Node{"node-1": {Spec: api.NodeSpec{PeerAddresses: []string{"10.0.0.1:7481"}}}}
+	f := storage.Bootstrap{FSID: "f", Port: deploy.MonPort, Mons: []api.NodeID{"node-1"}}
+	at := place{node: "node-2", storage: netip.MustParseAddr("198.51.100.2")}
+	if in := intent(f, nodes, nil, at); in.Address.IsValid() || in.Mons[0].Address.String() != "10.0.0.1:3300" {
+		t.Errorf("intent on the main path = own address %v, monitors %v; want none of its own, 10.0.0.1", in.Address, in.Mons)
+	}
+	f.Addresses = map[api.NodeID]netip.Addr{"node-1": netip.MustParseAddr("198.51.100.1")}
+	if in := intent(f, nodes, nil, at); in.Address != at.storage || in.Mons[0].Address.String() != "198.51.100.1:3300" {
+		t.Errorf("intent on the storage network = own address %v, monitors %v; want 198.51.100.2, 198.51.100.1", in.Address, in.Mons)
+	}
+}
+
 // TestIntentWipesOnce checks that a disk that is in Ceph is not wiped again.
 func TestIntentWipesOnce(t *testing.T) {
 	for taken, want := range map[bool]bool{false: true, true: false} {

@@ -63,6 +63,9 @@ type Node struct {
 	Self    api.NodeID
 	Name    string
 	Address netip.Addr // address of a node that is alone
+	// StorageAddress returns the node's address on the storage network, or the zero
+	// Addr. If it is nil, the node has none.
+	StorageAddress func() netip.Addr
 	// Dir is the Dir of deploy.Node.
 	Dir       string
 	Deploy    Deployer
@@ -111,6 +114,14 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	}
 	pools, poolErr := n.ownPools(ctx, s, found)
 	at := place{node: n.Self, address: n.Address, dir: n.Dir, blocks: map[string]Block{}, settings: n.Settings}
+	if n.StorageAddress != nil {
+		at.storage = n.StorageAddress()
+	}
+	if len(f.Addresses) > 0 && !at.storage.IsValid() {
+		// What runs goes on: the link may only be down.
+		n.setState(f, errors.New("Ceph uses the storage network, and this node has no address on a link with role storage: declare one (docs/node-network.md)"))
+		return idleInterval
+	}
 	for _, b := range found {
 		at.blocks[string(b.ID)] = b
 	}

@@ -58,6 +58,8 @@ type Intent struct {
 	// FailureDomain is that of pools that daemons create for themselves: "host"
 	// or "osd".
 	FailureDomain string
+	// Address is the node's own, if it is not that of Node.
+	Address netip.Addr
 	// OSDMemoryBytes is the memory target of an OSD; 0: 4 GiB.
 	OSDMemoryBytes int64
 	// Settings are additional lines of ceph.conf's [global].

@@ -28,8 +28,8 @@ type Node struct {
 	// Dir is the node's directory for Ceph: daemons' data, sockets, keys. Its
 	// path must have at most 60 bytes, because of the sockets in it.
 	Dir string
-	// Address is the node's on the storage network; a mon has the one in the
-	// intent.
+	// Address is the node's on its main path; a mon has the one in the intent, which
+	// may have another for OSDs and clients, too.
 	Address netip.Addr
 	Daemons Daemons
 }
@@ -51,6 +51,9 @@ func (n Node) Conf() string { return n.files().conf() }
 func (n Node) address(in Intent) netip.Addr {
 	if m, ok := in.mon(n.ID); ok {
 		return m.Address.Addr()
+	}
+	if in.Address.IsValid() {
+		return in.Address
 	}
 	return n.Address
 }
