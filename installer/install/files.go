@@ -2,7 +2,6 @@ package install
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -67,14 +66,10 @@ func networkFiles(j Job) []Action {
 
 // basaltd returns basaltd's configuration, whose keys are the names of its flags.
 func basaltd(j Job) string {
-	peers := []string{net.JoinHostPort(j.Main.Address.Addr().String(), PeerPort)}
-	if j.Second != nil {
-		peers = append(peers, net.JoinHostPort(j.Second.Address.Addr().String(), PeerPort))
-	}
 	c := map[string]any{
 		"listen":      "management:" + APIPort,
 		"node-name":   j.Answers.Hostname,
-		"peer-listen": peers,
+		"peer-listen": "management:" + PeerPort,
 		"setup":       "/etc/basalt/setup.yaml",
 		"guest-tools": GuestTools,
 		"network":     "ovn",

@@ -125,4 +125,4 @@ func (a RecordLoaders) String() string {
 	}
 	return s
 }
-func (a Kernel) String() string  { return "kernel  /vmlinuz and /initrd.img" }
+func (a Kernel) String() string { return "kernel  /vmlinuz and /initrd.img" }

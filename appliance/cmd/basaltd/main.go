@@ -30,7 +30,8 @@ var version = "dev"
 type config struct {
 	file                        string
 	data, run, listen, nodeName string
-	peerListen                  []string
+	peerListen                  []string // addresses
+	peerGiven                   []string // from which they are: addresses, or roles of links
 	setup, sharedDir, fence     string
 	tlsCert, tlsKey             string
 	sshListen, sshAddress       string
@@ -85,7 +86,7 @@ func main() {
 	cmd.AddCommand(guestsCommand(&c), networkCommand(&c), mirrorCommand(), bootLoaderCommand())
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.file, "config", "", "YAML file with these settings by name; the command line takes precedence")
-	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the other nodes of the cluster, one for each network path, the main one first; without it the node is alone")
+	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the other nodes of the cluster, one for each network path, the main one first, or ROLE:PORT for the declared links with a role; without it the node is alone")
 	f.DurationVar(&c.election, "election-timeout", 0, "time without a message from the leader after which another is elected; the same on all nodes; 0: 500ms")
 	f.StringVar(&c.setup, "setup", "", "file that names the cluster to create or join at the first start")
 	f.StringVar(&c.sharedDir, "shared-dir", "", "storage pool \"shared\": a directory that several nodes share at the same path, or nfs://SERVER/PATH, which basaltd mounts")
@@ -169,7 +170,10 @@ func serve(ctx context.Context, c config) error {
 		c.fence = filepath.Join(c.run, "fence.sock")
 	}
 	for {
-		err := live(ctx, c, log)
+		resolved, err := awaitPeerAddresses(ctx, c, log)
+		if err == nil {
+			err = live(ctx, resolved, log)
+		}
 		if !errors.Is(err, errBeginAnew) {
 			return errors.Join(err, debug.Close())
 		}

@@ -79,6 +79,7 @@ type node struct {
 	api          *server.Server
 	listener     net.Listener
 	firewall     func(context.Context) error // nil: this is not an installed node
+	followPeers  func(context.Context) error // nil: --peer-listen names no role
 	local        net.Listener                // the unix socket that the CLI uses unless told otherwise
 	broken       chan error                  // why the store of a node without a cluster has failed; one at most
 	closers      []func() error
@@ -229,6 +230,9 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if c.run == installed {
 		n.firewall = n.keepFirewall(c)
 	}
+	if n.cluster != nil && c.peerGiven != nil {
+		n.followPeers = n.cluster.followPeerAddresses(c)
+	}
 	if n.listener, err = n.listen(c); err != nil {
 		return n, err
 	}
@@ -338,6 +342,9 @@ func (n *node) Run(ctx context.Context) error {
 				return why
 			}
 		},
+	}
+	if n.followPeers != nil {
+		parts["addresses for other nodes"] = n.followPeers
 	}
 	if n.firewall != nil {
 		parts["firewall"] = n.firewall

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,5 +130,34 @@ func TestWritePorts(t *testing.T) {
 	writePorts(&b, true, false, false, rules, nil)
 	if !strings.Contains(b.String(), "NOT in force") {
 		t.Errorf("output without loaded rules = %q, want NOT in force", b.String())
+	}
+}
+
+// TestPeerAddresses checks that a role stands for one address of each of its links, that a
+// link with two roles counts once, and that the main path comes first.
+func TestPeerAddresses(t *testing.T) {
+	n, err := hostnet.Parse([]byte("version: 1\ncards:\n" +
+		"  - {name: eno1, addresses: [192.0.2.11/24, \"2001:db8::11/64\"], roles: [management]}\n" +
+		"  - {name: eno2, addresses: [198.51.100.11/24], roles: [storage, management]}\n" +
+		"  - {name: absent0, addresses: [dhcp4], defaultRoute: false, roles: [management]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	withRole := func(role hostnet.Role) []netip.Addr { return linkAddresses(installedConfig(), &n, role) }
+	for _, x := range []struct{ given, want []string }{
+		{[]string{"192.0.2.99:7481"}, []string{"192.0.2.99:7481"}},
+		{[]string{"management:7481"}, []string{"192.0.2.11:7481", "198.51.100.11:7481"}},
+		{[]string{"storage:7481", "management:7481"}, []string{"198.51.100.11:7481", "192.0.2.11:7481"}},
+		{[]string{"tunnel:7481"}, nil},
+		{[]string{"[2001:db8::1]:1", "a:2", "b:3", "c:4", "d:5"}, []string{"[2001:db8::1]:1", "a:2", "b:3", "c:4"}},
+	} {
+		if got := peerAddresses(x.given, withRole); !slices.Equal(got, x.want) {
+			t.Errorf("peerAddresses(%q) = %q, want %q", x.given, got, x.want)
+		}
+	}
+	c := installedConfig()
+	c.peerListen = []string{"management:7481"}
+	if p := firewallPorts(c).Peers; !slices.Equal(p, []uint16{7481}) {
+		t.Errorf("ports for other nodes by role = %v, want 7481", p)
 	}
 }

@@ -33,8 +33,8 @@ func newFixture(t *testing.T) *fixture {
 func (w *fixture) decide() *fixture {
 	w.t.Helper()
 	f, err := decide(w.f, w.observation, source{
-		keys: func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
-		uuid: func() string { w.generated++; return fmt.Sprintf("uuid-%d", w.generated) },
+		keys:           func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
+		uuid:           func() string { w.generated++; return fmt.Sprintf("uuid-%d", w.generated) },
 		storageNetwork: w.level,
 	})
 	if err != nil {

@@ -53,15 +53,15 @@ type Bootstrap struct {
 	Port       uint16      `json:"port,omitempty"` // of the monitors
 	// Exists reports that there was a quorum. Until then the first of Mons founds the
 	// cluster.
-	Exists        bool         `json:"exists,omitempty"`
-	Mons          []api.NodeID `json:"mons,omitempty"`
-	Mgrs          []api.NodeID `json:"mgrs,omitempty"`
+	Exists bool         `json:"exists,omitempty"`
+	Mons   []api.NodeID `json:"mons,omitempty"`
+	Mgrs   []api.NodeID `json:"mgrs,omitempty"`
 	// Addresses are the monitors' addresses on the storage network, which never change.
 	// Empty: Ceph uses the nodes' main path. It is decided when the cluster is created.
-	Addresses map[api.NodeID]netip.Addr `json:"addresses,omitempty"`
-	Replicas      int          `json:"replicas,omitempty"`
-	FailureDomain string       `json:"failureDomain,omitempty"`
-	Dismantle     bool         `json:"dismantle,omitempty"`
+	Addresses     map[api.NodeID]netip.Addr `json:"addresses,omitempty"`
+	Replicas      int                       `json:"replicas,omitempty"`
+	FailureDomain string                    `json:"failureDomain,omitempty"`
+	Dismantle     bool                      `json:"dismantle,omitempty"`
 	// Class is the device class of the pool ceph; empty: any.
 	Class  string      `json:"class,omitempty"`
 	Pools  []ClassPool `json:"pools,omitempty"` // sorted by class

@@ -36,7 +36,7 @@ type Leader struct {
 	// StorageNetwork reports whether all members of the cluster support Ceph on the
 	// storage network. If it is nil they do not.
 	StorageNetwork func() bool
-	Log   *slog.Logger
+	Log            *slog.Logger
 
 	lastError string // the last error that was logged
 }
