@@ -22,9 +22,9 @@ const inside = "BASALT_TEST_NETWORKD"
 const networkd = "/usr/lib/systemd/systemd-networkd"
 
 // TestNetworkd applies, confirms and rolls back declarations with a real
-// systemd-networkd, in a network namespace with one card (veth). Bonds and VLANs
-// need a kernel that supports them, which that of a build machine may not
-// (docs/node-network.md).
+// systemd-networkd, in a network namespace with one card (veth), a router and DHCP
+// servers. Bonds and VLANs need a kernel that supports them, which that of a build
+// machine may not: installer/e2e TestMirror has them.
 func TestNetworkd(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		testInside(t)
@@ -36,7 +36,7 @@ func TestNetworkd(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("host: needs root for namespaces")
 	}
-	for _, program := range []string{networkd, "dbus-daemon", "unshare", "networkctl"} {
+	for _, program := range []string{networkd, "dbus-daemon", "unshare", "networkctl", "dnsmasq", "systemd-socket-activate"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("host: %v", err)
 		}
@@ -213,4 +213,56 @@ func testInside(t *testing.T) {
 	if m.armed {
 		t.Error("time limit armed after the failed probe = true, want false")
 	}
+
+	// DHCP of both versions, then a network in which a peer does not answer.
+	servePeer(t)
+	serveDHCP(t)
+	leased := "version: 1\ncards:\n  - {name: card0, addresses: [dhcp4, dhcp6], roles: [management]}\n"
+	tr.Probe = nil
+	if err := errors.Join(tr.Apply(t.Context(), []byte(leased), parsed(t, leased), time.Hour), tr.Confirm(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "addresses of both DHCP servers", holds(1500, "192.0.2.100/24", "2001:db8::100/128"))
+	within(t, "the default route of the DHCP server", func() error {
+		return exec.Command("sh", "-c", "ip route get 203.0.113.9 | grep -q 'via 192.0.2.1 dev card0'").Run()
+	})
+	apart := "version: 1\ncards:\n  - {name: card0, addresses: [198.51.100.11/24], roles: [management]}\n"
+	n = parsed(t, apart)
+	prober = NewProber(t.Context(), parsed(t, leased), n, []string{peer, "192.0.2.1:1"})
+	if got := prober.Required(); !slices.Equal(got, []Target{{Peer: peer}}) {
+		t.Errorf("targets that must answer = %v, want the peer that answered before", got)
+	}
+	tr.Probe = func(ctx context.Context) error {
+		within(t, "fourth declaration in force on trial", holds(1500, "198.51.100.11/24"))
+		return prober.check(ctx)
+	}
+	err = tr.Apply(t.Context(), []byte(apart), n, time.Hour)
+	if err == nil || !strings.Contains(err.Error(), peer+" does not answer") {
+		t.Errorf("Apply of a network without the peer: error %v, want that it does not answer", err)
+	}
+	within(t, "DHCP's addresses after the loss of the peer", holds(1500, "192.0.2.100/24", "2001:db8::100/128"))
+}
+
+// peer is another node, in the router's namespace.
+const peer = "192.0.2.1:7481"
+
+// servePeer accepts connections to the peer.
+func servePeer(t *testing.T) {
+	t.Helper()
+	start(t, "/run/dbus/system_bus_socket", "ip", "netns", "exec", "router", "systemd-socket-activate", "--accept", "-l", peer, "/bin/true")
+	within(t, "the peer accepts connections", func() error {
+		c, err := net.Dial("tcp", peer)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	})
+}
+
+// serveDHCP starts DHCP servers for IPv4 and IPv6, with one address each.
+func serveDHCP(t *testing.T) {
+	t.Helper()
+	start(t, "/run/dnsmasq.pid", "ip", "netns", "exec", "router", "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0",
+		"--interface=port0", "--bind-interfaces", "--user=root", "--pid-file=/run/dnsmasq.pid", "--dhcp-leasefile=/run/dnsmasq.leases",
+		"--dhcp-authoritative", "--enable-ra", "--dhcp-range=192.0.2.100,192.0.2.100,1h", "--dhcp-range=2001:db8::100,2001:db8::100,64,1h")
 }
