@@ -4,6 +4,11 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 )
 
 func TestOffset(t *testing.T) {
@@ -24,5 +29,33 @@ func TestOffset(t *testing.T) {
 	}
 	if got, err := offset("noon", at, at); err == nil {
 		t.Errorf("offset from an invalid date = %v, want an error", got)
+	}
+}
+
+// TestNetworksFitMeasuredPaths checks that the paths to tunnels limit networks, and others do
+// not; and that each address of a node is measured once.
+func TestNetworksFitMeasuredPaths(t *testing.T) {
+	other := api.Node{Meta: api.Meta{Name: "n2"}, Spec: api.NodeSpec{PeerAddresses: []string{"192.0.2.2:7481", "[2001:db8::2]:7481"}},
+		Status: api.NodeStatus{TunnelAddress: "198.51.100.2", StorageAddress: "192.0.2.2"}}
+	want := []hardware.Target{{Node: "n2", Address: "198.51.100.2"}, {Node: "n2", Address: "192.0.2.2"}, {Node: "n2", Address: "2001:db8::2"}}
+	if d := cmp.Diff(want, targets(other)); d != "" {
+		t.Errorf("targets differ (-want +got):\n%s", d)
+	}
+	tunnels := map[string]bool{"198.51.100.2": true, "198.51.100.3": true}
+	path := func(address string, mtu int) hardware.Path {
+		return hardware.Path{Address: address, LocalMTU: 9000, MTU: mtu}
+	}
+	f := &fabric{}
+	for _, x := range []struct {
+		paths []hardware.Path
+		want  int64
+	}{
+		{[]hardware.Path{path("198.51.100.2", 1500), path("198.51.100.3", 1400), path("192.0.2.2", 576)}, 1400},
+		{[]hardware.Path{path("198.51.100.2", 9000), path("198.51.100.3", 0)}, 0}, // the other may be off
+		{nil, 0},
+	} {
+		if f.limitTo(x.paths, tunnels); f.narrowest.Load() != x.want {
+			t.Errorf("largest packets for paths %+v = %d, want %d", x.paths, f.narrowest.Load(), x.want)
+		}
 	}
 }

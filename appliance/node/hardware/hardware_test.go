@@ -286,7 +286,7 @@ func TestHostile(t *testing.T) {
 
 func TestLargest(t *testing.T) {
 	for _, x := range []struct{ local, path, want, tries int }{
-		{9000, 9000, 9000, 1}, {9000, 1500, 1500, 2}, {1500, 1500, 1500, 1}, {1500, 1450, 1400, 2}, {1400, 500, 0, 3}, {65536, 9000, 9000, 2},
+		{9000, 9000, 9000, 1}, {9000, 1500, 1500, 3}, {1500, 1500, 1500, 1}, {1500, 1450, 1400, 3}, {1400, 500, 0, 2}, {1500, 600, 576, 4}, {65536, 9000, 9000, 3},
 	} {
 		tries := 0
 		got, err := largest(x.local, func(size int) (bool, error) { tries++; return size <= x.path, nil })
@@ -302,7 +302,7 @@ func TestLargest(t *testing.T) {
 // TestProbe probes this machine, whatever it is: each check has a finding, and none
 // hangs.
 func TestProbe(t *testing.T) {
-	all := Checks(Probe(t.Context(), Options{Targets: []Target{{"n2", "127.0.0.1:7481"}, {"n3", "no address"}}}))
+	all := Checks(Probe(t.Context(), Options{Targets: []Target{{"n2", "127.0.0.1"}, {"n3", "no address"}}}))
 	for _, c := range all {
 		if c.Found == "" {
 			t.Errorf("check %s of this machine has no finding, want one", c.ID)

@@ -20,7 +20,7 @@ const (
 	maxDisks  = 64
 	maxPaths  = 32
 	diskTime  = 10 * time.Second
-	pingTime  = 2 * time.Second
+	pingTime  = 5 * time.Second // of three packets, with a second for the answers
 	kvmCreate = 0xae01 // KVM_CREATE_VM in linux/kvm.h
 )
 
@@ -118,7 +118,7 @@ func askPath(ctx context.Context, t Target) Path {
 		}
 		_, err := run(ctx, pingTime, 4096, "ping", "-n", "-q", "-c", "3", "-i", "0.3", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-header), t.Address)
 		var exit *exec.ExitError
-		if err == nil || errors.As(err, &exit) {
+		if err == nil || errors.As(err, &exit) || ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 			return err == nil, nil
 		}
 		return false, err
@@ -126,26 +126,29 @@ func askPath(ctx context.Context, t Target) Path {
 	return p
 }
 
-// sizes are the packet sizes to try besides the interface's own, the largest first.
-var sizes = []int{9000, 1500, 1400, 1280, 576}
+// sizes are the packet sizes to try besides the interface's own, the largest first. The
+// smallest is tried early, so that a silent node costs two attempts.
+var sizes = []int{9000, 1500, 1400, 1280, smallest}
+
+const smallest = 576
 
 // largest returns the largest of the sizes that arrives, or 0 if none does.
 func largest(local int, arrives func(size int) (bool, error)) (int, error) {
-	last := 0
-	for _, size := range append([]int{local}, sizes...) {
-		if size > local || size == last {
+	if there, err := arrives(local); there || err != nil {
+		return local, err
+	}
+	if there, err := arrives(smallest); !there || err != nil {
+		return 0, err
+	}
+	for _, size := range sizes {
+		if size >= local || size == smallest {
 			continue
 		}
-		last = size
-		there, err := arrives(size)
-		if err != nil {
-			return 0, err
-		}
-		if there {
-			return size, nil
+		if there, err := arrives(size); there || err != nil {
+			return size, err
 		}
 	}
-	return 0, nil
+	return smallest, nil
 }
 
 // route returns the interface from which packets to the address are sent, and its
