@@ -9,7 +9,7 @@ import (
 // storageAddress returns the address of the node's link with role storage.
 func storageAddress(n api.Node) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(n.Status.StorageAddress)
-	return a, err == nil && a.IsGlobalUnicast() && a.Zone() == ""
+	return a, err == nil && !a.IsUnspecified() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }
 
 // onStorage reports whether a new cluster can use the storage network: every node has a

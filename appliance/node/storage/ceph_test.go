@@ -56,6 +56,9 @@ type real struct {
 	log    *journal
 }
 
+// storageAddress is the node's address on the storage network, which all of Ceph uses.
+const storageAddress = "127.0.0.2"
+
 // journal is a log that two goroutines may write.
 type journal struct {
 	mu sync.Mutex
@@ -91,10 +94,10 @@ func newReal(t *testing.T) *real {
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
 	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
-		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
+		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool, StorageAddress: func() netip.Addr { return netip.MustParseAddr(storageAddress) },
 		ListDisks: func(ctx context.Context) ([]Block, error) { return Disks(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
-	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
+	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log, StorageNetwork: func() bool { return true }}
 	var wg sync.WaitGroup
 	t.Cleanup(func() { // first of all, so that nothing is started again
 		cancel()
@@ -257,8 +260,8 @@ func testLook(t *testing.T) {
 	}
 }
 
-// testCeph creates a cluster of three disks with a volume, removes a disk from it,
-// and removes the cluster.
+// testCeph creates a cluster on the storage network, of three disks with a volume,
+// removes a disk from it, and removes the cluster.
 func testCeph(t *testing.T) {
 	layer.NeedLong(t, "TestLifeOfADisk, and TestReplaceDisk of sds/ceph")
 	r := newReal(t)
@@ -266,7 +269,7 @@ func testCeph(t *testing.T) {
 	r.disk(a)
 	r.disk(b)
 	full := r.disk(c)
-	r.apply(api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-a", Name: "alpha", Data: api.Encode(api.NodeStatus{})})
+	r.apply(api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-a", Name: "alpha", Data: api.Encode(api.NodeStatus{StorageAddress: storageAddress})})
 	r.until("the disks reported as free", func() bool { return r.all(api.DiskFree, a, b, c) })
 	if out, err := exec.Command("mkfs.ext4", "-q", full).CombinedOutput(); err != nil {
 		t.Fatalf("mkfs.ext4: %v: %s", err, out)
@@ -296,6 +299,12 @@ func testCeph(t *testing.T) {
 		return st.Phase == api.CephReady && (st.Health == api.CephOK || st.Health == api.CephWarning) && st.Summary != "" && st.OsdsUp == 3 && st.SizeBytes > 0
 	})
 	t.Logf("%s: %s; %s", r.cluster().Status.Health, r.cluster().Status.Summary, r.cluster().Status.Next)
+	for _, ask := range []string{"mon", "osd"} {
+		out, err := exec.CommandContext(r.ctx, "ceph", "--conf", r.deploy.Conf(), "--connect-timeout", "60", ask, "dump").Output()
+		if err != nil || !bytes.Contains(out, []byte(storageAddress+":")) || bytes.Contains(out, []byte("127.0.0.1:")) {
+			t.Errorf("addresses in Ceph, error %v; want only %s:\n%s", err, storageAddress, out)
+		}
+	}
 	r.until("the pool opened", func() bool { return r.driver.Load() != nil })
 	d := r.driver.Load()
 	v, err := d.CreateVolume(r.ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 64 << 20})
