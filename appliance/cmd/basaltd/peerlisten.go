@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -63,11 +64,17 @@ func linkAddresses(c config, n *hostnet.Network, role hostnet.Role) (all []netip
 	return all
 }
 
+// errNoNetwork is the error of a role where no network is declared.
+var errNoNetwork = errors.New("--peer-listen names a role, but no network is declared: write an address, or declare the network (docs/node-network.md)")
+
 // presentPeerAddresses returns the addresses for other nodes in the network that is in force.
 func presentPeerAddresses(c config) ([]string, error) {
 	n, _, err := inForce(c)
 	if err != nil {
 		return nil, err
+	}
+	if n == nil {
+		return nil, errNoNetwork
 	}
 	return peerAddresses(c.peerGiven, func(role hostnet.Role) []netip.Addr { return linkAddresses(c, n, role) }), nil
 }
@@ -83,7 +90,10 @@ func awaitPeerAddresses(ctx context.Context, c config, log *slog.Logger) (config
 	defer tick.Stop()
 	for said := false; ; said = true {
 		all, err := presentPeerAddresses(c)
-		if err == nil && len(all) > 0 {
+		switch {
+		case errors.Is(err, errNoNetwork):
+			return c, err
+		case err == nil && len(all) > 0:
 			c.peerListen = all
 			return c, nil
 		}
@@ -98,8 +108,8 @@ func awaitPeerAddresses(ctx context.Context, c config, log *slog.Logger) (config
 	}
 }
 
-// followPeerAddresses opens everything again when the addresses for other nodes change: a
-// lease of DHCP, another declared network, a rollback.
+// followPeerAddresses opens everything again when there is a new address for other nodes: a
+// lease of DHCP, another declared network, a rollback. One that is gone is a path that fails.
 func (cl *cluster) followPeerAddresses(c config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		tick := time.NewTicker(followEvery)
@@ -111,8 +121,9 @@ func (cl *cluster) followPeerAddresses(c config) func(context.Context) error {
 			case <-tick.C:
 			}
 			now, err := presentPeerAddresses(c)
-			if err != nil || len(now) == 0 || slices.Equal(now, c.peerListen) {
-				continue // without an address, others cannot be told of one
+			isNew := func(a string) bool { return !slices.Contains(c.peerListen, a) }
+			if err != nil || !slices.ContainsFunc(now, isNew) {
+				continue
 			}
 			cl.log.Warn("addresses for other nodes changed", "from", fmt.Sprint(c.peerListen), "to", fmt.Sprint(now))
 			cl.requestRestart(errBeginAnew)

@@ -142,7 +142,7 @@ func TestUpdate(t *testing.T) {
 	n.write("esp/sda2/capsule", "another of the firmware's")
 	n.expect("a file of the firmware")
 
-	n.write("usr/lib/grub/i386-pc/normal.mod", "module 2")
+	n.write("usr/lib/grub/i386-pc/normal.mod", "another module")
 	n.expect("another GRUB", "old: sda has boot loaders of an earlier GRUB than is installed", "old: sdb has boot loaders of an earlier GRUB than is installed")
 	n.update("sda", "sdb")
 	n.expect("after the update")
