@@ -336,7 +336,7 @@ func testCeph(t *testing.T) {
 	r.use(b, api.DiskSpec{})
 	r.use(c, api.DiskSpec{})
 	r.enable(false)
-	r.until("a cluster with a volume is not removed", func() bool { return strings.Contains(r.cluster().Status.Summary, "holds 1 volumes") })
+	r.until("a cluster with a volume is not removed", func() bool { return strings.Contains(r.cluster().Status.Summary, "contains 1 volumes") })
 	if err := d.DeleteVolume(r.ctx, "vol-1"); err != nil {
 		t.Fatal(err)
 	}
