@@ -119,7 +119,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	}
 	if len(f.Addresses) > 0 && !at.storage.IsValid() {
 		// What runs goes on: the link may only be down.
-		n.setState(f, errors.New("Ceph uses the storage network, and this node has no address on a link with role storage: declare one (docs/node-network.md)"))
+		n.setState(f, errors.New("this node has no address on a link with role storage, which Ceph uses in this cluster: declare one (docs/node-network.md)"))
 		return idleInterval
 	}
 	for _, b := range found {
