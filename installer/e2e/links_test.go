@@ -42,7 +42,7 @@ func (c *computer) filters(t *testing.T, p *power) {
 	if state := c.ssh(t, "systemctl show -P ActiveState basalt-firewall.service; systemctl is-enabled basalt-firewall.service"); !strings.HasSuffix(state, "enabled") {
 		t.Errorf("service that loads the rules at boot is %q, want enabled", state)
 	}
-	c.ssh(t, fmt.Sprintf("systemd-run -q --unit=listener systemd-socket-activate --accept -l %d /bin/echo heard", otherPort))
+	c.ssh(t, fmt.Sprintf("systemd-run -q --unit=listener systemd-socket-activate --accept --inetd -l %d /bin/echo heard", otherPort))
 	p.poll("a program at the other port", func(ctx context.Context) error {
 		out, err := c.try(ctx, fmt.Sprintf("timeout 10 cat </dev/tcp/127.0.0.1/%d", otherPort))
 		if err == nil && out != "heard" {
