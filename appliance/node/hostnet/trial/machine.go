@@ -81,13 +81,20 @@ func (h Host) Disarm(ctx context.Context) error {
 	return run(ctx, "systemctl", systemctl("stop")...)
 }
 
-// commandTime is the timeout of one command.
-const commandTime = 30 * time.Second
+// commandTime is the timeout of one command, and busTime that of its calls by D-Bus in
+// seconds (sd_bus_set_method_call_timeout(3)), instead of 25: on a busy machine networkd
+// answers after it has created all links.
+const (
+	commandTime = 90 * time.Second
+	busTime     = "80"
+)
 
 func run(ctx context.Context, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "SYSTEMD_BUS_TIMEOUT="+busTime)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
