@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -34,14 +35,9 @@ func (c *computer) hears(ctx context.Context) string {
 	return strings.TrimSpace(string(answer))
 }
 
-// filters checks the packet filter of an installed node from outside: the declared
-// services answer, which the caller uses all the time; a port without a rule does not,
-// although a program listens there, until the declaration allows it.
-func (c *computer) filters(t *testing.T, p *power) {
+// listens starts a program on the node that answers at otherPort.
+func (c *computer) listens(t *testing.T, p *power) {
 	t.Helper()
-	if state := c.ssh(t, "systemctl show -P ActiveState basalt-firewall.service; systemctl is-enabled basalt-firewall.service"); !strings.HasSuffix(state, "enabled") {
-		t.Errorf("service that loads the rules at boot is %q, want enabled", state)
-	}
 	c.ssh(t, fmt.Sprintf("systemd-run -q --unit=listener systemd-socket-activate --accept --inetd -l %d /bin/echo heard", otherPort))
 	p.poll("a program at the other port", func(ctx context.Context) error {
 		out, err := c.try(ctx, fmt.Sprintf("timeout 10 cat </dev/tcp/127.0.0.1/%d", otherPort))
@@ -50,6 +46,17 @@ func (c *computer) filters(t *testing.T, p *power) {
 		}
 		return err
 	})
+}
+
+// filters checks the packet filter of an installed node from outside: the declared
+// services answer, which the caller uses all the time; a port without a rule does not,
+// although a program listens there.
+func (c *computer) filters(t *testing.T, p *power) {
+	t.Helper()
+	if state := c.ssh(t, "systemctl show -P ActiveState basalt-firewall.service; systemctl is-enabled basalt-firewall.service"); !strings.HasSuffix(state, "enabled") {
+		t.Errorf("service that loads the rules at boot is %q, want enabled", state)
+	}
+	c.listens(t, p)
 	dropped := "nft list table inet basalt | sed -n 's/.*counter packets \\([0-9]*\\) .*drop/\\1/p'"
 	before := c.ssh(t, dropped)
 	if got := c.hears(t.Context()); got != "" {
@@ -101,12 +108,17 @@ func (c *computer) apply(text, options string) (string, error) {
 	return c.try(ctx, "cat >/run/declared.yaml <<'END'\n"+text+"END\nbasaltd network apply /run/declared.yaml --confirm-within 30m "+options)
 }
 
-// links changes the network of an installed node to a bond of its card, a bond with LACP,
-// and a VLAN with large packets, and checks that they work while one of two cables is
-// cut. A VLAN on which a peer does not answer is rolled back. What remains is the bond of
-// the card.
-func (c *computer) links(t *testing.T, p *power) {
-	t.Helper()
+// TestLinks is the long test of a declared network on an installed node: a bond of its
+// card, a bond with LACP, and a VLAN with large packets, while one of two cables is cut. A
+// VLAN on which a peer does not answer is rolled back. The bond of the card remains, also
+// after a restart.
+func TestLinks(t *testing.T) {
+	layer.NeedLong(t, "appliance/node/hostnet/trial TestNetworkd")
+	iso := prepared(t)
+	c := newComputer(t, "node1", "BASALT0001")
+	c.install(t, iso, answersFAT(t, c.answers(answersDHCP))).complete()
+	p := c.serves(t)
+	c.listens(t, p)
 	c.ssh(t, theSwitch)
 	must := func(vlan int) string {
 		return fmt.Sprintf(declared, fmt.Sprintf(storageLinks, vlan), otherPort)
@@ -144,6 +156,9 @@ func (c *computer) links(t *testing.T, p *power) {
 	if left := c.ssh(t, "ls -d /sys/class/net/bond1 /sys/class/net/storage0 2>/dev/null || true"); left != "" {
 		t.Errorf("interfaces that are not declared any more = %q, want none", left)
 	}
+	c.bondWorks(t)
+	p.cut()
+	c.serves(t)
 	c.bondWorks(t)
 }
 

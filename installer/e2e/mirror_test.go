@@ -27,7 +27,7 @@ after: poweroff
 // TestMirror is the long test of two disks that mirror each other, of different sizes:
 //
 //	UEFI, both disks:         the installation, and a node with separate file systems; an
-//	                          update of GRUB reaches both; its network becomes a bond
+//	                          update of GRUB reaches both; its firewall
 //	UEFI, without the first:  the same node starts from the second, and reports that its
 //	                          mirror lacks a disk
 //	UEFI, an empty first:     a command fills it, and the mirror is whole
@@ -47,7 +47,6 @@ func TestMirror(t *testing.T) {
 	c.mirrorIs(t, p, `"id": ?"mirror"[^}]*"state": ?"ok"`)
 	c.bootLoaders(t)
 	c.filters(t, p)
-	c.links(t, p)
 	p.cut()
 
 	c.without = true
@@ -56,7 +55,6 @@ func TestMirror(t *testing.T) {
 		t.Errorf("identity of the node without its first disk = %s, want %s", now, node)
 	}
 	c.mirrorIs(t, p, `"id": ?"mirror"[^}]*"state": ?"failed"`)
-	c.bondWorks(t)
 	c.ssh(t, "poweroff") // a resync may be interrupted by it
 	p.off()
 

@@ -24,7 +24,7 @@ const networkd = "/usr/lib/systemd/systemd-networkd"
 // TestNetworkd applies, confirms and rolls back declarations with a real
 // systemd-networkd, in a network namespace with one card (veth), a router and DHCP
 // servers. Bonds and VLANs need a kernel that supports them, which that of a build
-// machine may not: installer/e2e TestMirror has them.
+// machine may not: installer/e2e TestLinks has them.
 func TestNetworkd(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		testInside(t)
