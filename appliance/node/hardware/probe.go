@@ -21,7 +21,7 @@ const (
 	maxPaths  = 32
 	diskTime  = 10 * time.Second
 	pingTime  = 5 * time.Second // of three packets, with a second for the answers
-	kvmCreate = 0xae01 // KVM_CREATE_VM in linux/kvm.h
+	kvmCreate = 0xae01          // KVM_CREATE_VM in linux/kvm.h
 )
 
 // Target is an IP address of another node.
