@@ -2,12 +2,15 @@ package soft_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -117,5 +120,38 @@ red.global.add.noftz.f16 [%o], %h1; red.global.add.noftz.f16 [%o+2], %h1; red.gl
 	got, err := r.read(out, 6)
 	if want := raw([]uint16{0x6000, 0x6000, 0x6000}); err != nil || string(got) != string(want) { // 512
 		t.Errorf("halves = %x, error %v; want %x", got, err, want)
+	}
+}
+
+// BenchmarkMatrices reports multiply-adds per second of processor time of the kernels of
+// matrix.cu, with and without vectors.
+func BenchmarkMatrices(b *testing.B) {
+	const n = 256
+	for _, c := range []struct {
+		name    string
+		grid    [3]uint32
+		threads uint32
+		size    int // bytes of an element
+	}{
+		{"wmmahalf", [3]uint32{n / 16, n / 16, 1}, 32, 2}, {"wmmachar", [3]uint32{n / 16, n / 16, 1}, 32, 1},
+		{"wmmadouble", [3]uint32{n / 8, n / 8, 1}, 32, 8}, {"mmapipe", [3]uint32{n / 16, n / 32, 1}, 128, 2},
+	} {
+		for _, vectors := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/vectors=%v", c.name, vectors), func(b *testing.B) {
+				before := exec.UseVectors(vectors)
+				defer exec.UseVectors(before)
+				r := newRigOf(b, device.Options{VRAM: 64 << 20, SMs: 2}, kernelFile(b, "matrix"))
+				x, y, z := r.buffer(make([]byte, n*n*c.size)), r.buffer(make([]byte, n*n*c.size)), r.buffer(make([]byte, n*n*8))
+				b.ResetTimer()
+				start := cpuTime(b)
+				for range b.N {
+					r.launch(c.name, c.grid, [3]uint32{c.threads, 1, 1}, 0, x, y, z, n)
+					if _, err := r.read(z, 4); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N)*n*n*n/(cpuTime(b)-start).Seconds()/1e9, "GFMA/s")
+			})
+		}
 	}
 }

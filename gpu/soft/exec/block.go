@@ -162,6 +162,7 @@ func (m *machine) runBlock(g *group) (alive bool, err error) {
 			m.settle(g)
 		}
 		ready, err := b.sync(m, g)
+		b = &m.blocks[g.pc]
 		if err != nil {
 			return false, wrap(b.syncAt, err)
 		}

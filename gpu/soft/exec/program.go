@@ -59,6 +59,7 @@ func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
 			w.fix(p.Const32)
 		}
 	}
+	x.chain()
 	return x
 }
 

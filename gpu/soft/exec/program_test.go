@@ -30,8 +30,9 @@ func TestEveryOperation(t *testing.T) {
 		}
 		have[typeName(op)] = true
 	}
+	matrix := ir.MatrixAccess{Fragment: ops.WmmaFragment("a", 16, 16, 16, ops.ElementByName("f16"))}
 	for _, op := range []ir.Op{
-		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
+		&ir.Product{}, &ir.LoadMatrix{MatrixAccess: matrix}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
 		&ir.SparseProduct{}, &ir.SparseWarpgroupProduct{},
 	} {
 		if newWhole(op) == nil {

@@ -139,6 +139,11 @@ func (r *regionCode) defers(c *compilation, p *regionPlan, settle amd64.Function
 			r.waits[i] = slices.ContainsFunc(sources, func(q ir.Ref) bool { return slices.Contains(p.Deferred, q) })
 		}
 	}
+	for i := len(r.waits) - 1; i >= 0; i-- {
+		if w := c.p.Blocks[i].warp; w != nil && w.next != nil { // they are executed together
+			r.waits[i] = r.waits[i] || r.waits[w.nextAt]
+		}
+	}
 }
 
 // regionBlock returns a block as a block of a region. kind is notThere if it cannot be

@@ -18,36 +18,32 @@ func (m *machine) metadata(s *ir.Sparsity, w int) (e ops.Metadata) {
 }
 
 func multiplySparse(o *ir.SparseProduct) whole {
+	d, a, b, c := slotsOf(o.D), slotsOf(o.A), slotsOf(o.B), slotsOf(o.C)
 	return func(m *machine, w int, _ uint32) error {
-		r := &m.matrix
-		a, b, c := m.readRegisters(&r.a, w, o.A), m.readRegisters(&r.b, w, o.B), m.readRegisters(&r.c, w, o.C)
 		e := m.metadata(&o.Sparsity, w)
-		o.F.Multiply(&r.dense, c, a, b, c, &e)
-		m.writeRegisters(w, o.D, c)
+		o.F.Multiply(&m.matrix.dense, m.registers(w), d, a, b, c, &e)
 		return nil
 	}
 }
 
 func multiplySharedSparse(o *ir.SparseWarpgroupProduct) whole {
+	d, slots := slotsOf(o.D), slotsOf(o.A)
 	return func(m *machine, w int, _ uint32) error {
-		r := &m.matrix
-		d := m.readRegisters(&r.c, w, o.D)
 		c := d
 		if (m.preds[o.Add.Slot*maxWarps+w]&1 != 0) == o.Add.Not {
 			c = nil
 		}
 		a := ops.Multiplicand{First: 16 * (w % warpsPerGroup), Across: o.Flip[0], Negated: o.Neg[0]}
 		if o.InA {
-			a.Registers = m.readRegisters(&r.a, w, o.A)
+			a.Slots = slots
 		} else {
 			a.Matrix = ops.SharedMatrixOf(m.get(o.A[0], w*ir.WarpSize))
 		}
 		b := ops.Multiplicand{Matrix: ops.SharedMatrixOf(m.get(o.B, w*ir.WarpSize)), Across: o.Flip[1], Negated: o.Neg[1]}
 		e := m.metadata(&o.Sparse, w)
-		if err := o.Sparse.F.MultiplyShared(&r.dense, m.shared, d, a, b, c, &e); err != nil {
+		if err := o.Sparse.F.MultiplyShared(&m.matrix.dense, m.shared, m.registers(w), d, a, b, c, &e); err != nil {
 			return fmt.Errorf("%w: %w", abi.ErrIllegalAddress, err)
 		}
-		m.writeRegisters(w, o.D, d)
 		return nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -24,6 +25,7 @@ type bound struct {
 	object uint64
 	t      *Texture
 	mem    []byte
+	simple bool // texture.Simple
 }
 
 // texture returns an object and its memory. It returns an error if the context has no
@@ -44,7 +46,7 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 		return nil, fmt.Errorf("%w: the memory of texture or surface %#x, %d bytes at %#x, has been freed", abi.ErrIllegalAddress, object, t.Bytes, t.Base)
 	}
 	mem := r.Data[t.Base-r.Base:]
-	m.bound = bound{object, t, mem[:min(uint64(len(mem)), t.Bytes)]}
+	m.bound = bound{object, t, mem[:min(uint64(len(mem)), t.Bytes)], t.Simple()}
 	return &m.bound, nil
 }
 
@@ -89,32 +91,89 @@ func (m *machine) words3(r [3]ir.Ref, lane int) (v [3]uint32) {
 }
 
 func fetch(k *ir.Fetch) step {
+	plain := !k.Gather && k.Sampler == ir.None && !k.Cube && k.Offset == [3]ir.Ref{ir.None, ir.None, ir.None} &&
+		k.Packing == ir.Words && k.Resident == ir.None && k.Layer == ir.None && k.At[2] == ir.None
 	return masked(func(m *machine, act []uint32) error {
-		return eachLaneErr(act, func(l int) error {
-			b, err := m.texture(m.get(k.Object, l), false)
-			if err != nil {
-				return err
+		for w, lanes := range act {
+			if plain && lanes != 0 {
+				lanes = sample(k, m, w, lanes)
 			}
-			t := b.t.Texture
-			if k.Sampler != ir.None {
-				s := m.env.texture(m.get(k.Sampler, l))
-				if s == nil {
-					return fmt.Errorf("%w: object %#x, want a sampler object of this context", abi.ErrIllegalAddress, m.get(k.Sampler, l))
+			for ; lanes != 0; lanes &= lanes - 1 {
+				if err := fetchLane(k, m, w*ir.WarpSize+bits.TrailingZeros32(lanes)); err != nil {
+					return err
 				}
-				t.Sampler = s.Sampler
 			}
-			q := query(k, m, l)
-			if err := b.reach(k, &q); err != nil {
-				return err
-			}
-			if k.Gather {
-				writeTexel(k, m, l, t.Gather(b.mem, &q, k.Channel))
-			} else {
-				writeTexel(k, m, l, t.Fetch(b.mem, &q))
-			}
-			return nil
-		})
+		}
+		return nil
 	})
+}
+
+// sample fetches for some lanes of a warp, in order, as long as they have the simple
+// texture of the first one and need no more than its texels, and returns the remaining
+// lanes.
+func sample(k *ir.Fetch, m *machine, w int, lanes uint32) uint32 {
+	objects := m.v64(k.Object.Slot, w, w+1)[:ir.WarpSize]
+	b, err := m.texture(objects[bits.TrailingZeros32(lanes)], false)
+	if err != nil || !b.simple {
+		return lanes
+	}
+	x := m.v32(k.At[0].Slot, w, w+1)[:ir.WarpSize]
+	y := x
+	if k.At[1] != ir.None {
+		y = m.v32(k.At[1].Slot, w, w+1)[:ir.WarpSize]
+	}
+	var d [4][]uint32
+	for i, r := range k.D {
+		if r != ir.None {
+			d[i] = m.v32(r.Slot, w, w+1)[:ir.WarpSize]
+		}
+	}
+	var v [4]uint32
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := bits.TrailingZeros32(lanes)
+		if objects[l] != b.object {
+			break
+		}
+		if k.Whole {
+			if !b.t.Texel(b.mem, int32(x[l]), int32(y[l]), 0, &v) {
+				break
+			}
+		} else if !b.t.Sample(b.mem, math.Float32frombits(x[l]), math.Float32frombits(y[l]), 0, &v) {
+			break
+		}
+		for i, out := range &d {
+			if out != nil {
+				out[l] = v[i]
+			}
+		}
+	}
+	return lanes
+}
+
+// fetchLane fetches for one lane.
+func fetchLane(k *ir.Fetch, m *machine, l int) error {
+	b, err := m.texture(m.get(k.Object, l), false)
+	if err != nil {
+		return err
+	}
+	t := b.t.Texture
+	if k.Sampler != ir.None {
+		s := m.env.texture(m.get(k.Sampler, l))
+		if s == nil {
+			return fmt.Errorf("%w: object %#x, want a sampler object of this context", abi.ErrIllegalAddress, m.get(k.Sampler, l))
+		}
+		t.Sampler = s.Sampler
+	}
+	q := query(k, m, l)
+	if err := b.reach(k, &q); err != nil {
+		return err
+	}
+	if k.Gather {
+		writeTexel(k, m, l, t.Gather(b.mem, &q, k.Channel))
+	} else {
+		writeTexel(k, m, l, t.Fetch(b.mem, &q))
+	}
+	return nil
 }
 
 func query(k *ir.Fetch, m *machine, l int) texture.Query {

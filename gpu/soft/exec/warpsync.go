@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
 // Lanes synchronize at an instruction with .sync when every live lane that the member
@@ -24,8 +25,18 @@ type warpOp struct {
 	combine func(x *exchange)
 	// whole is set instead for an instruction that a whole warp executes together
 	// (.aligned). It may write registers of lanes that have ended.
-	whole whole
-	fixed *fixedShuffle // of a shuffle whose source lanes are constants, or nil
+	whole   whole
+	fixed   *fixedShuffle // of a shuffle whose source lanes are constants, or nil
+	do      ir.Op         // of whole
+	product *simd.Product // of whole, or nil
+	keep    simd.Keep     // where its matrices are
+	// hasA and hasB are how many instructions before, in a chain, its matrices were
+	// converted, or 0.
+	hasA, hasB int
+	// next is the instruction after one with whole, if it has whole too and nothing is
+	// between them, or nil; nextAt is its block.
+	next   *warpOp
+	nextAt int
 }
 
 // exchange is one synchronization: the sources of the lanes and their results. Elements
@@ -49,7 +60,8 @@ func (o *warpOp) lockstep() step {
 	return masked(o.exchange)
 }
 
-// sync is the syncFunc of an instruction with .sync.
+// sync is the syncFunc of an instruction with .sync. It may also execute the instructions
+// after it that need nothing but the same lanes, and move the group to the last of them.
 func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 	if g.passed {
 		g.passed = false
@@ -59,6 +71,9 @@ func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 		return o.gather(m, g)
 	}
 	g.state = runnable
+	if o.next != nil && m.shadow == nil {
+		return true, o.exchangeChain(m, g)
+	}
 	return true, o.exchange(m, g.act[:m.warps])
 }
 

@@ -42,6 +42,12 @@ func init() {
 // ElementByName returns the element type that a qualifier without its dot names, or nil.
 func ElementByName(name string) *Element { return elements[name] }
 
+// Decode returns an element's value, which an f64 represents exactly.
+func (e *Element) Decode(bits uint64) float64 { return e.decode(bits) }
+
+// Encode rounds a sum to the type, which must be that of a result.
+func (e *Element) Encode(x float64) uint64 { return e.encode(x) }
+
 // Whole reports whether elements are integers or bits.
 func (e *Element) Whole() bool { return e.Name[0] == 's' || e.Name[0] == 'u' || e.Name == "b1" }
 

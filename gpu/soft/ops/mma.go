@@ -21,13 +21,48 @@ type MMA struct {
 	A, B, C, D Fragment
 
 	batch, m, n, k int
+	sums           bool                                        // of products: not of single bits, and not of f64 with directed rounding
 	row            func(acc []float64, a float64, b []float64) // acc += a * b; nil: addProducts
 	indexA, indexB []uint16
 	indexC, indexD []uint16
 }
 
-// Registers has the registers of a warp's lanes for one operand.
-type Registers [][WarpLanes]uint64
+// Registers has the registers of a warp's lanes: those of 32 bits and, for elements of
+// f64, those of 64. The lanes of register s begin at s*Stride+First.
+type Registers struct {
+	Words         []uint32
+	Doubles       []uint64
+	Stride, First int
+}
+
+// Slots are the registers of an operand.
+type Slots []int
+
+// Word returns a register of 32 bits.
+func (r *Registers) Word(slot int) *[WarpLanes]uint32 {
+	return (*[WarpLanes]uint32)(r.Words[slot*r.Stride+r.First:])
+}
+
+// Double returns a register of 64 bits.
+func (r *Registers) Double(slot int) *[WarpLanes]uint64 {
+	return (*[WarpLanes]uint64)(r.Doubles[slot*r.Stride+r.First:])
+}
+
+// get and set read and write an element's register of a lane.
+func (e *Element) get(r *Registers, slot, lane int) uint64 {
+	if e.Bits == 64 {
+		return r.Double(slot)[lane]
+	}
+	return uint64(r.Word(slot)[lane])
+}
+
+func (e *Element) set(r *Registers, slot, lane int, v uint64) {
+	if e.Bits == 64 {
+		r.Double(slot)[lane] = v
+		return
+	}
+	r.Word(slot)[lane] = uint32(v)
+}
 
 // WarpLanes is the size of a warp.
 const WarpLanes = 32
@@ -138,21 +173,22 @@ func newMMA(f MMAForm) *MMA {
 	if f.Saturate && f.D.Name == "s32" {
 		f.D = elements["s32.satfinite"]
 	}
-	p := &MMA{batch: 1, m: f.M, n: f.N, k: f.K}
+	p := &MMA{batch: 1, m: f.M, n: f.N, k: f.K, sums: true}
 	switch {
 	case f.quad():
-		p.batch = 4
+		p.batch, p.sums = 4, false
 		p.A, p.B, p.C, p.D = quadA(f.A, f.RowA), quadB(f.B, f.RowB), quadC(f.C), quadC(f.D)
 		return p.indexed()
 	case f.Bitwise != "":
 		p.k /= 32
-		p.row = countAnd
+		p.row, p.sums = countAnd, false
 		if f.Bitwise == "xor" {
 			p.row = countXor
 		}
 	case f.D.Name == "f64":
 		p.row = fmaRow
 		if f.Mode != Nearest {
+			p.sums = false
 			p.row = func(acc []float64, a float64, b []float64) {
 				for i, x := range b {
 					acc[i] = f64(directed64(opFMA, math.Float64bits(a), math.Float64bits(x), math.Float64bits(acc[i]), f.Mode))
@@ -167,6 +203,12 @@ func newMMA(f MMAForm) *MMA {
 	p.C, p.D = fragmentC(p.m, p.n, f.C), fragmentC(p.m, p.n, f.D)
 	return p.indexed()
 }
+
+// Sums returns the numbers of rows, of columns and of steps of the depth of a product
+// whose elements are sums of C and the products of elements of A and B, in the order of
+// the depth. ok is false for the others: of single bits, those that are four products,
+// and those of f64 with directed rounding.
+func (p *MMA) Sums() (m, n, k int, ok bool) { return p.m, p.n, p.k, p.sums }
 
 // String returns the product's shape and types.
 func (p *MMA) String() string {
@@ -230,11 +272,12 @@ func (f *Fragment) index() []uint16 {
 }
 
 // gather converts a fragment to a dense matrix.
-func (f *Fragment) gather(dense []float64, index []uint16, r Registers) {
+func (f *Fragment) gather(dense []float64, index []uint16, r *Registers, slots Slots) {
 	each, width := f.Each(), f.Type.Bits
 	mask := ^uint64(0) >> (64 - width)
 	for reg := range f.Regs {
-		for _, v := range &r[reg] {
+		for lane := range WarpLanes {
+			v := f.Type.get(r, slots[reg], lane)
 			for e := range each {
 				dense[index[e]] = f.Type.decode(v >> (e * width) & mask)
 			}
@@ -244,7 +287,7 @@ func (f *Fragment) gather(dense []float64, index []uint16, r Registers) {
 }
 
 // scatter rounds a dense matrix and converts it to a fragment.
-func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
+func (f *Fragment) scatter(dense []float64, index []uint16, r *Registers, slots Slots) {
 	each, width := f.Each(), f.Type.Bits
 	for reg := range f.Regs {
 		for lane := range WarpLanes {
@@ -252,14 +295,24 @@ func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
 			for e := range each {
 				v |= f.Type.encode(dense[index[e]]) << (e * width)
 			}
-			r[reg][lane] = v
+			f.Type.set(r, slots[reg], lane, v)
 			index = index[each:]
 		}
 	}
 }
 
 // Workspace holds the dense matrices of a product between calls.
-type Workspace struct{ a, b, c []float64 }
+type Workspace struct {
+	a, b, c []float64
+	kept    [KeptMatrices][]float64
+}
+
+// KeptMatrices is the number of matrices that a Workspace keeps.
+const KeptMatrices = 8
+
+// Kept returns the memory of n numbers of a kept matrix, whose content stays until it is
+// used for another one.
+func (w *Workspace) Kept(i, n int) []float64 { return sized(&w.kept[i], n) }
 
 // sized returns a slice of n elements, whose memory v keeps for the next call.
 func sized(v *[]float64, n int) []float64 {
@@ -269,16 +322,22 @@ func sized(v *[]float64, n int) []float64 {
 	return (*v)[:n]
 }
 
-// Multiply computes the product of the lanes' registers. d may be one of the others.
-func (p *MMA) Multiply(w *Workspace, d, a, b, c Registers) {
-	da, db, dc := sized(&w.a, p.batch*p.m*p.k), sized(&w.b, p.batch*p.k*p.n), sized(&w.c, p.batch*p.m*p.n)
-	p.A.gather(da, p.indexA, a)
-	p.B.gather(db, p.indexB, b)
-	p.C.gather(dc, p.indexC, c)
+// Dense returns memory for the elements of A, B and C, whose content is undefined.
+func (w *Workspace) Dense(a, b, c int) (da, db, dc []float64) {
+	return sized(&w.a, a), sized(&w.b, b), sized(&w.c, c)
+}
+
+// Multiply computes the product of the lanes' registers. Those of d may be among the
+// others.
+func (p *MMA) Multiply(w *Workspace, r *Registers, d, a, b, c Slots) {
+	da, db, dc := w.Dense(p.batch*p.m*p.k, p.batch*p.k*p.n, p.batch*p.m*p.n)
+	p.A.gather(da, p.indexA, r, a)
+	p.B.gather(db, p.indexB, r, b)
+	p.C.gather(dc, p.indexC, r, c)
 	for i := range p.batch {
 		p.product(dc[i*p.m*p.n:], da[i*p.m*p.k:], db[i*p.k*p.n:])
 	}
-	p.D.scatter(dc, p.indexD, d)
+	p.D.scatter(dc, p.indexD, r, d)
 }
 
 // product adds A B to C.

@@ -126,18 +126,19 @@ func TestMultiply(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			a, b, c, d := p.A.of(value(3)), p.B.of(value(5)), p.C.of(value(7)), make(Registers, p.D.Regs)
-			p.Multiply(&Workspace{}, d, a, b, c)
+			r := newRig()
+			a, b, c, d := r.with(&p.A, value(3)), r.with(&p.B, value(5)), r.with(&p.C, value(7)), r.empty(&p.D)
+			p.Multiply(&Workspace{}, &r.Registers, d, a, b, c)
 			each, width := p.D.Each(), p.D.Type.Bits
 			for lane := range WarpLanes {
-				for reg := range d {
+				for reg := range p.D.Regs {
 					for e := range each {
 						row, col := p.D.Place(lane, reg, e)
 						want := value(7)(row, col)
 						for k := range p.k {
 							want += value(3)(row, k) * value(5)(row/p.m*p.k+k, col)
 						}
-						got := p.D.Type.decode(d[reg][lane] >> (e * width) & (^uint64(0) >> (64 - width)))
+						got := p.D.Type.decode(p.D.Type.get(&r.Registers, d[reg], lane) >> (e * width) & (^uint64(0) >> (64 - width)))
 						if got != want {
 							t.Fatalf("element (%d, %d) of the product = %v, want %v", row, col, got, want)
 						}
@@ -157,10 +158,11 @@ func TestMultiplyBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		word := func(row, col int) float64 { return float64(uint32(row*0x9e3779b1 + col*0x85ebca6b)) }
-		a, b, c, d := p.A.of(word), p.B.of(word), p.C.of(value(1)), make(Registers, p.D.Regs)
-		p.Multiply(&Workspace{}, d, a, b, c)
+		r := newRig()
+		a, b, c, d := r.with(&p.A, word), r.with(&p.B, word), r.with(&p.C, value(1)), r.empty(&p.D)
+		p.Multiply(&Workspace{}, &r.Registers, d, a, b, c)
 		for lane := range WarpLanes {
-			for reg := range d {
+			for reg := range p.D.Regs {
 				row, col := p.D.Place(lane, reg, 0)
 				want := int(value(1)(row, col))
 				for k := range 8 {
@@ -171,7 +173,7 @@ func TestMultiplyBits(t *testing.T) {
 						want += bits.OnesCount32(x ^ y)
 					}
 				}
-				if got := int(d[reg][lane]); got != want {
+				if got := int(p.D.Type.get(&r.Registers, d[reg], lane)); got != want {
 					t.Fatalf("%s: element (%d, %d) of the product = %d, want %d", op, row, col, got, want)
 				}
 			}
@@ -187,12 +189,13 @@ func TestMultiplySaturates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one := p.A.of(func(int, int) float64 { return 1 })
-		c := p.C.of(func(int, int) float64 { return 0x7fffffff })
-		d := make(Registers, p.D.Regs)
-		p.Multiply(&Workspace{}, d, one, one, c)
-		if d[0][0] != want {
-			t.Errorf("sum with satfinite = %v: %#x, want %#x", sat, d[0][0], want)
+		r := newRig()
+		one := r.with(&p.A, func(int, int) float64 { return 1 })
+		c := r.with(&p.C, func(int, int) float64 { return 0x7fffffff })
+		d := r.empty(&p.D)
+		p.Multiply(&Workspace{}, &r.Registers, d, one, one, c)
+		if p.D.Type.get(&r.Registers, d[0], 0) != want {
+			t.Errorf("sum with satfinite = %v: %#x, want %#x", sat, p.D.Type.get(&r.Registers, d[0], 0), want)
 		}
 	}
 }
@@ -215,13 +218,33 @@ func codesOf(t *Element) map[float64]uint64 {
 	return codes[t]
 }
 
-// of returns a fragment with these elements.
-func (f *Fragment) of(value func(row, col int) float64) Registers {
-	r := make(Registers, f.Regs)
+// rig has registers and the slots of the operands of a product.
+type rig struct {
+	Registers
+	next int
+}
+
+func newRig() *rig {
+	const slots = 64
+	return &rig{Registers: Registers{Words: make([]uint32, slots*WarpLanes), Doubles: make([]uint64, slots*WarpLanes), Stride: WarpLanes}}
+}
+
+// empty returns registers for a fragment.
+func (r *rig) empty(f *Fragment) (s Slots) {
+	for range f.Regs {
+		s = append(s, r.next)
+		r.next++
+	}
+	return s
+}
+
+// with returns registers of a fragment with these elements.
+func (r *rig) with(f *Fragment, value func(row, col int) float64) Slots {
+	s := r.empty(f)
 	code := codesOf(f.Type)
 	wide := f.Type.Name == "tf32" || f.Type.Name == "b1"
 	for lane := range WarpLanes {
-		for reg := range r {
+		for reg := range f.Regs {
 			for e := range f.Each() {
 				x := value(f.Place(lane, reg, e))
 				v, ok := code[x]
@@ -237,11 +260,11 @@ func (f *Fragment) of(value func(row, col int) float64) Registers {
 				if !ok {
 					panic(fmt.Sprint(f.Type.Name, " has no ", x))
 				}
-				r[reg][lane] |= v << (e * f.Type.Bits)
+				f.Type.set(&r.Registers, s[reg], lane, f.Type.get(&r.Registers, s[reg], lane)|v<<(e*f.Type.Bits))
 			}
 		}
 	}
-	return r
+	return s
 }
 
 // BenchmarkMultiply measures one product of a warp.
@@ -258,9 +281,10 @@ func BenchmarkMultiply(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(p.String(), func(b *testing.B) {
-			w, x, y, z, d := &Workspace{}, make(Registers, p.A.Regs), make(Registers, p.B.Regs), make(Registers, p.C.Regs), make(Registers, p.D.Regs)
+			r := newRig()
+			w, x, y, z, d := &Workspace{}, r.empty(&p.A), r.empty(&p.B), r.empty(&p.C), r.empty(&p.D)
 			for b.Loop() {
-				p.Multiply(w, d, x, y, z)
+				p.Multiply(w, &r.Registers, d, x, y, z)
 			}
 			b.ReportMetric(float64(c.m*c.n*c.k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFMA/s")
 		})

@@ -176,14 +176,14 @@ func (p *SparseMMA) product(c, a, b []float64, e *Metadata) {
 }
 
 // Multiply computes the product of the lanes' registers. d may be one of the others.
-func (p *SparseMMA) Multiply(w *Workspace, d, a, b, c Registers, e *Metadata) {
+func (p *SparseMMA) Multiply(w *Workspace, r *Registers, d, a, b, c Slots, e *Metadata) {
 	x := p.dense
-	da, db, dc := sized(&w.a, x.m*x.k/2), sized(&w.b, x.k*x.n), sized(&w.c, x.m*x.n)
-	x.A.gather(da, x.indexA, a)
-	x.B.gather(db, x.indexB, b)
-	x.C.gather(dc, x.indexC, c)
+	da, db, dc := w.Dense(x.m*x.k/2, x.k*x.n, x.m*x.n)
+	x.A.gather(da, x.indexA, r, a)
+	x.B.gather(db, x.indexB, r, b)
+	x.C.gather(dc, x.indexC, r, c)
 	p.product(dc, da, db, e)
-	x.D.scatter(dc, x.indexD, d)
+	x.D.scatter(dc, x.indexD, r, d)
 }
 
 // NewSparseWarpgroupMMA returns the product of one warp of a warpgroup with a sparse A
@@ -208,12 +208,12 @@ func NewSparseWarpgroupMMA(f WarpgroupForm) (*SparseMMA, error) {
 }
 
 // MultiplyShared computes D = A B + C, or D = A B when c is nil, as MMA.MultiplyShared.
-func (p *SparseMMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Multiplicand, c Registers, e *Metadata) error {
+func (p *SparseMMA) MultiplyShared(w *Workspace, shared []byte, r *Registers, d Slots, a, b Multiplicand, c Slots, e *Metadata) error {
 	x := p.dense
 	half := x.k / 2
-	da, db, dc := sized(&w.a, x.m*half), sized(&w.b, x.k*x.n), sized(&w.c, x.m*x.n)
-	if a.Registers != nil {
-		x.A.gather(da, x.indexA, a.Registers)
+	da, db, dc := w.Dense(x.m*half, x.k*x.n, x.m*x.n)
+	if a.Slots != nil {
+		x.A.gather(da, x.indexA, r, a.Slots)
 	} else if err := x.A.collect(da, shared, &a, x.m, half, half, 1); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (p *SparseMMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, 
 	}
 	clear(dc)
 	if c != nil {
-		x.C.gather(dc, x.indexC, c)
+		x.C.gather(dc, x.indexC, r, c)
 	}
 	if a.Negated != b.Negated {
 		for i := range da {
@@ -230,6 +230,6 @@ func (p *SparseMMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, 
 		}
 	}
 	p.product(dc, da, db, e)
-	x.D.scatter(dc, x.indexD, d)
+	x.D.scatter(dc, x.indexD, r, d)
 	return nil
 }

@@ -1,25 +1,12 @@
 package ops
 
-// Tile is a matrix of 8 by 8 elements of 16 bits, as ldmatrix, stmatrix and movmatrix
-// move it: each lane has two adjacent elements of a row (PTX ISA, "Warp Level Matrix
-// Instructions": ldmatrix).
-type Tile [8][8]uint16
-
-// Word returns the elements of a lane, or, with trans, those of the transposed matrix.
-func (t *Tile) Word(lane int, trans bool) uint32 {
-	r, c := lane/4, lane%4*2
-	if trans {
-		return uint32(t[c][r]) | uint32(t[c+1][r])<<16
+// TransposeTile transposes a tile of 8 by 8 elements of 16 bits in a register of a warp's
+// lanes: lane 4r+c has the elements (r, 2c) and (r, 2c+1) (PTX ISA, ldmatrix).
+func TransposeTile(words *[WarpLanes]uint32) {
+	from := *words
+	for l := range words {
+		row, shift := l/4, uint(l/4%2)*16
+		low, high := from[8*(l%4)+row/2]>>shift, from[8*(l%4)+4+row/2]>>shift
+		words[l] = low&0xffff | high<<16
 	}
-	return uint32(t[r][c]) | uint32(t[r][c+1])<<16
-}
-
-// SetWord sets the elements that Word returns.
-func (t *Tile) SetWord(lane int, trans bool, v uint32) {
-	r, c := lane/4, lane%4*2
-	if trans {
-		t[c][r], t[c+1][r] = uint16(v), uint16(v>>16)
-		return
-	}
-	t[r][c], t[r][c+1] = uint16(v), uint16(v>>16)
 }

@@ -99,21 +99,21 @@ func NewWarpgroupMMA(f WarpgroupForm) (*MMA, error) {
 
 // Multiplicand is an A or a B: registers, or a matrix in shared memory.
 type Multiplicand struct {
-	Registers Registers // nil if it is in memory
-	Matrix    SharedMatrix
-	First     int  // its first row
-	Across    bool // lines are along the rows of A or the columns of B
-	Negated   bool
+	Slots   Slots // nil if it is in memory
+	Matrix  SharedMatrix
+	First   int  // its first row
+	Across  bool // lines are along the rows of A or the columns of B
+	Negated bool
 }
 
 // ErrOutside is the error of a matrix that is not completely in shared memory.
 var ErrOutside = errors.New("the descriptor of a matrix reaches beyond shared memory")
 
 // MultiplyShared computes D = A B + C, or D = A B when c is nil.
-func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Multiplicand, c Registers) error {
-	da, db, dc := sized(&w.a, p.m*p.k), sized(&w.b, p.k*p.n), sized(&w.c, p.m*p.n)
-	if a.Registers != nil {
-		p.A.gather(da, p.indexA, a.Registers)
+func (p *MMA) MultiplyShared(w *Workspace, shared []byte, r *Registers, d Slots, a, b Multiplicand, c Slots) error {
+	da, db, dc := w.Dense(p.m*p.k, p.k*p.n, p.m*p.n)
+	if a.Slots != nil {
+		p.A.gather(da, p.indexA, r, a.Slots)
 	} else if err := p.A.collect(da, shared, &a, p.m, p.k, p.k, 1); err != nil {
 		return err
 	}
@@ -131,12 +131,12 @@ func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Mult
 		}
 	}
 	if c != nil {
-		p.C.gather(dc, p.indexC, c)
+		p.C.gather(dc, p.indexC, r, c)
 	} else {
 		clear(dc[:p.m*p.n])
 	}
 	p.product(dc, da, db)
-	p.D.scatter(dc, p.indexD, d)
+	p.D.scatter(dc, p.indexD, r, d)
 	return nil
 }
 

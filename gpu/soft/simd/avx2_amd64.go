@@ -706,6 +706,9 @@ func loop232(d []uint32, a []uint64)
 //go:noescape
 func loop233(d []uint32, a []uint32)
 
+//go:noescape
+func loop234(d []uint32, a []uint32)
+
 // loops maps an operation's key to its loop.
 var loops = map[string]any{
 	"add.u16":              loop0,
@@ -1042,4 +1045,5 @@ var loops = map[string]any{
 	"cvt.rzi.ftz.u32.f32":  loop231,
 	"cvt.rzi.s32.f64":      loop232,
 	"cvt.rzi.f32.f32":      loop233,
+	"cvt.rna.tf32.f32":     loop234,
 }

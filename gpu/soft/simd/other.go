@@ -39,3 +39,21 @@ func Fill32([]uint32, uint32) { panic(unavailable) }
 
 // Fill64 panics.
 func Fill64([]uint64, uint64) { panic(unavailable) }
+
+// Product is a product of matrices, of which there is none.
+type Product struct{}
+
+// Keep is not used.
+type Keep struct {
+	A, B       int
+	HasA, HasB bool
+}
+
+// NewProduct returns nil.
+func NewProduct(_ *ops.MMA, _, _, _, _ ops.Slots) *Product { return nil }
+
+// Multiply panics.
+func (*Product) Multiply(*ops.Workspace, *ops.Registers, Keep) { panic(unavailable) }
+
+// LoadStripes panics.
+func LoadStripes(*ops.Registers, ops.Slots, []ops.Stripe, bool, []byte, int) { panic(unavailable) }

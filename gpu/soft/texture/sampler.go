@@ -33,7 +33,10 @@ type Sampler struct {
 // addressing modes). A mirrored position is in the image or in the reflection after it:
 // a GPU reflects indices, as tld4 shows. A NaN is the coordinate 0.
 func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32) float64 {
-	u, size := float64(coordinate), float64(n)
+	u, size, shift := float64(coordinate), float64(n), 0.0
+	if offset != 0 { // a division takes as long as the rest
+		shift = float64(offset) / size
+	}
 	if math.IsNaN(u) {
 		u = 0
 	}
@@ -44,14 +47,14 @@ func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32)
 		if u -= 2 * math.Floor(u/2); u != u { // both repeat after 2; an infinite coordinate does not repeat
 			u = 0
 		}
-		u += float64(offset) / size
+		u += shift
 		period := 1.0
 		if mode == Mirror {
 			period = 2
 		}
 		return (u - period*math.Floor(u/period)) * size
 	}
-	u += float64(offset) / size
+	u += shift
 	return bounded(u*size, size)
 }
 
