@@ -39,6 +39,8 @@ type (
 	CardID string
 	// PaymentID is a Payment's id.
 	PaymentID string
+	// RefundID is a Refund's id.
+	RefundID string
 	// PriceBookID is a PriceBook's id.
 	PriceBookID string
 	// MigrationID is a Migration's id.

@@ -30,6 +30,7 @@ const (
 	KindInvoice          Kind = "Invoice"
 	KindCreditNote       Kind = "CreditNote"
 	KindPayment          Kind = "Payment"
+	KindRefund           Kind = "Refund"
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
 	KindCheckout         Kind = "Checkout"
@@ -242,6 +243,8 @@ var kinds = []KindInfo{
 	{Kind: KindPayment, Type: reflect.TypeFor[Payment](), Path: "payments", IDPrefix: "pay", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "payment",
 		Quota: "payments", Most: 100_000, NoDryRun: true, Keeps: inOrganization,
 		fields: []string{"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"}},
+	{Kind: KindRefund, Type: reflect.TypeFor[Refund](), Path: "refunds", IDPrefix: "ref", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "refund",
+		NoDryRun: true, fields: []string{"spec.amountMicros", "spec.payment", "status.state"}},
 	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
 		NoDryRun: true, fields: []string{"spec.invoice"}},
 	{Kind: KindCard, Type: reflect.TypeFor[Card](), Path: "cards", IDPrefix: "card", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByPayers, KeyScope: "billing",

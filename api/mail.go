@@ -53,6 +53,7 @@ const (
 	MailTypeQueue         MailType = "queue"
 	MailTypeTopUp         MailType = "top-up"
 	MailTypeAutoPay       MailType = "auto-pay"
+	MailTypeRefund        MailType = "refund"
 	MailTypeAlerts        MailType = "alerts"
 )
 

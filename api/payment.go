@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 )
 
 // PaymentType is the direction of a payment.
@@ -12,7 +13,27 @@ type PaymentType string
 const (
 	PaymentIn  PaymentType = "payment"
 	PaymentOut PaymentType = "refund"
+	// PaymentRefundReversal returns the amount of a refund that failed.
+	PaymentRefundReversal PaymentType = "refund-reversal"
 )
+
+// Outgoing reports whether the amount is taken off the organization's balance.
+func (t PaymentType) Outgoing() bool { return t == PaymentOut }
+
+// Signed returns the amount with which the payment changes the organization's balance.
+func (s PaymentSpec) Signed() int64 {
+	if s.Type.Outgoing() {
+		return -s.AmountMicros
+	}
+	return s.AmountMicros
+}
+
+// ByCard reports whether the payment was made at the payment provider, which then can
+// refund it. The reference of such a payment is the provider's ID of the charge
+// (docs.stripe.com/api/payment_intents).
+func (s PaymentSpec) ByCard() bool {
+	return s.Type == PaymentIn && strings.HasPrefix(s.Reference, "pi_")
+}
 
 // DefaultPayment fills in what was left out.
 func DefaultPayment(s PaymentSpec) PaymentSpec {
@@ -44,4 +65,15 @@ func SamePayment(a, b PaymentSpec) bool {
 func PaymentClaim(org OrganizationID, s PaymentSpec) []string {
 	sum := sha256.Sum256([]byte(s.Reference))
 	return []string{"payment/" + string(org) + "/" + hex.EncodeToString(sum[:])}
+}
+
+// PutPayment returns the command that records a payment, whose reference is claimed.
+func PutPayment(id PaymentID, org string, s PaymentSpec) Command {
+	return Command{Op: OpPutSpec, Kind: KindPayment, ID: string(id), Organization: org, Claims: PaymentClaim(OrganizationID(org), s), Data: Encode(s)}
+}
+
+// ReportPayment returns the command for the status of a payment, which is valid for the
+// payment as it was read.
+func ReportPayment(p Payment, st PaymentStatus) Command {
+	return Command{Op: OpReport, Kind: KindPayment, ID: p.Meta.ID, Expect: p.Meta.Revision, Data: Encode(st)}
 }

@@ -3498,7 +3498,8 @@ type Payment struct {
 	Meta Meta `json:"meta"`
 
 	// Spec Money that was received from a customer or returned to a customer. It is immutable.
-	Spec PaymentSpec `json:"spec"`
+	Spec   PaymentSpec   `json:"spec"`
+	Status PaymentStatus `json:"status,omitempty,omitzero"`
 }
 
 // PaymentEvent An event as documented by the payment provider. The unchanged bytes of the body are read, because the signature covers them.
@@ -3587,8 +3588,17 @@ type PaymentSpec struct {
 	// Reference External reference, for example of a bank transaction; each reference counts once per organization.
 	Reference string `json:"reference"`
 
-	// Type Defaults to payment. voucher is credit from a voucher and is created by redeeming one.
+	// Type Defaults to payment. A refund of one payment is created as a Refund, which adds the entry of this type. voucher is credit from a voucher and is created by redeeming one; refund-reversal is created when a refund fails.
 	Type PaymentType `json:"type,omitempty,omitzero"`
+}
+
+// PaymentStatus defines model for PaymentStatus.
+type PaymentStatus struct {
+	// RefundedMicros The part that was refunded, without refunds that failed.
+	RefundedMicros int64 `json:"refundedMicros,omitempty,omitzero"`
+
+	// Refunds Number of refunds, with those that failed.
+	Refunds int64 `json:"refunds,omitempty,omitzero"`
 }
 
 // PortalDomain A host name under which the portal of a reseller is reached; it is the object's name.
@@ -3871,6 +3881,71 @@ type QuotedMonth struct {
 // RecoveryCodes defines model for RecoveryCodes.
 type RecoveryCodes struct {
 	Codes []string `json:"codes"`
+}
+
+// Refund The return of a payment, or of a part of it, to the customer.
+type Refund struct {
+	Kind Kind `json:"kind"`
+	Meta Meta `json:"meta"`
+
+	// Spec It is immutable.
+	Spec   RefundSpec   `json:"spec"`
+	Status RefundStatus `json:"status,omitempty,omitzero"`
+}
+
+// RefundList defines model for RefundList.
+type RefundList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Refund `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// RefundSpec It is immutable.
+type RefundSpec struct {
+	// AmountMicros Defaults to what is left of the payment. Through the payment provider, a multiple of the least amount that is charged in the currency.
+	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
+
+	// Currency That of the payment; set by the server.
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Manual Whether the money was returned without the payment provider. Always set for a payment that was recorded by hand.
+	Manual bool `json:"manual,omitempty,omitzero"`
+
+	// Payment ID of the payment.
+	Payment PaymentID `json:"payment"`
+
+	// Reason Why the payment is refunded; the customer reads it.
+	Reason string `json:"reason"`
+
+	// Reference External reference of a manual refund, for example of a bank transaction; each reference counts once per organization.
+	Reference string `json:"reference,omitempty,omitzero"`
+}
+
+// RefundStatus defines model for RefundStatus.
+type RefundStatus struct {
+	// DoneAt When the refund succeeded or failed.
+	DoneAt *time.Time `json:"doneAt,omitempty"`
+
+	// Entry ID of the payment of type refund in the ledger.
+	Entry PaymentID `json:"entry,omitempty,omitzero"`
+
+	// LastError Why the refund failed.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// ProviderRefund The provider's ID of the refund.
+	ProviderRefund string `json:"providerRefund,omitempty,omitzero"`
+
+	// Reversal ID of the payment of type refund-reversal in the ledger, if the refund failed.
+	Reversal PaymentID `json:"reversal,omitempty,omitzero"`
+
+	// State Failed: the money did not leave, or came back, and is credit again.
+	State RefundState `json:"state,omitempty,omitzero"`
 }
 
 // Restriction While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
@@ -6255,6 +6330,12 @@ type GetProjectQuotaParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// CreateRefundParams defines parameters for CreateRefund.
+type CreateRefundParams struct {
+	// IdempotencyKey Any text that the client chooses; a repeated request creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
 // GetRevenueParams defines parameters for GetRevenue.
 type GetRevenueParams struct {
 	// From Start of the period.
@@ -6854,6 +6935,9 @@ type UpdatePortalDomainJSONRequestBody = PortalDomain
 
 // QuotePriceBookJSONRequestBody defines body for QuotePriceBook for application/json ContentType.
 type QuotePriceBookJSONRequestBody = PriceQuoteRequest
+
+// CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
+type CreateRefundJSONRequestBody = Refund
 
 // PatchSecuritySettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchSecuritySettings for application/merge-patch+json ContentType.
 type PatchSecuritySettingsApplicationMergePatchPlusJSONRequestBody PatchSecuritySettingsApplicationMergePatchPlusJSONBody

@@ -103,8 +103,8 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 	if spec.ReceivedAt.IsZero() {
 		spec.ReceivedAt = now
 	}
-	c := api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: newID(api.KindPayment), Organization: org.Meta.ID, Labels: r.Body.Meta.Labels,
-		Claims: api.PaymentClaim(api.OrganizationID(org.Meta.ID), spec), Data: api.Encode(spec)}
+	c := api.PutPayment(api.PaymentID(newID(api.KindPayment)), org.Meta.ID, spec)
+	c.Labels = r.Body.Meta.Labels
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{c}})
 	if api.CodeOf(err) == api.CodeConflict {
 		return h.payment(ctx, org.Meta.ID, spec)

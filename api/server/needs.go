@@ -139,6 +139,9 @@ type Payments interface {
 	DetachCard(ctx context.Context, c api.Card) error
 	// SetDefaultCard makes a saved card the default of its organization.
 	SetDefaultCard(ctx context.Context, c api.Card) (api.Card, error)
+	// BeginRefund requests a stored refund from the provider. A repeated call requests the
+	// same refund.
+	BeginRefund(ctx context.Context, r api.Refund) (api.Refund, error)
 	// Event processes an event from the provider. The error is CodeInvalid if its
 	// signature is not valid.
 	Event(ctx context.Context, header http.Header, body []byte) error

@@ -67,9 +67,9 @@ func TestEveryKindHasAQuota(t *testing.T) {
 	}
 	// Instances and floating IPs report amounts. A login link lasts a minute, and the
 	// open checkouts and the cards of an organization are limited to ten each
-	// (TestOpenCheckouts, TestCards).
+	// (TestOpenCheckouts, TestCards). A refund comes with a payment, which has a quota.
 	says := map[string]string{"Instance": api.QuotaInstances, "FloatingIP": api.QuotaFloatingIPs}
-	short := []string{"ServiceLoginLink", "UserLoginLink", "Checkout", "Card"}
+	short := []string{"ServiceLoginLink", "UserLoginLink", "Checkout", "Card", "Refund"}
 	operation := regexp.MustCompile(`(?m)^(?:Create(\w+)|Put(Service)) +(\S .*)$`)
 	checked := 0
 	for _, m := range operation.FindAllStringSubmatch(string(raw), -1) {

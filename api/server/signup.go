@@ -148,8 +148,7 @@ func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api
 		return cmds
 	}
 	p := api.PaymentSpec{Type: api.PaymentVoucher, Currency: s.Currency, AmountMicros: s.CreditMicros, Reference: api.SignUpCreditReference, ReceivedAt: now}
-	return append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: newID(api.KindPayment), Organization: u.Meta.Organization,
-		Claims: api.PaymentClaim(api.OrganizationID(u.Meta.Organization), p), Data: api.Encode(p)})
+	return append(cmds, api.PutPayment(api.PaymentID(newID(api.KindPayment)), u.Meta.Organization, p))
 }
 
 // bookCurrency is currencyOf for a caller without an account.

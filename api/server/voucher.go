@@ -171,7 +171,7 @@ func redemption(v api.Voucher, org string, id api.PaymentID, b api.Batch) []api.
 	spec := api.PaymentSpec{Type: api.PaymentVoucher, Currency: v.Spec.Currency, AmountMicros: v.Spec.AmountMicros,
 		Reference: api.VoucherReference(api.VoucherID(v.Meta.ID)), ReceivedAt: b.At}
 	return []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindPayment, ID: string(id), Organization: org, Claims: api.PaymentClaim(api.OrganizationID(org), spec), Data: api.Encode(spec)},
+		api.PutPayment(id, org, spec),
 		{Op: api.OpReport, Kind: api.KindVoucher, ID: v.Meta.ID, Expect: v.Meta.Revision, Data: api.Encode(api.VoucherStatus{Redeemed: v.Status.Redeemed + 1, RedeemedAt: &b.At})},
 	}
 }

@@ -81,14 +81,11 @@ func OfCreditNote(n api.CreditNote, inv api.Invoice) Transaction {
 // Credit from a voucher is not cash.
 func OfPayment(p api.Payment) Transaction {
 	return transaction(p.Meta, p.Spec.Currency, fmt.Sprintf("%s %s", p.Spec.Type, p.Spec.Reference), func(add func(Account, int64)) {
-		switch p.Spec.Type {
-		case api.PaymentOut:
-			add(Cash, p.Spec.AmountMicros)
-		case api.PaymentVoucher:
-			add(Vouchers, -p.Spec.AmountMicros)
-		default:
-			add(Cash, -p.Spec.AmountMicros)
+		from := Cash
+		if p.Spec.Type == api.PaymentVoucher {
+			from = Vouchers
 		}
+		add(from, -p.Spec.Signed())
 	})
 }
 

@@ -148,10 +148,7 @@ func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
 	if seller != r.q.Seller || !r.has(s.ReceivedAt) || s.Type == api.PaymentVoucher { // a voucher is not a transfer of money
 		return
 	}
-	amount := s.AmountMicros
-	if s.Type == api.PaymentOut {
-		amount = -amount
-	}
+	amount := s.Signed()
 	if r.q.By == api.RevenueByMeter {
 		if r.totals[s.Currency] == nil {
 			r.totals[s.Currency] = &api.Revenue{Currency: s.Currency}

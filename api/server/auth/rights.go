@@ -107,6 +107,7 @@ var kindRights = map[api.Kind]rights{
 	api.KindProject:          {read: viewers, write: admins, sees: reachesProject, owns: reachesProject},
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
+	api.KindRefund:           {read: admins | billing, write: Sellers},
 	api.KindCheckout:         {read: admins | billing, write: admins | billing},
 	api.KindCard:             {read: admins | billing, write: admins | billing},
 	api.KindVoucher:          {read: operators, write: operators},

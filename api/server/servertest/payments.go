@@ -28,12 +28,28 @@ func (f *FakePayments) Begin(ctx context.Context, c api.Checkout) (api.Checkout,
 	return f.report(ctx, c, st)
 }
 
-func (f *FakePayments) report(ctx context.Context, c api.Checkout, st api.CheckoutStatus) (api.Checkout, error) {
-	out, err := f.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCheckout, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
+// reportFake writes the status of an object.
+func reportFake[T any](ctx context.Context, s *memstore.Store, kind api.Kind, id string, st any) (t T, err error) {
+	out, err := s.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(st)}}})
 	if err != nil {
-		return c, err
+		return t, err
 	}
-	return api.Decode[api.Checkout](out[0])
+	return api.Decode[T](out[0])
+}
+
+func (f *FakePayments) report(ctx context.Context, c api.Checkout, st api.CheckoutStatus) (api.Checkout, error) {
+	return reportFake[api.Checkout](ctx, f.Store, api.KindCheckout, c.Meta.ID, st)
+}
+
+// BeginRefund implements server.Payments: every refund succeeds at once.
+func (f *FakePayments) BeginRefund(ctx context.Context, r api.Refund) (api.Refund, error) {
+	if r.Status.State != api.RefundPending {
+		return r, nil
+	}
+	now := time.Now()
+	st := r.Status
+	st.State, st.ProviderRefund, st.DoneAt = api.RefundSucceeded, "re_"+r.Meta.ID, &now
+	return reportFake[api.Refund](ctx, f.Store, api.KindRefund, r.Meta.ID, st)
 }
 
 // Event implements server.Payments; it accepts the signature "good".
@@ -65,9 +81,5 @@ func (f *FakePayments) SetDefaultCard(ctx context.Context, c api.Card) (api.Card
 }
 
 func (f *FakePayments) reportCard(ctx context.Context, c api.Card, st api.CardStatus) (api.Card, error) {
-	out, err := f.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCard, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
-	if err != nil {
-		return c, err
-	}
-	return api.Decode[api.Card](out[0])
+	return reportFake[api.Card](ctx, f.Store, api.KindCard, c.Meta.ID, st)
 }

@@ -22,6 +22,7 @@ const (
 // mailTypes maps the types of events that cause messages to the types of those messages.
 var mailTypes = map[string]api.MailType{
 	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget, api.EventTopUpFailed: api.MailTypeTopUp, api.EventAutoPayFailed: api.MailTypeAutoPay,
+	api.EventRefunded: api.MailTypeRefund, api.EventRefundFailed: api.MailTypeRefund,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
 	api.EventInstancePlaced: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
@@ -225,6 +226,15 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		}
 		addCharge(data, about.Checkout, "/invoices/"+string(about.Invoice), about.AuthenticationRequired)
 		data["number"], data["amount"], data["error"], data["next"] = about.Number, amount(about.AmountMicros)+" "+about.Currency, about.Error, minute(about.NextAt)
+	case api.MailTypeRefund:
+		var about api.RefundNotice
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
+		}
+		data["state"], data["amount"], data["reason"] = strings.TrimPrefix(e.Type, "billing."), amount(about.AmountMicros)+" "+about.Currency, about.Reason
+		if about.ByCard {
+			data["byCard"] = "yes"
+		}
 	case api.MailTypeBilling:
 		var about api.BillingStatus
 		if json.Unmarshal(e.Data, &about) != nil {

@@ -57,10 +57,13 @@ func TestEventsAreMailed(t *testing.T) {
 	h.raise("billing.delete_warning", api.BillingStatus{State: api.BillingSuspended, DeleteAt: &due})
 	h.raise(api.EventTopUpFailed, api.TopUpFailure{Checkout: "chk-1", Currency: "EUR", AmountMicros: 50_000_000, Error: "Your card was declined.", AuthenticationRequired: true, NextAt: &due})
 	h.raise(api.EventAutoPayFailed, api.AutoPayFailure{Invoice: "inv-1", Number: "B-1", Currency: "EUR", AmountMicros: 12_350_000, Error: "there is no default card on file"})
+	notice := api.RefundNotice{Refund: "ref-1", Currency: "EUR", AmountMicros: 20_000_000, Reason: "An outage.", ByCard: true}
+	h.raise(api.EventRefunded, notice)
+	h.raise(api.EventRefundFailed, notice)
 	h.raise("billing.suspended", "not what it should be")
 	h.raise("thing.happened", 1)
 	h.run(h.store, nil)
-	h.until("all are sent", func() bool { return len(p.taken()) >= 10 })
+	h.until("all are sent", func() bool { return len(p.taken()) >= 14 })
 	var got []string
 	for _, d := range p.taken() {
 		m := parse(t, d.raw)
@@ -88,6 +91,8 @@ func TestEventsAreMailed(t *testing.T) {
 			to+"@example.com: Invoice B-1: Invoice B-1 of acme was issued: 12.35 EUR, due on 2026-03-15.",
 			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.",
 			to+"@example.com: Payment failed: invoice B-1: Invoice B-1 of acme could not be charged to your payment card: 12.35 EUR. Nothing was charged. The reason: there is no default card on file",
+			to+"@example.com: Refund of 20.00 EUR: acme: A payment of acme was refunded: 20.00 EUR. The reason: An outage.",
+			to+"@example.com: A refund of 20.00 EUR failed: acme: The bank did not accept a refund to acme of 20.00 EUR, whose reason was: An outage. The amount is credit of acme again. Please ask us to return it another way.",
 			to+"@example.com: Please confirm a payment: acme: The automatic top-up of acme by 50.00 EUR has failed. Nothing was charged. The reason: Your card was declined.")
 	}
 	slices.Sort(want)

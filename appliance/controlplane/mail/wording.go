@@ -113,6 +113,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			"{{if .next}}Die Karte wird am {{.next}} noch einmal belastet. Bitte prüfen Sie bis dahin die Karte, wählen Sie eine andere oder bezahlen Sie online.{{else}}Die Karte wird für diese Rechnung nicht noch einmal belastet. Bitte bezahlen Sie online, oder wählen Sie eine andere Standardkarte, die dann sofort belastet wird.{{end}}",
 		}},
 	},
+	api.MailTypeRefund: {
+		api.MailEnglish: {subject: `{{if eq .state "refunded"}}Refund of {{.amount}}{{else}}A refund of {{.amount}} failed{{end}}: {{.organization}}`, action: "Open the invoices", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "refunded"}}A payment of {{.organization}} was refunded: {{.amount}}. The reason: {{.reason}}{{end}}`,
+			`{{if and .byCard (eq .state "refunded")}}The amount is returned to the card that was charged. It usually takes 5 to 10 days until the bank shows it.{{end}}`,
+			`{{if eq .state "refund_failed"}}The bank did not accept a refund to {{.organization}} of {{.amount}}, whose reason was: {{.reason}} The amount is credit of {{.organization}} again. Please ask us to return it another way.{{end}}`,
+		}},
+		api.MailGerman: {subject: `{{if eq .state "refunded"}}Erstattung von {{.amount}}{{else}}Eine Erstattung von {{.amount}} ist fehlgeschlagen{{end}}: {{.organization}}`, action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "refunded"}}Eine Zahlung von {{.organization}} wurde erstattet: {{.amount}}. Der Grund: {{.reason}}{{end}}`,
+			`{{if and .byCard (eq .state "refunded")}}Der Betrag geht auf die belastete Karte zurück. Meist dauert es 5 bis 10 Tage, bis die Bank ihn anzeigt.{{end}}`,
+			`{{if eq .state "refund_failed"}}Die Bank hat eine Erstattung an {{.organization}} von {{.amount}} nicht angenommen. Ihr Grund war: {{.reason}} Der Betrag ist wieder Guthaben von {{.organization}}. Bitte wenden Sie sich an uns, damit wir ihn auf anderem Weg zurückzahlen.{{end}}`,
+		}},
+	},
 	api.MailTypeBilling: {
 		api.MailEnglish: {subject: "{{if eq .state \"ok\"}}Thank you for your payment{{else if eq .state \"delete_warning\" \"delete_due\"}}Your data will be deleted{{else}}Payment reminder{{end}}: {{.organization}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			`{{if eq .state "ok"}}{{.organization}} has no open amounts any more. Nothing is restricted.{{end}}`,

@@ -13,16 +13,20 @@ const (
 	// checkEvery is the time between checks for what is due.
 	checkEvery = 5 * time.Second
 	perBatch   = 100 // objects that are deleted at once
+	// settledEvery is the time between checks of what may still change although its outcome
+	// is known, and settledPerStep limits those checks.
+	settledEvery   = 12 * time.Hour
+	settledPerStep = 10
 )
 
 // unavailableWaits is the wait between calls of a provider that cannot be reached.
 var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// Collector follows checkouts and cards to their end while this node leads, independently of
+// Collector follows checkouts, cards and refunds to their end while this node leads, independently of
 // events, tops up, and pays invoices.
 type Collector struct {
 	service   *Service
-	checkedAt map[string]time.Time    // when the provider was last asked about each checkout and card
+	checkedAt map[string]time.Time    // when the provider was last asked about each checkout, card and refund
 	balances  map[string]balanceCheck // by top-up
 	owed      map[string]balanceCheck // by automatic payment
 	// Wait returns after d; tests replace it.
@@ -66,16 +70,11 @@ func (c *Collector) Step(ctx context.Context) error {
 	if err := c.tidy(ctx, append(checkoutChores(all, now), cardChores(cards, now)...), now); err != nil {
 		return err
 	}
-	var due []page
-	there := map[string]time.Time{}
-	for _, x := range append(c.checkoutPages(all), c.cardPages(cards)...) {
-		there[x.id] = c.checkedAt[x.id]
-		if !nextCheck(x.created, c.checkedAt[x.id], now).After(now) {
-			due = append(due, x)
-		}
+	refunds, err := api.All[api.Refund](ctx, c.service.o.Store, api.ListQuery{Kind: api.KindRefund})
+	if err != nil {
+		return err
 	}
-	c.checkedAt = there
-	if len(due) > 0 {
+	if due := c.due(slices.Concat(c.checkoutPages(all), c.cardPages(cards), c.refundPages(refunds, now)), now); len(due) > 0 {
 		if err := c.queryProvider(ctx, due, now); err != nil {
 			return err
 		}
@@ -85,6 +84,26 @@ func (c *Collector) Step(ctx context.Context) error {
 		return err
 	}
 	return c.autoPays(ctx, cards, now)
+}
+
+// due returns the pages that the provider is to be asked about now. Those whose outcome is
+// known are checked twice a day, a few in each step.
+func (c *Collector) due(pages []page, now time.Time) (due []page) {
+	there, settled := map[string]time.Time{}, 0
+	for _, x := range pages {
+		last := c.checkedAt[x.id]
+		there[x.id] = last
+		switch {
+		case x.settled && (settled == settledPerStep || !last.IsZero() && now.Sub(last).Abs() < settledEvery):
+		case x.settled:
+			settled++
+			due = append(due, x)
+		case !nextCheck(x.created, last, now).After(now):
+			due = append(due, x)
+		}
+	}
+	c.checkedAt = there
+	return due
 }
 
 // tidy writes the first of the commands; the others follow in the next step.
@@ -141,12 +160,10 @@ func (c *Collector) queryProvider(ctx context.Context, due []page, now time.Time
 
 // unknown ends a page that the provider has not known for a long time.
 func (c *Collector) unknown(ctx context.Context, x page, now time.Time) error {
-	cmd, gone := x.abandoned(ErrUnknown, now)
-	if !gone {
-		return ErrUnknown
+	if gone, err := x.end(ctx, now); gone {
+		return err
 	}
-	_, err := c.service.apply(ctx, "end "+x.id+", which the provider does not know", api.Batch{At: now, Commands: []api.Command{cmd}})
-	return err
+	return ErrUnknown
 }
 
 func (c *Collector) report(ctx context.Context, was, is api.PaymentProviderStatus, now time.Time) error {

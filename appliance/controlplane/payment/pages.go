@@ -7,14 +7,28 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// page is a page of the provider, or a charge of a card on file, whose outcome is not
-// known yet.
+// page is a page of the provider, a charge of a card on file, or a refund whose outcome is
+// not known yet, or may still change.
 type page struct {
-	id      string // of the checkout or the card
+	id      string // of the checkout, the card or the refund
 	created time.Time
+	settled bool // the outcome is known, and changes rarely
 	settle  func(ctx context.Context, p Provider) error
-	// abandoned returns the command that ends it, if it is to be ended because of err.
-	abandoned func(err error, now time.Time) (api.Command, bool)
+	// end ends it if the provider has not known it for so long that it never will, and
+	// reports whether it did.
+	end func(ctx context.Context, now time.Time) (bool, error)
+}
+
+// endBy returns the function of a page that writes the command that ends it.
+func (c *Collector) endBy(id string, ended func(now time.Time) (api.Command, bool)) func(context.Context, time.Time) (bool, error) {
+	return func(ctx context.Context, now time.Time) (bool, error) {
+		cmd, gone := ended(now)
+		if !gone {
+			return false, nil
+		}
+		_, err := c.service.apply(ctx, "end "+id+", which the provider does not know", api.Batch{At: now, Commands: []api.Command{cmd}})
+		return true, err
+	}
 }
 
 // checkoutPages returns the pages of checkouts.
@@ -28,10 +42,10 @@ func (c *Collector) checkoutPages(all []api.Checkout) []page {
 			settle: func(ctx context.Context, p Provider) error {
 				return c.service.settle(ctx, p, api.CheckoutID(x.Meta.ID))
 			},
-			abandoned: func(err error, now time.Time) (api.Command, bool) {
-				st, gone := abandoned(x, err, now)
+			end: c.endBy(x.Meta.ID, func(now time.Time) (api.Command, bool) {
+				st, gone := abandoned(x, ErrUnknown, now)
 				return reported(x, st), gone
-			}})
+			})})
 	}
 	return out
 }
@@ -47,10 +61,10 @@ func (c *Collector) cardPages(all []api.Card) []page {
 			settle: func(ctx context.Context, p Provider) error {
 				return c.service.settleCard(ctx, p, api.CardID(x.Meta.ID))
 			},
-			abandoned: func(err error, now time.Time) (api.Command, bool) {
-				st, gone := abandonedCard(x, err, now)
+			end: c.endBy(x.Meta.ID, func(now time.Time) (api.Command, bool) {
+				st, gone := abandonedCard(x, ErrUnknown, now)
 				return reportedCard(x, st), gone
-			}})
+			})})
 	}
 	return out
 }

@@ -33,7 +33,15 @@ type Provider interface {
 	// Detach removes a stored card, so that it cannot be charged any more; it succeeds
 	// if the card was removed before.
 	Detach(ctx context.Context, paymentMethod string) error
-	// EventSubject returns the ID of the checkout or the card that an event is about, empty
+	// Refund returns a part of a charge to the payer. For the same order, within a day, it
+	// returns it once, and the same outcome.
+	Refund(ctx context.Context, o RefundOrder) (RefundOutcome, error)
+	// RefundOutcome returns the outcome of a refund by the provider's ID, or ErrUnknown.
+	RefundOutcome(ctx context.Context, refund string) (RefundOutcome, error)
+	// FindRefund returns the outcome of a refund whose ID at the provider is not known, or
+	// ErrUnknown if there is none.
+	FindRefund(ctx context.Context, o RefundOrder) (RefundOutcome, error)
+	// EventSubject returns the ID of the checkout, the card or the refund that an event is about, empty
 	// for other events; ErrSignature if the event is not the provider's.
 	EventSubject(header http.Header, body []byte) (string, error)
 }
@@ -74,6 +82,24 @@ type CardOutcome struct {
 	Customer, PaymentMethod string // the provider's IDs
 	Brand, LastDigits       string
 	ExpiryMonth, ExpiryYear int
+}
+
+// RefundOrder is a refund to be made.
+type RefundOrder struct {
+	Refund       api.RefundID
+	Charge       string // the provider's ID of what was paid
+	Currency     string
+	AmountMicros int64
+}
+
+// RefundOutcome is the state of a refund.
+type RefundOutcome struct {
+	Refund       api.RefundID
+	State        api.RefundState
+	Reason       string // why it failed
+	ID           string // the provider's; empty: it was refused
+	Currency     string
+	AmountMicros int64
 }
 
 // Page is the provider's page for a payment or a card.

@@ -167,9 +167,12 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 	case id == "":
 		return nil
 	}
-	if kind, _ := api.KindOfID(id); kind == api.KindCard {
+	switch kind, _ := api.KindOfID(id); kind {
+	case api.KindCard:
 		err = svc.settleCard(ctx, p, api.CardID(id))
-	} else {
+	case api.KindRefund:
+		err = svc.settleRefund(ctx, p, api.RefundID(id))
+	default:
 		err = svc.settle(ctx, p, api.CheckoutID(id))
 	}
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || errors.Is(err, ErrUnknown) {
@@ -220,8 +223,7 @@ func (svc *Service) write(ctx context.Context, c api.Checkout, o Outcome) error 
 		}
 		if st.Payment = was; was == "" {
 			st.Payment = api.PaymentID(api.RandomID(api.KindPayment))
-			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: string(st.Payment), Organization: c.Meta.Organization,
-				Claims: api.PaymentClaim(api.OrganizationID(c.Meta.Organization), *paid), Data: api.Encode(*paid)})
+			cmds = append(cmds, api.PutPayment(st.Payment, c.Meta.Organization, *paid))
 		}
 	}
 	if paid == nil && string(api.Encode(st)) == string(api.Encode(c.Status)) {

@@ -44,6 +44,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindOrganization}, "billing.country", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindIdentityProvider}, "saml", state.SAMLLevel, "SAML"},
+	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"}, // each has one
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

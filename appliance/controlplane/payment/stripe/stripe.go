@@ -28,10 +28,11 @@ const (
 	// tolerance is how old an event's signature may be: Stripe signs each delivery
 	// separately.
 	tolerance = 5 * time.Minute
-	// label and cardLabel are the metadata keys in which Stripe stores the ID of the
-	// checkout or the card.
-	label     = "basalt_checkout"
-	cardLabel = "basalt_card"
+	// The metadata keys in which Stripe stores the ID of the checkout, the card or the
+	// refund.
+	label       = "basalt_checkout"
+	cardLabel   = "basalt_card"
+	refundLabel = "basalt_refund"
 )
 
 // NewClient returns the HTTP client for Stripe.
@@ -129,8 +130,11 @@ func (p *Provider) EventSubject(header http.Header, body []byte) (string, error)
 	return subjectOf(body)
 }
 
-// subjectOf returns the ID of the checkout or the card that an event names, or empty for
-// other events. Nothing else is read from an event.
+// labels are the metadata keys by the kind of the object whose ID they store.
+var labels = map[string]api.Kind{label: api.KindCheckout, cardLabel: api.KindCard, refundLabel: api.KindRefund}
+
+// subjectOf returns the ID of the checkout, the card or the refund that an event names, or
+// empty for other events. Nothing else is read from an event.
 func subjectOf(body []byte) (string, error) {
 	var e struct {
 		Object string `json:"object"`
@@ -144,10 +148,10 @@ func subjectOf(body []byte) (string, error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return "", fmt.Errorf("decode event of Stripe: %w", err)
 	}
-	if of := e.Data.Object.Object; e.Object != "event" || of != "checkout.session" && of != "payment_intent" && of != "setup_intent" {
+	if of := e.Data.Object.Object; e.Object != "event" || of != "checkout.session" && of != "payment_intent" && of != "setup_intent" && of != "refund" {
 		return "", nil
 	}
-	for key, want := range map[string]api.Kind{label: api.KindCheckout, cardLabel: api.KindCard} {
+	for key, want := range labels {
 		id, _ := e.Data.Object.Metadata[key].(string)
 		if kind, ok := api.KindOfID(id); ok && kind == want && api.LooksLikeID(id) {
 			return id, nil

@@ -3,8 +3,10 @@ package stripe
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,8 +38,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// FuzzNotice reads events of all kinds: the result is the ID of a checkout or a card
-// or nothing, and always nothing unless the signature is valid.
+// FuzzNotice reads events of all kinds: the result is the ID of a checkout, a card
+// or a refund, or nothing, and always nothing unless the signature is valid.
 func FuzzNotice(f *testing.F) {
 	at := time.Unix(1_700_000_000, 0)
 	good := stripetest.Session{ID: "cs_1", Metadata: map[string]string{label: "chk-0123456789ab"}}.Event("checkout.session.completed")
@@ -45,6 +47,7 @@ func FuzzNotice(f *testing.F) {
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"payment_intent","metadata":{"basalt_checkout":["chk-0123456789ab"]}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"setup_intent","metadata":{"basalt_card":"card-0123456789ab"}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"setup_intent","metadata":{"basalt_card":"chk-0123456789ab"}}}}`), "t=1,v1=00")
+	f.Add([]byte(`{"object":"event","data":{"object":{"object":"refund","metadata":{"basalt_refund":"ref-0123456789ab"}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":null}`), "t=9999999999999999999,v1=")
 	f.Add([]byte("{"), "v1=,t")
 	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
@@ -57,8 +60,8 @@ func FuzzNotice(f *testing.F) {
 		if errors.Is(err, payment.ErrSignature) {
 			t.Errorf("notice with a valid signature: %v", err)
 		}
-		if kind, _ := api.KindOfID(id); id != "" && (kind != api.KindCheckout && kind != api.KindCard || !api.LooksLikeID(id) || err != nil) {
-			t.Errorf("notice = %q, %v; want the ID of a checkout or a card, or none", id, err)
+		if kind, _ := api.KindOfID(id); id != "" && (!slices.Contains(slices.Collect(maps.Values(labels)), kind) || !api.LooksLikeID(id) || err != nil) {
+			t.Errorf("notice = %q, %v; want the ID of a checkout, a card or a refund, or none", id, err)
 		}
 		if bytes.Contains(body, []byte("chk-0123456789ab")) && id != "" && id != "chk-0123456789ab" && !bytes.Contains(body, []byte(id)) {
 			t.Errorf("notice = checkout %q, want one that is in the event", id)

@@ -56,9 +56,15 @@ func (i Intent) Event(kind string) []byte {
 	return raw
 }
 
-// createIntent creates and confirms a PaymentIntent. A repeated idempotency key gets the
-// same response, errors too, and is refused with other parameters.
+// createIntent creates and confirms a PaymentIntent.
 func (s *Stripe) createIntent(w http.ResponseWriter, r *http.Request) {
+	s.idempotent(w, r, s.charge)
+}
+
+// idempotent answers a request with what do returns, which is called with mu held. A
+// repeated idempotency key gets the same response, errors too, and is refused with other
+// parameters.
+func (s *Stripe) idempotent(w http.ResponseWriter, r *http.Request, do func(f map[string][]string) chargeResult) {
 	if err := r.ParseForm(); err != nil {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "form")
 		return
@@ -75,7 +81,7 @@ func (s *Stripe) createIntent(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "idempotency_error", "other parameters with the same key")
 		return
 	case !ok:
-		was = s.charge(f)
+		was = do(f)
 		was.form = f.Encode()
 		s.charges[key] = was
 	}
@@ -84,13 +90,16 @@ func (s *Stripe) createIntent(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(was.body)
 }
 
+// invalidRequest returns the response to a request that Stripe refuses.
+func invalidRequest(status int, why string) chargeResult {
+	raw, _ := json.Marshal(map[string]any{"error": map[string]any{"type": "invalid_request_error", "message": why}})
+	return chargeResult{status: status, body: raw}
+}
+
 // charge charges a card. The caller holds mu.
 func (s *Stripe) charge(f map[string][]string) chargeResult {
 	get := func(name string) string { return strings.Join(f[name], "") }
-	bad := func(why string) chargeResult {
-		raw, _ := json.Marshal(map[string]any{"error": map[string]any{"type": "invalid_request_error", "message": why}})
-		return chargeResult{status: http.StatusBadRequest, body: raw}
-	}
+	bad := func(why string) chargeResult { return invalidRequest(http.StatusBadRequest, why) }
 	amount, err := strconv.ParseInt(get("amount"), 10, 64)
 	m := s.methods[get("payment_method")]
 	switch {

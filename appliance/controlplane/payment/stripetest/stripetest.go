@@ -1,6 +1,6 @@
 // Package stripetest is a fake of Stripe's API according to its documentation
 // (docs.stripe.com/api): Checkout Sessions in the modes payment and setup, payment
-// methods, PaymentIntents, idempotency keys, and signed events. It can
+// methods, PaymentIntents, refunds, idempotency keys, and signed events. It can
 // decline cards, be slow, drop connections, and deliver events as often and in the
 // order that a test wants.
 package stripetest
@@ -75,6 +75,10 @@ type Stripe struct {
 	requests    int
 	fault       Fault
 	chargeFault Fault // of requests for a charge
+
+	refunds      map[string]*Refund
+	refundsBegin string // status of new refunds
+	refundFault  Fault  // of requests for a refund
 }
 
 type idempotentResult struct{ form, session string }
@@ -83,13 +87,17 @@ type idempotentResult struct{ form, session string }
 func Start(t testing.TB) *Stripe {
 	t.Helper()
 	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}, methods: map[string]*Method{},
-		intents: map[string]*Intent{}, charges: map[string]chargeResult{}, banks: map[string]Bank{}, now: time.Now}
+		intents: map[string]*Intent{}, charges: map[string]chargeResult{}, banks: map[string]Bank{}, now: time.Now,
+		refunds: map[string]*Refund{}, refundsBegin: "succeeded"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout/sessions", s.create)
 	mux.HandleFunc("GET /v1/checkout/sessions/{id}", s.retrieve)
 	mux.HandleFunc("POST /v1/payment_intents", s.createIntent)
 	mux.HandleFunc("GET /v1/payment_intents", s.listIntents)
 	mux.HandleFunc("GET /v1/payment_intents/{id}", s.retrieveIntent)
+	mux.HandleFunc("POST /v1/refunds", s.createRefund)
+	mux.HandleFunc("GET /v1/refunds", s.listRefunds)
+	mux.HandleFunc("GET /v1/refunds/{id}", s.retrieveRefund)
 	mux.HandleFunc("GET /v1/payment_methods/{id}", s.retrieveMethod)
 	mux.HandleFunc("POST /v1/payment_methods/{id}/detach", s.detach)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) }))
@@ -105,6 +113,9 @@ func (s *Stripe) serve(mux http.Handler, w http.ResponseWriter, r *http.Request)
 	fault := s.fault
 	if r.Method == http.MethodPost && r.URL.Path == "/v1/payment_intents" && fault == None {
 		fault = s.chargeFault
+	}
+	if r.Method == http.MethodPost && r.URL.Path == "/v1/refunds" && fault == None {
+		fault = s.refundFault
 	}
 	s.mu.Unlock()
 	if r.Header.Get("Authorization") != "Bearer "+Key {

@@ -55,6 +55,7 @@ export const mail: Record<keyof typeof en, string> = {
   'mail.type.queue': 'Warteschlange',
   'mail.type.top-up': 'Automatische Aufladung',
   'mail.type.auto-pay': 'Automatische Zahlung',
+  'mail.type.refund': 'Erstattung',
   'mail.type.alerts': 'Warnungen',
   'mail.state.Waiting': 'Wartet',
   'mail.state.Sent': 'Gesendet',

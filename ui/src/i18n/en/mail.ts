@@ -52,6 +52,7 @@ export const mail = {
   'mail.type.queue': 'Queue',
   'mail.type.top-up': 'Automatic top-up',
   'mail.type.auto-pay': 'Automatic payment',
+  'mail.type.refund': 'Refund',
   'mail.type.alerts': 'Alerts',
   'mail.state.Waiting': 'Waiting',
   'mail.state.Sent': 'Sent',
