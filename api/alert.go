@@ -47,6 +47,8 @@ const (
 	AlertRouterFailed    AlertCode = "router.failed"
 	AlertMailFailing     AlertCode = "mail.failing"
 	AlertPaymentsFailing AlertCode = "payments.failing"
+	// AlertPaymentDisputed: the provider waits for a response to a dispute.
+	AlertPaymentDisputed AlertCode = "payment.disputed"
 	// AlertTaxesUndecided: a seller issues no invoices until its taxes are set.
 	AlertTaxesUndecided  AlertCode = "taxes.undecided"
 	AlertMailUndelivered AlertCode = "mail.undelivered"

@@ -41,6 +41,8 @@ type (
 	PaymentID string
 	// RefundID is a Refund's id.
 	RefundID string
+	// DisputeID is a Dispute's id.
+	DisputeID string
 	// PriceBookID is a PriceBook's id.
 	PriceBookID string
 	// MigrationID is a Migration's id.

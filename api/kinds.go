@@ -31,6 +31,7 @@ const (
 	KindCreditNote       Kind = "CreditNote"
 	KindPayment          Kind = "Payment"
 	KindRefund           Kind = "Refund"
+	KindDispute          Kind = "Dispute"
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
 	KindCheckout         Kind = "Checkout"
@@ -245,6 +246,8 @@ var kinds = []KindInfo{
 		fields: []string{"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"}},
 	{Kind: KindRefund, Type: reflect.TypeFor[Refund](), Path: "refunds", IDPrefix: "ref", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "refund",
 		NoDryRun: true, fields: []string{"spec.amountMicros", "spec.payment", "status.state"}},
+	{Kind: KindDispute, Type: reflect.TypeFor[Dispute](), Path: "disputes", IDPrefix: "dsp", Scope: OfOrganization, Verbs: CanGet, Readers: ReadByPayers, KeyScope: "billing", Event: "dispute",
+		fields: []string{"spec.amountMicros", "spec.payment", "status.state"}},
 	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
 		NoDryRun: true, fields: []string{"spec.invoice"}},
 	{Kind: KindCard, Type: reflect.TypeFor[Card](), Path: "cards", IDPrefix: "card", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByPayers, KeyScope: "billing",

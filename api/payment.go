@@ -15,10 +15,17 @@ const (
 	PaymentOut PaymentType = "refund"
 	// PaymentRefundReversal returns the amount of a refund that failed.
 	PaymentRefundReversal PaymentType = "refund-reversal"
+	// PaymentDispute takes back a payment that was disputed, PaymentDisputeFee the
+	// provider's fee for that, and PaymentDisputeReversal returns either.
+	PaymentDispute         PaymentType = "dispute"
+	PaymentDisputeFee      PaymentType = "dispute-fee"
+	PaymentDisputeReversal PaymentType = "dispute-reversal"
 )
 
 // Outgoing reports whether the amount is taken off the organization's balance.
-func (t PaymentType) Outgoing() bool { return t == PaymentOut }
+func (t PaymentType) Outgoing() bool {
+	return t == PaymentOut || t == PaymentDispute || t == PaymentDisputeFee
+}
 
 // Signed returns the amount with which the payment changes the organization's balance.
 func (s PaymentSpec) Signed() int64 {

@@ -37,6 +37,8 @@ type PaymentSettingsSpec struct {
 	PortalURL     string          `json:"portalURL,omitempty"`
 	MinMicros     int64           `json:"minMicros,omitempty"`
 	MaxMicros     int64           `json:"maxMicros,omitempty"`
+	// ChargeDisputeFees reports whether the provider's fees for disputes are charged.
+	ChargeDisputeFees bool `json:"chargeDisputeFees,omitempty"`
 }
 
 // StoredPaymentSettings is either of the two objects. The leader writes the status of
@@ -52,13 +54,13 @@ type StoredPaymentSettings struct {
 func (p StoredPaymentSettings) View(status PaymentProviderStatus) PaymentSettings {
 	s := p.Spec
 	return PaymentSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, Provider: s.Provider, HasSecretKey: s.SecretKey != "", HasWebhookSecret: s.WebhookSecret != "",
-		PortalURL: s.PortalURL, MinMicros: s.MinMicros, MaxMicros: s.MaxMicros, Status: status}
+		PortalURL: s.PortalURL, MinMicros: s.MinMicros, MaxMicros: s.MaxMicros, ChargeDisputeFees: s.ChargeDisputeFees, Status: status}
 }
 
 // Spec returns the settings in a client's request, with defaults for what it left out.
 func (s PaymentSettings) Spec() PaymentSettingsSpec {
 	return PaymentSettingsSpec{Enabled: s.Enabled, Provider: cmp.Or(s.Provider, PaymentStripe), SecretKey: s.SecretKey, WebhookSecret: s.WebhookSecret, PortalURL: s.PortalURL,
-		MinMicros: cmp.Or(s.MinMicros, defaultMinCheckout), MaxMicros: cmp.Or(s.MaxMicros, defaultMaxCheckout)}
+		MinMicros: cmp.Or(s.MinMicros, defaultMinCheckout), MaxMicros: cmp.Or(s.MaxMicros, defaultMaxCheckout), ChargeDisputeFees: s.ChargeDisputeFees}
 }
 
 // Stripe's keys begin with sk_ or, restricted, rk_; the secrets of its webhooks with

@@ -44,7 +44,7 @@ func (p Payment) Left() int64 {
 	if p.Spec.Type != PaymentIn {
 		return 0
 	}
-	return max(0, p.Spec.AmountMicros-p.Status.RefundedMicros)
+	return max(0, p.Spec.AmountMicros-p.Status.RefundedMicros-p.Status.DisputedMicros)
 }
 
 // Done reports whether the provider is not asked about the refund any more.
@@ -86,7 +86,7 @@ func RefundOf(s RefundSpec, p Payment) (RefundSpec, error) {
 	case p.Status.Refunds >= MaxRefunds:
 		return s, Errorf(CodeState, "payment %s has %d refunds, at most %d are allowed", p.Meta.ID, p.Status.Refunds, MaxRefunds).At("spec.payment")
 	case left == 0:
-		return s, Errorf(CodeState, "payment %s is refunded already", p.Meta.ID).At("spec.payment")
+		return s, Errorf(CodeState, "payment %s is refunded or disputed already", p.Meta.ID).At("spec.payment")
 	case s.AmountMicros > left:
 		return s, invalid("spec.amountMicros", "payment %s has %d millionths left to refund, got %d", p.Meta.ID, left, s.AmountMicros)
 	case !s.Manual && s.AmountMicros%step != 0:

@@ -714,6 +714,9 @@ type CardStatus struct {
 	// Default Whether this is the default card of the organization.
 	Default bool `json:"default,omitempty,omitzero"`
 
+	// Disputed Whether a charge of the card is disputed, or a dispute was lost: the card is not charged automatically.
+	Disputed bool `json:"disputed,omitempty,omitzero"`
+
 	// DoneAt When the card was saved, or the attempt ended.
 	DoneAt *time.Time `json:"doneAt,omitempty"`
 
@@ -1191,6 +1194,67 @@ type DiskStatus struct {
 
 	// State Free: the disk is empty. InUse: the disk is used by something else.
 	State DiskState `json:"state,omitempty,omitzero"`
+}
+
+// Dispute A payment by card that the holder of the card has disputed at the bank (a chargeback). Recorded from the payment provider.
+type Dispute struct {
+	Kind   Kind          `json:"kind"`
+	Meta   Meta          `json:"meta"`
+	Spec   DisputeSpec   `json:"spec"`
+	Status DisputeStatus `json:"status,omitempty,omitzero"`
+}
+
+// DisputeList defines model for DisputeList.
+type DisputeList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Dispute `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// DisputeSpec defines model for DisputeSpec.
+type DisputeSpec struct {
+	// AmountMicros The disputed amount.
+	AmountMicros int64  `json:"amountMicros"`
+	Currency     string `json:"currency"`
+
+	// Payment ID of the payment.
+	Payment PaymentID `json:"payment"`
+
+	// ProviderDispute The provider's ID of the dispute.
+	ProviderDispute string `json:"providerDispute"`
+
+	// Reason The bank's reason in the provider's words, for example fraudulent.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// DisputeStatus defines model for DisputeStatus.
+type DisputeStatus struct {
+	// Card ID of the card that was charged, if it is on file.
+	Card CardID `json:"card,omitempty,omitzero"`
+
+	// ClosedAt When the dispute was won, lost or closed.
+	ClosedAt *time.Time `json:"closedAt,omitempty"`
+
+	// Entries Number of entries in the ledger.
+	Entries int64 `json:"entries,omitempty,omitzero"`
+
+	// FeeMicros The provider's fee that the organization was charged.
+	FeeMicros int64 `json:"feeMicros,omitempty,omitzero"`
+
+	// RespondBy Until when the provider accepts a response.
+	RespondBy *time.Time `json:"respondBy,omitempty"`
+
+	// State Inquiry: the bank has a question, and no money was taken back. Closed: an inquiry that ended, or a dispute that was prevented.
+	State DisputeState `json:"state,omitempty,omitzero"`
+
+	// WithdrawnMicros What the bank has taken back, and has been taken off the balance. 0 after it was returned.
+	WithdrawnMicros int64 `json:"withdrawnMicros,omitempty,omitzero"`
 }
 
 // ExecRequest defines model for ExecRequest.
@@ -3540,6 +3604,9 @@ type PaymentProviderStatus struct {
 
 // PaymentSettings defines model for PaymentSettings.
 type PaymentSettings struct {
+	// ChargeDisputeFees Whether the provider's fee for a dispute is charged to the organization that disputed a payment.
+	ChargeDisputeFees bool `json:"chargeDisputeFees,omitempty,omitzero"`
+
 	// Enabled Whether new payments by card can be started.
 	Enabled bool `json:"enabled,omitempty,omitzero"`
 
@@ -3588,12 +3655,15 @@ type PaymentSpec struct {
 	// Reference External reference, for example of a bank transaction; each reference counts once per organization.
 	Reference string `json:"reference"`
 
-	// Type Defaults to payment. A refund of one payment is created as a Refund, which adds the entry of this type. voucher is credit from a voucher and is created by redeeming one; refund-reversal is created when a refund fails.
+	// Type Defaults to payment. A refund of one payment is created as a Refund, which adds the entry of this type. voucher is credit from a voucher and is created by redeeming one; refund-reversal is created when a refund fails, and the types of disputes when a bank takes a payment back and returns it.
 	Type PaymentType `json:"type,omitempty,omitzero"`
 }
 
 // PaymentStatus defines model for PaymentStatus.
 type PaymentStatus struct {
+	// DisputedMicros The part that banks have taken back because of disputes.
+	DisputedMicros int64 `json:"disputedMicros,omitempty,omitzero"`
+
 	// RefundedMicros The part that was refunded, without refunds that failed.
 	RefundedMicros int64 `json:"refundedMicros,omitempty,omitzero"`
 

@@ -33,6 +33,7 @@ type State struct {
 	Webhooks      []api.Webhook
 	Mail          []api.StoredMailSettings    // the settings, and the status of sending
 	Payments      []api.StoredPaymentSettings // likewise
+	Disputes      []api.Dispute
 	Taxes         []api.StoredTaxSettings
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // empty: the audit log was never verified

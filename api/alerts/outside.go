@@ -110,4 +110,27 @@ func (l *list) payments(s State) {
 				"see to the payment settings; what was paid is recorded once the provider can be asked")
 		}
 	}
+	for _, d := range s.Disputes {
+		l.dispute(d)
+	}
+}
+
+// lastDays is how long before the end of the time for a response to a dispute the alert is
+// critical.
+const lastDays = 48 * time.Hour
+
+// dispute adds an alert for a dispute that waits for a response.
+func (l *list) dispute(d api.Dispute) {
+	if d.Status.State != api.DisputeInquiry && d.Status.State != api.DisputeNeedsResponse {
+		return
+	}
+	how, until := api.AlertWarning, ""
+	if by := d.Status.RespondBy; by != nil {
+		until = ", until " + by.UTC().Format("2006-01-02 15:04") + " UTC"
+		if by.Sub(l.now) < lastDays {
+			how = api.AlertCritical
+		}
+	}
+	l.add(api.AlertPaymentDisputed, how, about{api.KindDispute, d.Meta}, &d.Meta.CreatedAt, "a payment by card is disputed"+because(d.Spec.Reason),
+		"respond to it at the payment provider"+until+"; basalt dispute get "+d.Meta.ID+" shows the payment")
 }

@@ -17,7 +17,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 	except := map[string]string{
 		"Organization.parent": "meta.organization is the same, and is checked",
 		"Instance.app":        "what the instance was begun with; all of it is in its spec",
-		"Checkout.invoice":    document, "Checkout.card": document, "Refund.payment": document, "CreditNote.seller": document, "CreditNote.invoice": document, "Invoice.priceBook": document, "Invoice.seller": document,
+		"Checkout.invoice":    document, "Checkout.card": document, "Refund.payment": document, "Dispute.payment": document, "CreditNote.seller": document, "CreditNote.invoice": document, "Invoice.priceBook": document, "Invoice.seller": document,
 		"Invoice.editions.[].priceBook":              document,
 		"Organization.priceBookHistory.[].priceBook": "its versions stay when a book is deleted",
 		"Invoice.lines.[].invoice":                   document, "Invoice.lines.[].project": document,

@@ -34,6 +34,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Card, api.CardSpec]{})
 	serveResource(r, h, resource[api.CreditNote, api.CreditNoteSpec]{})
 	serveResource(r, h, resource[api.Disk, api.DiskSpec]{spec: h.diskSpec})
+	serveResource(r, h, resource[api.Dispute, api.DisputeSpec]{})
 	serveResource(r, h, resource[api.ExternalNetwork, api.ExternalNetworkSpec]{spec: h.externalNetworkSpec})
 	serveResource(r, h, resource[api.Flavor, api.FlavorSpec]{spec: valid[api.Flavor](api.ValidateFlavor)})
 	serveResource(r, h, resource[api.FloatingIP, api.FloatingIPSpec]{spec: h.floatingIPSpec})

@@ -107,6 +107,7 @@ func (a *App) paymentSettingsSet() *cobra.Command {
 	portal := f.String("portal-url", "", "where the portal is, to which the provider's page leads back")
 	least, most := f.String("min", "", "the least that is paid in advance at once"), f.String("max", "", "the most that is paid at once")
 	secrets := f.Bool("secrets", false, "ask for the secret key (sk_...) and the signing secret (whsec_...)")
+	fees := f.Bool("charge-dispute-fees", false, "charge the provider's fee for a dispute to the customer; =false: do not")
 	enable, disable := f.Bool("enable", false, "take online payments"), f.Bool("disable", false, "begin no online payments")
 	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -117,6 +118,9 @@ func (a *App) paymentSettingsSet() *cobra.Command {
 		was := s
 		if f.Changed("portal-url") {
 			s.PortalURL = *portal
+		}
+		if f.Changed("charge-dispute-fees") {
+			s.ChargeDisputeFees = *fees
 		}
 		if *enable || *disable {
 			s.Enabled = *enable

@@ -15,6 +15,7 @@ type Balance struct {
 	BalanceMicros  int64 // prepaid; negative: owed
 	UnbilledMicros int64 // usage since the last invoice
 	Open           []api.OpenInvoice
+	DueAgain       time.Time // when what had been paid was returned; zero: it was not
 	Collection     Collection
 }
 
@@ -53,6 +54,7 @@ func BalanceOf(org api.OrganizationID, d ledger.Documents, currency string, unbi
 	}
 	s.Open = slices.DeleteFunc(s.Open, func(o api.OpenInvoice) bool { return o.LeftMicros == 0 })
 	slices.Reverse(s.Open)
+	s.DueAgain = dueAgain(d.Payments, currency, s.Open)
 	return s, nil
 }
 
@@ -102,12 +104,15 @@ func prepaidStatus(now time.Time, terms api.OrganizationBilling, s Balance, was 
 }
 
 func invoiceStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api.BillingStatus) api.BillingStatus {
-	if len(s.Open) == 0 || now.Before(s.Open[0].DueAt) {
+	if len(s.Open) == 0 || now.Before(s.unpaidSince()) {
 		return api.BillingStatus{State: api.BillingOK}
 	}
-	o := s.Open[0]
+	o, since := s.Open[0], s.unpaidSince()
 	next := api.BillingStatus{Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
-	return unpaid(now, o.DueAt, terms.DaysUntilStop(), terms, next, was)
+	if since.After(o.DueAt) {
+		next.Message = fmt.Sprintf("a payment of invoice %s was returned on %s", o.Number, since.UTC().Format(time.DateOnly))
+	}
+	return unpaid(now, since, terms.DaysUntilStop(), terms, next, was)
 }
 
 const day = 24 * time.Hour
@@ -206,7 +211,7 @@ func NextChange(now time.Time, terms api.OrganizationBilling, s Balance, st api.
 	case terms.Mode == api.BillingPrepaid && st.ExhaustedAt != nil:
 		steps(*st.ExhaustedAt, 0)
 	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
-		steps(s.Open[0].DueAt, terms.DaysUntilStop())
+		steps(s.unpaidSince(), terms.DaysUntilStop())
 		moments = append(moments, s.Collection.ChargingUntil, s.Collection.RetryUntil)
 	}
 	return Soonest(now, moments...)

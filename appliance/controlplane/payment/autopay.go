@@ -77,6 +77,9 @@ func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, c
 func automaticCard(id api.CardID, cards []api.Card, now time.Time) (api.Card, error) {
 	for _, x := range cards {
 		if id == api.CardID(x.Meta.ID) || id == "" && x.Status.Default {
+			if x.Status.Disputed {
+				return x, fmt.Errorf("a charge of the card ending %s is disputed at its bank", x.Status.LastDigits)
+			}
 			return x, x.Usable(now)
 		}
 	}

@@ -27,6 +27,7 @@ var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minut
 type Collector struct {
 	service   *Service
 	checkedAt map[string]time.Time    // when the provider was last asked about each checkout, card and refund
+	disputes  time.Time               // when the provider was last asked for new disputes
 	balances  map[string]balanceCheck // by top-up
 	owed      map[string]balanceCheck // by automatic payment
 	// Wait returns after d; tests replace it.
@@ -74,7 +75,11 @@ func (c *Collector) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if due := c.due(slices.Concat(c.checkoutPages(all), c.cardPages(cards), c.refundPages(refunds, now)), now); len(due) > 0 {
+	disputes, err := api.All[api.Dispute](ctx, c.service.o.Store, api.ListQuery{Kind: api.KindDispute})
+	if err != nil {
+		return err
+	}
+	if due := c.due(slices.Concat(c.checkoutPages(all), c.cardPages(cards), c.refundPages(refunds, now), c.disputePages(disputes, now)), now); len(due) > 0 {
 		if err := c.queryProvider(ctx, due, now); err != nil {
 			return err
 		}

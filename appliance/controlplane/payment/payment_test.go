@@ -80,7 +80,7 @@ func (w *fixture) wallet(ctx context.Context, org api.OrganizationID, _ time.Tim
 	all, err := api.All[api.Payment](ctx, w.Store, api.ListQuery{Kind: api.KindPayment, Organization: string(org)})
 	out := api.Wallet{Organization: org, Currency: "EUR"}
 	for _, p := range all {
-		out.BalanceMicros += p.Spec.AmountMicros
+		out.BalanceMicros += p.Spec.Signed()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,9 +41,13 @@ type Provider interface {
 	// FindRefund returns the outcome of a refund whose ID at the provider is not known, or
 	// ErrUnknown if there is none.
 	FindRefund(ctx context.Context, o RefundOrder) (RefundOutcome, error)
-	// EventSubject returns the ID of the checkout, the card or the refund that an event is about, empty
-	// for other events; ErrSignature if the event is not the provider's.
-	EventSubject(header http.Header, body []byte) (string, error)
+	// Dispute returns a dispute by the provider's ID, or ErrUnknown.
+	Dispute(ctx context.Context, dispute string) (DisputeOutcome, error)
+	// Disputes returns the disputes that have begun since a time, at most a thousand.
+	Disputes(ctx context.Context, since time.Time) ([]DisputeOutcome, error)
+	// EventSubject returns what an event is about, which is empty for other events;
+	// ErrSignature if the event is not the provider's.
+	EventSubject(header http.Header, body []byte) (Subject, error)
 }
 
 // Order is what must be paid.
@@ -100,6 +104,25 @@ type RefundOutcome struct {
 	ID           string // the provider's; empty: it was refused
 	Currency     string
 	AmountMicros int64
+}
+
+// DisputeOutcome is the state of a dispute.
+type DisputeOutcome struct {
+	ID, Charge      string // the provider's IDs
+	State           api.DisputeState
+	Reason          string
+	Currency        string
+	AmountMicros    int64
+	WithdrawnMicros int64 // what the bank has, less what it has returned
+	FeeMicros       int64 // the provider's fee, less what was returned of it; 0 if it is in another currency
+	PaymentMethod   string
+	RespondBy       *time.Time
+}
+
+// Subject is what an event is about: an object of the cluster, or a dispute.
+type Subject struct {
+	ID      string // of a checkout, a card or a refund
+	Dispute string // the provider's ID
 }
 
 // Page is the provider's page for a payment or a card.

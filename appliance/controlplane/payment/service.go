@@ -158,19 +158,23 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 	if err != nil {
 		return err
 	}
-	id, err := p.EventSubject(header, body)
+	of, err := p.EventSubject(header, body)
 	switch {
 	case errors.Is(err, ErrSignature):
 		return api.Errorf(api.CodeInvalid, "the event is not signed by the payment provider").WithHint("compare the signing secret of the endpoint with the one in the payment settings, and the clocks")
 	case err != nil:
 		return api.Errorf(api.CodeInvalid, "the event cannot be read")
-	case id == "":
+	case of == Subject{}:
 		return nil
 	}
-	switch kind, _ := api.KindOfID(id); kind {
-	case api.KindCard:
+	id := of.ID
+	switch kind, _ := api.KindOfID(id); {
+	case of.Dispute != "":
+		id = of.Dispute
+		err = svc.settleDispute(ctx, p, id)
+	case kind == api.KindCard:
 		err = svc.settleCard(ctx, p, api.CardID(id))
-	case api.KindRefund:
+	case kind == api.KindRefund:
 		err = svc.settleRefund(ctx, p, api.RefundID(id))
 	default:
 		err = svc.settle(ctx, p, api.CheckoutID(id))

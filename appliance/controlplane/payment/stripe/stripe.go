@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -118,14 +119,14 @@ func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
 }
 
 // EventSubject implements payment.Provider.
-func (p *Provider) EventSubject(header http.Header, body []byte) (string, error) {
+func (p *Provider) EventSubject(header http.Header, body []byte) (payment.Subject, error) {
 	if p.secret == "" {
-		return "", payment.ErrSignature
+		return payment.Subject{}, payment.ErrSignature
 	}
 	// Verified in constant time, on the body as it was received
 	// (docs.stripe.com/webhooks/signature).
 	if err := webhook.ValidatePayloadWithTolerance(body, header.Get("Stripe-Signature"), p.secret, tolerance); err != nil {
-		return "", payment.ErrSignature
+		return payment.Subject{}, payment.ErrSignature
 	}
 	return subjectOf(body)
 }
@@ -133,31 +134,42 @@ func (p *Provider) EventSubject(header http.Header, body []byte) (string, error)
 // labels are the metadata keys by the kind of the object whose ID they store.
 var labels = map[string]api.Kind{label: api.KindCheckout, cardLabel: api.KindCard, refundLabel: api.KindRefund}
 
-// subjectOf returns the ID of the checkout, the card or the refund that an event names, or
-// empty for other events. Nothing else is read from an event.
-func subjectOf(body []byte) (string, error) {
+// disputeID is the form of Stripe's IDs of disputes.
+var disputeID = regexp.MustCompile(`^[a-z]{2}_[A-Za-z0-9_]{1,64}$`)
+
+// subjectOf returns the checkout, the card, the refund or the dispute that an event names,
+// or nothing for other events. Nothing else is read from an event.
+func subjectOf(body []byte) (payment.Subject, error) {
 	var e struct {
 		Object string `json:"object"`
 		Data   struct {
 			Object struct {
+				ID       any            `json:"id"`
 				Object   string         `json:"object"`
 				Metadata map[string]any `json:"metadata"`
 			} `json:"object"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return "", fmt.Errorf("decode event of Stripe: %w", err)
+		return payment.Subject{}, fmt.Errorf("decode event of Stripe: %w", err)
 	}
-	if of := e.Data.Object.Object; e.Object != "event" || of != "checkout.session" && of != "payment_intent" && of != "setup_intent" && of != "refund" {
-		return "", nil
+	if e.Object != "event" {
+		return payment.Subject{}, nil
 	}
-	for key, want := range labels {
-		id, _ := e.Data.Object.Metadata[key].(string)
-		if kind, ok := api.KindOfID(id); ok && kind == want && api.LooksLikeID(id) {
-			return id, nil
+	switch o := e.Data.Object; o.Object {
+	case "dispute":
+		if id, _ := o.ID.(string); disputeID.MatchString(id) {
+			return payment.Subject{Dispute: id}, nil
+		}
+	case "checkout.session", "payment_intent", "setup_intent", "refund":
+		for key, want := range labels {
+			id, _ := o.Metadata[key].(string)
+			if kind, ok := api.KindOfID(id); ok && kind == want && api.LooksLikeID(id) {
+				return payment.Subject{ID: id}, nil
+			}
 		}
 	}
-	return "", nil
+	return payment.Subject{}, nil
 }
 
 // convertError converts an error: what Stripe refuses, what it does not know, and everything

@@ -48,18 +48,24 @@ func FuzzNotice(f *testing.F) {
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"setup_intent","metadata":{"basalt_card":"card-0123456789ab"}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"setup_intent","metadata":{"basalt_card":"chk-0123456789ab"}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"refund","metadata":{"basalt_refund":"ref-0123456789ab"}}}}`), "t=1,v1=00")
+	f.Add([]byte(`{"object":"event","data":{"object":{"object":"dispute","id":"du_0123"}}}`), "t=1,v1=00")
+	f.Add([]byte(`{"object":"event","data":{"object":{"object":"dispute","id":"../refunds"}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":null}`), "t=9999999999999999999,v1=")
 	f.Add([]byte("{"), "v1=,t")
 	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
-		if id, err := p.EventSubject(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
-			t.Errorf("notice with the old signature %q = %q, %v; want %v", signature, id, err, payment.ErrSignature)
+		if of, err := p.EventSubject(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
+			t.Errorf("notice with the old signature %q = %+v, %v; want %v", signature, of, err, payment.ErrSignature)
 		}
 		signed := http.Header{"Stripe-Signature": {stripetest.Sign(stripetest.Secret, time.Now(), body)}}
-		id, err := p.EventSubject(signed, body)
+		of, err := p.EventSubject(signed, body)
 		if errors.Is(err, payment.ErrSignature) {
 			t.Errorf("notice with a valid signature: %v", err)
 		}
+		if of.Dispute != "" && (of.ID != "" || !disputeID.MatchString(of.Dispute) || err != nil) {
+			t.Errorf("notice = %+v, %v; want the ID of a dispute alone", of, err)
+		}
+		id := of.ID
 		if kind, _ := api.KindOfID(id); id != "" && (!slices.Contains(slices.Collect(maps.Values(labels)), kind) || !api.LooksLikeID(id) || err != nil) {
 			t.Errorf("notice = %q, %v; want the ID of a checkout, a card or a refund, or none", id, err)
 		}

@@ -1,6 +1,6 @@
 // Package stripetest is a fake of Stripe's API according to its documentation
 // (docs.stripe.com/api): Checkout Sessions in the modes payment and setup, payment
-// methods, PaymentIntents, refunds, idempotency keys, and signed events. It can
+// methods, PaymentIntents, refunds, disputes, idempotency keys, and signed events. It can
 // decline cards, be slow, drop connections, and deliver events as often and in the
 // order that a test wants.
 package stripetest
@@ -79,6 +79,7 @@ type Stripe struct {
 	refunds      map[string]*Refund
 	refundsBegin string // status of new refunds
 	refundFault  Fault  // of requests for a refund
+	disputes     map[string]*Dispute
 }
 
 type idempotentResult struct{ form, session string }
@@ -88,13 +89,15 @@ func Start(t testing.TB) *Stripe {
 	t.Helper()
 	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}, methods: map[string]*Method{},
 		intents: map[string]*Intent{}, charges: map[string]chargeResult{}, banks: map[string]Bank{}, now: time.Now,
-		refunds: map[string]*Refund{}, refundsBegin: "succeeded"}
+		refunds: map[string]*Refund{}, refundsBegin: "succeeded", disputes: map[string]*Dispute{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout/sessions", s.create)
 	mux.HandleFunc("GET /v1/checkout/sessions/{id}", s.retrieve)
 	mux.HandleFunc("POST /v1/payment_intents", s.createIntent)
 	mux.HandleFunc("GET /v1/payment_intents", s.listIntents)
 	mux.HandleFunc("GET /v1/payment_intents/{id}", s.retrieveIntent)
+	mux.HandleFunc("GET /v1/disputes", s.listDisputes)
+	mux.HandleFunc("GET /v1/disputes/{id}", s.retrieveDispute)
 	mux.HandleFunc("POST /v1/refunds", s.createRefund)
 	mux.HandleFunc("GET /v1/refunds", s.listRefunds)
 	mux.HandleFunc("GET /v1/refunds/{id}", s.retrieveRefund)

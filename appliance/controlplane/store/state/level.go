@@ -33,7 +33,8 @@ import (
 // the mailbox of returned mail is read; images can be installation media, which are in
 // the CD drives of instances; sellers have tax settings, and price books no taxes;
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
-// monitors have addresses of their own; payments have refunds.
+// monitors have addresses of their own; payments have refunds; payments have refunds
+// and disputes.
 const Level = 13
 
 // StorageNetworkLevel is the level from which Ceph can use the storage network: an older
@@ -42,6 +43,10 @@ const StorageNetworkLevel = 13
 
 // RefundLevel is the level from which payments have refunds: older programs would count the
 // reversal of one as money that was received, and drop what was refunded of a payment.
+
+// RefundLevel is the level from which payments have refunds and disputes: older programs
+// would count their entries in the ledger as money that was received, and drop what was
+// refunded or disputed of a payment.
 const RefundLevel = 13
 
 // BounceLevel is the level from which messages can have been returned: older programs
