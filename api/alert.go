@@ -54,6 +54,8 @@ const (
 	AlertMailUndelivered AlertCode = "mail.undelivered"
 	// AlertMailBounced: mail was returned by a mail server that had accepted it.
 	AlertMailBounced AlertCode = "mail.bounced"
+	// AlertMailSuppressed: addresses get no ordinary mail any more.
+	AlertMailSuppressed AlertCode = "mail.suppressed"
 	// AlertMailboxFailing: the mailbox of returned mail could not be read.
 	AlertMailboxFailing  AlertCode = "mail.mailbox-failing"
 	AlertWebhookFailing  AlertCode = "webhook.failing"

@@ -56,6 +56,8 @@ const (
 	KindCephCluster     Kind = "CephCluster"
 	KindUpgrade         Kind = "Upgrade"
 
+	// KindMailSuppression is an address from which mail was returned.
+	KindMailSuppression Kind = "MailSuppression"
 	// KindMailMessage is a message of the outbox.
 	KindMailMessage Kind = "MailMessage"
 
@@ -328,6 +330,8 @@ var kinds = []KindInfo{
 		fields: []string{"state", "spec.instance", "spec.target", "status.downtimeMillis", "status.endedAt", "status.startedAt"}},
 	{Kind: KindJoinToken, Type: reflect.TypeFor[JoinToken](), Path: "join-tokens", IDPrefix: "join", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOperators},
 	{Kind: KindUpgrade, Type: reflect.TypeFor[Upgrade](), Path: "upgrades", IDPrefix: "upg", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "nodes", KeyReads: true},
+	{Kind: KindMailSuppression, Type: reflect.TypeFor[MailSuppression](), Path: "mail-suppressions", IDPrefix: "msup", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanDelete, Readers: ReadByAdmins,
+		fields: []string{"spec.address", "status.returnedAt", "status.suppressedAt"}},
 	{Kind: KindMailMessage, Type: reflect.TypeFor[MailMessage](), Path: "mail-messages", IDPrefix: "mail", Verbs: CanGet | CanDelete, Readers: ReadByOperators,
 		fields: []string{"spec.to", "spec.type", "status.doneAt", "status.state"}},
 

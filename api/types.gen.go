@@ -2763,6 +2763,51 @@ type MailStatus struct {
 	SentAt *time.Time `json:"sentAt,omitempty"`
 }
 
+// MailSuppression An address from which mail was returned.
+type MailSuppression struct {
+	Kind   Kind                  `json:"kind"`
+	Meta   Meta                  `json:"meta"`
+	Spec   MailSuppressionSpec   `json:"spec"`
+	Status MailSuppressionStatus `json:"status,omitempty,omitzero"`
+}
+
+// MailSuppressionList defines model for MailSuppressionList.
+type MailSuppressionList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string            `json:"continue,omitempty,omitzero"`
+	Items    []MailSuppression `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// MailSuppressionSpec defines model for MailSuppressionSpec.
+type MailSuppressionSpec struct {
+	// Address E-mail address in lower case.
+	Address string `json:"address"`
+}
+
+// MailSuppressionStatus defines model for MailSuppressionStatus.
+type MailSuppressionStatus struct {
+	// LastError Why mail was last returned.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Message ID of the message that was last returned.
+	Message string `json:"message,omitempty,omitzero"`
+
+	// ReturnedAt When mail was last returned.
+	ReturnedAt *time.Time `json:"returnedAt,omitempty"`
+
+	// SuppressedAt Since when the address gets no ordinary mail; not set while it does.
+	SuppressedAt *time.Time `json:"suppressedAt,omitempty"`
+
+	// Temporary Number of messages that were returned for a temporary reason, each within 30 days of the one before; three suppress the address.
+	Temporary int64 `json:"temporary,omitempty,omitzero"`
+}
+
 // MailTest defines model for MailTest.
 type MailTest struct {
 	// To Defaults to the caller's own address.
@@ -6171,6 +6216,12 @@ type ListMailMessagesParams struct {
 
 // DeleteMailMessageParams defines parameters for DeleteMailMessage.
 type DeleteMailMessageParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// DeleteMailSuppressionParams defines parameters for DeleteMailSuppression.
+type DeleteMailSuppressionParams struct {
 	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }

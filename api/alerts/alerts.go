@@ -34,6 +34,7 @@ type State struct {
 	Mail          []api.StoredMailSettings    // the settings, and the status of sending
 	Payments      []api.StoredPaymentSettings // likewise
 	Disputes      []api.Dispute
+	Suppressions  []api.MailSuppression
 	Taxes         []api.StoredTaxSettings
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // empty: the audit log was never verified

@@ -202,6 +202,7 @@ func TestOf(t *testing.T) {
 			"Warning payments.failing connection refused"},
 		"undecided taxes": {State{Taxes: []api.StoredTaxSettings{{Spec: api.TaxSettings{Undecided: true}}}}, "Critical taxes.undecided"},
 		"payments, once":  {State{Payments: []api.StoredPaymentSettings{{Status: api.PaymentProviderStatus{Attempts: 2}}}}, ""},
+		"suppressed":      {State{Suppressions: []api.MailSuppression{{}, {Status: api.MailSuppressionStatus{SuppressedAt: &now}}}}, "Warning mail.suppressed"},
 		"dispute": {State{Disputes: []api.Dispute{{Meta: meta("d"), Spec: api.DisputeSpec{Reason: "fraudulent"}, Status: api.DisputeStatus{State: api.DisputeNeedsResponse}}}},
 			"Warning payment.disputed fraudulent"},
 		"dispute, at the end":   {State{Disputes: []api.Dispute{{Meta: meta("d"), Status: api.DisputeStatus{State: api.DisputeInquiry, RespondBy: &now}}}}, "Critical payment.disputed"},

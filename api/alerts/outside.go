@@ -19,6 +19,7 @@ const named = 5 // overdue customers that an alert names
 // server, and customers' payments.
 func (l *list) outside(s State) {
 	l.mail(s)
+	l.suppressions(s)
 	l.payments(s)
 	l.taxes(s)
 	for _, w := range s.Webhooks {
@@ -88,6 +89,28 @@ func (l *list) bounces(st api.MailBouncesStatus, what about) {
 	}
 	if st.BouncedAt != nil && l.now.Sub(*st.BouncedAt) < undelivered {
 		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "run basalt mail-message list: it shows which messages, and why")
+	}
+}
+
+// suppressions adds an alert for addresses that get no ordinary mail since lately.
+func (l *list) suppressions(s State) {
+	n := 0
+	var last *time.Time
+	for _, x := range s.Suppressions {
+		if at := x.Status.SuppressedAt; at != nil && l.now.Sub(*at) < undelivered {
+			n++
+			if last == nil || at.After(*last) {
+				last = at
+			}
+		}
+	}
+	if n > 0 {
+		what := "1 address"
+		if n > 1 {
+			what = fmt.Sprintf("%d addresses", n)
+		}
+		l.warning(api.AlertMailSuppressed, about{kind: api.KindMailSuppression}, last, "in the last 24 hours, mail to "+what+" was suppressed: it was returned",
+			"correct the addresses; basalt mail-suppression list shows them, and basalt mail-suppression delete sends mail again")
 	}
 }
 

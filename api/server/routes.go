@@ -48,6 +48,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.JoinToken, api.JoinTokenSpec]{})
 	serveResource(r, h, resource[api.LoadBalancer, api.LoadBalancerSpec]{spec: h.loadBalancerSpec})
 	serveResource(r, h, resource[api.MailMessage, api.MailMessageSpec]{})
+	serveResource(r, h, resource[api.MailSuppression, api.MailSuppressionSpec]{})
 	serveResource(r, h, resource[api.Migration, api.MigrationSpec]{spec: h.migrationSpec, deleted: h.migrationDeleted, unnamed: true})
 	serveResource(r, h, resource[api.Network, api.NetworkSpec]{spec: h.networkSpec})
 	serveResource(r, h, resource[api.Node, api.NodeSpec]{spec: nodeSpec})

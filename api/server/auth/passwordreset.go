@@ -148,7 +148,14 @@ func holdsLink(secret []byte, hash string, end *time.Time, now time.Time) bool {
 // verified unless another user has verified it before.
 func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
 	u.Spec.Credentials = &c
-	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
+	suppression, there, err := api.Find[api.MailSuppression](ctx, a.opts.Store, api.KindMailSuppression, api.MailSuppressionIDOf(u.Meta.Name))
+	if err != nil {
+		return err
+	}
+	if there { // mail has arrived
+		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindMailSuppression, ID: suppression.Meta.ID, Expect: api.AnyRevision})
+	}
+	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels,
 		Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)}}, with...)})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {

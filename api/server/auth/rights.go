@@ -113,6 +113,7 @@ var kindRights = map[api.Kind]rights{
 	api.KindCard:             {read: admins | billing, write: admins | billing},
 	api.KindVoucher:          {read: operators, write: operators},
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
+	api.KindMailSuppression:  {read: admins, write: operators},
 	api.KindMailMessage:      {read: operators, write: operators},
 	api.KindBudget:           {read: admins | billing, write: admins},
 	api.KindAPIKey:           {read: admins, write: admins, owns: ownsKey},

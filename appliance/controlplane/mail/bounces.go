@@ -81,29 +81,46 @@ func (b *Bounces) visit(ctx context.Context, s api.MailBouncesSpec, st *api.Mail
 	if box.validity != uint32(st.Validity) { // another mailbox, or it was created again (RFC 9051, section 2.3.1.1)
 		st.Validity, st.UID = int64(box.validity), 0
 	}
+	was := *st
+	all, more, err := b.readReports(ctx, box, st, now)
+	cmds, failed := b.m.noted(ctx, all, now)
+	if failed != nil {
+		*st = was // they are read again
+		return nil, false, failed
+	}
+	for _, r := range all {
+		status := r.message.Status
+		status.State, status.LastError, status.DoneAt = api.MailBounced, r.reason, &now
+		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindMailMessage, ID: r.message.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(status)})
+	}
+	return cmds, more, err
+}
+
+// readReports reads the next messages of the mailbox, and advances the status behind them,
+// as far as it came before an error. It returns the messages that they report about.
+func (b *Bounces) readReports(ctx context.Context, box *mailbox, st *api.MailBouncesStatus, now time.Time) (all []returnedMail, more bool, err error) {
 	uids, err := box.after(uint32(st.UID), now.Add(-keepSentBounces))
 	for _, uid := range uids {
 		raw, err := box.read(uid)
 		if err != nil {
-			return cmds, false, err
+			return all, false, err
 		}
-		made, err := b.returned(ctx, raw, uid, now)
+		made, err := b.returned(ctx, raw, uid)
 		if err != nil {
-			return cmds, false, err
+			return all, false, err
 		}
-		if made != nil && !slices.ContainsFunc(cmds, func(c api.Command) bool { return c.ID == made.ID }) { // or it was reported twice
+		if made != nil && !slices.ContainsFunc(all, func(r returnedMail) bool { return r.message.Meta.ID == made.message.Meta.ID }) { // or it was reported twice
 			st.Bounced, st.BouncedAt = st.Bounced+1, &now
-			cmds = append(cmds, *made)
+			all = append(all, *made)
 		}
 		st.UID = int64(uid)
 	}
-	return cmds, len(uids) == perVisit, err
+	return all, len(uids) == perVisit, err
 }
 
-// returned returns the command that marks the message that raw reports about, nil if there
-// is none. A report counts only if it names the message by its Message-ID, which whoever was
+// returned returns the message that raw reports about, nil if there is none. A report counts only if it names the message by its Message-ID, which whoever was
 // not sent it does not know, and the recipient.
-func (b *Bounces) returned(ctx context.Context, raw []byte, uid imap.UID, now time.Time) (*api.Command, error) {
+func (b *Bounces) returned(ctx context.Context, raw []byte, uid imap.UID) (*returnedMail, error) {
 	r, ok := parseReport(raw)
 	if !ok {
 		return nil, nil
@@ -126,8 +143,7 @@ func (b *Bounces) returned(ctx context.Context, raw []byte, uid imap.UID, now ti
 		return nil, nil
 	}
 	b.m.o.Log.Warn("mail was returned", "message", id, "type", x.Spec.Type, "reason", r.failed[at].reason)
-	x.Status.State, x.Status.LastError, x.Status.DoneAt = api.MailBounced, r.failed[at].reason, &now
-	return &api.Command{Op: api.OpReport, Kind: api.KindMailMessage, ID: id, Expect: api.AnyRevision, Data: api.Encode(x.Status)}, nil
+	return &returnedMail{message: x, reason: r.failed[at].reason, permanent: permanentStatus(r.failed[at].status)}, nil
 }
 
 // afterVisit returns the status after a visit.

@@ -244,6 +244,9 @@ func TestBounces(t *testing.T) {
 			if st := b.read(); st.Bounced != 1 || st.BouncedAt == nil || st.UID != 6 || st.Validity == 0 || st.LastError != "" {
 				t.Errorf("status = %+v, want one returned message, and all 6 read", st)
 			}
+			if s, there := b.suppression("ann@example.com"); !there || s.Status.SuppressedAt == nil || s.Status.Message != "mail-1" {
+				t.Errorf("suppression of the address = %+v, want since mail-1 was returned: there is no such user", s)
+			}
 			at := b.store.Revision()
 			b.step()
 			if got := b.store.Revision(); got != at {

@@ -151,6 +151,14 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	if len(b.due) == 0 {
 		return b.next, nil
 	}
+	none, err := m.suppressed(ctx)
+	if err != nil {
+		return next, err
+	}
+	if held, rest := withheld(b.due, all, none, now); len(held) > 0 {
+		m.o.Log.Info("mail to suppressed addresses is not sent", "messages", len(b.due)-len(rest))
+		return now, m.apply(ctx, now, held[:min(len(held), 2*perBatch)]...)
+	}
 	return now, m.deliver(ctx, s, b.due[:min(len(b.due), perConnection)])
 }
 
@@ -210,7 +218,15 @@ func (m *Mailer) deliver(ctx context.Context, s state, due []api.MailMessage) er
 		}
 		now := m.o.Now().UTC()
 		s.status = afterServer(s.status, v, now)
-		if err := m.apply(ctx, now, append(finished(x, after(x, v, now)), reported(s.status))...); err != nil && api.CodeOf(err) != api.CodeNotFound {
+		cmds := append(finished(x, after(x, v, now)), reported(s.status))
+		if v.final && v.recipient {
+			noted, err := m.noted(ctx, []returnedMail{{message: x, reason: v.err.Error(), permanent: permanentStatus(v.status)}}, now)
+			if err != nil {
+				return err
+			}
+			cmds = append(cmds, noted...)
+		}
+		if err := m.apply(ctx, now, cmds...); err != nil && api.CodeOf(err) != api.CodeNotFound {
 			return err
 		}
 		if v.err != nil {

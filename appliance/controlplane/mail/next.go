@@ -26,10 +26,12 @@ var (
 
 // verdict is the outcome of one attempt.
 type verdict struct {
-	err          error // nil: the server accepted the message
-	final        bool  // the server will never accept it
-	server       bool  // the server or the settings are the reason: other messages would fail too
-	notAttempted bool  // the message was not involved, and its attempts do not count
+	err          error  // nil: the server accepted the message
+	final        bool   // the server will never accept it
+	recipient    bool   // the recipient is the reason
+	status       string // RFC 3463: 5.1.1; empty if the server has sent none
+	server       bool   // the server or the settings are the reason: other messages would fail too
+	notAttempted bool   // the message was not involved, and its attempts do not count
 }
 
 // after returns the status of a message after an attempt.

@@ -30,6 +30,7 @@ type deliveryReport struct {
 // failedRecipient is a recipient to whom a message was not delivered for good.
 type failedRecipient struct {
 	addresses []string // the final and the original one, in lower case
+	status    string   // RFC 3463: 5.1.1
 	reason    string
 }
 
@@ -109,8 +110,9 @@ func recipientOf(fields textproto.MIMEHeader) (f failedRecipient) {
 	if _, text, ok := strings.Cut(said, ";"); ok { // its type, "smtp"
 		said = strings.TrimSpace(text)
 	}
-	if status := value(fields, "Status"); !strings.Contains(said, status) {
-		said = strings.TrimSpace(status + " " + said)
+	f.status, _, _ = strings.Cut(value(fields, "Status"), " ") // a comment may follow
+	if !strings.Contains(said, f.status) {
+		said = strings.TrimSpace(f.status + " " + said)
 	}
 	f.reason = reason("returned", errors.New(said)).Error()
 	return f

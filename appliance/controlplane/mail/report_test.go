@@ -20,7 +20,7 @@ const postfix = "Return-Path: <>\r\nFrom: MAILER-DAEMON@mx.example.net (Mail Del
 	"Received: from leader\r\nSubject: Your invoice\r\nMessage-ID: <mail-1@example.com>\r\nContent-Type: text/plain\r\n\r\nText\r\n\r\n--4XYZ.1/mx.example.net--\r\n"
 
 func annIsUnknown() deliveryReport {
-	return deliveryReport{messageID: "<mail-1@example.com>", failed: []failedRecipient{{addresses: []string{"ann@example.org", "ann@example.com"},
+	return deliveryReport{messageID: "<mail-1@example.com>", failed: []failedRecipient{{addresses: []string{"ann@example.org", "ann@example.com"}, status: "5.1.1",
 		reason: "returned: 550 5.1.1 <ann@example.org>: Recipient address rejected: User unknown"}}}
 }
 
@@ -30,9 +30,9 @@ func swapped(oldnew ...string) string { return strings.NewReplacer(oldnew...).Re
 func TestParseReport(t *testing.T) {
 	headers := "--4XYZ.1/mx.example.net\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <mail-1@example.com>\r\nSubject: cut o"
 	timeout := annIsUnknown()
-	timeout.failed[0] = failedRecipient{addresses: []string{"ann@example.com"}, reason: "returned: 4.4.1"}
+	timeout.failed[0] = failedRecipient{addresses: []string{"ann@example.com"}, status: "4.4.1", reason: "returned: 4.4.1"}
 	two := annIsUnknown()
-	two.failed = append(two.failed, failedRecipient{addresses: []string{"bob@example.org"}, reason: "returned: 5.2.2 full"})
+	two.failed = append(two.failed, failedRecipient{addresses: []string{"bob@example.org"}, status: "5.2.2", reason: "returned: 5.2.2 full"})
 	for what, c := range map[string]struct {
 		raw  string
 		want *deliveryReport // nil: none

@@ -120,6 +120,7 @@ func verdictOf(m *gomail.Msg, err error) verdict {
 	doing := e.Reason.String()
 	v := verdict{err: reason(doing, explained{strings.TrimPrefix(strings.TrimPrefix(said, doing+": "), doing+": "), err})}
 	code := e.ErrorCode()
+	v.recipient, v.status = e.Reason == gomail.ErrSMTPRcptTo, e.EnhancedStatusCode()
 	switch {
 	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it rejects the sender, whoever the recipient is
 		v.server, v.notAttempted = true, true

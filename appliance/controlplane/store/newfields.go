@@ -44,6 +44,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindOrganization}, "billing.country", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindIdentityProvider}, "saml", state.SAMLLevel, "SAML"},
+	{[]api.Kind{api.KindMailSuppression}, "address", state.SuppressionLevel, "addresses from which mail was returned"}, // each has one
 	{[]api.Kind{api.KindDispute}, "payment", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindPaymentSettings}, "chargeDisputeFees", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"}, // each has one

@@ -35,6 +35,9 @@ import (
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
 // monitors have addresses of their own; payments have refunds; payments have refunds
 // and disputes.
+
+// identity providers may use SAML. 13: instances can be rescued with a medium; payments
+// have refunds and disputes; addresses from which mail was returned are suppressed.
 const Level = 13
 
 // StorageNetworkLevel is the level from which Ceph can use the storage network: an older
@@ -48,6 +51,10 @@ const StorageNetworkLevel = 13
 // would count their entries in the ledger as money that was received, and drop what was
 // refunded or disputed of a payment.
 const RefundLevel = 13
+
+// SuppressionLevel is the level from which addresses are suppressed from which mail was
+// returned: older programs do not know the kind, and would send mail to them.
+const SuppressionLevel = 13
 
 // BounceLevel is the level from which messages can have been returned: older programs
 // would send such a message again.
