@@ -59,6 +59,8 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.audit.changed': 'Audit-Protokoll wurde verändert',
   'alert.audit.unanchored': 'Audit-Protokoll hat keine Kopie außerhalb des Clusters',
   'alert.payments.failing': 'Online-Zahlungen funktionieren nicht',
+  'alert.payment.disputed': 'Eine Zahlung wird reklamiert',
+  'alert.mail.suppressed': 'E-Mails an Adressen werden nicht mehr gesendet',
   'alert.taxes.undecided': 'Steuern sind nicht festgelegt',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 

@@ -57,6 +57,8 @@ export const operator = {
   'alert.audit.changed': 'Audit log was changed',
   'alert.audit.unanchored': 'Audit log has no copy outside the cluster',
   'alert.payments.failing': 'Online payments do not work',
+  'alert.payment.disputed': 'A payment is disputed',
+  'alert.mail.suppressed': 'Mail to addresses is suppressed',
   'alert.taxes.undecided': 'Taxes are not decided',
   'alert.invoice.overdue': 'Overdue invoices',
 
