@@ -33,19 +33,13 @@ import (
 // the mailbox of returned mail is read; images can be installation media, which are in
 // the CD drives of instances; sellers have tax settings, and price books no taxes;
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
-// monitors have addresses of their own; payments have refunds; payments have refunds
-// and disputes.
-
-// identity providers may use SAML. 13: instances can be rescued with a medium; payments
-// have refunds and disputes; addresses from which mail was returned are suppressed.
+// monitors have addresses of their own; payments have refunds and disputes; addresses
+// from which mail was returned are suppressed.
 const Level = 13
 
 // StorageNetworkLevel is the level from which Ceph can use the storage network: an older
 // leader would forget the addresses of the monitors.
 const StorageNetworkLevel = 13
-
-// RefundLevel is the level from which payments have refunds: older programs would count the
-// reversal of one as money that was received, and drop what was refunded of a payment.
 
 // RefundLevel is the level from which payments have refunds and disputes: older programs
 // would count their entries in the ledger as money that was received, and drop what was
