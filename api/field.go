@@ -188,6 +188,35 @@ func (s FieldSelector) Matches(o Object) bool {
 type Order struct {
 	Field      string
 	Descending bool
+	// NameOf returns the name of an object, or its ID if it has none that may be known. If
+	// set, fields that contain IDs of objects are in the order of their names.
+	NameOf func(kind Kind, id string) string
+}
+
+// namedFields are the fields that contain the ID of another object, and its kind.
+var namedFields = map[string]Kind{
+	"organization": KindOrganization, "spec.organization": KindOrganization, "spec.parent": KindOrganization,
+	"project": KindProject, "spec.project": KindProject,
+	"assignment.node": KindNode, "status.node": KindNode,
+	"assignment.gpu":       KindGPU,
+	"spec.externalNetwork": KindExternalNetwork,
+	"spec.floatingIP":      KindFloatingIP,
+	"spec.image":           KindImage,
+	"spec.instance":        KindInstance,
+	"spec.network":         KindNetwork,
+	"spec.priceBook":       KindPriceBook,
+	"spec.volume":          KindVolume,
+}
+
+// valueOf returns the value of the order's field, with a name instead of an ID.
+func (s Order) valueOf(o Object) any {
+	v := FieldOf(o, s.Field)
+	id, ok := v.(string)
+	kind, named := namedFields[s.Field]
+	if !ok || !named || s.NameOf == nil {
+		return v
+	}
+	return s.NameOf(kind, id)
 }
 
 // ParseOrder parses a field of the kind, prefixed with "-" for descending order. An
@@ -212,7 +241,7 @@ const mostKeyBytes = 128
 // values first, then false and true, numbers, times, and text without regard to case.
 func (s Order) Key(o Object) string {
 	id := "\x00" + o.Meta.ID
-	switch v := FieldOf(o, s.Field).(type) {
+	switch v := s.valueOf(o).(type) {
 	case bool:
 		if v {
 			return "1t" + id

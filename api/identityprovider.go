@@ -95,6 +95,16 @@ func claimHolds(claim any, value string) bool {
 	return ok && text == value
 }
 
+// ProviderTestOutcome is what a sign-in with an identity provider would do.
+type ProviderTestOutcome string
+
+// The outcomes of a test.
+const (
+	ProviderTestSignIn  ProviderTestOutcome = "sign-in"
+	ProviderTestCreate  ProviderTestOutcome = "create"
+	ProviderTestRefused ProviderTestOutcome = "refused"
+)
+
 // ExternalIdentityID returns the ID of the external identity of a subject at an issuer;
 // each pair has exactly one.
 func ExternalIdentityID(issuer, subject string) string {

@@ -1737,6 +1737,46 @@ type IdentityProviderSpec struct {
 	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
+// IdentityProviderTest defines model for IdentityProviderTest.
+type IdentityProviderTest struct {
+	// Code From the address that the browser returned to.
+	Code string `json:"code,omitempty,omitzero"`
+
+	// Flow Text that was returned when the sign-in was begun.
+	Flow string `json:"flow"`
+
+	// State From the address that the browser returned to.
+	State string `json:"state"`
+}
+
+// IdentityProviderTestResult defines model for IdentityProviderTestResult.
+type IdentityProviderTestResult struct {
+	// Claims Claims of the ID token. For SAML, the attributes whose values give a grant or a group; others are not kept.
+	Claims      []ReceivedClaim `json:"claims"`
+	DisplayName string          `json:"displayName,omitempty,omitzero"`
+
+	// Email The e-mail address that the provider confirms.
+	Email string `json:"email"`
+
+	// Grants Roles that the claims give.
+	Grants []Grant `json:"grants"`
+
+	// Groups Names of the groups that the claims make the user a member of.
+	Groups []string `json:"groups"`
+
+	// Outcome What a sign-in would do: begin a session of an existing user, create a user first, or be refused.
+	Outcome ProviderTestOutcome `json:"outcome"`
+
+	// Reason Why it would be refused.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Subject Identifies the account at the provider: the subject, or the NameID.
+	Subject string `json:"subject"`
+
+	// User E-mail address of the existing user.
+	User string `json:"user,omitempty,omitzero"`
+}
+
 // Image defines model for Image.
 type Image struct {
 	Assignment ImageAssignment `json:"assignment,omitempty,omitzero"`
@@ -3991,6 +4031,14 @@ type QuotedMonth struct {
 	// Meters The parts of the total, in the order of invoice lines.
 	Meters      []QuotedMeter `json:"meters"`
 	TotalMicros int64         `json:"totalMicros"`
+}
+
+// ReceivedClaim defines model for ReceivedClaim.
+type ReceivedClaim struct {
+	Name string `json:"name"`
+
+	// Values The value, or the elements of a list; values that are not strings are in JSON, and long ones are cut.
+	Values []string `json:"values"`
 }
 
 // RecoveryCodes defines model for RecoveryCodes.
@@ -6957,6 +7005,9 @@ type PatchGroupApplicationMergePatchPlusJSONRequestBody PatchGroupApplicationMer
 
 // UpdateGroupJSONRequestBody defines body for UpdateGroup for application/json ContentType.
 type UpdateGroupJSONRequestBody = Group
+
+// TestIdentityProviderJSONRequestBody defines body for TestIdentityProvider for application/json ContentType.
+type TestIdentityProviderJSONRequestBody = IdentityProviderTest
 
 // CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
 type CreateInstanceJSONRequestBody = Instance

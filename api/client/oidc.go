@@ -25,6 +25,11 @@ func (a *API) FinishOIDCLogin(ctx context.Context, in api.OIDCFinish) (api.Sessi
 	return post[api.Session](ctx, a, in, "login", "oidc", "finish")
 }
 
+// TestIdentityProvider returns what a sign-in with a provider would give.
+func (a *API) TestIdentityProvider(ctx context.Context, id string, in api.IdentityProviderTest) (api.IdentityProviderTestResult, error) {
+	return post[api.IdentityProviderTestResult](ctx, a, in, "identity-providers", id, "test")
+}
+
 // SAMLMetadata writes the metadata of the service for the SAML provider with a name, an XML
 // document, to w.
 func (a *API) SAMLMetadata(ctx context.Context, provider string, w io.Writer) error {

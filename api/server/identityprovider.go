@@ -89,6 +89,19 @@ func (h *handlers) samlSpec(s api.IdentityProviderSpec) (api.IdentityProviderSpe
 // clipped returns the beginning of an error that repeats input.
 func clipped(err error) string { return fmt.Sprintf("%.400s", err.Error()) }
 
+// TestIdentityProvider returns what a sign-in with a provider would give.
+func (h *handlers) TestIdentityProvider(ctx context.Context, r in[none, api.IdentityProviderTest]) (*api.IdentityProviderTestResult, error) {
+	o, err := h.find(ctx, api.KindIdentityProvider, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.auth.TestIdentityProvider(ctx, o.Meta.ID, r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("test identity provider %s: %w", o.Meta.ID, err)
+	}
+	return out, nil
+}
+
 // GetSAMLMetadata returns the metadata of this service for an identity provider.
 func (h *handlers) GetSAMLMetadata(ctx context.Context, r in[none, none]) (*file, error) {
 	out, err := h.auth.SAMLMetadata(ctx, r.ID)

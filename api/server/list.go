@@ -81,6 +81,7 @@ func (h *handlers) found(ctx context.Context, kind api.Kind, q query, sq api.Lis
 		if err != nil {
 			return foundPage{}, err
 		}
+		order.NameOf = h.names(ctx)
 		return sortedPage(ctx, h.opts.Store, sq, order, wanted)
 	}
 	out, err := h.walked(ctx, sq, wanted)
@@ -88,6 +89,23 @@ func (h *handlers) found(ctx context.Context, kind api.Kind, q query, sq api.Lis
 		out.total, err = h.count(ctx, sq, wanted)
 	}
 	return out, err
+}
+
+// names returns a function that returns the name of an object that the caller sees, and
+// otherwise the ID. It reads each object once.
+func (h *handlers) names(ctx context.Context) func(api.Kind, string) string {
+	me, known := who(ctx), map[string]string{}
+	return func(kind api.Kind, id string) string {
+		name, ok := known[id]
+		if !ok {
+			name = id
+			if o, err := h.opts.Store.Get(ctx, kind, id); err == nil && me.Sees(o) {
+				name = cmp.Or(o.Meta.Name, id)
+			}
+			known[id] = name
+		}
+		return name
+	}
 }
 
 // ofStore returns the part of a query that the store can filter.

@@ -10,6 +10,33 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
+// TestListByReferences checks that a field with IDs of other objects is sorted by their
+// names, and by the ID of one that the caller does not see.
+func TestListByReferences(t *testing.T) {
+	w := newWorld(t)
+	parents := map[string]string{}
+	for _, name := range []string{"zeta", "alpha", "mid"} {
+		parents[name] = must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}}))).v.Meta.ID
+	}
+	for customer, parent := range map[string]string{"c1": "zeta", "c2": "alpha", "c3": "mid"} {
+		must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: customer}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(parents[parent])}})))
+	}
+	for _, limit := range []int{0, 1} {
+		var found []string
+		for o, err := range client.Of[api.Organization](w.op).All(t.Context(), client.Query{Sort: "-spec.parent", Limit: limit}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Spec.Parent != "" {
+				found = append(found, o.Meta.Name)
+			}
+		}
+		if got := strings.Join(found, " "); got != "c1 c3 c2" {
+			t.Errorf("organizations by the name of their reseller, last first, pages of %d = %s; want c1 c3 c2", limit, got)
+		}
+	}
+}
+
 // TestListByFields checks that lists are sorted and filtered by fields on the server,
 // across all pages, and show no more objects than without.
 func TestListByFields(t *testing.T) {

@@ -342,3 +342,70 @@ func TestIdentityProviders(t *testing.T) {
 		wantErr(t, err, api.CodeInvalid, field)
 	}
 }
+
+// try returns the result of a test of the provider.
+func (w *oidcWorld) try(t *testing.T, as *client.API) (api.IdentityProviderTestResult, error) {
+	t.Helper()
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "id", portal))).v
+	state, code := w.p.visit(t, f.URL)
+	return as.TestIdentityProvider(t.Context(), "id", api.IdentityProviderTest{Flow: f.Flow, State: state, Code: code})
+}
+
+// TestTestIdentityProvider checks that a test shows what the sign-in would do, and does
+// none of it.
+func TestTestIdentityProvider(t *testing.T) {
+	w := newOIDCWorld(t)
+	w.p.claims["x"] = map[string]any{"a": 1}
+	w.p.claims["long"] = strings.Repeat("é", 1000)
+	r := must(t, ret(w.try(t, w.op))).v
+	if r.Outcome != api.ProviderTestCreate || r.Email != "ann@example.com" || r.Subject != "42" || len(r.Grants) != 1 || r.Grants[0].Organization != w.acme {
+		t.Errorf("test before the first sign-in = %+v, want create, Ann, and an admin of acme", r)
+	}
+	claims := map[string]string{}
+	for _, c := range r.Claims {
+		claims[c.Name] = strings.Join(c.Values, "|")
+	}
+	if claims["groups"] != "staff|gpu" || claims["x"] != `{"a":1}` || claims["long"] != strings.Repeat("é", 128) {
+		t.Errorf("claims = %q, want the groups, the object as JSON, and the beginning of the long text", claims)
+	}
+	if users := must(t, ret(client.Of[api.User](w.op).Page(t.Context(), client.Query{}))).v.Items; len(users) != 0 {
+		t.Errorf("users after a test = %+v, want none", users)
+	}
+	w.p.claims["groups"] = []string{"staff"}
+	if r := must(t, ret(w.try(t, w.op))).v; r.Outcome != api.ProviderTestRefused || !strings.Contains(r.Reason, "no account here") || len(r.Grants) != 0 {
+		t.Errorf("test without a grant = %+v, want it refused", r)
+	}
+	delete(w.p.claims, "groups")
+	s := must(t, ret(w.login(t))).v
+	ann := connect(t, w.Env, s.Token)
+	if r := must(t, ret(w.try(t, w.op))).v; r.Outcome != api.ProviderTestSignIn || r.User != "ann@example.com" {
+		t.Errorf("test of a known user = %+v, want a sign-in of Ann", r)
+	}
+	w.p.claims["groups"] = []string{"staff"}
+	if r := must(t, ret(w.try(t, w.op))).v; r.Outcome != api.ProviderTestRefused || !strings.Contains(r.Reason, "no role") {
+		t.Errorf("test of a user who has left the group = %+v, want it refused", r)
+	}
+	must(t, ret(ann.Whoami(t.Context()))) // the test has not changed the roles
+	if _, err := w.try(t, ann); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("test by an admin: %v, want %s", err, api.CodeForbidden)
+	}
+}
+
+// TestTestIdentityProviderRefusals checks that only the provider's own sign-in is tested.
+func TestTestIdentityProviderRefusals(t *testing.T) {
+	w := newOIDCWorld(t)
+	must(t, ret(client.Of[api.IdentityProvider](w.op).Create(t.Context(), api.IdentityProvider{Meta: api.Meta{Name: "other"}, Spec: api.IdentityProviderSpec{Issuer: "https://other.example", ClientID: "x"}})))
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "id", portal))).v
+	state, code := w.p.visit(t, f.URL)
+	in := api.IdentityProviderTest{Flow: f.Flow, State: state, Code: code}
+	_, err := w.op.TestIdentityProvider(t.Context(), "none", in)
+	wantErr(t, err, api.CodeNotFound, "")
+	_, err = w.op.TestIdentityProvider(t.Context(), "other", in)
+	wantErr(t, err, api.CodeInvalid, "flow")
+	_, err = w.op.TestIdentityProvider(t.Context(), "id", api.IdentityProviderTest{Flow: f.Flow, State: "x" + state, Code: code})
+	wantErr(t, err, api.CodeUnauthenticated, "")
+	_, err = w.op.TestIdentityProvider(t.Context(), "id", in) // the code was used
+	wantErr(t, err, api.CodeUnauthenticated, "")
+	_, err = w.op.TestIdentityProvider(t.Context(), "id", api.IdentityProviderTest{})
+	wantErr(t, err, api.CodeInvalid, "flow")
+}

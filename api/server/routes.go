@@ -126,6 +126,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "ListLoginProviders", bare(h.auth.ListLoginProviders))
 	serve(r, "BeginOIDCLogin", body(h.auth.BeginOIDCLogin))
 	serve(r, "FinishOIDCLogin", body(h.auth.FinishOIDCLogin))
+	serve(r, "TestIdentityProvider", h.TestIdentityProvider)
 	serve(r, "GetSAMLMetadata", h.GetSAMLMetadata)
 	serve(r, "ReceiveSAMLResponse", h.ReceiveSAMLResponse)
 	serve(r, "Logout", bare(h.auth.Logout))

@@ -19,29 +19,36 @@ import (
 // oidcWait is how long a sign-in in the browser may take.
 const oidcWait = 10 * time.Minute
 
-// oidcSession signs in with an identity provider. The browser is redirected to a port that only
-// this machine can reach (RFC 8252).
+// oidcSession signs in with an identity provider.
 func (a *App) oidcSession(ctx context.Context, provider string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	in, err := a.oidcCode(ctx, provider)
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	f, err := a.api.BeginOIDCLogin(ctx, provider, "http://"+l.Addr().String()+"/callback")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Err, "Open this URL in a browser on this computer, and sign in there:\n\n  %s\n\n", printable(f.URL))
-	in, err := awaitCode(ctx, l)
-	if err != nil {
-		return err
-	}
-	in.Flow, in.Organization, in.Project = f.Flow, a.config.Organization, a.config.Project
+	in.Organization, in.Project = a.config.Organization, a.config.Project
 	s, err := a.api.FinishOIDCLogin(ctx, in)
 	if err != nil {
 		return err
 	}
 	return a.useSession(ctx, s)
+}
+
+// oidcCode lets the user sign in at an identity provider, and returns the provider's answer.
+// The browser is redirected to a port that only this machine can reach (RFC 8252).
+func (a *App) oidcCode(ctx context.Context, provider string) (api.OIDCFinish, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return api.OIDCFinish{}, err
+	}
+	defer l.Close()
+	f, err := a.api.BeginOIDCLogin(ctx, provider, "http://"+l.Addr().String()+"/callback")
+	if err != nil {
+		return api.OIDCFinish{}, err
+	}
+	fmt.Fprintf(a.Err, "Open this URL in a browser on this computer, and sign in there:\n\n  %s\n\n", printable(f.URL))
+	in, err := awaitCode(ctx, l)
+	in.Flow = f.Flow
+	return in, err
 }
 
 // awaitCode serves until the browser has delivered a code. The server verifies that its state
@@ -114,8 +121,48 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 		},
 		detail: samlDetail,
 		flags:  identityProviderFlags,
-		more:   []*cobra.Command{a.samlMetadataCommand()},
+		more:   []*cobra.Command{a.samlMetadataCommand(), a.providerTestCommand()},
 	}
+}
+
+func (a *App) providerTestCommand() *cobra.Command {
+	return &cobra.Command{Use: "test NAME|ID", Short: "Show what a sign-in with an identity provider would give", Args: cobra.ExactArgs(1),
+		Long: "You sign in at the provider in a browser. No session begins, and no user is created or changed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.identityProviders().get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			in, err := a.oidcCode(cmd.Context(), p.Meta.Name)
+			if err != nil {
+				return err
+			}
+			r, err := a.api.TestIdentityProvider(cmd.Context(), p.Meta.ID, api.IdentityProviderTest{Flow: in.Flow, State: in.State, Code: in.Code})
+			if err != nil {
+				return err
+			}
+			return a.print(r, func() table { return providerTestTable(r, a.grantWords(r.Grants)) })
+		}}
+}
+
+// providerTestTable has a row for each part of the result, and for each claim.
+func providerTestTable(r api.IdentityProviderTestResult, roles string) table {
+	t := table{{"RESULT", "VALUE"}}
+	add := func(name, value string) { t = append(t, []string{name, cmp.Or(value, "-")}) }
+	add("outcome", string(r.Outcome))
+	if r.Reason != "" {
+		add("reason", r.Reason)
+	}
+	add("user", r.User)
+	add("subject", r.Subject)
+	add("e-mail address", r.Email)
+	add("display name", r.DisplayName)
+	add("roles", roles)
+	add("groups", strings.Join(r.Groups, ", "))
+	for _, c := range r.Claims {
+		add("claim "+c.Name, strings.Join(c.Values, ", "))
+	}
+	return t
 }
 
 func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {

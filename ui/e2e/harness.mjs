@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { spent } from './cpu.mjs';
 import './relay.mjs';
 
-export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS, FAILED } = process.env;
+export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS, FAILED, IDP } = process.env;
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 export const patience = 60_000; // ms: machines of CI are slow
 
@@ -94,7 +94,7 @@ function listen(page) {
     // Nobody waits for what the page before asked; and a navigation that is a download never ends.
     if (r.isNavigationRequest()) waits.clear();
     else if (!/\/v1\/watch|\/content$/.test(r.url())) waits.add(r);
-    if (!r.url().startsWith(`${PORTAL}/`)) complain(`a request to elsewhere: ${r.url()}`);
+    if (![PORTAL, IDP].some((own) => own && r.url().startsWith(`${own}/`))) complain(`a request to elsewhere: ${r.url()}`);
   });
 }
 

@@ -127,6 +127,8 @@ async function tenantsForms() {
     form('/members', 'Members', { behind: 'Add member', submit: 'Add', least: 1 }),
     form('/projects', 'Projects', { behind: 'Create project', submit: 'Create', least: 2 }),
     form('/projects', 'Projects', { submit: 'Save', least: 2, prepare: choose('render', 'Edit') }),
+    form('/groups', 'Groups', { behind: 'Create group', submit: 'Create group', least: 3 }),
+    form('/groups', 'Groups', { behind: 'Connect a directory', submit: 'Create', least: 1 }),
     form('/audit', 'Audit log', { submit: 'Apply filters', least: 4, takes: true }),
     form('/account', 'Your account', { least: 2 }), // nothing is sent: the wrong password too often locks one out
     form('/images', 'Images and apps', {
@@ -168,6 +170,12 @@ async function operatorsForms() {
       least: 8,
       prepare: (p) => button(p, 'Add rate').click(),
     }),
+    form('/identity-providers/new/oidc', 'Add OpenID Connect provider', {
+      submit: 'Create',
+      least: 9,
+      prepare: (p) => button(p, 'Add role').click(),
+    }),
+    form('/identity-providers/new/saml', 'Add SAML provider', { submit: 'Create', least: 8 }),
     form('/branding', 'Branding', { submit: 'Save', least: 4 }),
     form('/setup/you', 'Set up the cluster', { least: 2 }),
     form('/setup/customer', 'Set up the cluster', { submit: 'Create customer', least: 4 }),

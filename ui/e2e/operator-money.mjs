@@ -479,6 +479,118 @@ step('the access review shows what to check, and exports it', async () => {
   await rows.filter({ hasText: 'op@example.com' }).waitFor();
 });
 
+step('an identity provider: metadata from a file, what it must be told, and a test', async () => {
+  await nav(page, 'Identity providers');
+  await heading(page, 'Identity providers');
+  await main.getByText('No identity providers').waitFor();
+  await inspect(page, 'identity-providers-empty-light');
+  await button(page, 'Add SAML provider').click();
+  await heading(page, 'Add SAML provider');
+  await button(page, 'Create').click();
+  await page.locator('#idp-metadata-help .pf-m-error').waitFor();
+  await inspect(page, 'identity-provider-wrong-light');
+  await page.locator('#idp-name').fill('okta');
+  await page.locator('[data-file=idp-metadata]').setInputFiles(process.env.IDP_METADATA);
+  await page.locator('#idp-emailDomains').fill('Example.com');
+  await page.locator('#idp-organization').selectOption({ label: 'nova' });
+  await page.locator('#idp-create').check();
+  await page.locator('#idp-groupsClaim').fill('groups');
+  await button(page, 'Add role').click();
+  await main.getByLabel('Value').fill('gpu');
+  await main.getByLabel('Role', { exact: true }).selectOption('admin');
+  await button(page, 'Equivalent CLI / API call').click();
+  await main.getByText('basalt identity-provider create okta').waitFor();
+  await inspect(page, 'identity-provider-create-light');
+  await button(page, 'Create').click();
+  await heading(page, 'okta');
+  await main.getByRole('textbox', { name: /^Entity ID/ }).waitFor();
+  const entity = await main.getByRole('textbox', { name: /^Entity ID/ }).inputValue();
+  const metadata = await (await fetch(`${PORTAL}/v1/login/saml/okta/metadata`)).text();
+  assert.ok(metadata.includes(`entityID="${entity}"`), `${entity} is not in ${metadata}`);
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    main.getByRole('link', { name: 'Download service provider metadata' }).click(),
+  ]);
+  assert.equal(file.suggestedFilename(), 'okta-sp.xml');
+  await inspect(page, 'identity-provider-connection-light');
+  await main.getByRole('link', { name: 'Test sign-in' }).click();
+  await button(page, 'Sign in at the provider').click();
+  await main.getByText('The sign-in would create a user').waitFor();
+  await main.getByText('ann@example.com').waitFor();
+  await main.getByText('Administrator (nova)').waitFor();
+  await inspect(page, 'identity-provider-test-light');
+  const users = await call('GET', '/v1/users?name=ann@example.com');
+  assert.equal(users.items.length, 0, 'a test has created a user');
+});
+
+step('its certificates are replaced one after the other', async () => {
+  await main.getByRole('link', { name: 'Settings', exact: true }).click();
+  await page.locator('[data-file=idp-certificate]').setInputFiles(process.env.IDP_NEXT);
+  await button(page, 'Save').click();
+  await main.getByText('Identity provider saved').waitFor();
+  await main.getByText(/^Certificate 2: valid until /).waitFor();
+  await inspect(page, 'identity-provider-light');
+  await inspectIn(page, 'identity-provider', 'dark', 'phone');
+  await button(page, 'Remove certificate 2').click();
+  await button(page, 'Save').click();
+  await main.getByText(/^Certificate 2: /).waitFor({ state: 'detached' });
+  const { spec } = await call('GET', '/v1/identity-providers/okta');
+  assert.equal(spec.saml.certificates.length, 1);
+  assert.deepEqual(spec.saml.emailDomains, ['example.com']);
+});
+
+step('the sign-in page offers it; a provider by OpenID Connect', async () => {
+  const own = await open({});
+  await own.goto(PORTAL);
+  await button(own, 'Sign in with okta').click();
+  await heading(own, 'Dashboard');
+  await own.context().close();
+  await nav(page, 'Identity providers');
+  await button(page, 'Add OpenID Connect provider').click();
+  await heading(page, 'Add OpenID Connect provider');
+  await page.locator('#idp-name').fill('keycloak');
+  await page.locator('#idp-issuer').fill('https://id.example/realms/acme');
+  await page.locator('#idp-clientId').fill('basalt');
+  await page.locator('#idp-clientSecret').fill('secret');
+  await inspect(page, 'identity-provider-oidc-light');
+  await button(page, 'Create').click();
+  await heading(page, 'keycloak');
+  await inspect(page, 'identity-provider-oidc-connection-light');
+  await main.getByRole('link', { name: 'Test sign-in' }).click();
+  expect('503');
+  await button(page, 'Sign in at the provider').click();
+  await main.getByText('the identity provider is not reachable').waitFor();
+  await nav(page, 'Identity providers');
+  await main.getByRole('gridcell', { name: 'OpenID Connect' }).waitFor();
+  await inspect(page, 'identity-providers-light');
+  await inspectIn(page, 'identity-providers', 'dark', 'phone');
+  await button(page, 'Actions: keycloak').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await dialog.locator('#confirm-name').fill('keycloak');
+  await page.keyboard.press('Enter');
+  await main.getByRole('link', { name: 'keycloak' }).waitFor({ state: 'detached' });
+});
+
+step('taxes of the operator, and of a reseller', async () => {
+  await nav(page, 'Taxes');
+  await heading(page, 'Taxes');
+  await main.getByLabel('Taxes of').selectOption({ label: 'nova' });
+  await page.waitForURL(/tax-settings\/org-/);
+  await page.locator('#tax-country').fill('fr');
+  await button(page, 'Add rate').click();
+  await main.getByLabel('Country of the customer').fill('FR');
+  await main.getByLabel('Tax name', { exact: true }).fill('TVA');
+  await main.getByLabel('Percentage (%)', { exact: true }).fill('20');
+  await button(page, 'Save').click();
+  await main.getByText('Tax settings saved.').waitFor();
+  await button(page, 'Equivalent CLI / API call').click();
+  await inspect(page, 'taxes-reseller-light');
+  await inspectIn(page, 'taxes-reseller', 'dark', 'phone');
+  const { country, rates } = await call('GET', '/v1/tax-settings?organization=nova');
+  assert.deepEqual([country, rates[0].basisPoints], ['FR', 2000]);
+  assert.equal((await call('GET', '/v1/tax-settings')).country ?? '', '');
+});
+
 step('what is used is not deleted', async () => {
   await nav(page, 'Organizations');
   await main.getByRole('link', { name: 'nova', exact: true }).click();

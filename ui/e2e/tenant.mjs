@@ -496,6 +496,39 @@ step('support access is allowed for some hours, and revoked', async () => {
   await row('ticket-4711').waitFor({ state: 'detached' });
 });
 
+step('groups: made, members one by one', async () => {
+  await nav(page, 'Groups');
+  await heading(page, 'Groups');
+  await page.getByText('No groups').waitFor();
+  await button(page, 'Create group').click();
+  await page.locator('#group-name').fill('ml-team');
+  await inDialog('Add role');
+  await inspect(page, 'group-create-light');
+  await inDialog('Create group');
+  await row('ml-team').getByText('Member (render)').waitFor();
+  await choose('ml-team', 'Members');
+  await dialog().getByText('No members').waitFor();
+  expect('400');
+  await page.locator('#group-add').fill('nobody@example.com');
+  await inDialog('Add');
+  await page.locator('#group-add-help .pf-m-error').waitFor();
+  await page.locator('#group-add').fill('ann@example.com');
+  await inDialog('Add');
+  await button(page, 'Remove member: ann@example.com').waitFor();
+  await inspect(page, 'group-members-light');
+  await inspectIn(page, 'group-members', 'phone');
+  await button(page, 'Remove member: ann@example.com').press('Enter');
+  await dialog().getByText('No members').waitFor();
+  await dialog().getByRole('button', { name: 'Close', exact: true }).last().click();
+  await inspect(page, 'groups-light');
+  await button(page, 'Connect a directory').click();
+  await inspect(page, 'group-directory-light');
+  await inDialog('Create');
+  await page.getByLabel('SCIM address').waitFor();
+  await inspect(page, 'groups-directory-light');
+  await page.getByRole('main').getByRole('button', { name: 'Close', exact: true }).click();
+});
+
 step('an app’s card leads to the form, with several networks and groups', async () => {
   await nav(page, 'Apps');
   await inspect(page, 'apps-light');

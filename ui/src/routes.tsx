@@ -155,7 +155,17 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/security').then((m) => ({ default: m.SecurityPage }))),
   },
   {
-    path: '/tax-settings',
+    path: '/identity-providers',
+    when: operator,
+    Page: lazy(() => import('./pages/identity-providers/list').then((m) => ({ default: m.IdentityProviders }))),
+  },
+  {
+    path: '/identity-providers/:id/:tab?',
+    when: operator,
+    Page: lazy(() => import('./pages/identity-providers/provider').then((m) => ({ default: m.IdentityProviderPage }))),
+  },
+  {
+    path: '/tax-settings/:id?',
     when: seller,
     Page: lazy(() => import('./pages/tax-settings').then((m) => ({ default: m.TaxSettingsPage }))),
   },

@@ -271,7 +271,7 @@ func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, pr
 	}
 	switch {
 	case len(fit) == 0 && organization+project == "":
-		return Held{}, api.Errorf(api.CodeForbidden, "you may sign in, but have no role").WithHint("ask your administrator")
+		return Held{}, errNoRole()
 	case len(fit) == 0:
 		return Held{}, api.Errorf(api.CodeInvalid, "you have no role there").At("organization")
 	case len(fit) > 1 && organization+project == "":
@@ -281,6 +281,10 @@ func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, pr
 		return slices.Index(api.Roles(), a.Grant.Role) - slices.Index(api.Roles(), b.Grant.Role)
 	})
 	return fit[0], nil
+}
+
+func errNoRole() error {
+	return api.Errorf(api.CodeForbidden, "you may sign in, but have no role").WithHint("ask your administrator")
 }
 
 // called reports whether an object has the requested ID or name; an empty ref matches

@@ -140,24 +140,29 @@ func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f f
 	return f, nil
 }
 
+// redeemedFlow returns the provider of a flow and the person that its code stands for. It
+// may be called a few times for a flow: each asks the provider.
+func (a *Authenticator) redeemedFlow(ctx context.Context, sealed, state, code string) (p api.IdentityProvider, f flow, who person, err error) {
+	if sealed == "" || state == "" || code == "" {
+		return p, f, who, api.Errorf(api.CodeInvalid, "flow, state and code are required").At("flow").WithHint("flow is returned when the sign-in is started; state and code are in the address to which the browser is redirected")
+	}
+	if f, err = a.openFlow(ctx, sealed, state); err != nil {
+		return p, f, who, err
+	}
+	if !a.codes.take(f.ID, a.opts.Now().UTC()) {
+		return p, f, who, api.Errorf(api.CodeRateLimited, "too many codes were tried for this sign-in").WithHint("sign in again")
+	}
+	if p, err = stored[api.IdentityProvider](ctx, a, api.KindIdentityProvider, f.Provider); err != nil {
+		return p, f, who, err
+	}
+	who, err = a.redeemed(ctx, p, f, code)
+	return p, f, who, err
+}
+
 // FinishOIDCLogin begins a session with the provider's code.
 func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish) (*api.Session, error) {
-	if in.Flow == "" || in.State == "" || in.Code == "" {
-		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are required").At("flow").WithHint("flow is returned when the sign-in is started; state and code are in the address to which the browser is redirected")
-	}
 	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
-	f, err := a.openFlow(ctx, in.Flow, in.State)
-	if err != nil {
-		return nil, err
-	}
-	if !a.codes.take(f.ID, now) { // each attempt sends a request to the provider
-		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this sign-in").WithHint("sign in again")
-	}
-	p, err := stored[api.IdentityProvider](ctx, a, api.KindIdentityProvider, f.Provider)
-	if err != nil {
-		return nil, err
-	}
-	who, err := a.redeemed(ctx, p, f, in.Code)
+	p, f, who, err := a.redeemedFlow(ctx, in.Flow, in.State, in.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -211,35 +216,73 @@ func (a *Authenticator) redeemed(ctx context.Context, p api.IdentityProvider, f 
 	return person{Issuer: p.Spec.Issuer, Subject: claims.Subject, Email: email, Name: claims.Name, Claims: claims.All}, nil
 }
 
-// externalUser returns the user of the provider's issuer and subject, with the grants
-// of the current claims; a new user if the provider may create them. An e-mail address
-// alone never identifies an existing user.
-func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c person) (api.User, error) {
-	id, grants := api.ExternalIdentityID(c.Issuer, c.Subject), p.Spec.GrantsOf(c.Claims)
+// recognized returns the user of the provider's issuer and subject, and whether they are
+// already linked to it: a user that the organization's directory has provisioned is linked
+// at its first sign-in. Without a user, its ID is empty. An e-mail address alone never
+// identifies any other user.
+func (a *Authenticator) recognized(ctx context.Context, p api.IdentityProvider, c person) (u api.User, linked bool, err error) {
+	id := api.ExternalIdentityID(c.Issuer, c.Subject)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return api.User{}, fmt.Errorf("read external identity %s: %w", id, err)
+		return u, false, fmt.Errorf("read external identity %s: %w", id, err)
 	}
 	if err != nil {
-		return a.newExternalUser(ctx, p, c, id, grants)
+		u, _, err = a.provisioned(ctx, p, c.Email)
+	} else {
+		var known api.ExternalIdentitySpec
+		if err := json.Unmarshal(o.Spec, &known); err != nil {
+			return u, true, fmt.Errorf("decode external identity %s: %w", o.Meta.ID, err)
+		}
+		linked = true
+		if u, err = stored[api.User](ctx, a, api.KindUser, string(known.User)); err != nil {
+			return u, linked, errNotWelcome()
+		}
 	}
-	var known api.ExternalIdentitySpec
-	if err := json.Unmarshal(o.Spec, &known); err != nil {
-		return api.User{}, fmt.Errorf("decode external identity %s: %w", o.Meta.ID, err)
+	if err == nil && u.Spec.Disabled {
+		err = errNotWelcome()
 	}
-	u, err := stored[api.User](ctx, a, api.KindUser, string(known.User))
-	if err != nil || u.Spec.Disabled {
-		return u, api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
+	return u, linked, err
+}
+
+func errNotWelcome() error {
+	return api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
+}
+
+// externalUser returns the user of a person, with the grants of the current claims; a new
+// user if the provider may create them.
+func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c person) (api.User, error) {
+	grants := p.Spec.GrantsOf(c.Claims)
+	u, linked, err := a.recognized(ctx, p, c)
+	switch {
+	case err != nil:
+		return u, err
+	case u.Meta.ID == "":
+		return a.newExternalUser(ctx, p, c, grants)
+	case linked:
+		return a.withGrants(ctx, u, p, grants)
 	}
-	return a.withGrants(ctx, u, p, grants)
+	return a.withGrants(ctx, u, p, grants, linkOf(p, c, u))
+}
+
+// linkOf returns the command that links a user to an account at a provider.
+func linkOf(p api.IdentityProvider, c person, u api.User) api.Command {
+	known := api.ExternalIdentitySpec{User: api.UserID(u.Meta.ID), Provider: p.Meta.ID, Issuer: c.Issuer, Subject: c.Subject}
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: api.ExternalIdentityID(c.Issuer, c.Subject), Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(known)}
+}
+
+// grantsAfter returns a user's grants after a sign-in whose claims give these. A
+// provisioned user keeps its grants if no claim of the provider gives any.
+func grantsAfter(u api.User, p api.IdentityProvider, claimed []api.Grant) []api.Grant {
+	if u.Spec.Scim != nil && len(p.Spec.Grants) == 0 {
+		return u.Spec.Grants
+	}
+	return claimed
 }
 
 // withGrants writes the grants of the current claims, with further commands of the same
-// batch. A provisioned user keeps its grants if no claim of the provider gives any.
+// batch.
 func (a *Authenticator) withGrants(ctx context.Context, u api.User, p api.IdentityProvider, grants []api.Grant, with ...api.Command) (api.User, error) {
-	if u.Spec.Scim != nil && len(p.Spec.Grants) == 0 {
-		grants = u.Spec.Grants
-	}
+	grants = grantsAfter(u, p, grants)
 	if slices.Equal(u.Spec.Grants, grants) && len(with) == 0 {
 		return u, nil
 	}
@@ -270,27 +313,23 @@ func (a *Authenticator) provisioned(ctx context.Context, p api.IdentityProvider,
 	return api.User{}, false, err
 }
 
-func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c person, id string, grants []api.Grant) (api.User, error) {
-	email, known := c.Email, api.ExternalIdentitySpec{Provider: p.Meta.ID, Issuer: c.Issuer, Subject: c.Subject}
-	link := func(u api.User) api.Command {
-		known.User = api.UserID(u.Meta.ID)
-		return api.Command{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(known)}
+// mayCreate returns an error if a provider may not create a user who has so many roles and
+// groups by its claims.
+func mayCreate(p api.IdentityProvider, given int) error {
+	if p.Spec.Create && given > 0 {
+		return nil
 	}
-	if u, ok, err := a.provisioned(ctx, p, email); err != nil || ok {
-		if err == nil && u.Spec.Disabled {
-			err = api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
-		}
-		if err != nil {
-			return u, err
-		}
-		return a.withGrants(ctx, u, p, grants, link(u))
-	}
+	return api.Errorf(api.CodeForbidden, "the identity provider knows you, but you have no account here").WithHint("ask your administrator")
+}
+
+func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c person, grants []api.Grant) (api.User, error) {
+	email := c.Email
 	in, err := a.claimedGroups(ctx, p, c.Claims)
+	if err == nil {
+		err = mayCreate(p, len(grants)+len(in))
+	}
 	if err != nil {
 		return api.User{}, err
-	}
-	if !p.Spec.Create || len(grants)+len(in) == 0 {
-		return api.User{}, api.Errorf(api.CodeForbidden, "the identity provider knows you, but you have no account here").WithHint("ask your administrator")
 	}
 	user := api.RandomID(api.KindUser)
 	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
@@ -303,13 +342,13 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 	}
 	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindUser, ID: user, Name: email, Organization: p.Spec.Organization, Claims: api.LoginClaim(email), Data: api.Encode(u.Spec)},
-		link(u),
+		linkOf(p, c, u),
 	}})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return u, api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", email).WithHint("sign in as before, or ask your administrator")
 	}
 	if err != nil {
-		return u, fmt.Errorf("create the user of external identity %s: %w", id, err)
+		return u, fmt.Errorf("create the user of external identity %s: %w", api.ExternalIdentityID(c.Issuer, c.Subject), err)
 	}
 	return api.Decode[api.User](out[0])
 }

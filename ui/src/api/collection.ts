@@ -40,6 +40,7 @@ export const collections = {
   budgets: collection<Schemas['Budget']>('Budget', '/v1/budgets'),
   creditNotes: collection<Schemas['CreditNote']>('CreditNote', '/v1/credit-notes'),
   floatingIPs: collection<Schemas['FloatingIP']>('FloatingIP', '/v1/floating-ips'),
+  identityProviders: collection<Schemas['IdentityProvider']>('IdentityProvider', '/v1/identity-providers'),
   images: collection<Schemas['Image']>('Image', '/v1/images'),
   instances: collection<Instance>('Instance', '/v1/instances'),
   groups: collection<Schemas['Group']>('Group', '/v1/groups'),

@@ -1,6 +1,6 @@
 import { QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { applier, changed } from './live';
+import { applier, changed, moved } from './live';
 import type { WatchEvent } from './watch';
 
 const object = (id: string, revision: number, more = {}) => ({
@@ -47,6 +47,24 @@ test('a change reaches the list and the object’s own page without asking again
   expect(client.getQueryData<ReturnType<typeof object>>(['Instance', 'one', 'a'])?.meta.revision).toBe(5);
   vi.runAllTimers();
   expect(asked).not.toHaveBeenCalled();
+});
+
+test('an object that has another place in a list makes it ask again', () => {
+  const by = (sort: string, phase: string, q = {}) => {
+    const now = { ...put('a', 5), object: object('a', 5, { status: { phase } }) };
+    return moved({ items: [object('a', 1, { status: { phase: 'Stopped' } })] }, newest(now), { sort, ...q });
+  };
+  expect(by('name', 'Running')).toBe(false);
+  expect(by('-state', 'Running')).toBe(true);
+  expect(by('-state', 'Stopped')).toBe(false);
+  expect(by('status.phase', 'Running')).toBe(true);
+  expect(by('name', 'Running', { fieldSelector: 'state=Stopped,spec.pool=x' })).toBe(true);
+  expect(by('name', 'Running', { labelSelector: 'a=b' })).toBe(false);
+  const { client, apply, asked } = setUp();
+  client.setQueryData(['Instance', 'list', { sort: 'state' }], page);
+  apply({ ...put('b', 9), object: object('b', 9, { status: { phase: 'Running' } }) });
+  vi.runAllTimers();
+  expect(asked).toHaveBeenCalledWith({ queryKey: ['Instance', 'list'] });
 });
 
 test('new objects make the lists ask again, once for many', () => {

@@ -1,5 +1,6 @@
 // Applies changes to the query cache. Lists keep the order and the pages of their server: an object in a list is
-// replaced in place; for an object that is in no list, the lists are fetched again, soon and once. The changes of
+// replaced in place; for an object that is in no list, or whose place has changed, the lists are fetched again, soon
+// and once. The changes of
 // one frame are applied together, so that a thousand changes render a page once.
 import { notifyManager, type QueryClient, type QueryKey } from '@tanstack/react-query';
 import type { WatchedObject, WatchEvent } from './watch';
@@ -17,6 +18,46 @@ type Newest = Map<string, WatchEvent>;
 function newer(old: WatchedObject, e: WatchEvent | undefined): WatchedObject | null {
   if (!e || (e.type === 'put' && revision(old) >= revision(e.object))) return old;
   return e.type === 'put' ? e.object : null;
+}
+
+/** Query is the part of a list's query that decides which objects it has and where. */
+interface Query {
+  sort?: string;
+  search?: string;
+  phase?: string;
+  fieldSelector?: string;
+  labelSelector?: string;
+}
+
+/** deciding returns the fields that decide an object's place in a list. */
+function deciding(q: Query): string[] {
+  const terms = (q.fieldSelector ?? '').split(',').map((term) => /^[\w.]+/.exec(term.trim())?.[0]);
+  return [
+    (q.sort || 'name').replace(/^-/, ''),
+    ...terms.filter((f) => f !== undefined),
+    ...(q.search ? ['name'] : []),
+    ...(q.phase ? ['state'] : []),
+    ...(q.labelSelector ? ['labels'] : []),
+  ];
+}
+
+/** valueAt returns the value of a field in the API's words. */
+function valueAt(o: WatchedObject, field: string): unknown {
+  const at = (of: unknown, path: string[]): unknown =>
+    path.reduce<unknown>((v, name) => (v as Record<string, unknown> | undefined)?.[name], of);
+  if (field === 'state') // which follows from these
+    return [o.meta.deletedAt, at(o, ['status', 'phase']), at(o, ['assignment', 'phase']), at(o, ['assignment', 'node'])];
+  return field.includes('.') ? at(o, field.split('.')) : at(o.meta, [field]);
+}
+
+/** moved reports whether an object in a page has another place after its change, or none. */
+export function moved(page: Page, newest: Newest, q: Query): boolean {
+  const fields = deciding(q);
+  return page.items.some((old) => {
+    const now = newer(old, newest.get(old.meta.id ?? ''));
+    if (!now || now === old) return false;
+    return fields.some((f) => JSON.stringify(valueAt(old, f)) !== JSON.stringify(valueAt(now, f)));
+  });
 }
 
 /** changed returns a page with the newer objects and without the deleted ones, or the same page. */
@@ -79,12 +120,15 @@ export function applier(
   const take = (kind: string, newest: Newest) => {
     keep(kind, newest);
     const shown = new Set<string>();
+    let sort = false;
     for (const [key, page] of client.getQueriesData<Page>({ queryKey: [kind, 'list'] })) {
       for (const { meta } of page?.items ?? []) if (meta.id !== undefined && newest.has(meta.id)) shown.add(meta.id);
+      const q = key[2];
+      sort ||= page !== undefined && moved(page, newest, typeof q === 'object' && q !== null ? q : {});
       renew(key, newest);
     }
     for (const id of newest.keys()) renew([kind, 'one', id], newest);
-    if ([...newest].some(([id, e]) => e.type === 'remove' || !shown.has(id))) askAgain(kind);
+    if (sort || [...newest].some(([id, e]) => e.type === 'remove' || !shown.has(id))) askAgain(kind);
   };
   let waiting = new Map<string, Newest>();
   const flush = () => {

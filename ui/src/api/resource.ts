@@ -77,6 +77,8 @@ export const flavors = resource<Schemas['Flavor']>('Flavor', '/v1/flavors');
 export const floatingIPs = resource<Schemas['FloatingIP']>('FloatingIP', '/v1/floating-ips');
 export const gpuPools = resource<Schemas['GPUPool']>('GPUPool', '/v1/gpu-pools');
 export const gpus = resource<Schemas['GPU']>('GPU', '/v1/gpus');
+export const groups = resource<Schemas['Group']>('Group', '/v1/groups');
+export const identityProviders = resource<Schemas['IdentityProvider']>('IdentityProvider', '/v1/identity-providers');
 export const images = resource<Schemas['Image']>('Image', '/v1/images');
 export const instances = resource<Schemas['Instance']>('Instance', '/v1/instances');
 export const loadBalancers = resource<Schemas['LoadBalancer']>('LoadBalancer', '/v1/load-balancers');
@@ -124,7 +126,6 @@ export const branding = single<Schemas['Branding']>('/v1/branding', ['branding']
 export const mail = single<Schemas['MailSettings']>('/v1/mail', ['mail']);
 export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-settings', ['payment-settings']);
 export const securitySettings = single<Schemas['SecuritySettings']>('/v1/security-settings', ['security-settings']);
-export const taxSettings = single<Schemas['TaxSettings']>('/v1/tax-settings', ['tax-settings']);
 export const signUpSettings = single<Schemas['SignUpSettings']>('/v1/sign-up-settings', ['sign-up-settings']);
 
 const queried = (path: string, organization: string | undefined) =>
@@ -137,6 +138,10 @@ export const topUpOf = (organization: string | undefined) =>
 /** autoPayOf returns the automatic payment of an organization's invoices; undefined: the caller's. */
 export const autoPayOf = (organization: string | undefined) =>
   single<Schemas['AutoPay']>(queried('/v1/auto-pay', organization), ['auto-pay', organization]);
+
+/** taxSettingsOf returns the tax settings of a reseller; undefined: of the operator, or of the caller's reseller. */
+export const taxSettingsOf = (organization: string | undefined) =>
+  single<Schemas['TaxSettings']>(queried('/v1/tax-settings', organization), ['tax-settings', organization]);
 
 /** changedMeanwhile reports whether a change was refused because the object was changed since it was read. */
 export const changedMeanwhile = (e: unknown) =>

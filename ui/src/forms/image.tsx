@@ -1,6 +1,5 @@
 // Imports an image: a local file, with progress and a cancel button, or a URL that a node downloads.
 import {
-  Checkbox,
   ExpandableSection,
   FileUpload,
   FormSelect,
@@ -17,6 +16,7 @@ import { formatOf, send, type Sending } from '../api/upload';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
+import { CheckField } from '../parts/check-field';
 import { describedBy, Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
@@ -223,7 +223,13 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
         </Field>
       )}
       {operator && form.project && (
-        <Checkbox id="image-public" label={t('img.publish')} isChecked={form.public} onChange={set('public')} />
+        <CheckField
+          id="image-public"
+          label={t('img.publish')}
+          path="spec.public"
+          checked={form.public}
+          onChange={(v) => set('public')(null, v)}
+        />
       )}
       {busy && !form.fromUrl && (
         <Progress

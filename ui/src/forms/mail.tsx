@@ -1,8 +1,9 @@
 // How the cluster sends mail. The password can be written but not read: an empty field keeps it.
-import { Alert, Button, Checkbox, FormFieldGroup, FormFieldGroupHeader } from '@patternfly/react-core';
+import { Alert, Button, FormFieldGroup, FormFieldGroupHeader } from '@patternfly/react-core';
 import type { MailSettings } from '../api/mail';
 import { mail } from '../api/resource';
 import { useText, type Key } from '../i18n';
+import { CheckField } from '../parts/check-field';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { Form } from '../parts/form';
@@ -102,11 +103,12 @@ export function MailForm({ settings }: { settings: MailSettings }) {
     <Form schema="MailSettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('mail.saved')} />}
       <Conflict edit={edit} label={(f) => t(labels[f])} />
-      <Checkbox
+      <CheckField
         id="mail-enabled"
         label={t('mail.enabled')}
-        isChecked={form.enabled}
-        onChange={(_, v) => edit.set('enabled')(v)}
+        path="enabled"
+        checked={form.enabled}
+        onChange={edit.set('enabled')}
       />
       <TextField {...text('server')} required={form.enabled} />
       <SelectField

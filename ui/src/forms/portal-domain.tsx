@@ -7,6 +7,11 @@ import { asCommand, asCurl } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
+import { TextFileField } from '../parts/text-file';
+
+// Bytes, as the API's description limits them.
+const maxCertificate = 64 * 1024;
+const maxKey = 16 * 1024;
 
 export function RequestPortalDomain({ operator, onClose }: { operator: boolean; onClose: () => void }) {
   const { t } = useText();
@@ -87,22 +92,26 @@ export function SetCertificate({ domain, onClose }: { domain: PortalDomain; onCl
       onSubmit={() => set.mutate(body)}
       onClose={onClose}
     >
-      <TextField
+      <TextFileField
         id="domain-certificate"
         label={t('dom.cert')}
         help={t('dom.certPem')}
         path="spec.certificate"
         rows={8}
+        most={maxCertificate}
+        accept=".pem,.crt,.cer"
         value={form.certificate}
         onChange={(certificate) => setForm((f) => ({ ...f, certificate }))}
         required
       />
-      <TextField
+      <TextFileField
         id="domain-key"
         label={t('dom.key')}
         help={t('dom.keyHelp')}
         path="spec.key"
         rows={6}
+        most={maxKey}
+        accept=".pem,.key"
         value={form.key}
         onChange={(key) => setForm((f) => ({ ...f, key }))}
         required

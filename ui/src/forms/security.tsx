@@ -1,5 +1,5 @@
 // Which roles need a second factor, and who would be asked for one; whether support needs consent.
-import { Alert, Button, Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
+import { Alert, Button } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useWithoutFactor, type SecuritySettings } from '../api/access';
 import { securitySettings } from '../api/resource';
@@ -7,9 +7,10 @@ import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { asCommand } from '../lib/shell';
 import { CheckField } from '../parts/check-field';
+import { CheckGroup } from '../parts/check-group';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
-import { Form, useField } from '../parts/form';
+import { Form } from '../parts/form';
 import { Same } from '../parts/same';
 
 /** In the order of the API. */
@@ -50,23 +51,6 @@ function Asked({ roles }: { roles: readonly Role[] }) {
   );
 }
 
-function Roles({ form, set }: { form: Fields; set: (r: Role) => (on: boolean) => void }) {
-  const { t } = useText();
-  const error = useField('sec-roles', { path: 'requireSecondFactor', label: t('sec.roles') });
-  return (
-    <FormGroup role="group" fieldId="sec-roles" label={t('sec.roles')} isStack>
-      {roles.map((r) => (
-        <Checkbox key={r} id={`sec-${r}`} label={t(`role.${r}`)} isChecked={form[r]} onChange={(_, on) => set(r)(on)} />
-      ))}
-      <FormHelperText>
-        <HelperText aria-live="polite">
-          <HelperTextItem variant={error ? 'error' : 'default'}>{error ?? t('sec.rolesHelp')}</HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
-  );
-}
-
 export function SecurityForm({ settings }: { settings: SecuritySettings }) {
   const { t } = useText();
   const edit = useEdit<SecuritySettings, Fields>({
@@ -80,7 +64,15 @@ export function SecurityForm({ settings }: { settings: SecuritySettings }) {
     <Form schema="SecuritySettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('sec.saved')} />}
       <Conflict edit={edit} label={(f) => t(f === 'consent' ? 'sgr.require' : `role.${f}`)} />
-      <Roles form={edit.form} set={edit.set} />
+      <CheckGroup
+        id="sec-roles"
+        label={t('sec.roles')}
+        help={t('sec.rolesHelp')}
+        path="requireSecondFactor"
+        options={roles.map((r) => ({ value: r, label: t(`role.${r}`) }))}
+        chosen={chosen}
+        set={(now) => roles.forEach((r) => edit.form[r] !== now.includes(r) && edit.set(r)(now.includes(r)))}
+      />
       <Asked roles={chosen} />
       <CheckField
         id="sec-consent"

@@ -1,6 +1,6 @@
 // Which taxes a seller charges: its own country, the rates by country, and the reverse charge.
 import { Alert, Button, FormSection } from '@patternfly/react-core';
-import { taxSettings } from '../api/resource';
+import { taxSettingsOf as settingsOf } from '../api/resource';
 import type { TaxSettings } from '../api/taxes';
 import { useText, type Key } from '../i18n';
 import { asCommand } from '../lib/shell';
@@ -51,10 +51,16 @@ function Rates({ rows, set }: { rows: TaxRow[]; set: (rows: TaxRow[]) => void })
   });
 }
 
-export function TaxSettingsForm({ settings }: { settings: TaxSettings }) {
+interface Props {
+  settings: TaxSettings;
+  /** The reseller whose settings they are. */
+  organization?: string;
+}
+
+export function TaxSettingsForm({ settings, organization }: Props) {
   const { t } = useText();
   const edit = useEdit<TaxSettings, TaxForm>({
-    of: taxSettings,
+    of: settingsOf(organization),
     object: settings,
     fields: taxForm,
     body: (s, f) => taxSettingsOf(s, f).settings,
@@ -118,6 +124,7 @@ export function TaxSettingsForm({ settings }: { settings: TaxSettings }) {
       </div>
       <Same
         cli={asCommand(['tax-settings', 'set', ...form.rates.flatMap((r) => ['--rate', rateText(r)])], {
+          organization,
           country: form.country.trim(),
           'tax-id': form.taxId.trim(),
           other: [form.otherName, form.otherPercent].filter(Boolean).join(' '),

@@ -1,5 +1,5 @@
 // The audit log.
-import { Button, Checkbox, Form, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { HistoryIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { may, type Session } from '../api/session';
@@ -7,7 +7,9 @@ import { useAudit, useOrganizations, type AuditEvent } from '../api/tenant';
 import { useText } from '../i18n';
 import { useParams } from '../lib/address';
 import { auditParams, auditQuery, narrowed, type AuditParams } from '../lib/audit';
+import { CheckField } from '../parts/check-field';
 import { Field } from '../parts/field';
+import { Form } from '../parts/form';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { TextField } from '../parts/text-field';
@@ -21,7 +23,7 @@ function Narrow({ params, onChange }: { params: AuditParams; onChange: (params: 
   const [form, setForm] = useState(params);
   const set = (name: keyof AuditParams) => (value: string) => setForm((f) => ({ ...f, [name]: value }));
   return (
-    <Form aria-label={t('audit.narrow')} onSubmit={(e) => (e.preventDefault(), onChange(form))}>
+    <Form label={t('audit.narrow')} body={form} busy={false} error={null} onSubmit={() => onChange(form)}>
       <div className="basalt-filters">
         <TextField
           id="audit-actor"
@@ -66,11 +68,12 @@ function Narrow({ params, onChange }: { params: AuditParams; onChange: (params: 
           onChange={set('to')}
         />
       </div>
-      <Checkbox
+      <CheckField
         id="audit-removed"
         label={t('audit.onlyRemoved')}
-        isChecked={form.removed === 'true'}
-        onChange={(_, on) => set('removed')(on ? 'true' : '')}
+        path="removed"
+        checked={form.removed === 'true'}
+        onChange={(on) => set('removed')(on ? 'true' : '')}
       />
       <div className="basalt-actions">
         <Button type="submit" variant="secondary">

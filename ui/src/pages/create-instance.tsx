@@ -30,7 +30,7 @@ import { formatBytes } from '../lib/format';
 import { policyIn, usualMachine } from '../lib/machine';
 import { fitting, isOf, take, vramOf } from '../lib/offer';
 import { abilityOf, choose, imageOf, isMedium, sourceOf, systemOf } from '../lib/source';
-import { Choices } from '../parts/choices';
+import { CheckGroup } from '../parts/check-group';
 import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
@@ -231,7 +231,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const shut = pressed && !open;
   const submit = () => (open || shut ? create.mutate() : setPressed(true));
   const groups = useSecurityGroups({ project: inProject, limit: 1000 });
-  const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
   const inability = draft.vgpu ? abilityOf(app, image) : undefined;
   if (!loading && projects.length === 0)
@@ -374,24 +373,27 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               >
                 <div className="basalt-stack">
                   {draft.vgpu && <OwnSlice draft={draft} set={setDraft} />}
-                  <Choices
+                  <CheckGroup
                     id="new-networks"
                     label={t('new.networks')}
                     help={t('new.networkDefault')}
                     path="spec.networks"
-                    items={networks.data?.items ?? []}
+                    options={(networks.data?.items ?? []).map(({ meta, spec }) => ({
+                      value: meta.name,
+                      label: meta.name,
+                      note: spec.cidr4 ?? spec.cidr6,
+                    }))}
                     chosen={draft.networks}
-                    set={(name, on) => setDraft((d) => ({ ...d, networks: toggled(d.networks, name, on) }))}
-                    note={(n) => n.spec.cidr4 ?? n.spec.cidr6 ?? ''}
+                    set={(names) => setDraft((d) => ({ ...d, networks: names }))}
                   />
-                  <Choices
+                  <CheckGroup
                     id="new-groups"
                     label={t('new.groups')}
                     help={t('new.groupsHelp')}
                     path="spec.networks[0].securityGroups"
-                    items={groups.data?.items ?? []}
+                    options={(groups.data?.items ?? []).map(({ meta }) => ({ value: meta.name, label: meta.name }))}
                     chosen={draft.groups}
-                    set={(name, on) => setDraft((d) => ({ ...d, groups: toggled(d.groups, name, on) }))}
+                    set={(names) => setDraft((d) => ({ ...d, groups: names }))}
                   />
                   <Field
                     id="new-user-data"

@@ -39,6 +39,10 @@ function show() {
       spec: { role: 'admin' },
       secret: 'bslt_key-1_secret',
     },
+    'login/oidc': { names: ['okta'] },
+    // Somebody else has added a member since the list was read.
+    'groups/grp-team': group('team', { members: ['usr-1', 'usr-3'], source: 'local' }),
+    'groups/grp-scim-gpu': group('scim-gpu', { displayName: 'GPU users', members: ['usr-1'], source: 'scim' }),
     users: { items: [{ kind: 'User', meta: { id: 'usr-1', name: 'ann@example.com' }, spec: {} }] },
     projects: { items: [{ kind: 'Project', meta: { id: 'prj-1', name: 'web', organization: 'org-1' }, spec: {} }] },
   });
@@ -68,7 +72,7 @@ test('an administrator creates a group with a role and members', async () => {
   await userEvent.type(within(dialog).getByLabelText(/^Name/), 'ops');
   await userEvent.selectOptions(within(dialog).getByLabelText(/^Role/), 'admin');
   await userEvent.click(within(dialog).getByRole('button', { name: 'Add role' }));
-  await userEvent.type(within(dialog).getByLabelText(/^Members/), 'ann@example.com{enter}bob@example.com');
+  await userEvent.type(within(dialog).getByLabelText(/^Members$/), 'ann@example.com{enter}bob@example.com');
   await userEvent.click(within(dialog).getByRole('button', { name: 'Create group' }));
   await waitFor(() => expect(asked).toHaveLength(1));
   expect([asked[0]!.method, asked[0]!.path]).toEqual(['POST', 'groups']);
@@ -85,20 +89,55 @@ test('a group of a directory keeps its members and names when its roles change',
   await userEvent.click(await screen.findByRole('menuitem', { name: 'Edit group' }));
   const dialog = await screen.findByRole('dialog');
   expect(within(dialog).queryByLabelText(/^Members/)).toBeNull();
-  expect(dialog).toHaveTextContent('cannot be changed here');
   await userEvent.selectOptions(within(dialog).getByLabelText(/^Role/), 'billing');
   await userEvent.click(within(dialog).getByRole('button', { name: 'Add role' }));
   await userEvent.click(within(dialog).getByRole('button', { name: /Save/ }));
   await waitFor(() => expect(asked).toHaveLength(1));
+  expect([asked[0]!.method, asked[0]!.path]).toEqual(['PATCH', 'groups/grp-scim-gpu']);
+  expect(asked[0]!.body).toEqual({ spec: { grants: [{ role: 'billing', organization: 'org-1' }] } });
+});
+
+const members = async (name: string) => {
+  await userEvent.click(within(await row(name)).getByRole('button'));
+  await userEvent.click(await screen.findByRole('menuitem', { name: 'Members' }));
+  return screen.findByRole('dialog');
+};
+
+test('members are added to those that the group has then, and removed one by one', async () => {
+  const asked = show();
+  const dialog = await members('team');
+  await userEvent.type(within(dialog).getByLabelText(/^Add members/), 'bob@example.com');
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Add' }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect([asked[0]!.method, asked[0]!.path]).toEqual(['PATCH', 'groups/grp-team']);
+  expect(asked[0]!.body).toEqual({ spec: { members: ['usr-1', 'usr-3', 'bob@example.com'] } });
+  await userEvent.click(await within(dialog).findByRole('button', { name: 'Remove member: ann@example.com' }));
+  await waitFor(() => expect(asked).toHaveLength(2));
+  expect(asked[1]!.body).toEqual({ spec: { members: ['usr-3'] } });
+});
+
+test('the members of a directory’s group are shown, and cannot be changed', async () => {
+  show();
+  const dialog = await members('scim-gpu');
+  expect(dialog).toHaveTextContent('cannot be changed here');
+  expect(dialog).toHaveTextContent('ann@example.com');
+  expect(within(dialog).queryByRole('button', { name: /^Remove/ })).toBeNull();
+  expect(within(dialog).getByRole('button', { name: 'Add' })).toBeDisabled();
+});
+
+test('a group of an identity provider has no list of members', async () => {
+  const asked = show();
+  await row('team');
+  await userEvent.click(screen.getByRole('button', { name: 'Create group' }));
+  const dialog = await screen.findByRole('dialog');
+  await userEvent.type(within(dialog).getByLabelText(/^Name/), 'gpu');
+  await userEvent.selectOptions(await within(dialog).findByLabelText(/^Members from/), 'okta');
+  expect(within(dialog).queryByLabelText(/^Members$/)).toBeNull();
+  await userEvent.type(within(dialog).getByLabelText(/^Value of the groups claim/), 'gpu-users');
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Create group' }));
+  await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]!.body).toMatchObject({
-    meta: { name: 'scim-gpu', revision: 7 },
-    spec: {
-      displayName: 'GPU users',
-      externalId: 'x',
-      source: 'scim',
-      members: ['usr-1', 'usr-2'],
-      grants: [{ role: 'billing', organization: 'org-1' }],
-    },
+    spec: { source: 'identity-provider', identityProvider: 'okta', externalId: 'gpu-users' },
   });
 });
 

@@ -1,20 +1,20 @@
 // Groups of an organization's users: their roles and members, and the connection to its directory.
 import { Alert, Button, ClipboardCopy } from '@patternfly/react-core';
 import { UsersIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import { collections } from '../api/collection';
 import { deleteGroup, useMemberNames, type Group } from '../api/groups';
 import { ConnectDirectory } from '../forms/directory';
 import { grantText, GroupForm } from '../forms/group';
+import { GroupMembers } from '../forms/group-members';
 import { useText } from '../i18n';
-import { Confirm } from '../parts/confirm';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { useRemoval } from '../parts/removal';
 import { useProject } from '../parts/project';
 
-type Open = { form: 'group'; group?: Group } | { form: 'directory' } | { form: 'delete'; group: Group } | null;
+type Open = { form: 'group'; group?: Group } | { form: 'members'; group: Group } | { form: 'directory' } | null;
 
 export function Groups() {
   const { t } = useText();
@@ -24,6 +24,11 @@ export function Groups() {
   const [open, setOpen] = useState<Open>(null);
   const [key, setKey] = useState<Schemas['APIKey'] | null>(null);
   const close = () => setOpen(null);
+  const removal = useRemoval<Group>({
+    remove: deleteGroup,
+    title: (name) => `${t('common.delete')}: ${name}`,
+    help: t('grp.deleteHelp'),
+  });
   const roles = (g: Group) => g.spec.grants?.map((x) => grantText(x, t(`role.${x.role}`), projects)).join(', ');
   const columns: Column<Group>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (g) => g.meta.name },
@@ -62,8 +67,9 @@ export function Groups() {
           list={list}
           keyOf={(g) => g.meta.id ?? g.meta.name}
           actions={(g) => [
+            { text: t('grp.members'), run: () => setOpen({ form: 'members', group: g }) },
             { text: t('grp.edit'), run: () => setOpen({ form: 'group', group: g }) },
-            { text: t('common.delete'), danger: true, run: () => setOpen({ form: 'delete', group: g }) },
+            { text: t('common.delete'), danger: true, run: () => removal.ask(g) },
           ]}
           empty={<Empty title={t('grp.empty')} help={t('grp.emptyHelp')} icon={UsersIcon} />}
         />
@@ -72,14 +78,14 @@ export function Groups() {
         <GroupForm
           organization={open.group?.meta.organization ?? organization ?? ''}
           group={open.group}
-          names={names}
           onClose={close}
         />
       )}
       {open?.form === 'directory' && organization && (
         <ConnectDirectory organization={organization} onMade={(k) => (setKey(k), close())} onClose={close} />
       )}
-      {open?.form === 'delete' && <Remove group={open.group} onClose={close} />}
+      {open?.form === 'members' && <GroupMembers group={open.group} names={names} onClose={close} />}
+      {removal.dialog}
     </PageBody>
   );
 }
@@ -104,29 +110,5 @@ function Connected({ made, onClose }: { made: Schemas['APIKey']; onClose: () => 
         </div>
       </div>
     </Alert>
-  );
-}
-
-function Remove({ group, onClose }: { group: Group; onClose: () => void }) {
-  const { t } = useText();
-  const client = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => deleteGroup(group),
-    onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['Group', 'list'] });
-      onClose();
-    },
-  });
-  return (
-    <Confirm
-      title={`${t('common.delete')}: ${group.meta.name}`}
-      help={t('grp.deleteHelp')}
-      action={t('common.delete')}
-      danger
-      busy={remove.isPending}
-      error={remove.error}
-      onConfirm={() => remove.mutate()}
-      onClose={onClose}
-    />
   );
 }

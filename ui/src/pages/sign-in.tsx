@@ -1,17 +1,18 @@
 // Password, then a second factor and a role, each when the API requests it. Or a passkey instead of both.
-import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, Divider, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';
 import { api, asApiError, ok } from '../api/client';
+import { useBeginLogin, useLoginProviders } from '../api/identity-providers';
 import { passkeyAnswer } from '../api/passkeys';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { keepFlow, redirectAddress } from '../lib/oidc';
 import { askPasskey, cancelled, passkeysWork } from '../lib/passkey';
 import { Brand, Support } from '../parts/brand';
-import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
+import { Form } from '../parts/form';
 
 type Step = 'password' | 'code' | 'which';
 
@@ -19,11 +20,7 @@ export function SignIn() {
   const { t } = useText();
   const product = productOf(useBranding().data);
   const client = useQueryClient();
-  const providers = useQuery({
-    queryKey: ['login-providers'],
-    queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })),
-    retry: false,
-  });
+  const providers = useLoginProviders();
   const signUp = useQuery({
     queryKey: ['sign-up'],
     queryFn: ({ signal }) => ok(api.GET('/v1/sign-up', { signal })),
@@ -76,16 +73,10 @@ export function SignIn() {
     }
   };
 
-  const external = async (provider: string) => {
-    setError(null);
-    try {
-      const { url, flow } = await ok(api.POST('/v1/login/oidc', { body: { provider, redirect: redirectAddress() } }));
-      keepFlow(flow);
-      location.assign(url);
-    } catch (e) {
-      setError(e);
-    }
-  };
+  const external = useBeginLogin(({ url, flow }) => {
+    keepFlow(flow);
+    location.assign(url);
+  });
 
   return (
     <div className="basalt-sign-in">
@@ -101,35 +92,36 @@ export function SignIn() {
             <p className="basalt-note">{t('signIn.subtitle')}</p>
           </CardHeader>
           <CardBody>
-            <Form onSubmit={(e) => (e.preventDefault(), void submit(step === 'which' ? passkey : null))}>
-              <ErrorAlert error={error} />
+            <Form
+              body={form}
+              busy={busy}
+              error={error ?? external.error}
+              onSubmit={() => void submit(step === 'which' ? passkey : null)}
+            >
               {step === 'password' && (
                 <>
-                  <Field id="email" label={t('signIn.email')} required>
+                  <Field id="email" label={t('signIn.email')} path="email" required>
                     <TextInput
                       id="email"
                       type="email"
                       autoComplete="username"
-                      isRequired
                       value={form.email}
                       onChange={set('email')}
                     />
                   </Field>
-                  <Field id="password" label={t('signIn.password')} required>
+                  <Field id="password" label={t('signIn.password')} path="password" required>
                     <TextInput
                       id="password"
                       type="password"
                       autoComplete="current-password"
-                      isRequired
                       value={form.password}
                       onChange={set('password')}
                     />
                   </Field>
-                  <Field id="of" label={t('signIn.organization')} help={t('signIn.ofHelp')}>
+                  <Field id="of" label={t('signIn.organization')} help={t('signIn.ofHelp')} path="organization">
                     <TextInput
                       id="of"
                       autoComplete="organization"
-                      aria-describedby={describedBy('of')}
                       value={form.organization}
                       onChange={set('organization')}
                     />
@@ -137,13 +129,11 @@ export function SignIn() {
                 </>
               )}
               {step === 'code' && (
-                <Field id="totp" label={t('signIn.code')} help={t('signIn.codeHelp')} required>
+                <Field id="totp" label={t('signIn.code')} help={t('signIn.codeHelp')} path="totp" required>
                   <TextInput
                     id="totp"
                     ref={code}
                     autoComplete="one-time-code"
-                    aria-describedby={describedBy('totp')}
-                    isRequired
                     value={form.totp}
                     onChange={set('totp')}
                   />
@@ -152,10 +142,10 @@ export function SignIn() {
               {step === 'which' && (
                 <>
                   <p>{t('signIn.whichHelp')}</p>
-                  <Field id="organization" label={t('signIn.organization')}>
+                  <Field id="organization" label={t('signIn.organization')} path="organization">
                     <TextInput id="organization" ref={which} value={form.organization} onChange={set('organization')} />
                   </Field>
-                  <Field id="project" label={t('signIn.project')}>
+                  <Field id="project" label={t('signIn.project')} path="project">
                     <TextInput id="project" value={form.project} onChange={set('project')} />
                   </Field>
                 </>
@@ -200,7 +190,11 @@ export function SignIn() {
                 <>
                   <Divider />
                   {providers.data.names.map((name) => (
-                    <Button key={name} variant="secondary" isBlock onClick={() => void external(name)}>
+                    <Button key={name} variant="secondary" isBlock isDisabled={external.isPending}
+                      onClick={() => (
+                        setError(null),
+                        external.mutate({ provider: name, redirect: redirectAddress() })
+                      )}>
                       {t('signIn.with', { name })}
                     </Button>
                   ))}

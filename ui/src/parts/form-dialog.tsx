@@ -11,16 +11,23 @@ interface Props extends Checked {
   wide?: boolean;
   danger?: boolean;
   disabled?: boolean;
+  /** The text of the button that closes it; unless given, Cancel. */
+  leave?: string;
   onClose: () => void;
   children: ReactNode;
 }
 
-export function FormDialog({ title, help, action, wide, danger, disabled, onClose, children, ...checked }: Props) {
+export function FormDialog({ title, help, action, wide, danger, disabled, leave, onClose, children, ...checked }: Props) {
   const { t } = useText();
   const id = useId();
   return (
     <Modal isOpen variant={wide ? 'medium' : 'small'} onClose={onClose} aria-labelledby={`${id}-title`}>
-      <ModalHeader title={title} description={help} labelId={`${id}-title`} />
+      <ModalHeader
+        title={title}
+        description={help}
+        labelId={`${id}-title`}
+        titleIconVariant={danger ? 'warning' : undefined}
+      />
       <ModalBody>
         <Form id={id} long={wide} {...checked}>
           {children}
@@ -37,7 +44,7 @@ export function FormDialog({ title, help, action, wide, danger, disabled, onClos
           {action}
         </Button>
         <Button variant="link" onClick={onClose}>
-          {t('common.cancel')}
+          {leave ?? t('common.cancel')}
         </Button>
       </ModalFooter>
     </Modal>

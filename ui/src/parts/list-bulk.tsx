@@ -1,11 +1,12 @@
 // Actions on the selected rows of a list: confirmed once, with the effect and the number of rows; failures are
 // shown by row.
-import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { Alert, Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import { asApiError } from '../api/client';
 import { fill, useText } from '../i18n';
 import { runAll, type Failure } from '../lib/bulk';
-import { Field } from './field';
+import { FormDialog } from './form-dialog';
+import { TextField } from './text-field';
 
 /** Bulk is an action for many rows. */
 export interface Bulk<T> {
@@ -94,64 +95,51 @@ export function BulkDialog<T>({ of, items: asked, left, nameOf, onDone, onClose 
     setItems(bad);
   };
   return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="bulk-title" aria-describedby="bulk-help">
-      <ModalHeader
-        title={
-          asked.length === 1
-            ? t('bulk.confirmOne', { action: of.text, name: asked.map(nameOf)[0] ?? '' })
-            : fill(count('bulk.confirm', items.length), { action: of.text })
-        }
-        labelId="bulk-title"
-        titleIconVariant={of.danger ? 'warning' : undefined}
-      />
-      <ModalBody>
-        <form id="bulk" className="basalt-stack" onSubmit={(e) => (e.preventDefault(), sure && !busy && void run())}>
-          <p id="bulk-help">{of.help}</p>
-          {failed.length > 0 ? (
-            <Alert variant="danger" isInline isLiveRegion component="p" title={count('bulk.failed', failed.length)}>
-              <ul>
-                {failed.map(({ item, error }) => (
-                  <li key={nameOf(item)}>
-                    <strong>{nameOf(item)}</strong>: <Why error={error} />
-                  </li>
-                ))}
-              </ul>
-            </Alert>
-          ) : (
-            <ul className="basalt-names">
-              {items.slice(0, mostNames).map((i) => (
-                <li key={nameOf(i)}>{nameOf(i)}</li>
-              ))}
-              {items.length > mostNames && <li>{count('bulk.more', items.length - mostNames)}</li>}
-            </ul>
-          )}
-          {left > 0 && <p className="basalt-note">{count('bulk.left', left)}</p>}
-          {of.danger && failed.length === 0 && (
-            <Field
-              id="bulk-sure"
-              label={asked.length === 1 ? t('one.deleteConfirm', { name: wanted ?? '' }) : t('bulk.type', { n })}
-            >
-              <TextInput id="bulk-sure" value={typed} onChange={(_, v) => setTyped(v.trim())} autoComplete="off" />
-            </Field>
-          )}
-          <p role="status">{busy && t('bulk.progress', { done: ended, n })}</p>
-        </form>
-      </ModalBody>
-      <ModalFooter>
-        <Button
-          type="submit"
-          form="bulk"
-          variant={of.danger ? 'danger' : 'primary'}
-          isDisabled={!sure || busy}
-          isLoading={busy}
-        >
-          {failed.length > 0 ? t('error.retry') : of.text}
-        </Button>
-        <Button variant="link" onClick={onClose}>
-          {t(failed.length > 0 ? 'common.close' : 'common.cancel')}
-        </Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog
+      title={
+        asked.length === 1
+          ? t('bulk.confirmOne', { action: of.text, name: asked.map(nameOf)[0] ?? '' })
+          : fill(count('bulk.confirm', items.length), { action: of.text })
+      }
+      help={of.help}
+      action={failed.length > 0 ? t('error.retry') : of.text}
+      leave={failed.length > 0 ? t('common.close') : undefined}
+      danger={of.danger}
+      disabled={!sure}
+      busy={busy}
+      error={null}
+      onSubmit={() => sure && void run()}
+      onClose={onClose}
+    >
+      {failed.length > 0 ? (
+        <Alert variant="danger" isInline isLiveRegion component="p" title={count('bulk.failed', failed.length)}>
+          <ul>
+            {failed.map(({ item, error }) => (
+              <li key={nameOf(item)}>
+                <strong>{nameOf(item)}</strong>: <Why error={error} />
+              </li>
+            ))}
+          </ul>
+        </Alert>
+      ) : (
+        <ul className="basalt-names">
+          {items.slice(0, mostNames).map((i) => (
+            <li key={nameOf(i)}>{nameOf(i)}</li>
+          ))}
+          {items.length > mostNames && <li>{count('bulk.more', items.length - mostNames)}</li>}
+        </ul>
+      )}
+      {left > 0 && <p className="basalt-note">{count('bulk.left', left)}</p>}
+      {of.danger && failed.length === 0 && (
+        <TextField
+          id="bulk-sure"
+          label={asked.length === 1 ? t('one.deleteConfirm', { name: wanted ?? '' }) : t('bulk.type', { n })}
+          value={typed}
+          onChange={(v) => setTyped(v.trim())}
+        />
+      )}
+      <p role="status">{busy && t('bulk.progress', { done: ended, n })}</p>
+    </FormDialog>
   );
 }
 

@@ -42,6 +42,7 @@ const cluster: Group = {
     { href: '/maintenance', text: 'mnt.title', when: operator },
     { href: '/branding', text: 'nav.branding', when: operator },
     { href: '/mail', text: 'mail.title', when: operator },
+    { href: '/identity-providers', text: 'idp.title', when: operator },
     { href: '/security', text: 'sec.title', when: operator },
     { href: '/setup', text: 'setup.title', when: operator },
   ],

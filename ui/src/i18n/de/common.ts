@@ -18,6 +18,7 @@ export const common: Record<keyof typeof en, string> = {
   'common.noMatchHelp': 'Geben Sie einen Teil des Namens oder der ID ein oder den Anfang einer Adresse.',
   'common.actions': 'Aktionen',
   'common.role': 'Rolle',
+  'common.organization': 'Organisation',
   'common.project': 'Projekt',
   'common.previous': 'Vorige Seite',
   'common.next': 'Nächste Seite',

@@ -21,6 +21,7 @@ import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
 import { groups } from './groups';
+import { providers } from './providers';
 import { support } from './support';
 import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
@@ -58,6 +59,7 @@ export const de: Words = {
   ...pay,
   ...vouchers,
   ...groups,
+  ...providers,
   ...support,
   ...virtualMachines,
   ...signup,

@@ -124,6 +124,9 @@ export const prices: Record<keyof typeof en, string> = {
   'price.total': 'Summe: {amount}',
 
   'tax.title': 'Steuern',
+  'tax.of': 'Steuern von',
+  'tax.ofHelp': 'Jeder Reseller ist der Verkäufer seiner Kunden und hat eigene Steuern.',
+  'tax.ofOperator': 'Betreiber',
   'tax.help': 'Steuern auf Rechnungen an Ihre Kunden. Sie gelten für Rechnungen, die ab jetzt ausgestellt werden.',
   'tax.saved': 'Steuereinstellungen gespeichert.',
   'tax.undecided':

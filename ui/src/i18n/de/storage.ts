@@ -74,7 +74,6 @@ export const storage: Record<keyof typeof en, string> = {
     'Festplatten mehrerer Knoten können denselben Namen haben. Volumes werden unter diesem Namen im Pool erstellt.',
   'dsk.poolOf': 'Speicherpool {name}',
   'dsk.inPool': 'Bereit',
-  'dsk.content': 'Aktueller Inhalt',
   'dsk.wipe': 'Vorhandene Daten löschen',
   'dsk.wipeHelp': 'Alle Daten auf der Festplatte gehen verloren.',
   'dsk.release': 'Freigeben',

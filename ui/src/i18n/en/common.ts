@@ -16,6 +16,7 @@ export const common = {
   'common.noMatchHelp': 'Enter part of a name or ID, or the beginning of an address.',
   'common.actions': 'Actions',
   'common.role': 'Role',
+  'common.organization': 'Organization',
   'common.project': 'Project',
   'common.previous': 'Previous page',
   'common.next': 'Next page',

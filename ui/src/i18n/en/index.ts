@@ -22,6 +22,7 @@ import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
 import { groups } from './groups';
+import { providers } from './providers';
 import { support } from './support';
 import { virtualMachines } from './virtual-machines';
 import { signup } from './signup';
@@ -59,6 +60,7 @@ export const en = {
   ...pay,
   ...vouchers,
   ...groups,
+  ...providers,
   ...support,
   ...virtualMachines,
   ...signup,

@@ -120,6 +120,9 @@ export const prices = {
   'price.total': 'Total: {amount}',
 
   'tax.title': 'Taxes',
+  'tax.of': 'Taxes of',
+  'tax.ofHelp': 'Each reseller is the seller to its customers, and has taxes of its own.',
+  'tax.ofOperator': 'Operator',
   'tax.help': 'Taxes on invoices to your customers. They apply to invoices that are issued from now on.',
   'tax.saved': 'Tax settings saved.',
   'tax.undecided': 'Price books had different taxes: no invoices are issued until you save these settings.',

@@ -66,7 +66,6 @@ export const storage = {
   'dsk.poolNameHelp': 'Disks of several nodes can have the same name. Volumes are created in the pool by this name.',
   'dsk.poolOf': 'Storage pool {name}',
   'dsk.inPool': 'Ready',
-  'dsk.content': 'Current content',
   'dsk.wipe': 'Erase existing data',
   'dsk.wipeHelp': 'All data on the disk is lost.',
   'dsk.release': 'Release',

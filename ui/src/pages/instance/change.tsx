@@ -1,5 +1,4 @@
 // Changes an instance's name, size and CPUs.
-import { Checkbox } from '@patternfly/react-core';
 import type { Instance, Schemas } from '../../api/client';
 import { useFlavors, usePools } from '../../api/queries';
 import { instances } from '../../api/resource';
@@ -8,6 +7,7 @@ import { gib } from '../../lib/draft';
 import { policyIn, type Machine } from '../../lib/machine';
 import { tiers, type Tier } from '../../lib/tier';
 import { asCommand, sizeFlag } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -175,11 +175,12 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           ]}
         />
       )}
-      <Checkbox
+      <CheckField
         id="change-vgpu"
         label={t('new.wantVgpu')}
-        isChecked={form.vgpu}
-        onChange={(_, on) => edit.set('vgpu')(on)}
+        path="spec.vgpu"
+        checked={form.vgpu}
+        onChange={edit.set('vgpu')}
       />
       {!form.vgpu && (
         <HugePagesField

@@ -1,5 +1,5 @@
 // An instance's ports: their addresses, security groups and floating IPs, and a trace of what they can reach.
-import { Button, Card, CardBody, CardTitle, Checkbox, FormGroup } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { NetworkIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -15,6 +15,7 @@ import { instances } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
+import { CheckGroup } from '../../parts/check-group';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -49,7 +50,6 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
     }),
     onSaved: onClose,
   });
-  const chosen = edit.form.groups;
   const names = (ids: string[]) => ids.map((x) => groups.find((g) => g.meta.id === x)?.meta.name ?? x).join(', ');
   return (
     <FormDialog
@@ -65,20 +65,14 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
       onClose={onClose}
     >
       <Conflict edit={edit} label={() => t('one.groups')} text={(_, v) => names(v as string[])} />
-      <FormGroup role="group" label={t('one.groups')} fieldId="groups" isStack>
-        {groups.map((g) => {
-          const group = g.meta.id ?? '';
-          return (
-            <Checkbox
-              key={group}
-              id={`group-${group}`}
-              label={g.meta.name}
-              isChecked={chosen.includes(group)}
-              onChange={(_, on) => edit.set('groups')(on ? [...chosen, group] : chosen.filter((x) => x !== group))}
-            />
-          );
-        })}
-      </FormGroup>
+      <CheckGroup
+        id="groups"
+        label={t('one.groups')}
+        path={`spec.networks[${instance.spec.networks?.findIndex((n) => n.network === network) ?? 0}].securityGroups`}
+        options={groups.map((g) => ({ value: g.meta.id ?? '', label: g.meta.name }))}
+        chosen={edit.form.groups}
+        set={edit.set('groups')}
+      />
       <Same curl={edit.curl} />
     </FormDialog>
   );

@@ -1,5 +1,5 @@
 // The form that creates or changes a load balancer.
-import { Button, Checkbox, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
+import { Button, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { TrashIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -12,6 +12,7 @@ import { balancerForm, balancerSpec, emptyBalancer, type Backend, type BalancerF
 import { balancerCommand } from '../../lib/commands';
 import { nextKey } from '../../lib/merge';
 import { asCurl } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
@@ -157,11 +158,12 @@ function Fields({ form, set, choices: { networks, ips, within, network, named },
           {t('lb.addBackend')}
         </Button>
       </div>
-      <Checkbox
+      <CheckField
         id="lb-health"
         label={t('lb.health')}
-        isChecked={form.health}
-        onChange={(_, health) => set('health', health)}
+        path="spec.healthCheck"
+        checked={form.health}
+        onChange={(health) => set('health', health)}
       />
       {(ips.length > 0 || form.floatingIP) && (
         <Field id="lb-floating" label={t('lb.floating')} path="spec.floatingIP">

@@ -1,4 +1,4 @@
-import { Button, Checkbox, TextInput } from '@patternfly/react-core';
+import { Button, TextInput } from '@patternfly/react-core';
 import { NetworkIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -8,6 +8,7 @@ import { useText } from '../../i18n';
 import { networkCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
 import { asCurl } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
@@ -77,11 +78,12 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
       <Field id="net-dns" label={t('net.dns')} help={t('net.dnsHelp')} path="spec.dnsServers">
         <TextInput id="net-dns" value={form.dns} onChange={set('dns')} autoComplete="off" spellCheck={false} />
       </Field>
-      <Checkbox
+      <CheckField
         id="net-isolated"
         label={t('net.wantIsolated')}
-        isChecked={form.isolated}
-        onChange={(_, isolated) => setForm((f) => ({ ...f, isolated }))}
+        path="spec.isolated"
+        checked={form.isolated}
+        onChange={(isolated) => setForm((f) => ({ ...f, isolated }))}
       />
       <Same cli={networkCommand(readable)} curl={asCurl('POST', '/v1/networks', readable)} />
     </FormDialog>

@@ -1,9 +1,10 @@
-import { Checkbox, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { gpus } from '../../api/resource';
 import { useText } from '../../i18n';
 import type { Gpu } from '../../lib/node';
 import { defaultPool } from '../../lib/pool';
 import { asCommand } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
@@ -60,12 +61,13 @@ export function CardForm({
           ))}
         </FormSelect>
       </Field>
-      <Checkbox
+      <CheckField
         id="card-closed"
         label={t('pool.close')}
-        description={t('pool.closeHelp')}
-        isChecked={unschedulable}
-        onChange={(_, v) => edit.set('unschedulable')(v)}
+        help={t('pool.closeHelp')}
+        path="spec.unschedulable"
+        checked={unschedulable}
+        onChange={edit.set('unschedulable')}
       />
       <Same cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })} curl={edit.curl} />
     </FormDialog>

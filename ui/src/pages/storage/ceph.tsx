@@ -5,7 +5,6 @@ import {
   CardBody,
   CardHeader,
   CardTitle,
-  Checkbox,
   FormSelect,
   FormSelectOption,
   Progress,
@@ -21,6 +20,7 @@ import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
+import { CheckGroup } from '../../parts/check-group';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
@@ -135,19 +135,15 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
           ))}
         </FormSelect>
       </Field>
-      <Field id="ceph-pools" label={t('ceph.pools')} help={t('ceph.poolsHelp')} path="spec.pools">
-        <>
-          {classes.map((k) => (
-            <Checkbox
-              key={k}
-              id={`ceph-pool-${k}`}
-              label={`ceph-${k}`}
-              isChecked={form.pools.includes(k)}
-              onChange={(_, on) => edit.set('pools')(classes.filter((o) => (o === k ? on : form.pools.includes(o))))}
-            />
-          ))}
-        </>
-      </Field>
+      <CheckGroup
+        id="ceph-pools"
+        label={t('ceph.pools')}
+        help={t('ceph.poolsHelp')}
+        path="spec.pools"
+        options={classes.map((k) => ({ value: k, label: `ceph-${k}` }))}
+        chosen={form.pools}
+        set={edit.set('pools')}
+      />
       <Same
         cli={asCommand(['ceph', 'enable'], {
           replicas: form.replicas,

@@ -1,4 +1,4 @@
-import { Button, Checkbox, FormSelect, FormSelectOption, TextInput, Title } from '@patternfly/react-core';
+import { Button, FormSelect, FormSelectOption, TextInput, Title } from '@patternfly/react-core';
 import { HddIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -10,6 +10,7 @@ import { change, disks } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand, changeAsCurl } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -86,15 +87,14 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
           </FormSelect>
         </Field>
       )}
-      <Field id="disk-wipe" label={t('dsk.content')} path="spec.wipe">
-        <Checkbox
-          id="disk-wipe"
-          label={t('dsk.wipe')}
-          description={t('dsk.wipeHelp')}
-          isChecked={wipe}
-          onChange={(_, v) => setWipe(v)}
-        />
-      </Field>
+      <CheckField
+        id="disk-wipe"
+        label={t('dsk.wipe')}
+        help={t('dsk.wipeHelp')}
+        path="spec.wipe"
+        checked={wipe}
+        onChange={setWipe}
+      />
       <Same
         cli={asCommand(['disk', 'use', disk.meta.name, use], {
           pool: spec.pool,

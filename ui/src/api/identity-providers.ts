@@ -1,0 +1,45 @@
+// Identity providers, and tests of them.
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+import { identityProviders } from './resource';
+
+export type IdentityProvider = Schemas['IdentityProvider'];
+export type ProviderSpec = IdentityProvider['spec'];
+export type TestResult = Schemas['IdentityProviderTestResult'];
+
+/** useIdentityProvider returns a provider, or null if it was deleted. */
+export const useIdentityProvider = (id: string) =>
+  useQuery({ queryKey: identityProviders.key(id), queryFn: () => identityProviders.get(id) });
+
+export const deleteProvider = (p: IdentityProvider) =>
+  ok(api.DELETE('/v1/identity-providers/{id}', { params: { path: { id: p.meta.id ?? '' } } }));
+
+/** useLoginProviders returns the names of the providers, which are public. */
+export const useLoginProviders = () =>
+  useQuery({
+    queryKey: ['login-providers'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })),
+    retry: false,
+  });
+
+/** useBeginLogin begins a sign-in; then gets the address at the provider, and the flow to keep. */
+export const useBeginLogin = (then: (begun: Schemas['OIDCFlow']) => void) =>
+  useMutation({
+    mutationFn: (body: Schemas['OIDCBegin']) => ok(api.POST('/v1/login/oidc', { body })),
+    onSuccess: then,
+  });
+
+/** useTestResult asks once for the result of a test; a code can be used once. */
+export const useTestResult = (id: string, back: Schemas['IdentityProviderTest'] | undefined) =>
+  useQuery({
+    queryKey: ['provider-test', id, back?.state],
+    enabled: Boolean(back?.code),
+    retry: false,
+    staleTime: Infinity,
+    gcTime: Infinity,
+    refetchOnWindowFocus: false,
+    queryFn: async (): Promise<TestResult> => {
+      if (!back) throw new ApiError({ code: 'invalid', detail: '' });
+      return ok(api.POST('/v1/identity-providers/{id}/test', { params: { path: { id } }, body: back }));
+    },
+  });
