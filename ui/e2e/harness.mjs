@@ -94,7 +94,8 @@ function listen(page) {
     // Nobody waits for what the page before asked; and a navigation that is a download never ends.
     if (r.isNavigationRequest()) waits.clear();
     else if (!/\/v1\/watch|\/content$/.test(r.url())) waits.add(r);
-    if (![PORTAL, IDP].some((own) => own && r.url().startsWith(`${own}/`))) complain(`a request to elsewhere: ${r.url()}`);
+    if (![PORTAL, IDP].some((own) => own && r.url().startsWith(`${own}/`)))
+      complain(`a request to elsewhere: ${r.url()}`);
   });
 }
 

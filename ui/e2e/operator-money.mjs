@@ -578,7 +578,7 @@ step('taxes of the operator, and of a reseller', async () => {
   await page.waitForURL(/tax-settings\/org-/);
   await page.locator('#tax-country').fill('fr');
   await button(page, 'Add rate').click();
-  await main.getByLabel('Country of the customer').fill('FR');
+  await main.getByLabel('Customer’s country').fill('FR');
   await main.getByLabel('Tax name', { exact: true }).fill('TVA');
   await main.getByLabel('Percentage (%)', { exact: true }).fill('20');
   await button(page, 'Save').click();

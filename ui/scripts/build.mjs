@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { licenses } from './licenses.mjs';
+import { largestRoute } from './routes.mjs';
 import { types } from './types.mjs';
 
 const root = new URL('../', import.meta.url).pathname;
@@ -17,8 +18,11 @@ for (const name of readdirSync(dist)) if (name !== kept) rmSync(join(dist, name)
 if (process.argv[2]) copyFileSync(join(root, 'dist', kept), join(dist, kept));
 
 types();
-const vite = ['build', '--logLevel', 'warn', '--outDir', dist];
+const manifest = 'manifest.json'; // for the sizes of the routes; not served
+const vite = ['build', '--logLevel', 'warn', '--manifest', manifest, '--outDir', dist];
 execFileSync(join(root, 'node_modules/.bin/vite'), vite, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+const largest = largestRoute(dist, JSON.parse(readFileSync(join(dist, manifest), 'utf8')));
+rmSync(join(dist, manifest));
 writeFileSync(join(dist, 'licenses.txt'), licenses());
 
 let total = 0;
@@ -34,3 +38,4 @@ for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   total += packed.length;
 }
 console.log(`ui: built ui/dist, ${Math.round(total / 1024)} KiB compressed`);
+console.log(`ui: the largest route is ${largest.page}: ${largest.bytes} bytes of code in ${largest.files} files`);

@@ -45,8 +45,14 @@ function deciding(q: Query): string[] {
 function valueAt(o: WatchedObject, field: string): unknown {
   const at = (of: unknown, path: string[]): unknown =>
     path.reduce<unknown>((v, name) => (v as Record<string, unknown> | undefined)?.[name], of);
-  if (field === 'state') // which follows from these
-    return [o.meta.deletedAt, at(o, ['status', 'phase']), at(o, ['assignment', 'phase']), at(o, ['assignment', 'node'])];
+  if (field === 'state')
+    // which follows from these
+    return [
+      o.meta.deletedAt,
+      at(o, ['status', 'phase']),
+      at(o, ['assignment', 'phase']),
+      at(o, ['assignment', 'node']),
+    ];
   return field.includes('.') ? at(o, field.split('.')) : at(o.meta, [field]);
 }
 

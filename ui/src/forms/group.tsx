@@ -60,16 +60,18 @@ export const addressesIn = (text: string) => text.split(/[\s,;]+/).filter(Boolea
 const made = (f: Form): Group['spec'] =>
   f.provider ? { source: 'identity-provider', identityProvider: f.provider } : { members: addressesIn(f.members) };
 
-const bodyOf = (organization: string) => (g: Group | undefined, f: Form): Group => ({
-  kind: 'Group',
-  meta: { ...(g ? g.meta : { organization }), name: f.name.trim() },
-  spec: {
-    ...(g ? g.spec : made(f)),
-    displayName: f.displayName.trim(),
-    grants: f.grants,
-    ...(f.externalId.trim() && { externalId: f.externalId.trim() }),
-  },
-});
+const bodyOf =
+  (organization: string) =>
+  (g: Group | undefined, f: Form): Group => ({
+    kind: 'Group',
+    meta: { ...(g ? g.meta : { organization }), name: f.name.trim() },
+    spec: {
+      ...(g ? g.spec : made(f)),
+      displayName: f.displayName.trim(),
+      grants: f.grants,
+      ...(f.externalId.trim() && { externalId: f.externalId.trim() }),
+    },
+  });
 
 interface GrantsProps {
   organization: string;
@@ -128,7 +130,13 @@ function Grants({ organization, grants, set }: GrantsProps) {
 }
 
 /** Source is who decides the members of a new group: its administrators, or an identity provider. */
-function Source({ form, set }: { form: Form; set: (name: 'provider' | 'externalId' | 'members') => (v: string) => void }) {
+function Source({
+  form,
+  set,
+}: {
+  form: Form;
+  set: (name: 'provider' | 'externalId' | 'members') => (v: string) => void;
+}) {
   const { t } = useText();
   const names = useLoginProviders().data?.names ?? [];
   return (

@@ -60,7 +60,10 @@ type TextName = {
 
 interface PartProps {
   edit: Edit<ProviderForm>;
-  text: (name: TextName, path: string) => { id: string; label: string; path: string } & {
+  text: (
+    name: TextName,
+    path: string,
+  ) => { id: string; label: string; path: string } & {
     value: string;
     onChange: (v: string) => void;
   };
@@ -142,12 +145,7 @@ function SamlFields({ edit, text, known }: PartProps & { known: boolean }) {
         accept=".xml,text/xml,application/xml,application/samlmetadata+xml"
         required={!known}
       />
-      <TextField
-        {...text('emailDomains', 'spec.saml.emailDomains')}
-        help={t('idp.domainsHelp')}
-        rows={2}
-        required
-      />
+      <TextField {...text('emailDomains', 'spec.saml.emailDomains')} help={t('idp.domainsHelp')} rows={2} required />
       <SelectField
         id="idp-nameIdFormat"
         label={t('idp.nameId')}
@@ -330,7 +328,11 @@ export function IdentityProviderForm({ protocol, provider, onSaved }: Props) {
         help={t(protocol === 'saml' ? 'idp.nameHelpSaml' : 'idp.nameHelp')}
         required
       />
-      {protocol === 'oidc' ? <OidcFields text={text} known={known} /> : <SamlFields edit={edit} text={text} known={known} />}
+      {protocol === 'oidc' ? (
+        <OidcFields text={text} known={known} />
+      ) : (
+        <SamlFields edit={edit} text={text} known={known} />
+      )}
       <TextField {...text('redirects', 'spec.redirects')} help={t('idp.redirectsHelp')} rows={2} />
       {protocol === 'saml' && known && !edit.form.metadata && <Certificates edit={edit} text={text} />}
       <FormSection title={t('idp.users')} titleElement="h2">

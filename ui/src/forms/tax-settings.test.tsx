@@ -30,7 +30,7 @@ test('a rate is sent in hundredths of a percent', async () => {
   await user.type(screen.getByLabelText('VAT number'), 'DE136695976');
   await user.click(screen.getByLabelText(/Reverse charge/));
   await user.click(screen.getByRole('button', { name: 'Add rate' }));
-  await user.type(screen.getByLabelText(/Country of the customer/), 'DE');
+  await user.type(screen.getByLabelText(/Customer’s country/), 'DE');
   await user.type(screen.getByLabelText('Tax name'), 'VAT');
   await user.type(screen.getByLabelText('Percentage (%)'), '19.5');
   await save();

@@ -35,7 +35,7 @@ function Rates({ rows, set }: { rows: TaxRow[]; set: (rows: TaxRow[]) => void })
       />
     );
     return (
-      <div key={r.key} className="basalt-row">
+      <div key={r.key} className="basalt-row basalt-row-wide">
         {field('country', 'tax.rateCountry')}
         {field('region', 'tax.region')}
         {field('name', 'tax.name')}

@@ -37,7 +37,13 @@ test('certificates are added and removed; new metadata replaces them', () => {
 });
 
 test('a secret is sent only if it was entered, and a role has the scope that it can have', () => {
-  const form = { ...providerForm(undefined), name: ' id ', issuer: 'https://id.example', clientId: 'x', scopes: 'a, b' };
+  const form = {
+    ...providerForm(undefined),
+    name: ' id ',
+    issuer: 'https://id.example',
+    clientId: 'x',
+    scopes: 'a, b',
+  };
   expect(form.redirects).toBe(`${location.origin}/login/oidc`);
   const body = providerOf('oidc', undefined, {
     ...form,

@@ -60,7 +60,7 @@ const row = async (name: string) => (await screen.findByText(name)).closest('tr'
 
 test('the list shows roles, how many members a group has, and where they come from', async () => {
   show();
-  await waitFor(async () => expect(await row('team')).toHaveTextContent(/\(web\).*1.*This list/));
+  await waitFor(async () => expect(await row('team')).toHaveTextContent(/\(web\).*1.*Administrators/));
   expect(await row('scim-gpu')).toHaveTextContent(/GPU users.*None.*2.*Directory/i);
 });
 
@@ -131,7 +131,7 @@ test('a group of an identity provider has no list of members', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Create group' }));
   const dialog = await screen.findByRole('dialog');
   await userEvent.type(within(dialog).getByLabelText(/^Name/), 'gpu');
-  await userEvent.selectOptions(await within(dialog).findByLabelText(/^Members from/), 'okta');
+  await userEvent.selectOptions(await within(dialog).findByLabelText(/^Members decided by/), 'okta');
   expect(within(dialog).queryByLabelText(/^Members$/)).toBeNull();
   await userEvent.type(within(dialog).getByLabelText(/^Value of the groups claim/), 'gpu-users');
   await userEvent.click(within(dialog).getByRole('button', { name: 'Create group' }));

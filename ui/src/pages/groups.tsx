@@ -93,9 +93,12 @@ export function Groups() {
 function Connected({ made, onClose }: { made: Schemas['APIKey']; onClose: () => void }) {
   const { t } = useText();
   const copy = (label: string, text: string) => (
-    <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={label}>
-      {text}
-    </ClipboardCopy>
+    <div>
+      <strong>{label}</strong>
+      <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={label}>
+        {text}
+      </ClipboardCopy>
+    </div>
   );
   return (
     <Alert component="h2" variant="success" isInline isLiveRegion title={t('grp.connected', { name: made.meta.name })}>

@@ -190,11 +190,13 @@ export function SignIn() {
                 <>
                   <Divider />
                   {providers.data.names.map((name) => (
-                    <Button key={name} variant="secondary" isBlock isDisabled={external.isPending}
-                      onClick={() => (
-                        setError(null),
-                        external.mutate({ provider: name, redirect: redirectAddress() })
-                      )}>
+                    <Button
+                      key={name}
+                      variant="secondary"
+                      isBlock
+                      isDisabled={external.isPending}
+                      onClick={() => (setError(null), external.mutate({ provider: name, redirect: redirectAddress() }))}
+                    >
                       {t('signIn.with', { name })}
                     </Button>
                   ))}

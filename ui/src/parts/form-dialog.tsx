@@ -17,7 +17,18 @@ interface Props extends Checked {
   children: ReactNode;
 }
 
-export function FormDialog({ title, help, action, wide, danger, disabled, leave, onClose, children, ...checked }: Props) {
+export function FormDialog({
+  title,
+  help,
+  action,
+  wide,
+  danger,
+  disabled,
+  leave,
+  onClose,
+  children,
+  ...checked
+}: Props) {
   const { t } = useText();
   const id = useId();
   return (

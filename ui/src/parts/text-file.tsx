@@ -44,8 +44,13 @@ export function TextFileField({ id, label, most, accept, onChange, ...field }: P
         }}
       />
       <div>
-        <Button variant="secondary" size="sm" onClick={() => input.current?.click()}>
-          {t('form.fileOf', { field: label })}
+        <Button
+          variant="secondary"
+          size="sm"
+          aria-label={t('form.fileOf', { field: label })}
+          onClick={() => input.current?.click()}
+        >
+          {t('form.file')}
         </Button>{' '}
         <span role="alert">{tooLarge && t('form.fileTooLarge', { kib: Math.floor(most / 1024) })}</span>
       </div>

@@ -3,7 +3,8 @@ import type { form as en } from '../en/form';
 export const form: Record<keyof typeof en, string> = {
   'form.wrong.one': 'Korrigieren Sie {n} Feld',
   'form.wrong.other': 'Korrigieren Sie {n} Felder',
-  'form.fileOf': '{field} aus einer Datei laden',
+  'form.file': 'Aus einer Datei laden',
+  'form.fileOf': 'Aus einer Datei laden: {field}',
   'form.fileTooLarge': 'Die Datei ist zu groß: höchstens {kib} KiB.',
   'form.leave': 'Ihre Änderungen sind nicht gespeichert. Dieses Formular verlassen?',
   'form.required': 'Erforderlich.',

@@ -16,16 +16,19 @@ export const groups: Record<keyof typeof en, string> = {
   'grp.membersElsewhere':
     'Die Mitglieder kommen aus dem Verzeichnis oder vom Identitätsanbieter und können hier nicht geändert werden.',
   'grp.membersOf': 'Mitglieder von {name}',
-  'grp.membersOfHelp': 'Sie haben die Rollen der Gruppe ab der nächsten Anmeldung. Wenn Sie jemanden entfernen, enden dessen Sitzungen mit diesen Rollen sofort.',
+  'grp.membersOfHelp':
+    'Sie haben die Rollen der Gruppe ab der nächsten Anmeldung. Wenn Sie jemanden entfernen, enden dessen Sitzungen mit diesen Rollen sofort.',
   'grp.noMembers': 'Keine Mitglieder',
   'grp.addMembers': 'Mitglieder hinzufügen',
   'grp.removeMember': 'Mitglied entfernen: {name}',
   'grp.externalId': 'Wert des Gruppen-Claims',
-  'grp.externalIdHelp': 'Benutzer, deren Gruppen-Claim oder -Attribut diesen Wert enthält, sind Mitglieder, von Anmeldung zu Anmeldung. Vorgabe: der Name der Gruppe.',
+  'grp.externalIdHelp':
+    'Benutzer, deren Gruppen-Claim oder -Attribut diesen Wert enthält, sind Mitglieder, von Anmeldung zu Anmeldung. Vorgabe: der Name der Gruppe.',
   'grp.sourceProvider': 'Identitätsanbieter {name}',
-  'grp.providerHelp': 'Ein Identitätsanbieter muss zu dieser Organisation gehören: Das legt ein Betreiber fest. Später nicht änderbar.',
-  'grp.source': 'Mitglieder aus',
-  'grp.source.local': 'Dieser Liste',
+  'grp.providerHelp':
+    'Ein Identitätsanbieter muss zu dieser Organisation gehören: Das legt ein Betreiber fest. Später nicht änderbar.',
+  'grp.source': 'Mitglieder bestimmt durch',
+  'grp.source.local': 'Administratoren',
   'grp.source.identity-provider': 'Identitätsanbieter',
   'grp.source.scim': 'Verzeichnis',
   'grp.addRole': 'Rolle hinzufügen',

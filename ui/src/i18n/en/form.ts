@@ -1,7 +1,8 @@
 export const form = {
   'form.wrong.one': 'Correct {n} field',
   'form.wrong.other': 'Correct {n} fields',
-  'form.fileOf': 'Load {field} from a file',
+  'form.file': 'Load from a file',
+  'form.fileOf': 'Load from a file: {field}',
   'form.fileTooLarge': 'The file is too large: at most {kib} KiB.',
   'form.leave': 'Your changes are not saved. Leave this form?',
   'form.required': 'Required.',

@@ -137,7 +137,7 @@ export const prices = {
   'tax.rates': 'Rates by country',
   'tax.ratesHelp':
     'Of several rates of a country and region, the one that began last applies. Customers without a country pay the rate of yours.',
-  'tax.rateCountry': 'Country of the customer',
+  'tax.rateCountry': 'Customer’s country',
   'tax.region': 'Region',
   'tax.name': 'Tax name',
   'tax.add': 'Add rate',

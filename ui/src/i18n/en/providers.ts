@@ -1,12 +1,15 @@
 export const providers = {
   'idp.title': 'Identity providers',
-  'idp.help': 'Users sign in with their organization’s identity provider by OpenID Connect or SAML 2.0. The sign-in page has a button for each provider.',
+  'idp.help':
+    'Users sign in with their organization’s identity provider by OpenID Connect or SAML 2.0. The sign-in page has a button for each provider.',
   'idp.empty': 'No identity providers',
   'idp.emptyHelp': 'Until you add one, users sign in with a password or a passkey.',
   'idp.addOidc': 'Add OpenID Connect provider',
   'idp.addSaml': 'Add SAML provider',
-  'idp.addOidcHelp': 'Register this portal as a client (web application) at the provider first: it issues the client ID and the secret. The redirect URI is the address below.',
-  'idp.addSamlHelp': 'Most providers ask for the addresses of this service first. They contain the name of the provider here: {entityID}',
+  'idp.addOidcHelp':
+    'Register this portal as a client (web application) at the provider first: it issues the client ID and the secret. The redirect URI is the address below.',
+  'idp.addSamlHelp':
+    'Most providers ask for the addresses of this service first. They contain the name of the provider here: {entityID}',
   'idp.protocol': 'Protocol',
   'idp.oidc': 'OpenID Connect',
   'idp.saml': 'SAML 2.0',
@@ -18,12 +21,15 @@ export const providers = {
   'idp.goneHelp': 'It was deleted, or the address is wrong.',
   'idp.toList': 'All identity providers',
   'idp.deleteTitle': 'Delete identity provider {name}',
-  'idp.deleteHelp': 'Users can no longer sign in with it. The users that it has created are kept; a new provider does not recognize them.',
+  'idp.deleteHelp':
+    'Users can no longer sign in with it. The users that it has created are kept; a new provider does not recognize them.',
   'idp.saved': 'Identity provider saved',
   'idp.nameHelp': 'Shown on the sign-in page.',
-  'idp.nameHelpSaml': 'Shown on the sign-in page. It is a part of the addresses that the provider knows: changing it changes them.',
+  'idp.nameHelpSaml':
+    'Shown on the sign-in page. It is a part of the addresses that the provider knows: changing it changes them.',
   'idp.issuer': 'Issuer',
-  'idp.issuerHelp': 'URL exactly as the provider writes it, without /.well-known/openid-configuration. It cannot be changed later.',
+  'idp.issuerHelp':
+    'URL exactly as the provider writes it, without /.well-known/openid-configuration. It cannot be changed later.',
   'idp.clientId': 'Client ID',
   'idp.clientIdHelp': 'The provider issues it when this portal is registered there.',
   'idp.clientSecret': 'Client secret',
@@ -32,7 +38,8 @@ export const providers = {
   'idp.scopes': 'Additional scopes',
   'idp.scopesHelp': 'In addition to the usual ones, separated by spaces, e.g. groups.',
   'idp.redirects': 'Portal addresses',
-  'idp.redirectsHelp': 'Where browsers return to after the sign-in, one per line. Each must be registered at an OpenID Connect provider as redirect URI.',
+  'idp.redirectsHelp':
+    'Where browsers return to after the sign-in, one per line. Each must be registered at an OpenID Connect provider as redirect URI.',
   'idp.users': 'Users and groups',
   'idp.organization': 'Organization',
   'idp.organizationHelp': 'Its administrators manage the users that the provider creates, and map groups to roles.',
@@ -41,18 +48,23 @@ export const providers = {
   'idp.createHelp': 'For everybody whose claims give a role or a group.',
   'idp.creates': 'Creates users',
   'idp.groupsClaim': 'Groups claim',
-  'idp.groupsClaimHelp': 'Claim or SAML attribute whose values decide the members of groups at each sign-in, e.g. groups. Map the values to groups on the Groups page.',
+  'idp.groupsClaimHelp':
+    'Claim or SAML attribute whose values decide the members of groups at each sign-in, e.g. groups. Map the values to groups on the Groups page.',
   'idp.grants': 'Roles by claims',
-  'idp.grantsHelp': 'Users have these roles while the claim or SAML attribute has the value; they are updated at each sign-in.',
+  'idp.grantsHelp':
+    'Users have these roles while the claim or SAML attribute has the value; they are updated at each sign-in.',
   'idp.grantAdd': 'Add role',
   'idp.claim': 'Claim or attribute',
   'idp.value': 'Value',
   'idp.choose': 'Choose…',
   'idp.metadata': 'Metadata of the provider',
-  'idp.metadataHelp': 'The XML document that the provider offers for service providers, at most 256 KiB. Its entity ID, address and certificates are read from it.',
-  'idp.metadataReplace': 'Leave empty to keep the settings. New metadata of the same entity replaces the address and the certificates.',
+  'idp.metadataHelp':
+    'The XML document that the provider offers for service providers, at most 256 KiB. Its entity ID, address and certificates are read from it.',
+  'idp.metadataReplace':
+    'Leave empty to keep the settings. New metadata of the same entity replaces the address and the certificates.',
   'idp.certificates': 'Signing certificates',
-  'idp.rotate': 'Before the provider signs with a new certificate, add it here; remove the old one once the provider no longer uses it. Responses that are signed with any of them are accepted.',
+  'idp.rotate':
+    'Before the provider signs with a new certificate, add it here; remove the old one once the provider no longer uses it. Responses that are signed with any of them are accepted.',
   'idp.certificateNumber': 'Certificate {n}',
   'idp.certificateRemove': 'Remove certificate {n}',
   'idp.certificateAdd': 'Add a certificate',
@@ -61,13 +73,16 @@ export const providers = {
   'idp.certificateExpired': 'expired on {day}',
   'idp.certificateUnknown': 'validity unknown',
   'idp.domains': 'E-mail domains',
-  'idp.domainsHelp': 'Domains whose addresses the provider may confirm, one per line, e.g. example.com. Subdomains are not included.',
+  'idp.domainsHelp':
+    'Domains whose addresses the provider may confirm, one per line, e.g. example.com. Subdomains are not included.',
   'idp.nameId': 'NameID format',
-  'idp.nameIdHelp': 'What identifies a user at the provider. With e-mail address, whoever has the address later is the same user.',
+  'idp.nameIdHelp':
+    'What identifies a user at the provider. With e-mail address, whoever has the address later is the same user.',
   'idp.nameId.persistent': 'Persistent',
   'idp.nameId.emailAddress': 'E-mail address',
   'idp.emailAttribute': 'E-mail attribute',
-  'idp.emailAttributeHelp': 'Attribute with the e-mail address. If empty, the usual name; not needed if the NameID is the address.',
+  'idp.emailAttributeHelp':
+    'Attribute with the e-mail address. If empty, the usual name; not needed if the NameID is the address.',
   'idp.nameAttribute': 'Name attribute',
   'idp.nameAttributeHelp': 'Attribute with the displayed name. Default: none.',
   'idp.baseURL': 'Address of this service',
@@ -89,8 +104,10 @@ export const providers = {
   'idp.issuerSaml': 'Entity ID of the provider',
   'idp.signOn': 'Single sign-on address',
   'idp.scim': 'Provisioning by SCIM',
-  'idp.scimHelp': 'The organization’s directory can create and deactivate users and groups. An administrator of the organization creates its key under',
-  'idp.testHelp': 'You leave the portal, sign in at the provider, and return here. Nothing is changed: your session stays, and no user is created.',
+  'idp.scimHelp':
+    'The organization’s directory can create and deactivate users and groups. An administrator of the organization creates its key under',
+  'idp.testHelp':
+    'You leave the portal, sign in at the provider, and return here. Nothing is changed: your session stays, and no user is created.',
   'idp.testRedirect': 'Add {address} to the portal addresses first',
   'idp.testBegin': 'Sign in at the provider',
   'idp.testRefused': 'The provider refused, or its response was not valid. The log of the node has the reason.',
@@ -100,5 +117,5 @@ export const providers = {
   'idp.subject': 'Subject',
   'idp.displayName': 'Display name',
   'idp.user': 'User',
-  'idp.claimOf': 'Claim {name}',
+  'idp.claimOf': 'Claim “{name}”',
 } as const;

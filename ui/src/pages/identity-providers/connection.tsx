@@ -1,5 +1,13 @@
 // What an identity provider must be told about this service, to copy or download.
-import { Button, ClipboardCopy, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, Title } from '@patternfly/react-core';
+import {
+  Button,
+  ClipboardCopy,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  Title,
+} from '@patternfly/react-core';
 import { Link } from 'wouter';
 import type { IdentityProvider } from '../../api/identity-providers';
 import { useCertificateText } from '../../forms/identity-provider';

@@ -22,7 +22,7 @@ export function IdentityProviders() {
     help: t('idp.deleteHelp'),
   });
   const nameOf = (id: string | undefined) =>
-    id ? (organizations.data?.items.find((o) => o.meta.id === id)?.meta.name ?? id) : t('idp.operators');
+    id ? (organizations.data?.items.find((o) => o.meta.id === id)?.meta.name ?? id) : '–';
   const columns: Column<IdentityProvider>[] = [
     {
       id: 'name',

@@ -30,7 +30,11 @@ function Create({ protocol }: { protocol: Protocol }) {
       above={{ href: '/identity-providers', title: t('idp.title') }}
     >
       <div className="basalt-stack basalt-form">
-        <p className="basalt-note">{t(protocol === 'saml' ? 'idp.addSamlHelp' : 'idp.addOidcHelp', { entityID: `${location.origin}/v1/login/saml/NAME/metadata` })}</p>
+        <p className="basalt-note">
+          {t(protocol === 'saml' ? 'idp.addSamlHelp' : 'idp.addOidcHelp', {
+            entityID: `${location.origin}/v1/login/saml/NAME/metadata`,
+          })}
+        </p>
         <Card>
           <CardBody>
             <IdentityProviderForm

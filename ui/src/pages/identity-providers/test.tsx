@@ -1,5 +1,12 @@
 // A test of the sign-in: leaves for the provider, and shows what a sign-in would give.
-import { Alert, Button, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm } from '@patternfly/react-core';
+import {
+  Alert,
+  Button,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+} from '@patternfly/react-core';
 import { useState } from 'react';
 import { useBeginLogin, useTestResult, type IdentityProvider, type TestResult } from '../../api/identity-providers';
 import { useProjectsOf } from '../../api/customers';

@@ -2,7 +2,7 @@
 import { Button } from '@patternfly/react-core';
 import { ServerIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Instance } from '../../api/client';
 import { useInstance } from '../../api/queries';
@@ -16,18 +16,20 @@ import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { Views } from '../../parts/views';
-import { ChangeInstance } from './change';
 import { Console } from './console';
 import { Details } from './details';
 import { Events } from './events';
-import { Monitoring } from './monitoring';
-import { InstanceNetwork } from './network';
 import { Next } from './next';
 import { Queue } from './queue';
-import { Reinstall } from './reinstall';
 import { Rescue, Rescued } from './rescue';
 import { Steps } from './steps';
-import { Storage } from './storage';
+
+// They are loaded when they are opened: the page would be too large with them.
+const ChangeInstance = lazy(() => import('./change').then((m) => ({ default: m.ChangeInstance })));
+const Reinstall = lazy(() => import('./reinstall').then((m) => ({ default: m.Reinstall })));
+const Monitoring = lazy(() => import('./monitoring').then((m) => ({ default: m.Monitoring })));
+const Storage = lazy(() => import('./storage').then((m) => ({ default: m.Storage })));
+const InstanceNetwork = lazy(() => import('./network').then((m) => ({ default: m.InstanceNetwork })));
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
@@ -142,25 +144,29 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
             active: v.tab === tab,
           }))}
         />
-        {tab === '' && <Steps instance={i} />}
-        {tab === '' && (
-          <div className="basalt-split">
-            <div className="basalt-stack">
-              <Queue instance={i} />
-              <Next instance={i} />
-              <Details instance={i} />
+        <Suspense fallback={<Loading />}>
+          {tab === '' && <Steps instance={i} />}
+          {tab === '' && (
+            <div className="basalt-split">
+              <div className="basalt-stack">
+                <Queue instance={i} />
+                <Next instance={i} />
+                <Details instance={i} />
+              </div>
+              <Events instance={i} />
             </div>
-            <Events instance={i} />
-          </div>
-        )}
-        {tab === 'monitoring' && <Monitoring instance={i} />}
-        {tab === 'console' && <Console session={session} instance={i} />}
-        {tab === 'storage' && <Storage session={session} instance={i} />}
-        {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
+          )}
+          {tab === 'monitoring' && <Monitoring instance={i} />}
+          {tab === 'console' && <Console session={session} instance={i} />}
+          {tab === 'storage' && <Storage session={session} instance={i} />}
+          {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
+        </Suspense>
       </div>
-      {changing && <ChangeInstance instance={i} onClose={() => change(false)} />}
-      {rescuing && <Rescue instance={i} onClose={() => rescue(false)} />}
-      {reinstalling && <Reinstall instance={i} onClose={() => reinstall(false)} />}
+      <Suspense fallback={null}>
+        {changing && <ChangeInstance instance={i} onClose={() => change(false)} />}
+        {rescuing && <Rescue instance={i} onClose={() => rescue(false)} />}
+        {reinstalling && <Reinstall instance={i} onClose={() => reinstall(false)} />}
+      </Suspense>
       {asked && asked !== 'start' && (
         <Confirm
           title={t(`one.${asked}Title`, { name: i.meta.name })}

@@ -13,11 +13,11 @@ import { done, example, next, remember, remembered, steps, type Step } from '../
 import { ErrorAlert } from '../../parts/error';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';
-import { Credentials } from '../account/credentials';
-import { CustomerStep } from './customer';
-import { ImagesStep } from './images';
-import { SizesStep } from './sizes';
 
+const Credentials = lazy(() => import('../account/credentials').then((m) => ({ default: m.Credentials })));
+const CustomerStep = lazy(() => import('./customer').then((m) => ({ default: m.CustomerStep })));
+const ImagesStep = lazy(() => import('./images').then((m) => ({ default: m.ImagesStep })));
+const SizesStep = lazy(() => import('./sizes').then((m) => ({ default: m.SizesStep })));
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
 /** have lists what already exists for a step. */
