@@ -53,6 +53,9 @@ func TestMessagesHaveTheNearestBranding(t *testing.T) {
 		if c.from.Name != from || c.from.Address != "cloud@example.com" {
 			t.Errorf("%s to users of %q is from %s, want name %s", typ, organization, c.from.String(), from)
 		}
+		if want := "help@" + strings.ToLower(from) + ".example"; c.replyTo != want {
+			t.Errorf("answers to %s to users of %q go to %q, want the support of %s, %s", typ, organization, c.replyTo, from, want)
+		}
 		if want := link + "/#/"; !strings.Contains(c.text, want) || !strings.Contains(c.html, want) {
 			t.Errorf("%s to users of %q has no link to %s:\n%s", typ, organization, want, c.text)
 		}

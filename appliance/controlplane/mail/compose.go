@@ -27,6 +27,7 @@ const maxValue = 4000
 type composed struct {
 	id         string // without angle brackets
 	from, to   mail.Address
+	replyTo    string // address that answers go to: the support of the branding; empty: the sender
 	subject    string
 	text, html string
 	date       time.Time
@@ -86,6 +87,9 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, of api.NearestBranding, 
 	p.Foot = foot(language, brand, values)
 	c := composed{id: m.Meta.ID + "@" + domainOf(s.Sender), from: mail.Address{Name: product, Address: s.Sender}, to: mail.Address{Address: m.Spec.To},
 		subject: p.Subject, date: m.Meta.CreatedAt, language: language}
+	if to, err := mail.ParseAddress(brand.SupportEmail); err == nil {
+		c.replyTo = to.Address
+	}
 	var text, html bytes.Buffer
 	// The templates are part of the program and write to memory: they do not fail.
 	_ = textLayout.Execute(&text, p)
@@ -100,6 +104,11 @@ func (c composed) message() (*gomail.Msg, error) {
 	m.FromMailAddress(&c.from)
 	if err := m.To(c.to.Address); err != nil {
 		return nil, err
+	}
+	if c.replyTo != "" {
+		if err := m.ReplyTo(c.replyTo); err != nil {
+			return nil, err
+		}
 	}
 	m.Subject(c.subject)
 	m.SetMessageIDWithValue(c.id)

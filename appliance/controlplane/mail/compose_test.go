@@ -137,14 +137,18 @@ func raw(t testing.TB, c composed) string {
 	return out.String()
 }
 
-// headersOf are the headers of every message.
+// headersOf are the headers of every message. Some have a Reply-To.
 var headersOf = []string{"Auto-Submitted", "Content-Language", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
 
 func checkHeaders(t testing.TB, p parsed, product string) {
 	t.Helper()
 	var names []string
 	for name, values := range p.Header {
-		names = append(names, name)
+		if name != "Reply-To" {
+			names = append(names, name)
+		} else if to, err := p.Header.AddressList(name); err != nil || len(to) != 1 {
+			t.Errorf("Reply-To = %q, %v; want one address", values, err)
+		}
 		if len(values) != 1 {
 			t.Errorf("header %s has %d values, want 1", name, len(values))
 		}
@@ -165,12 +169,15 @@ func checkHeaders(t testing.TB, p parsed, product string) {
 // Names, branding and data are treated as text, whatever they contain.
 func FuzzCompose(f *testing.F) {
 	f.Add("Basalt", "plain", "x")
+	f.Add("Basalt", "help@example.com", "x")
+	f.Add("Basalt", "help@example.com\r\nBcc: eve@example.com", "x")
+	f.Add("Basalt", `"a, b" <help@example.com>, eve@example.com`, "x")
 	f.Add("A\r\nBcc: eve@example.com", "\r\n.\r\nMAIL FROM:<>", "</td><script>alert(1)</script>")
 	f.Add(`"Cloud", <eve@example.com>,`, "=?utf-8?q?=0d=0aBcc:_eve?=", "{{.to}}\x00\xff")
 	f.Add(strings.Repeat("ü", 300), strings.Repeat("x", 2000), "\n\n--boundary--\n")
 	f.Fuzz(func(t *testing.T, product, value, token string) {
 		s := api.MailSettings{Sender: "cloud@example.com", PortalURL: "https://cloud.example.com"}.Spec()
-		brand := api.NearestBranding{StoredBranding: api.StoredBranding{Spec: api.BrandingSpec{ProductName: product, SupportURL: "https://example.com/" + value}}}
+		brand := api.NearestBranding{StoredBranding: api.StoredBranding{Spec: api.BrandingSpec{ProductName: product, SupportEmail: value, SupportURL: "https://example.com/" + value}}}
 		data := map[string]string{}
 		for _, name := range []string{"number", "organization", "budget", "reason", "alerts", "total", "state"} {
 			data[name] = value
