@@ -47,7 +47,7 @@ export function GroupMembers({ group: given, names, onClose }: Props) {
       {members.length === 0 ? (
         <p>{t('grp.noMembers')}</p>
       ) : (
-        <ul className="basalt-plain basalt-scrolled" aria-label={t('grp.members')} tabIndex={0}>
+        <ul className="basalt-plain" aria-label={t('grp.members')}>
           {[...members]
             .sort((a, b) => nameOf(a).localeCompare(nameOf(b)))
             .map((id) => (
