@@ -8,11 +8,12 @@ import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
 import { Dress } from './parts/brand';
 import { Loading } from './parts/loading';
-import { SignIn } from './pages/sign-in';
 import { routes } from './routes';
 
 const loadShell = () => import('./shell/shell').then((m) => ({ default: m.Shell }));
 const Shell = lazy(loadShell);
+const loadSignIn = () => import('./pages/sign-in').then((m) => ({ default: m.SignIn }));
+const SignIn = lazy(loadSignIn);
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
 const ForgotPassword = lazy(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword })));
@@ -44,10 +45,10 @@ function useAhead(path: string) {
   const { parser } = useRouter();
   const [first] = useState(path);
   useEffect(() => {
-    if (!maybeSignedIn()) return;
     const route = routes.find((r) => matchRoute(parser, r.path, first)[0]);
+    const seen = maybeSignedIn() ? [loadShell(), route?.Page.load()] : [loadSignIn()];
     // A page that cannot be loaded shows that itself.
-    Promise.all([loadShell(), route?.Page.load()]).catch(() => undefined);
+    Promise.all(seen).catch(() => undefined);
   }, [parser, first]);
 }
 
