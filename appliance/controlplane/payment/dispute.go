@@ -19,11 +19,12 @@ const (
 // settleDispute asks the provider about a dispute, and writes what it has changed.
 func (svc *Service) settleDispute(ctx context.Context, p Provider, id string) error {
 	o, err := p.Dispute(ctx, id)
-	if errors.Is(err, ErrUnknown) {
-		return err
-	}
 	if err != nil {
-		return &unavailableError{fmt.Errorf("read dispute %s: %w", id, err)}
+		err = fmt.Errorf("read dispute %s: %w", id, err)
+		if errors.Is(err, ErrUnknown) {
+			return err
+		}
+		return &unavailableError{err}
 	}
 	return svc.recordDispute(ctx, o)
 }
