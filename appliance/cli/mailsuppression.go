@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // mailSuppressions describes addresses from which mail was returned.
 func (a *App) mailSuppressions() *kind[api.MailSuppression] {
-	return &kind[api.MailSuppression]{
+	k := &kind[api.MailSuppression]{
 		app: a, noun: "mail-suppression", about: "E-mail addresses from which mail was returned; delete one to send mail to it again",
 
 		refs:    []api.Kind{api.KindOrganization},
@@ -22,4 +24,6 @@ func (a *App) mailSuppressions() *kind[api.MailSuppression] {
 			return []string{s.Spec.Address, a.named(s.Meta.Organization), since, last, s.Status.LastError}
 		},
 	}
+	k.more = []*cobra.Command{k.deleteCommand()}
+	return k
 }
