@@ -46,7 +46,7 @@ function useAhead(path: string) {
   const [first] = useState(path);
   useEffect(() => {
     const route = routes.find((r) => matchRoute(parser, r.path, first)[0]);
-    const seen = maybeSignedIn() ? [loadShell(), route?.Page.load()] : [loadSignIn()];
+    const seen = maybeSignedIn() ? [loadShell(), Promise.resolve(route?.Page.load())] : [loadSignIn()];
     // A page that cannot be loaded shows that itself.
     Promise.all(seen).catch(() => undefined);
   }, [parser, first]);
