@@ -184,6 +184,9 @@ func dropped(t *testing.T, snapshotAfter bool) {
 	anew := make(chan error, 1)
 	c.options.Broken = func(why error) { anew <- why }
 	writeRange(t, c.store(c.leader()), 1, 10)
+	for _, id := range c.ids() { // also the members, without which a copy would reject another's votes
+		eventually(t, id+" has applied batch 10", func() bool { n, _, _ := crashNumber(c.store(id), "a", 0); return n == 10 })
+	}
 	c.close()
 	for _, id := range c.ids() {
 		if err := os.CopyFS(c.options.Dir+"/old-"+id, os.DirFS(c.options.Dir+"/"+id)); err != nil {
