@@ -18,6 +18,7 @@
 //	  gateway: 192.0.2.1
 //	  dns: [192.0.2.53]
 //	  second: {interface: eno2, address: 198.51.100.11/24}
+//	  external: true   # optional: instances' external networks share the first card
 //	                                   # or cards:, bonds:, vlans:, dns: of package hostnet
 //	ntp: [ntp.example.net]
 //	cluster: {init: basalt}            # or join: bslt-join-…
@@ -71,6 +72,9 @@ type Network struct {
 	Gateway netip.Addr
 	DNS     []netip.Addr
 	Second  *Path
+	// External lets instances' external networks use the first path's card too, through
+	// a bridge.
+	External bool
 }
 
 // Path is a network card and its address.

@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 			Path:    Path{Interface: "eno1", Address: netip.MustParsePrefix("192.0.2.11/24")},
 			Gateway: netip.MustParseAddr("192.0.2.1"),
 			DNS:     []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")},
-			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")},
+			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")}, External: true,
 		},
 		NTP: []string{"ntp.example.net", "192.0.2.123"}, Cluster: Cluster{Init: "basalt"},
 		SharedDir: "/srv/shared", FileSystems: FileSystems{Root: 32 << 30, Logs: 8 << 30}, Serial: "ttyS0,115200",

@@ -139,6 +139,7 @@ func (r *reader) network(n *yaml.Node, at string, w *Network) {
 		strictyaml.Field{Name: "dns", Read: func(n *yaml.Node, at string) {
 			r.Each(n, at, 3, func(n *yaml.Node, at string) { w.DNS = append(w.DNS, r.address(n, at)) })
 		}},
+		strictyaml.Field{Name: "external", Read: func(n *yaml.Node, at string) { w.External = r.Flag(n, at) }},
 		strictyaml.Field{Name: "second", Read: func(n *yaml.Node, at string) {
 			second, w.Second = n, &Path{}
 			if r.Mapping(n, at, r.path(at, w.Second)...) {

@@ -35,11 +35,12 @@ console: {serial: ttyS0}
 after: poweroff
 `
 
-// The same with DHCP: QEMU's server assigns the same address.
+// The same with DHCP: QEMU's server assigns the same address. External networks share the
+// only card.
 const answersDHCP = `disk: {only: true}
 erase: yes-everything-on-it
 hostname: %[2]s
-network: {mac: "52:54:00:ba:5a:17", address: dhcp}
+network: {mac: "52:54:00:ba:5a:17", address: dhcp, external: true}
 cluster: {init: test}
 root: {sshKeys: ["%[3]s"]}
 console: {serial: ttyS0}
@@ -62,6 +63,7 @@ func TestInstall(t *testing.T) {
 	p.complete()
 
 	p = c.serves(t)
+	c.sharesCard(t, p)
 	c.restartsAlone(t, p)
 	p.cut()
 

@@ -83,6 +83,30 @@ func (c *computer) reports(key, want string) func(context.Context) error {
 	}
 }
 
+// sharesCard checks that the node has its address on the bridge of its only card, and that
+// a machine behind the external networks' end of it, here in a network namespace, reaches
+// the router as well.
+func (c *computer) sharesCard(t *testing.T, p *power) {
+	t.Helper()
+	if out := c.ssh(t, "ip -o -4 address show dev br0"); !strings.Contains(out, "10.0.2.15/24") {
+		t.Errorf("addresses of br0 = %q, want 10.0.2.15/24", out)
+	}
+	const vsctl = "ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=20 "
+	p.poll("external networks on the card", func(ctx context.Context) error {
+		_, err := c.try(ctx, vsctl+"port-to-br br0-ext")
+		return err
+	})
+	c.ssh(t, `set -e
+ip netns add outside
+`+vsctl+"add-port $("+vsctl+`port-to-br br0-ext) probe0 -- set interface probe0 type=internal
+ip link set probe0 netns outside
+ip -n outside address add 10.0.2.77/24 dev probe0
+ip -n outside link set probe0 up
+ip netns exec outside ping -n -q -c 1 -w 60 10.0.2.2
+ip netns del outside
+`+vsctl+"--if-exists del-port probe0")
+}
+
 // identity prints the identity of a node, which never changes.
 const identity = "cat /etc/machine-id; sha256sum </var/lib/basalt/cluster/ca.pem"
 

@@ -45,6 +45,9 @@ func declaration(j Job) *hostnet.Network {
 	if j.Second != nil && w.Second != nil {
 		n.Cards = append(n.Cards, network.Card(j.Second.Card, j.Second.MAC, *w.Second, netip.Addr{}, true))
 	}
+	if w.External {
+		n.Share(&n.Cards[0])
+	}
 	return n
 }
 

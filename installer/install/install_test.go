@@ -79,10 +79,12 @@ func small() Job {
 	}
 }
 
-// mirrored is full on two disks, of which the second is smaller.
+// mirrored is full on two disks, of which the second is smaller, with external networks on
+// the first card.
 func mirrored() Job {
 	j := full()
 	j.Mirror = &machine.Disk{Path: "/dev/nvme1n1", Serial: "S2", SizeBytes: 1<<40 - 4096}
+	j.Answers.Network.External = true
 	return j
 }
 

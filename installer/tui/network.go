@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/machine"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
@@ -20,6 +21,7 @@ type networkPage struct {
 	form
 	card, how, address, gateway, dns *field
 	second, secondHow, secondAddress *field
+	external                         *field
 
 	nics   []machine.NIC
 	others []machine.NIC // for the second card: all except the first
@@ -40,8 +42,9 @@ func newNetworkPage() *networkPage {
 		second:        choice("Second card", "another path between the nodes, over another switch"),
 		secondHow:     choice("its method", "", "DHCP", "static"),
 		secondAddress: text("its address", "in a network of its own: 198.51.100.11/24"),
+		external:      choice("External", "external networks of instances, for floating IPs", "not on this card", "on this card too, by bridge "+hostnet.SharedBridge),
 	}
-	p.fields = []*field{p.card, p.how, p.address, p.gateway, p.dns, p.second, p.secondHow, p.secondAddress}
+	p.fields = []*field{p.card, p.how, p.address, p.gateway, p.dns, p.second, p.secondHow, p.secondAddress, p.external}
 	p.arrange()
 	return p
 }
@@ -92,6 +95,9 @@ func (p *networkPage) arrange() {
 func (p *networkPage) found(msg nicsMsg) {
 	was := p.nics
 	p.nics, p.err = msg.nics, msg.err
+	if was == nil && len(p.nics) == 1 { // there is no other card for external networks
+		p.external.chosen = 1
+	}
 	p.card.choices = []string{}
 	for _, n := range p.nics {
 		p.card.choices = append(p.card.choices, line(n))
@@ -193,6 +199,7 @@ func (p *networkPage) submit(m *Model) tea.Cmd {
 func (p *networkPage) read() (w answers.Network, at *field, err error) {
 	nic := p.nics[p.card.chosen]
 	w.Path = answers.Path{Interface: nic.Name, MAC: nic.MAC, DHCP: p.how.chosen == 0}
+	w.External = p.external.chosen == 1
 	if !w.DHCP {
 		if w.Address, err = answers.ParseAddress(p.address.value()); err != nil {
 			return w, p.address, err
@@ -235,6 +242,8 @@ func (*networkPage) help() string {
 	return `The address is where people and programs reach this node's API, and where the other nodes reach it. With DHCP, reserve the address in the DHCP server: the cluster knows the node by it.
 
 Enter on the last field sets the address on the card and checks the link, whether another machine has the address, the gateway and DNS. Enter again continues.
+
+External networks are those that instances reach through floating IPs and routers. They can share this card with the node, through a bridge. With a card of their own for them, or a VLAN, choose "not on this card" and declare it later in /etc/basalt/network.yaml.
 
 A second card, on another switch, lets the other nodes distinguish a failed node from a failed cable.`
 }

@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -68,6 +69,9 @@ func (*summaryPage) body(m *Model) string {
 		line("  gateway", g.String())
 	}
 	line("  DNS", strings.Trim(fmt.Sprint(m.request.Main.DNS), "[]"))
+	if a.Network.External {
+		line("External", "shares the card, by bridge "+hostnet.SharedBridge)
+	}
 	if s := m.request.Second; s != nil && a.Network.Second != nil {
 		line("Second path", pathLine(*a.Network.Second, s.Address.String()))
 	}

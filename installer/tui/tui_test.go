@@ -76,9 +76,9 @@ func TestTheWholeWay(t *testing.T) {
 	p.sees("this is the medium", "Choose another disk")
 	p.types("<down>", "<enter>", "erase-vda", "<enter>")
 	p.screen("3-network")
-	p.types("<down>", "<right>", "<enter>", "192.0.2.11", "<enter>", "<enter>", "<enter>", "<enter>")
+	p.types("<down>", "<right>", "<enter>", "192.0.2.11", "<enter>", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.sees(`"192.0.2.11" has no prefix length`, "192.0.2.11/24")
-	p.types("/24", "<enter>", "192.0.2.1", "<enter>", "192.0.2.53", "<enter>", "<right>", "<enter>", "<right>", "<enter>", "198.51.100.11/24", "<enter>")
+	p.types("/24", "<enter>", "192.0.2.1", "<enter>", "192.0.2.53", "<enter>", "<right>", "<enter>", "<right>", "<enter>", "198.51.100.11/24", "<enter>", "<right>", "<enter>")
 	p.screen("3-network-works")
 	p.types("<enter>")
 	p.types("node1", "<enter>", "<enter>", "<enter>")
@@ -104,7 +104,7 @@ func TestTheWholeWay(t *testing.T) {
 		t.Errorf("mirror = %+v, want /dev/vda", r.Mirror)
 	}
 	if r.Disk.Serial != "S45PNA0M500001" || r.Answers.Hostname != "node1" || r.Answers.Cluster.Init != "basalt" || r.Answers.Root.Password != "correct horse" ||
-		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil {
+		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil || !r.Answers.Network.External {
 		t.Errorf("installation = %+v, want the values entered on the pages", r)
 	}
 }
@@ -176,7 +176,7 @@ func (p *person) toNetwork() {
 // toCluster proceeds to the cluster page, using DHCP.
 func (p *person) toCluster() {
 	p.toNetwork()
-	p.types("<enter>", "<enter>", "<enter>", "<enter>")
+	p.types("<enter>", "<enter>", "<enter>", "<enter>", "<enter>")
 }
 
 func (p *person) toSummary() {
@@ -230,11 +230,11 @@ func TestAddressInUse(t *testing.T) {
 	f.duplicate = "192.0.2.11"
 	p := sit(t, f)
 	p.toNetwork()
-	p.types("<down>", "<right>", "<enter>", "192.0.2.11/24", "<enter>", "<enter>", "<enter>", "<enter>")
+	p.types("<down>", "<right>", "<enter>", "192.0.2.11/24", "<enter>", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.screen("3-network-duplicate")
 	p.types("<enter>") // repeats the check instead of continuing
 	p.sees("is in use by")
-	p.types("<up>", "<up>", "<up>", "<backspace>", "<backspace>", "<backspace>", "<backspace>", "12/24", "<down>", "<down>", "<down>", "<enter>")
+	p.types("<up>", "<up>", "<up>", "<up>", "<backspace>", "<backspace>", "<backspace>", "<backspace>", "12/24", "<down>", "<down>", "<down>", "<down>", "<enter>")
 	p.sees("The network works.")
 }
 
@@ -243,10 +243,31 @@ func TestAddressInUse(t *testing.T) {
 func TestChangeAfterTheTest(t *testing.T) {
 	p := sit(t, newFake())
 	p.toNetwork()
-	p.types("<enter>", "<enter>", "<enter>")
+	p.types("<enter>", "<enter>", "<enter>", "<enter>")
 	p.sees("The network works, except for what is marked !!.") // DHCP causes a warning
 	p.types("<up>", "<right>")
 	p.seesNot("It works")
+}
+
+// TestOnlyCardIsShared checks that external networks share a computer's only card unless
+// somebody chooses otherwise, which is kept when the cards are listed again.
+func TestOnlyCardIsShared(t *testing.T) {
+	p := newNetworkPage()
+	one := nicsMsg{nics: newFake().nics[:1]}
+	p.found(one)
+	if w, _, err := p.read(); err != nil || !w.External {
+		t.Errorf("with one card: external networks share it = %v, error %v; want true", w.External, err)
+	}
+	p.external.chosen = 0
+	p.found(one)
+	if w, _, _ := p.read(); w.External {
+		t.Error("after it was unset, external networks share the card = true, want false")
+	}
+	p = newNetworkPage()
+	p.found(nicsMsg{nics: newFake().nics})
+	if w, _, _ := p.read(); w.External {
+		t.Error("with two cards: external networks share one = true, want false")
+	}
 }
 
 func TestJoin(t *testing.T) {

@@ -104,7 +104,11 @@ func externalLinks(c config, given map[string]string, log *slog.Logger) func() m
 		}
 		all := map[string]string{}
 		for name, l := range n.ExternalLinks() {
-			all[name] = devices(c, n, l)[0]
+			if b := n.Bridge(l); b != nil {
+				all[name] = b.External()
+			} else {
+				all[name] = devices(c, n, l)[0]
+			}
 		}
 		return all
 	}

@@ -24,6 +24,12 @@ func Links(n *hostnet.Network, device func(*hostnet.Link) []string) []Link {
 			all = append(all, Link{d, l.Roles, l.DHCP4, l.DHCP6 || l.SLAAC})
 		}
 	}
+	// Until the ports of a bridge are where they belong, what arrives on them must not
+	// reach the node either.
+	for i := range n.Bridges {
+		b := &n.Bridges[i]
+		all = append(all, Link{Device: b.InBridge()}, Link{Device: b.External()})
+	}
 	return all
 }
 

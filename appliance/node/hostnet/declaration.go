@@ -3,6 +3,7 @@ package hostnet
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 )
 
 // Version is the version of the file format.
@@ -13,7 +14,9 @@ type Network struct {
 	Cards []Card
 	Bonds []Bond
 	VLANs []VLAN
-	DNS   []netip.Addr
+	// Bridges are on the other links.
+	Bridges []Bridge
+	DNS     []netip.Addr
 	// Firewall is nil if the declaration does not mention one: then none is enabled.
 	Firewall *Firewall
 }
@@ -44,10 +47,30 @@ type VLAN struct {
 	ID int
 }
 
-// Link has what cards, bonds and VLANs have in common.
+// Bridge shares a card, bond or VLAN between the node and the external networks of
+// instances: it has the node's addresses on it, and role external.
+type Bridge struct {
+	Link
+	On string
+}
+
+// The two ends of a pair of virtual cards connect a bridge with the external networks.
+const (
+	endInBridge = "-net"
+	endOutside  = "-ext"
+)
+
+// InBridge returns the name of the virtual card that is a port of the bridge.
+func (b *Bridge) InBridge() string { return b.Name + endInBridge }
+
+// External returns the name of the virtual card at the other end of InBridge, which
+// external networks use.
+func (b *Bridge) External() string { return b.Name + endOutside }
+
+// Link has what cards, bonds, VLANs and bridges have in common.
 type Link struct {
 	Name string
-	MTU  int // bytes of a packet; 0 means 1500, and for a VLAN the MTU of its parent
+	MTU  int // bytes of a packet; 0 means 1500, and for a VLAN or a bridge the MTU of what it is on
 	// Static addresses, and protocols to get addresses by.
 	Static []netip.Prefix
 	DHCP4  bool
@@ -97,7 +120,7 @@ const (
 	Management Role = "management" // API, SSH, communication between nodes
 	Storage    Role = "storage"    // Ceph, NFS
 	Tunnel     Role = "tunnel"     // guests' networks between nodes (Geneve)
-	External   Role = "external"   // external networks of guests: the link has no address and no other role
+	External   Role = "external"   // external networks of guests: only a bridge may have addresses and other roles as well
 )
 
 // Roles has all roles.
@@ -129,6 +152,9 @@ func (n *Network) links() []place {
 	for i := range n.VLANs {
 		all = append(all, place{index("vlans", i), vlan, &n.VLANs[i].Link})
 	}
+	for i := range n.Bridges {
+		all = append(all, place{index("bridges", i), bridge, &n.Bridges[i].Link})
+	}
 	return all
 }
 
@@ -136,9 +162,10 @@ func (n *Network) links() []place {
 type sort string
 
 const (
-	card sort = "card"
-	bond sort = "bond"
-	vlan sort = "VLAN"
+	card   sort = "card"
+	bond   sort = "bond"
+	vlan   sort = "VLAN"
+	bridge sort = "bridge"
 )
 
 // place is a link with its position in the declaration.
@@ -172,13 +199,23 @@ func (n *Network) WithRole(r Role) []*Link {
 }
 
 // ExternalLinks returns the links with role external by the name of their physical
-// network.
+// network. Of a bridge, external networks use the interface External.
 func (n *Network) ExternalLinks() map[string]*Link {
 	all := map[string]*Link{}
 	for _, l := range n.WithRole(External) {
 		all[l.physicalNetwork()] = l
 	}
 	return all
+}
+
+// Bridge returns the bridge that the link is, or nil.
+func (n *Network) Bridge(l *Link) *Bridge {
+	for i := range n.Bridges {
+		if &n.Bridges[i].Link == l {
+			return &n.Bridges[i]
+		}
+	}
+	return nil
 }
 
 func (l *Link) physicalNetwork() string { return cmp.Or(l.PhysicalNetwork, DefaultPhysicalNetwork) }
@@ -193,27 +230,67 @@ func (n *Network) PacketSize(l *Link) int {
 	if l.MTU != 0 {
 		return l.MTU
 	}
-	for _, v := range n.VLANs {
-		if v.Name != l.Name {
-			continue
+	if b := n.Bridge(l); b != nil {
+		if lower := n.lower(b.On); lower != nil {
+			return n.PacketSize(lower)
 		}
-		for _, p := range n.links() {
-			if p.link.Name == v.On && p.sort != vlan {
-				return n.PacketSize(p.link)
+	}
+	for _, v := range n.VLANs {
+		if v.Name == l.Name {
+			if parent := n.parent(v.On); parent != nil {
+				return n.PacketSize(parent)
 			}
 		}
 	}
 	return DefaultMTU
 }
 
+// parent returns the card or bond of this name, which a VLAN can be on, or nil.
+func (n *Network) parent(name string) *Link {
+	if l := n.lower(name); l != nil && !slices.ContainsFunc(n.VLANs, func(v VLAN) bool { return v.Name == name }) {
+		return l
+	}
+	return nil
+}
+
+// lower returns the card, bond or VLAN of this name, which a bridge can be on, or nil.
+func (n *Network) lower(name string) *Link {
+	for _, p := range n.links() {
+		if p.sort != bridge && p.link.Name == name {
+			return p.link
+		}
+	}
+	return nil
+}
+
+// SharedBridge is the name of the bridge that Share adds.
+const SharedBridge = "br0"
+
+// Share moves the addresses and roles of a card to a bridge on it, which external networks
+// use as well.
+func (n *Network) Share(c *Card) {
+	b := Bridge{Link: c.Link, On: c.Name}
+	b.Name, b.MTU, b.Roles = SharedBridge, 0, append(slices.Clone(c.Roles), External)
+	c.Link = Link{Name: c.Name, MTU: c.MTU}
+	n.Bridges = append(n.Bridges, b)
+}
+
 // bonded returns the bond that the card is in.
 func (n *Network) bonded(card string) (Bond, bool) {
 	for _, b := range n.Bonds {
-		for _, c := range b.Cards {
-			if c == card {
-				return b, true
-			}
+		if slices.Contains(b.Cards, card) {
+			return b, true
 		}
 	}
 	return Bond{}, false
+}
+
+// bridged returns the bridge that is on the link.
+func (n *Network) bridged(link string) (Bridge, bool) {
+	for _, b := range n.Bridges {
+		if b.On == link {
+			return b, true
+		}
+	}
+	return Bridge{}, false
 }

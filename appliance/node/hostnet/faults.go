@@ -40,6 +40,7 @@ func Faults(n *Network) []Fault {
 	c.cards()
 	c.bonds()
 	c.vlans()
+	c.bridges()
 	c.overlaps()
 	c.defaults()
 	c.roles()
@@ -52,6 +53,9 @@ func Faults(n *Network) []Fault {
 }
 
 var nameForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
+
+// maxBridgeName leaves room for the names of a bridge's ports.
+const maxBridgeName = maxNameSize - len(endInBridge)
 
 // reserved are names of links that a node creates by itself.
 var reserved = []string{"lo", "br-int", "br-ext", "ovs-system", "all", "default", "genev_sys_6081", "bonding_masters"}
@@ -69,6 +73,14 @@ func (c *checker) names() {
 			c.wrong(at, "choose another name", "%q is already the name of %s", name, first[name])
 		default:
 			first[name] = p.path
+		}
+	}
+	for i := range c.Bridges {
+		b := &c.Bridges[i]
+		for _, port := range []string{b.InBridge(), b.External()} {
+			if first[port] != "" {
+				c.wrong(index("bridges", i)+".name", "choose another name", "%q is the name of a port of bridge %s and of %s", port, b.Name, first[port])
+			}
 		}
 	}
 }
@@ -274,14 +286,40 @@ func (c *checker) vlans() {
 	}
 }
 
-// parent returns the card or bond that a VLAN can be on.
-func (n *Network) parent(name string) *Link {
-	for _, p := range n.links() {
-		if p.sort != vlan && p.link.Name == name {
-			return p.link
+func (c *checker) bridges() {
+	holder := map[string]string{}
+	for i := range c.Bridges {
+		b, at := &c.Bridges[i], index("bridges", i)
+		if len(b.Name) > maxBridgeName {
+			c.wrong(at+".name", fmt.Sprintf("write at most %d characters", maxBridgeName), "%q is too long for a bridge: %s and %s are names of its ports", b.Name, b.InBridge(), b.External())
 		}
+		if !slices.Contains(b.Roles, External) || !b.addressed() {
+			c.wrong(at, "write addresses: [dhcp4], roles: [management, external]; or remove the bridge, and declare addresses and roles at "+b.On, "bridge %s does not have both an address and role external, and nothing else needs a bridge", b.Name)
+		}
+		if holder[b.On] != "" {
+			c.wrong(at+".on", "remove one of them", "%s is already in bridge %s", b.On, holder[b.On])
+		}
+		holder[b.On] = b.Name
+		c.under(at, b)
 	}
-	return nil
+}
+
+// under checks what a bridge is on.
+func (c *checker) under(at string, b *Bridge) {
+	lower := c.lower(b.On)
+	if lower == nil {
+		c.wrong(at+".on", "name a card, a bond or a VLAN", "there is no card, bond or VLAN %q", b.On)
+		return
+	}
+	if bond, in := c.bonded(b.On); in {
+		c.wrong(at+".on", "write on: "+bond.Name, "card %s is in bond %s", b.On, bond.Name)
+	}
+	if lower.addressed() || len(lower.Gateways) > 0 || len(lower.Routes) > 0 || len(lower.Roles) > 0 {
+		c.wrong(at+".on", "give them to bridge "+b.Name, "%s is in a bridge and has addresses, routes or roles of its own", b.On)
+	}
+	if size := c.PacketSize(lower); b.MTU != 0 && b.MTU != size {
+		c.wrong(at+".mtu", "remove it: a bridge has the mtu of what it is on", "bridge %s has %d bytes and %s has %d", b.Name, b.MTU, b.On, size)
+	}
 }
 
 // overlaps reports two links in one network: packets would leave by either of them,
@@ -345,12 +383,10 @@ func (c *checker) defaults() {
 }
 
 func (c *checker) roles() {
-	external := 0
 	for _, p := range c.links() {
 		if slices.Contains(p.link.Roles, External) {
-			external++
-			if p.link.addressed() || len(p.link.Roles) > 1 {
-				c.wrong(p.path+".roles", "give external a card, bond or VLAN of its own", "%s has role external, and an address or another role", p.link.Name)
+			if p.sort != bridge && (p.link.addressed() || len(p.link.Roles) > 1) {
+				c.wrong(p.path+".roles", "give external a card, bond or VLAN of its own, or declare a bridge on "+p.link.Name+" with these addresses and roles", "%s has role external, and an address or another role", p.link.Name)
 			}
 		}
 		for i, r := range p.link.Roles {

@@ -25,6 +25,10 @@ func Format(n *Network) []byte {
 		v := n.VLANs[i]
 		return append([]string{"on: " + quoted(v.On), fmt.Sprintf("id: %d", v.ID)}, v.lines()...)
 	}, func(i int) string { return n.VLANs[i].Name })
+	section(&b, "bridges", len(n.Bridges), func(i int) []string {
+		x := n.Bridges[i]
+		return append([]string{"on: " + quoted(x.On)}, x.lines()...)
+	}, func(i int) string { return n.Bridges[i].Name })
 	if len(n.DNS) > 0 {
 		fmt.Fprintf(&b, "dns: %s\n", flow(texts(n.DNS)))
 	}

@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	keys := "Match Name MACAddress PermanentMACAddress Type Kind Link MTUBytes Network Bond PrimarySlave Address Gateway DNS VLAN LinkLocalAddressing IPv6AcceptRA KeepConfiguration ConfigureWithoutCarrier Route Destination Metric DHCP DHCPv4 DHCPv6 ClientIdentifier UseHostname UseGateway UseDNS UseAutonomousPrefix DHCPv6Client NetDev Mode MIIMonitorSec LACPTransmitRate MinLinks TransmitHashPolicy Id"
+	keys := "Match Name MACAddress PermanentMACAddress Type Kind Link MTUBytes Network Bond PrimarySlave Address Gateway DNS VLAN LinkLocalAddressing IPv6AcceptRA KeepConfiguration ConfigureWithoutCarrier Route Destination Metric DHCP DHCPv4 DHCPv6 ClientIdentifier UseHostname UseGateway UseDNS UseAutonomousPrefix DHCPv6Client NetDev Mode MIIMonitorSec LACPTransmitRate MinLinks TransmitHashPolicy Id Bridge STP MulticastSnooping Peer"
 	known := map[string]bool{"": true}
 	for _, k := range strings.Fields(keys) {
 		known[k] = true

@@ -56,6 +56,12 @@ func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...
 			)...)
 			n.VLANs = append(n.VLANs, v)
 		}),
+		list("bridges", "", r, func(node *yaml.Node, at string) {
+			var b Bridge
+			r.Mapping(node, at, append(d.link(&b.Link),
+				strictyaml.Field{Name: "on", Required: "on: eno1", Read: func(node *yaml.Node, at string) { b.On, _ = r.Text(node, at, "name a card, a bond or a VLAN") }})...)
+			n.Bridges = append(n.Bridges, b)
+		}),
 		strictyaml.Field{Name: "dns", Read: func(node *yaml.Node, at string) {
 			r.Each(node, at, MaxDNS, func(node *yaml.Node, at string) { n.DNS = append(n.DNS, d.address(node, at)) })
 		}},

@@ -27,14 +27,59 @@ func Render(n *Network) []Rendered {
 	for i := range n.Bonds {
 		b := &n.Bonds[i]
 		add(b.Name, "netdev", bondDevice(n, b))
-		add(b.Name, "network", "[Match]\nName="+b.Name+"\n"+n.linkFile(&b.Link, ""))
+		add(b.Name, "network", "[Match]\nName="+b.Name+"\n"+n.linkFile(&b.Link, n.inBridge(b.Name)))
 	}
 	for i := range n.VLANs {
 		v := &n.VLANs[i]
 		add(v.Name, "netdev", fmt.Sprintf("[NetDev]\nName=%s\nKind=vlan\n%s\n[VLAN]\nId=%d\n", v.Name, mtuLine(n.PacketSize(&v.Link)), v.ID))
-		add(v.Name, "network", "[Match]\nName="+v.Name+"\n"+n.linkFile(&v.Link, ""))
+		add(v.Name, "network", "[Match]\nName="+v.Name+"\n"+n.linkFile(&v.Link, n.inBridge(v.Name)))
+	}
+	for i := range n.Bridges {
+		b := &n.Bridges[i]
+		size := mtuLine(n.PacketSize(&b.Link))
+		add(b.Name, "netdev", bridgeDevice(n, b))
+		add(b.Name, "network", "[Match]\nName="+b.Name+"\n"+n.linkFile(&b.Link, ""))
+		add(b.InBridge(), "netdev", "[NetDev]\nName="+b.InBridge()+"\nKind=veth\n"+size+"\n[Peer]\nName="+b.External()+"\n")
+		add(b.InBridge(), "network", "[Match]\nName="+b.InBridge()+"\n\n[Link]\n"+size+"\n[Network]\nBridge="+b.Name+"\n")
+		add(b.External(), "network", "[Match]\nName="+b.External()+"\n\n[Link]\n"+size+"\n[Network]\nLinkLocalAddressing=no\nConfigureWithoutCarrier=yes\n")
 	}
 	return files
+}
+
+// inBridge returns the line of [Network] that puts a link into its bridge, or "".
+func (n *Network) inBridge(link string) string {
+	if b, in := n.bridged(link); in {
+		return "Bridge=" + b.Name + "\n"
+	}
+	return ""
+}
+
+// bridgeDevice does not snoop on multicast: with a querier in the network, neighbor
+// discovery of IPv6 would no longer reach the routers of instances, which do not report
+// their groups.
+func bridgeDevice(n *Network, b *Bridge) string {
+	return "[NetDev]\nName=" + b.Name + "\nKind=bridge\n" + n.addressUnder(b.On) + mtuLine(n.PacketSize(&b.Link)) + "\n[Bridge]\nSTP=no\nMulticastSnooping=no\n"
+}
+
+// addressUnder returns the line that gives a device the MAC address of the card under it,
+// if it is declared.
+func (n *Network) addressUnder(link string) string {
+	for i := range n.VLANs {
+		if n.VLANs[i].Name == link {
+			return n.addressUnder(n.VLANs[i].On)
+		}
+	}
+	for i := range n.Bonds {
+		if n.Bonds[i].Name == link {
+			return n.bondAddress(&n.Bonds[i])
+		}
+	}
+	for i := range n.Cards {
+		if n.Cards[i].Name == link && n.Cards[i].MAC != "" {
+			return "MACAddress=" + n.Cards[i].MAC + "\n"
+		}
+	}
+	return ""
 }
 
 // mtuLine is written for the default MTU too: otherwise networkd would leave a link
@@ -57,7 +102,7 @@ func (n *Network) cardFile(c *Card) string {
 		match += "MACAddress=" + c.MAC + "\nType=ether\nKind=!*\n"
 	}
 	if !in {
-		return match + n.linkFile(&c.Link, "")
+		return match + n.linkFile(&c.Link, n.inBridge(c.Name))
 	}
 	extra := "Bond=" + b.Name + "\n"
 	if b.Primary == c.Name {
@@ -95,7 +140,8 @@ func (n *Network) bondAddress(b *Bond) string {
 	return ""
 }
 
-// linkFile returns what follows [Match]; extra are lines of [Network].
+// linkFile returns what follows [Match]; extra are the lines of [Network] that put the
+// link into a bond or a bridge.
 func (n *Network) linkFile(l *Link, extra string) string {
 	var b strings.Builder
 	b.WriteString("\n[Link]\n" + mtuLine(n.PacketSize(l)) + "\n[Network]\n" + extra + dhcp(l))
@@ -116,7 +162,7 @@ func (n *Network) linkFile(l *Link, extra string) string {
 		}
 	}
 	switch {
-	case strings.HasPrefix(extra, "Bond="):
+	case extra != "": // in a bond or a bridge, which has the addresses
 		return b.String()
 	case !l.addressed():
 		// For VLANs, or guests' external networks: the node itself has no address on it.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
@@ -72,18 +73,25 @@ func addressOf(device string, l *hostnet.Link) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// applyDeclared replaces what was tried before.
-func applyDeclared(ctx context.Context, n *hostnet.Network) error {
+// applyDeclared replaces what was tried before, and the devices of it.
+func applyDeclared(ctx context.Context, n *hostnet.Network) (err error) {
+	if err := os.MkdirAll(runtimeDir, 0o755); err != nil {
+		return err
+	}
+	var host trial.Host
+	if err := host.Stop(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.Start(ctx)) }()
 	old, _ := filepath.Glob(filepath.Join(runtimeDir, filePrefix+"*")) // the pattern is a constant
-	err := os.MkdirAll(runtimeDir, 0o755)
 	for _, f := range old {
+		if name, ok := strings.CutSuffix(filepath.Base(f), ".netdev"); ok {
+			err = errors.Join(err, host.Delete(ctx, strings.TrimPrefix(name, filePrefix+hostnet.Prefix)))
+		}
 		err = errors.Join(err, os.Remove(f))
 	}
 	for _, f := range hostnet.Render(n) {
 		err = errors.Join(err, os.WriteFile(filepath.Join(runtimeDir, filePrefix+f.Name), []byte(f.Content), 0o644))
 	}
-	if err != nil {
-		return err
-	}
-	return run(ctx, "networkctl", "reload")
+	return err
 }

@@ -22,8 +22,19 @@ type Host struct {
 	scope []string // options that select a systemd instance; empty for the system's
 }
 
-// Reload implements Machine.
-func (Host) Reload(ctx context.Context) error { return run(ctx, "networkctl", "reload") }
+// networkd are the service, and the socket that would start it at the next change of an
+// interface.
+var networkd = []string{"systemd-networkd.socket", "systemd-networkd.service"}
+
+// Stop implements Machine.
+func (h Host) Stop(ctx context.Context) error { return h.systemctl(ctx, "stop") }
+
+// Start implements Machine.
+func (h Host) Start(ctx context.Context) error { return h.systemctl(ctx, "start") }
+
+func (Host) systemctl(ctx context.Context, verb string) error {
+	return run(ctx, "systemctl", append([]string{"--quiet", verb}, networkd...)...)
+}
 
 // Delete implements Machine.
 func (Host) Delete(ctx context.Context, device string) error {
@@ -81,20 +92,14 @@ func (h Host) Disarm(ctx context.Context) error {
 	return run(ctx, "systemctl", systemctl("stop")...)
 }
 
-// commandTime is the timeout of one command, and busTime that of its calls by D-Bus in
-// seconds (sd_bus_set_method_call_timeout(3)), instead of 25: on a busy machine networkd
-// answers after it has created all links.
-const (
-	commandTime = 90 * time.Second
-	busTime     = "80"
-)
+// commandTime is the timeout of one command: systemd's own for starting a service, and a
+// little more.
+const commandTime = 100 * time.Second
 
 func run(ctx context.Context, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), "SYSTEMD_BUS_TIMEOUT="+busTime)
-	out, err := cmd.CombinedOutput()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 // inside is set in the process that has network and mount namespaces of its own.
 const inside = "BASALT_TEST_NETWORKD"
 
-const networkd = "/usr/lib/systemd/systemd-networkd"
+const networkdPath = "/usr/lib/systemd/systemd-networkd"
 
 // TestNetworkd applies, confirms and rolls back declarations with a real
 // systemd-networkd, in a network namespace with one card (veth), a router and DHCP
@@ -36,7 +38,7 @@ func TestNetworkd(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("host: needs root for namespaces")
 	}
-	for _, program := range []string{networkd, "dbus-daemon", "unshare", "networkctl", "dnsmasq", "systemd-socket-activate"} {
+	for _, program := range []string{networkdPath, "dbus-daemon", "unshare", "networkctl", "dnsmasq", "systemd-socket-activate"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("host: %v", err)
 		}
@@ -84,11 +86,11 @@ func machineInside(t *testing.T) {
 		must(t, argv...)
 	}
 	start(t, "/run/dbus/system_bus_socket", "dbus-daemon", "--system", "--nofork", "--nopidfile")
-	start(t, "/run/systemd/netif/state", networkd)
 }
 
-// start starts a program, and waits until the file ready exists.
-func start(t *testing.T, ready string, argv ...string) {
+// start starts a program, and waits until the file ready exists. It returns a function
+// that ends the program, as the test's end does.
+func start(t *testing.T, ready string, argv ...string) func() {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_TARGET=console")
@@ -96,8 +98,10 @@ func start(t *testing.T, ready string, argv ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	end := sync.OnceFunc(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
+	t.Cleanup(end)
 	within(t, argv[0]+" is ready", func() error { _, err := os.Stat(ready); return err })
+	return end
 }
 
 // within waits until holds returns nil.
@@ -112,16 +116,31 @@ func within(t *testing.T, what string, holds func() error) {
 	patience.Until(t, time.Minute, what, func() bool { err = holds(); return err == nil })
 }
 
-// timed is the host with a time limit that is only recorded, because systemd is not
-// PID 1.
+// timed is the host with a time limit that is only recorded, and a networkd that the test
+// starts, because systemd is not PID 1.
 type timed struct {
 	Host
+	t     *testing.T
+	end   func()
 	armed bool
 }
 
 func (m *timed) Arm(context.Context, time.Duration) error { m.armed = true; return nil }
 
 func (m *timed) Disarm(context.Context) error { m.armed = false; return nil }
+
+func (m *timed) Stop(context.Context) error { m.end(); return nil }
+
+func (m *timed) Start(context.Context) error {
+	if err := os.RemoveAll("/run/systemd/netif/state"); err != nil {
+		return err
+	}
+	m.end = start(m.t, "/run/systemd/netif/state", networkdPath)
+	// Without udev, as here, version 254 configures a card before it has read which
+	// addresses the card has, and leaves them.
+	must(m.t, "networkctl", "reconfigure", "card0")
+	return nil
+}
 
 // holds returns an error unless card0 has exactly these addresses and this MTU.
 func holds(mtu int, addresses ...string) func() error {
@@ -151,7 +170,10 @@ func holds(mtu int, addresses ...string) func() error {
 
 func testInside(t *testing.T) {
 	machineInside(t)
-	m := &timed{}
+	m := &timed{t: t}
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	tr := &Trial{Folders: System, Machine: m, Log: slog.New(slog.DiscardHandler)}
 	apply := func(text string) error {
 		t.Helper()
@@ -241,6 +263,64 @@ func testInside(t *testing.T) {
 		t.Errorf("Apply of a network without the peer: error %v, want that it does not answer", err)
 	}
 	within(t, "DHCP's addresses after the loss of the peer", holds(1500, "192.0.2.100/24", "2001:db8::100/128"))
+	share(t, tr, apart)
+}
+
+// share puts the only card into a bridge, so that external networks use it too, takes
+// that back, and keeps it the second time. apart is a declaration with another address.
+func share(t *testing.T, tr *Trial, apart string) {
+	t.Helper()
+	tr.Probe = nil
+	shared := "version: 1\ncards:\n  - {name: card0, mtu: 1400}\nbridges:\n  - {name: br0, on: card0, addresses: [192.0.2.13/24], gateway: 192.0.2.1, roles: [management, external]}\n"
+	apply := func() {
+		t.Helper()
+		if err := tr.Apply(t.Context(), []byte(shared), parsed(t, shared), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		bothPass(t)
+	}
+	apply()
+	if err := tr.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "DHCP's addresses after the bridge was taken back", holds(1500, "192.0.2.100/24", "2001:db8::100/128"))
+	noBridge := func() error {
+		for _, name := range []string{"br0", "br0-net"} {
+			if _, err := net.InterfaceByName(name); err == nil {
+				return errors.New(name + " is still there")
+			}
+		}
+		return nil
+	}
+	within(t, "no bridge is left", noBridge)
+	apply()
+	if err := tr.Confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "networkctl", "reload")
+	bothPass(t)
+	if err := errors.Join(tr.Apply(t.Context(), []byte(apart), parsed(t, apart), time.Hour), tr.Confirm(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the card without a bridge", holds(1500, "198.51.100.11/24"))
+	within(t, "no bridge is left after a declaration without one", noBridge)
+}
+
+// bothPass checks that the node reaches the router through the bridge, and so does what
+// is behind the interface of external networks, which is moved to a namespace for that.
+func bothPass(t *testing.T) {
+	t.Helper()
+	within(t, "the node reaches the router through the bridge", func() error {
+		return exec.Command("sh", "-c", "ip route get 192.0.2.1 | grep -q 'dev br0 src 192.0.2.13' && ping -n -q -c 1 -W 5 192.0.2.1").Run()
+	})
+	_ = exec.Command("ip", "netns", "add", "guests").Run() // it may be there
+	if _, err := net.InterfaceByName("br0-ext"); err == nil {
+		must(t, "ip", "link", "set", "br0-ext", "netns", "guests", "up")
+		must(t, "ip", "-n", "guests", "address", "add", "192.0.2.77/24", "dev", "br0-ext")
+	}
+	within(t, "what is behind the external interface reaches the router, with the whole MTU", func() error {
+		return exec.Command("ip", "netns", "exec", "guests", "ping", "-n", "-q", "-c", "1", "-W", "5", "-M", "do", "-s", "1372", "192.0.2.1").Run()
+	})
 }
 
 // peer is another node, in the router's namespace.

@@ -43,7 +43,7 @@ func (t Target) String() string {
 // Gateways returns the gateways of a declaration as targets.
 func Gateways(n *hostnet.Network) []Target {
 	var all []Target
-	add := func(l *hostnet.Link) {
+	for _, l := range n.Links() {
 		for _, g := range l.Gateways {
 			t := Target{Gateway: g}
 			if g.IsLinkLocalUnicast() {
@@ -52,15 +52,6 @@ func Gateways(n *hostnet.Network) []Target {
 			}
 			all = append(all, t)
 		}
-	}
-	for i := range n.Cards {
-		add(&n.Cards[i].Link)
-	}
-	for i := range n.Bonds {
-		add(&n.Bonds[i].Link)
-	}
-	for i := range n.VLANs {
-		add(&n.VLANs[i].Link)
 	}
 	return all
 }
@@ -99,7 +90,7 @@ func NewProber(ctx context.Context, confirmed, next *hostnet.Network, peers []st
 		}
 		return all
 	}
-	return &Prober{before: answers(ctx, targets(confirmed)), now: targets(next), n: next}
+	return &Prober{before: answers(ctx, confirmed, targets(confirmed)), now: targets(next), n: next}
 }
 
 // Required returns the targets that must answer.
@@ -131,7 +122,7 @@ func (p *Prober) check(ctx context.Context) error {
 			return err
 		}
 	}
-	got := answers(ctx, p.Required())
+	got := answers(ctx, p.n, p.Required())
 	for _, t := range p.Required() {
 		if !got[t] {
 			return fmt.Errorf("%s does not answer", t)
@@ -173,15 +164,15 @@ func (p *Prober) up(l *hostnet.Link) error {
 	return nil
 }
 
-// answers probes all targets concurrently.
-func answers(ctx context.Context, targets []Target) map[Target]bool {
+// answers probes all targets of a declaration, or nil, concurrently.
+func answers(ctx context.Context, n *hostnet.Network, targets []Target) map[Target]bool {
 	type answer struct {
 		t  Target
 		ok bool
 	}
 	got := make(chan answer, len(targets))
 	for _, t := range targets {
-		go func() { got <- answer{t, ask(ctx, t)} }()
+		go func() { got <- answer{t, ask(ctx, n, t)} }()
 	}
 	all := map[Target]bool{}
 	for range targets {
@@ -191,17 +182,39 @@ func answers(ctx context.Context, targets []Target) map[Target]bool {
 	return maps.Clone(all)
 }
 
-func ask(ctx context.Context, t Target) bool {
+func ask(ctx context.Context, n *hostnet.Network, t Target) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if t.Gateway.IsValid() {
 		return neighbour(ctx, t)
 	}
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Peer)
+	var d net.Dialer
+	if own := sender(n, t.Peer); own.IsValid() {
+		d.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
+	}
+	c, err := d.DialContext(ctx, "tcp", t.Peer)
 	if err != nil {
 		return false
 	}
 	return c.Close() == nil
+}
+
+// sender returns the node's address in the declared network of a peer, or the zero Addr.
+// Until a link has its address, the peer's is reached by the default route, where a
+// gateway or a proxy may answer in its place. It is pure.
+func sender(n *hostnet.Network, peer string) netip.Addr {
+	to, err := netip.ParseAddrPort(peer)
+	if n == nil || err != nil {
+		return netip.Addr{}
+	}
+	for _, l := range n.Links() {
+		for _, p := range l.Static {
+			if p.Contains(to.Addr()) {
+				return p.Addr()
+			}
+		}
+	}
+	return netip.Addr{}
 }
 
 // neighbour has the kernel resolve a gateway's MAC address again: many gateways

@@ -19,9 +19,12 @@ import (
 
 // Machine performs what a trial does besides writing files.
 type Machine interface {
-	// Reload makes networkd read its files and apply them.
-	Reload(ctx context.Context) error
-	// Delete deletes a bond or a VLAN; it returns nil if there is none.
+	// Stop stops networkd, which leaves the network as it is. A running networkd would
+	// restore what is deleted, by files that it has read earlier.
+	Stop(ctx context.Context) error
+	// Start starts networkd, which applies its files.
+	Start(ctx context.Context) error
+	// Delete deletes a bond, a VLAN, a bridge or a pair of virtual cards; it returns nil if there is none.
 	Delete(ctx context.Context, device string) error
 	// PacketSizes returns the MTUs of the cards, by device, in bytes.
 	PacketSizes() (map[string]int, error)
@@ -202,14 +205,24 @@ func (t *Trial) install(ctx context.Context, declaration []byte, c change, until
 	return t.use(ctx, c.gone)
 }
 
-// use deletes the devices that are gone, and applies the current files.
+// use applies the current files, without the devices that are gone.
 func (t *Trial) use(ctx context.Context, gone []string) error {
+	if err := t.step("stop networkd", func() error { return t.Machine.Stop(ctx) }); err != nil {
+		return fmt.Errorf("stop networkd: %w", err)
+	}
+	var failed error
 	for _, d := range gone {
-		if err := t.step("delete "+d, func() error { return t.Machine.Delete(ctx, d) }); err != nil {
-			return fmt.Errorf("delete %s: %w", d, err)
+		if err := t.step("delete "+d, func() error { return t.Machine.Delete(ctx, d) }); errors.Is(err, errCut) {
+			return err
+		} else if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("delete %s: %w", d, err))
 		}
 	}
-	return t.step("reload", func() error { return t.Machine.Reload(ctx) })
+	err := t.step("start networkd", func() error { return t.Machine.Start(ctx) })
+	if err != nil {
+		err = fmt.Errorf("start networkd: %w", err)
+	}
+	return errors.Join(failed, err)
 }
 
 // Confirm makes the network on trial permanent.

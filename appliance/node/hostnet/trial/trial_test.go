@@ -51,9 +51,13 @@ type pretended struct {
 	devices map[string]bool
 	sizes   map[string]int
 	loaded  map[string]string // files that networkd read last
+	stopped bool              // networkd
 }
 
-func (m *pretended) Reload(context.Context) error {
+func (m *pretended) Stop(context.Context) error { m.stopped = true; return nil }
+
+func (m *pretended) Start(context.Context) error {
+	m.stopped = false
 	m.loaded = effective(m.folders)
 	for name := range m.loaded {
 		if strings.HasSuffix(name, ".netdev") {
@@ -63,7 +67,13 @@ func (m *pretended) Reload(context.Context) error {
 	return nil
 }
 
-func (m *pretended) Delete(_ context.Context, d string) error { delete(m.devices, d); return nil }
+func (m *pretended) Delete(_ context.Context, d string) error {
+	if !m.stopped {
+		return errors.New("networkd runs, and would restore the device")
+	}
+	delete(m.devices, d)
+	return nil
+}
 
 func (m *pretended) PacketSizes() (map[string]int, error) { return map[string]int{"eno1": 1500}, nil }
 
@@ -339,8 +349,8 @@ func TestCutAnywhere(t *testing.T) {
 					want = old
 				}
 				expect(t, what, effective(tr.Folders), want)
-				if !power && m.armed {
-					t.Errorf("%s: time limit armed = true, want false", what)
+				if !power && (m.armed || m.stopped) {
+					t.Errorf("%s: time limit armed = %v, networkd stopped = %v, want neither", what, m.armed, m.stopped)
 				}
 			}
 			if cuts < 4 {
@@ -359,7 +369,7 @@ func (m *pretended) powerCut(t *testing.T) {
 		}
 	}
 	m.armed, m.devices = false, map[string]bool{}
-	if err := m.Reload(t.Context()); err != nil {
+	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -380,6 +390,23 @@ func TestRequired(t *testing.T) {
 	got := required(map[Target]bool{silent: false, good: true}, []Target{silent, good, peer})
 	if !slices.Equal(got, []Target{good, peer}) {
 		t.Errorf("required targets = %v, want the one that answered before and the new one", got)
+	}
+}
+
+// TestSender checks that a peer in a declared network is asked from the node's address in
+// it, so that nobody can answer for it by the default route while the link is not up.
+func TestSender(t *testing.T) {
+	n := parsed(t, "version: 1\ncards:\n  - {name: eno1, addresses: [dhcp4], roles: [management]}\n  - {name: eno2, addresses: [198.51.100.11/24, \"2001:db8::11/64\"], roles: [storage]}\n")
+	for peer, want := range map[string]string{
+		"198.51.100.1:7481": "198.51.100.11", "[2001:db8::1]:7481": "2001:db8::11",
+		"192.0.2.1:7481": "invalid IP", "node2.example.net:7481": "invalid IP",
+	} {
+		if got := sender(n, peer); got.String() != want {
+			t.Errorf("sender(%s) = %v, want %s", peer, got, want)
+		}
+	}
+	if got := sender(nil, "198.51.100.1:7481"); got.IsValid() {
+		t.Errorf("sender without a declaration = %v, want none", got)
 	}
 }
 
