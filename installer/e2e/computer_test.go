@@ -84,19 +84,22 @@ type computer struct {
 	mirror  bool   // with a second disk, of serial BASALT0002
 	without bool   // without the first one
 	alone   bool   // without a network, and with a screen that the BIOS writes to
+	memory  int    // bytes
 
 	dir              string
 	key, public      string // of root: path of the private key, and the public key
-	apiPort, sshPort uint16 // of this machine, forwarded to the node
+	host             string // where it is reached
+	apiPort, sshPort uint16 // of the host, which is the node or forwards them to it
 	gatewayPort      uint16 // likewise, to its SSH gateway
 	otherPort        uint16 // likewise, to the constant's port
+	cards            []card // empty: one, on which QEMU assigns 10.0.2.15 and forwards the ports
 	starts           int    // so far
 }
 
 // newComputer returns a computer with an empty disk.
 func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
-	c := &computer{name: name, serial: serial, dir: t.TempDir()}
+	c := &computer{name: name, serial: serial, memory: memorySize, host: "127.0.0.1", dir: t.TempDir()}
 	c.apiPort, c.sshPort, c.gatewayPort, c.otherPort = port.Free(t), port.Free(t), port.Free(t), port.Free(t)
 	c.key = filepath.Join(c.dir, "key")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
@@ -125,13 +128,17 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", processor, "-m", strconv.Itoa(memorySize >> 20),
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", processor, "-m", strconv.Itoa(c.memory >> 20),
 		"-device", "virtio-rng-pci",
 	}
 	if c.alone {
 		args = append(args, "-machine", "q35,graphics=off") // the BIOS also writes to the serial line
+	} else if args = append(args, "-machine", "q35"); len(c.cards) > 0 {
+		for _, n := range c.cards {
+			args = append(args, n.args()...)
+		}
 	} else {
-		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:%d", c.apiPort, c.sshPort, c.gatewayPort, c.otherPort, otherPort),
+		args = append(args, "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:%d", c.apiPort, c.sshPort, c.gatewayPort, c.otherPort, otherPort),
 			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
 	}
 	device := "virtio-blk-pci"

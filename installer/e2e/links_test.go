@@ -23,7 +23,7 @@ func (c *computer) hears(ctx context.Context) string {
 	ctx, cancel := patience.Context(ctx, 20*time.Second)
 	defer cancel()
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.otherPort))
+	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", c.host, c.otherPort))
 	if err != nil {
 		return ""
 	}

@@ -20,8 +20,14 @@ import (
 )
 
 // serves starts the installed disk and waits for the node's login prompt on the serial
-// line, its SSH, its API and its network.
+// line, its SSH, its API and its network. The node is the first of its cluster.
 func (c *computer) serves(t *testing.T) *power {
+	t.Helper()
+	return c.servesFor(t, func() string { return c.ssh(t, "cat /var/lib/basalt/operator.key") })
+}
+
+// servesFor is serves with the function that returns the operator's key.
+func (c *computer) servesFor(t *testing.T, operator func() string) *power {
 	t.Helper()
 	began := time.Now()
 	p := c.powerOn(t)
@@ -31,7 +37,7 @@ func (c *computer) serves(t *testing.T) *power {
 	p.poll("the API", c.healthy)
 	p.poll("the SSH gateway to instances", c.gateway)
 	t.Logf("%s: and to the API: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
-	p.poll("its network: OVN on the kernel's datapath", c.networked(c.ssh(t, "cat /var/lib/basalt/operator.key")))
+	p.poll("its network: OVN on the kernel's datapath", c.networked(operator()))
 	// The node's status from before a power cut is kept until it reports again, so the
 	// switch itself is checked.
 	p.poll("its switch, in the kernel", func(ctx context.Context) error {
@@ -74,8 +80,13 @@ func (c *computer) networked(key string) func(context.Context) error {
 // reports checks with the API, as the operator, whether the node's object matches the
 // expression.
 func (c *computer) reports(key, want string) func(context.Context) error {
+	return c.reportsOf(c.name, key, want)
+}
+
+// reportsOf checks the same of another node's object.
+func (c *computer) reportsOf(node, key, want string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		body, err := c.get(ctx, "/v1/nodes/"+c.name, key)
+		body, err := c.get(ctx, "/v1/nodes/"+node, key)
 		if err == nil && !regexp.MustCompile(want).Match(body) {
 			err = errors.New(string(body))
 		}
@@ -119,7 +130,7 @@ func (c *computer) healthy(ctx context.Context) error {
 // gateway checks that an SSH server answers at the port of the SSH gateway.
 func (c *computer) gateway(ctx context.Context) error {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.gatewayPort))
+	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", c.host, c.gatewayPort))
 	if err != nil {
 		return err
 	}
@@ -141,7 +152,7 @@ var apiClient = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Co
 // get sends a GET request to the node's API, with a key or without. The API must have a
 // certificate for the node's name.
 func (c *computer) get(ctx context.Context, path, key string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", c.apiPort, path), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d%s", c.host, c.apiPort, path), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +186,7 @@ func (c *computer) try(ctx context.Context, command string) (string, error) {
 func (c *computer) sshArgs(command string) []string {
 	return []string{"ssh", "-q", "-p", fmt.Sprint(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + filepath.Join(c.dir, "ssh"), "root@127.0.0.1", command}
+		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + filepath.Join(c.dir, "ssh"), "root@" + c.host, command}
 }
 
 func (c *computer) ssh(t *testing.T, command string) string {
