@@ -27,23 +27,23 @@ import {
 
 const page = await open({});
 
-// firstLoad is a page's first, with nothing in the cache: its files' bytes as
-// they are sent, fonts and all, and when it can be used.
-async function firstLoad(p, title, most) {
+// firstLoad opens a page with nothing in the cache: how many bytes of files are sent, fonts and all, how many of the
+// files are code and styles, and when the page can be used.
+async function firstLoad(p, title, most, address = '') {
   const sizes = {};
   p.on('response', (r) => {
     if (!r.url().includes('/v1/')) sizes[r.url().replace(PORTAL, '')] = Number(r.headers()['content-length']);
   });
-  await p.goto(PORTAL);
+  await p.goto(`${PORTAL}/${address}`);
   await heading(p, title);
   const ready = await p.evaluate(() => performance.now());
   await settled(p); // what it loads afterwards counts too
   const total = Object.values(sizes).reduce((a, b) => a + b, 0);
-  console.log(
-    `${title}: ${total} bytes compressed in ${Object.keys(sizes).length} files, ready after ${Math.round(ready)} ms`,
-  );
+  const code = Object.keys(sizes).filter((name) => /\.(js|css)$/.test(name)).length;
+  console.log(`${title}: ${total} bytes compressed, ${code} files of code, ready after ${Math.round(ready)} ms`);
   if (process.env.SIZES) for (const [name, n] of Object.entries(sizes)) console.log(`  ${n} ${name}`);
   assert.ok(total < most, `${title}: the first load is ${total} bytes`);
+  assert.ok(code > 2 && code <= 20, `${title}: the first load is ${code} files of code`);
 }
 
 step('first load', async () => {
@@ -74,8 +74,11 @@ step('sign in', async () => {
 
 step('first load of who is signed in', async () => {
   const p = await open({ storageState: await page.context().storageState() });
-  await firstLoad(p, 'Dashboard', 310_000);
+  await firstLoad(p, 'Dashboard', 275_000);
   await p.context().close();
+  const other = await open({ storageState: await page.context().storageState() });
+  await firstLoad(other, 'Create instance', 350_000, '#/instances/new');
+  await other.context().close();
 });
 
 step('the list is empty and says what to do', async () => {

@@ -2,12 +2,12 @@
 // the API's description, Vite's bundle, the licenses of the bundled packages, and every file compressed, with gzip
 // and for most browsers with Brotli. basaltd embeds only the compressed files, and decompresses them for the rare
 // client that accepts neither.
-import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { bundle } from './bundle.mjs';
 import { licenses } from './licenses.mjs';
-import { largestRoute } from './routes.mjs';
+import { largestRoutes } from './routes.mjs';
 import { types } from './types.mjs';
 
 const root = new URL('../', import.meta.url).pathname;
@@ -18,11 +18,8 @@ for (const name of readdirSync(dist)) if (name !== kept) rmSync(join(dist, name)
 if (process.argv[2]) copyFileSync(join(root, 'dist', kept), join(dist, kept));
 
 types();
-const manifest = 'manifest.json'; // for the sizes of the routes; not served
-const vite = ['build', '--logLevel', 'warn', '--manifest', manifest, '--outDir', dist];
-execFileSync(join(root, 'node_modules/.bin/vite'), vite, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-const largest = largestRoute(dist, JSON.parse(readFileSync(join(dist, manifest), 'utf8')));
-rmSync(join(dist, manifest));
+const { chunks, routes } = await bundle(root, dist);
+const largest = largestRoutes(chunks, routes);
 writeFileSync(join(dist, 'licenses.txt'), licenses());
 
 let total = 0;
@@ -38,4 +35,5 @@ for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   total += packed.length;
 }
 console.log(`ui: built ui/dist, ${Math.round(total / 1024)} KiB compressed`);
-console.log(`ui: the largest route is ${largest.page}: ${largest.bytes} bytes of code in ${largest.files} files`);
+for (const { name, files, bytes } of [largest.files, largest.bytes])
+  console.log(`ui: at most ${files} files of code with ${bytes} bytes: ${name}`);

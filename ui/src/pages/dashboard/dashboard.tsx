@@ -5,14 +5,14 @@ import { may, seesMachines, seesMoney, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { PageBody } from '../../parts/page';
 import { useProject } from '../../parts/project';
+import { SetupCard } from '../../parts/setup-card';
+import { FirstSteps } from './first-steps';
 import { InstancesCard } from './instances';
 import { QuotaCard } from './quota';
 import { SpendCard } from './spend';
 
-const SetupCard = lazy(() => import('../../parts/setup-card').then((m) => ({ default: m.SetupCard })));
 const Operator = lazy(() => import('./operator').then((m) => ({ default: m.OperatorCards })));
 const Seller = lazy(() => import('./seller').then((m) => ({ default: m.SellerCards })));
-const FirstSteps = lazy(() => import('./first-steps').then((m) => ({ default: m.FirstSteps })));
 
 export function Dashboard({ session }: { session: Session }) {
   const { t } = useText();
