@@ -25,7 +25,7 @@ export default defineConfig({
     // What a busy machine may need; nothing is measured with it.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    setupFiles: 'src/patience.ts',
+    setupFiles: ['src/patience.ts', 'src/words.ts'],
     // PatternFly's ES modules import CSS, which only Vite understands.
     server: { deps: { inline: [/@patternfly/] } },
   },

@@ -74,7 +74,7 @@ step('sign in', async () => {
 
 step('first load of who is signed in', async () => {
   const p = await open({ storageState: await page.context().storageState() });
-  await firstLoad(p, 'Dashboard', 275_000);
+  await firstLoad(p, 'Dashboard', 250_000);
   await p.context().close();
   const other = await open({ storageState: await page.context().storageState() });
   await firstLoad(other, 'Create instance', 350_000, '#/instances/new');

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useState } from 'react';
 import { matchRoute, Route, Router, Switch, useRouter } from 'wouter';
 import { asApiError } from './api/client';
 import { maybeSignedIn, useSessionQuery, type Session } from './api/session';
+import { withWords } from './i18n';
 import { useAddress } from './lib/address';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
@@ -14,12 +15,16 @@ const loadShell = () => import('./shell/shell').then((m) => ({ default: m.Shell 
 const Shell = lazy(loadShell);
 const loadSignIn = () => import('./pages/sign-in').then((m) => ({ default: m.SignIn }));
 const SignIn = lazy(loadSignIn);
-const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
-const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
-const ForgotPassword = lazy(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword })));
-const SignUp = lazy(() => import('./pages/sign-up').then((m) => ({ default: m.SignUp })));
-const RequiredCodes = lazy(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes })));
-const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
+const Sso = lazy(withWords(() => import('./pages/sso').then((m) => ({ default: m.Sso }))));
+const SetPassword = lazy(withWords(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword }))));
+const ForgotPassword = lazy(
+  withWords(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword }))),
+);
+const SignUp = lazy(withWords(() => import('./pages/sign-up').then((m) => ({ default: m.SignUp }))));
+const RequiredCodes = lazy(
+  withWords(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes }))),
+);
+const NotFound = lazy(withWords(() => import('./pages/not-found').then((m) => ({ default: m.NotFound }))));
 
 function Pages({ session }: { session: Session }) {
   return (

@@ -2,6 +2,7 @@
 // shown.
 import { lazy as later, type ComponentType } from 'react';
 import { may, seesMachines, seesMoney, type Session } from './api/session';
+import { withWords } from './i18n';
 
 interface Props {
   session: Session;
@@ -16,8 +17,13 @@ interface RouteTo {
   Page: ComponentType<Props> & { load: () => Promise<unknown> };
 }
 
-/** lazy is React's lazy, with a load function that loads the page before it is shown. */
-const lazy = (load: () => Promise<{ default: ComponentType<Props> }>) => Object.assign(later(load), { load });
+type Load = () => Promise<{ default: ComponentType<Props> }>;
+
+/** first is React's lazy, with a load function that loads the page before it is shown. */
+const first = (load: Load) => Object.assign(later(load), { load });
+
+/** lazy is first for pages that show other words than the first pages. */
+const lazy = (load: Load) => first(withWords(load));
 
 const always = () => true;
 const member = (s: Session) => may(s, 'member');
@@ -29,7 +35,7 @@ export const routes: RouteTo[] = [
   {
     path: '/',
     when: always,
-    Page: lazy(() => import('./pages/dashboard/dashboard').then((m) => ({ default: m.Dashboard }))),
+    Page: first(() => import('./pages/dashboard/dashboard').then((m) => ({ default: m.Dashboard }))),
   },
   {
     path: '/instances',

@@ -1,8 +1,8 @@
-// Languages: English is in the bundle, others are loaded when they are chosen.
+// Languages: English is loaded with the pages, others when they are chosen.
 import { createContext, use, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { en, type Key, type Words } from './en';
 
-export type { Key } from './en';
+export { withWords, type Key } from './en';
 export const languages = { en: 'English', de: 'Deutsch' } as const;
 export type Language = keyof typeof languages;
 

@@ -3,9 +3,9 @@ import { Button } from '@patternfly/react-core';
 import { SearchIcon } from '@patternfly/react-icons';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import type { Session } from '../api/session';
-import { useText } from '../i18n';
+import { useText, withWords } from '../i18n';
 
-const Find = lazy(() => import('./find').then((m) => ({ default: m.Find })));
+const Find = lazy(withWords(() => import('./find').then((m) => ({ default: m.Find }))));
 
 export function FindButton({ session, paths }: { session: Session; paths: readonly string[] }) {
   const { t } = useText();

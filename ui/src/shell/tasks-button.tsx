@@ -3,10 +3,10 @@ import { Button } from '@patternfly/react-core';
 import { TasksIcon } from '@patternfly/react-icons';
 import { lazy, Suspense, useState, useSyncExternalStore } from 'react';
 import { seesMachines, type Session } from '../api/session';
-import { useText } from '../i18n';
+import { useText, withWords } from '../i18n';
 import { taskStore } from '../lib/tasks';
 
-const TaskDrawer = lazy(() => import('./tasks').then((m) => ({ default: m.TaskDrawer })));
+const TaskDrawer = lazy(withWords(() => import('./tasks').then((m) => ({ default: m.TaskDrawer }))));
 
 export function TasksButton({ session }: { session: Session }) {
   const { t, count } = useText();

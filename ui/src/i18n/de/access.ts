@@ -1,7 +1,6 @@
 import type { access as en } from '../en/access';
 
 export const access: Record<keyof typeof en, string> = {
-  'sec.title': 'Sicherheit',
   'sec.help': 'Regeln für die Anmeldung, die im ganzen Cluster gelten.',
   'sec.roles': 'Rollen, die einen zweiten Faktor brauchen',
   'sec.rolesHelp':
@@ -10,7 +9,6 @@ export const access: Record<keyof typeof en, string> = {
   'sec.asked': 'Wer keinen zweiten Faktor hat, muss zuerst einen einrichten, auch in offenen Sitzungen',
   'sec.without.one': '{n} Benutzer ohne zweiten Faktor',
   'sec.without.other': '{n} Benutzer ohne zweiten Faktor',
-  'nav.access': 'Zugriffsprüfung',
   'acr.title': 'Zugriffsprüfung',
   'acr.help':
     'Benutzer, die nicht deaktiviert sind, und alle API-Schlüssel. Was geprüft werden sollte, steht zuerst, die weitesten Rollen vor anderen.',

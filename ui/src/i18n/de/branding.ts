@@ -1,7 +1,6 @@
 import type { branding as en } from '../en/branding';
 
 export const branding: Record<keyof typeof en, string> = {
-  'nav.branding': 'Erscheinungsbild',
   'brand.title': 'Erscheinungsbild',
   'brand.help': 'Name und Aussehen des Portals, auch für Benutzer, die nicht angemeldet sind.',
   'brand.name': 'Produktname',
@@ -23,7 +22,6 @@ export const branding: Record<keyof typeof en, string> = {
   'brand.logoChanged':
     'Jetzt wird das aktuelle Logo angezeigt. Wenn Sie es weiterhin ändern möchten, wiederholen Sie die Änderung.',
   'brand.saved': 'Erscheinungsbild gespeichert.',
-  'brand.support': 'Support',
   'brand.helpReseller':
     'Name und Aussehen Ihres Portals und der E-Mails an Ihre Benutzer und Kunden. Ohne Produktname gelten die Ihres Anbieters.',
   'brand.nameHelpReseller':

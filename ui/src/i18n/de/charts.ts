@@ -22,8 +22,6 @@ export const charts: Record<keyof typeof en, string> = {
   'chart.written': 'geschrieben',
   'chart.received': 'empfangen',
   'chart.sent': 'gesendet',
-  'chart.gap': 'keine Daten',
-  'chart.day': '{title} an einem Tag',
   'chart.moment': '{title} zu einem Zeitpunkt',
   'chart.line': 'Reihe',
   'chart.low': 'Minimum',

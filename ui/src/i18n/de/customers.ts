@@ -1,9 +1,6 @@
 import type { customers as en } from '../en/customers';
 
 export const customers: Record<keyof typeof en, string> = {
-  'nav.customers': 'Kunden',
-  'nav.organizations': 'Organisationen',
-
   'cust.title': 'Organisationen',
   'cust.create': 'Organisation erstellen',
   'cust.empty': 'Noch keine Organisationen',
@@ -16,7 +13,6 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.resellerNone': 'Keiner (direkter Kunde)',
   'cust.resellerHelp': 'Kann später nicht geändert werden.',
   'cust.unbilled': 'Verbrauch seit der letzten Rechnung',
-  'cust.balance': 'Saldo',
   'cust.owes': '{amount} offen',
   'cust.noMoney': 'Nicht verfügbar',
 
@@ -86,8 +82,6 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.quotaUsed': '{used} belegt',
   'cust.quotaSaved': 'Kontingent gespeichert.',
 
-  'cust.wallet': 'Guthaben',
-  'cust.due': 'Offener Betrag',
   'cust.openInvoices': 'Offene Rechnungen',
   'cust.openInvoice': '{number}: {amount}, fällig {due}',
   'cust.payments': 'Zahlungen',
@@ -106,7 +100,6 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.type.voucher': 'Gutschein',
   'cust.amount': 'Betrag ({currency})',
   'cust.amountColumn': 'Betrag',
-  'cust.amountWrong': 'Geben Sie einen Betrag ein, z. B. 250 oder 12,50.',
   'cust.reference': 'Verwendungszweck',
   'cust.referenceHelp':
     'Die Referenz der Bank. Eine Zahlung, die zweimal mit derselben Referenz erfasst wird, zählt einmal.',

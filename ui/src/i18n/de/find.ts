@@ -1,7 +1,6 @@
 import type { find as en } from '../en/find';
 
 export const find: Record<keyof typeof en, string> = {
-  'find.open': 'Alles durchsuchen (Strg-K)',
   'find.title': 'Suche',
   'find.label': 'Seiten und Ressourcen nach Name, ID oder Adresse',
   'find.results': 'Suchergebnisse',

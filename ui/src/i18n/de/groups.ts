@@ -1,7 +1,6 @@
 import type { groups as en } from '../en/groups';
 
 export const groups: Record<keyof typeof en, string> = {
-  'grp.title': 'Gruppen',
   'grp.help':
     'Mitglieder einer Gruppe haben deren Rollen zusätzlich zu ihren eigenen. Ein Verzeichnis (Okta, Entra ID) kann Benutzer und Gruppen über SCIM erstellen; Sie bestimmen, welche Rollen seine Gruppen haben.',
   'grp.empty': 'Keine Gruppen',

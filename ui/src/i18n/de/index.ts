@@ -1,4 +1,5 @@
 import type { Words } from '../en';
+import { start } from './start';
 import { shell } from './shell';
 import { common } from './common';
 import { session } from './session';
@@ -37,6 +38,7 @@ import { charts } from './charts';
 import { tenant } from './tenant';
 
 export const de: Words = {
+  ...start,
   ...shell,
   ...common,
   ...session,

@@ -17,18 +17,6 @@ export const instances: Record<keyof typeof en, string> = {
   'inst.vcpus.one': '{n} vCPU',
   'inst.vcpus.other': '{n} vCPUs',
 
-  'phase.Pending': 'Ausstehend',
-  'phase.pendingHelp': 'Wartet auf einen Knoten mit genug freier Kapazität.',
-  'phase.Creating': 'Wird erstellt',
-  'phase.Starting': 'Wird gestartet',
-  'phase.Running': 'Läuft',
-  'phase.Stopping': 'Wird gestoppt',
-  'phase.Stopped': 'Gestoppt',
-  'phase.Deleting': 'Wird gelöscht',
-  'phase.Failed': 'Fehlgeschlagen',
-  'phase.NodeLost': 'Knoten ausgefallen',
-  'phase.Moving': 'Wird migriert',
-
   'one.overview': 'Übersicht',
   'one.console': 'Konsole',
   'one.views': 'Ansichten von {name}',

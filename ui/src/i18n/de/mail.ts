@@ -1,7 +1,6 @@
 import type { mail as en } from '../en/mail';
 
 export const mail: Record<keyof typeof en, string> = {
-  'mail.title': 'E-Mail',
   'mail.help':
     'Der Cluster sendet Links, die Passwörter setzen, Einladungen und Nachrichten über Rechnungen, Budgets und Warnungen über Ihren Mailserver.',
   'mail.settings': 'Mailserver',

@@ -1,12 +1,6 @@
 import type { network as en } from '../en/network';
 
 export const network: Record<keyof typeof en, string> = {
-  'nav.network': 'Netzwerk',
-  'nav.networks': 'Netzwerke',
-  'nav.groups': 'Sicherheitsgruppen',
-  'nav.floating': 'Floating IPs',
-  'nav.balancers': 'Load Balancer',
-
   'net.title': 'Netzwerke',
   'net.create': 'Netzwerk erstellen',
   'net.empty': 'Noch keine Netzwerke',

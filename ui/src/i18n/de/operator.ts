@@ -8,14 +8,8 @@ export const operator: Record<keyof typeof en, string> = {
   'op.instance': 'Instanz',
   'op.cli': 'CLI',
 
-  'alert.title': 'Warnungen',
   'alert.all': 'Alle Warnungen',
-  'alert.none': 'Keine aktiven Warnungen',
   'alert.noneHelp': 'Es sind keine Probleme mit dem Cluster bekannt. Diese Seite aktualisiert sich automatisch.',
-  'alert.critical.one': '{n} kritisch',
-  'alert.critical.other': '{n} kritisch',
-  'alert.warning.one': '{n} Warnung',
-  'alert.warning.other': '{n} Warnungen',
   'alert.asOf': 'Stand: {at}',
   'alert.do': 'Empfohlene Maßnahme',
   'alert.since': 'Seit {at}',
@@ -64,7 +58,6 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.taxes.undecided': 'Steuern sind nicht festgelegt',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 
-  'pool.title': 'GPU-Pools',
   'pool.help':
     'Ein Pool ist eine Menge von GPUs, die auf gleiche Weise geteilt werden. GPU-Zeit wird je GPU nie über 100 % hinaus zugewiesen. VRAM wird nur überbucht, wenn der Pool es erlaubt; was nicht passt, wird dann in den Arbeitsspeicher des Knotens ausgelagert. Nicht zugewiesene oder ungenutzte GPU-Zeit wird unter den Instanzen verteilt, die sie brauchen.',
   'pool.overcommit': 'VRAM-Überbuchung',
@@ -106,7 +99,6 @@ export const operator: Record<keyof typeof en, string> = {
   'pool.deleteTitle': 'GPU-Pool {name} löschen?',
   'pool.deleteHelp': 'Nur ein Pool ohne GPUs und Instanzen kann gelöscht werden.',
 
-  'all.title': 'Alle Instanzen',
   'all.whose': 'Organisation',
   'all.where': 'Knoten',
   'all.anyOrganization': 'Alle Organisationen',
@@ -120,7 +112,6 @@ export const operator: Record<keyof typeof en, string> = {
   'all.anyTarget': 'Automatisch',
   'all.noTarget': 'Kein anderer Knoten ist verfügbar.',
 
-  'mnt.title': 'Wartung',
   'mnt.views': 'Ansichten der Wartung',
   'mnt.nodes': 'Knoten',
   'mnt.nodesHelp':

@@ -83,7 +83,6 @@ export const pay: Record<keyof typeof en, string> = {
   'autopay.notAgain':
     'Sie wird nicht noch einmal belastet, bis Sie eine andere Zahlungskarte wählen oder die Einstellungen speichern.',
   'autopay.state.Stopped': 'Eine Rechnung konnte nicht bezahlt werden',
-  'pay.settings': 'Online-Zahlungen',
   'pay.settingsHelp':
     'Kunden laden Guthaben auf und zahlen Rechnungen über Stripe. Womit sie zahlen, sieht dieser Cluster nie.',
   'pay.provider': 'Stripe',

@@ -1,7 +1,6 @@
 import type { prices as en } from '../en/prices';
 
 export const prices: Record<keyof typeof en, string> = {
-  'nav.prices': 'Preise',
   'price.title': 'Preislisten',
   'price.help': 'Jede Organisation wird nach ihrer eigenen Preisliste abgerechnet oder nach der Preisliste „default“.',
   'price.notOwn': 'Diese Preisliste gehört dem Betreiber.',
@@ -80,15 +79,6 @@ export const prices: Record<keyof typeof en, string> = {
   'price.problem.percent': 'Geben Sie einen Prozentsatz mit bis zu zwei Nachkommastellen ein.',
   'price.problem.amount': 'Geben Sie einen Betrag ein, z. B. 5 oder 12,50.',
 
-  'price.unit.hour': 'Stunde',
-  'price.unit.vcpu-hour': 'vCPU-Stunde',
-  'price.unit.gpu-hour': 'GPU-Stunde',
-  'price.unit.gib-hour': 'GiB-Stunde',
-  'price.unit.gib-month': 'GiB-Monat (30 Tage)',
-  'price.unit.gib': 'GiB',
-  'price.unit.tib': 'TiB',
-  'price.unit.million': 'Million',
-
   'price.overview': 'Alle Preise',
   'price.overviewHelp': 'In {currency}, ohne Steuern. Ein Monat hat 30 Tage.',
   'price.group.compute': 'Rechenleistung',
@@ -123,7 +113,6 @@ export const prices: Record<keyof typeof en, string> = {
   'price.difference': 'Differenz',
   'price.total': 'Summe: {amount}',
 
-  'tax.title': 'Steuern',
   'tax.of': 'Steuern von',
   'tax.ofHelp': 'Jeder Reseller ist der Verkäufer seiner Kunden und hat eigene Steuern.',
   'tax.ofOperator': 'Betreiber',

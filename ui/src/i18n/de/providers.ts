@@ -1,7 +1,6 @@
 import type { providers as en } from '../en/providers';
 
 export const providers: Record<keyof typeof en, string> = {
-  'idp.title': 'Identitätsanbieter',
   'idp.help':
     'Benutzer melden sich mit dem Identitätsanbieter ihrer Organisation über OpenID Connect oder SAML 2.0 an. Die Anmeldeseite hat für jeden Anbieter eine Schaltfläche.',
   'idp.empty': 'Keine Identitätsanbieter',

@@ -1,7 +1,6 @@
 import type { revenue as en } from '../en/revenue';
 
 export const revenue: Record<keyof typeof en, string> = {
-  'nav.revenue': 'Umsatz',
   'rev.title': 'Umsatz',
   'rev.help':
     'Im Zeitraum ausgestellte Rechnungen abzüglich Gutschriften. Der Verbrauch des laufenden Monats wird am Monatsende berechnet.',

@@ -1,7 +1,6 @@
 import type { signup as en } from '../en/signup';
 
 export const signup: Record<keyof typeof en, string> = {
-  'signUp.title': 'Konto erstellen',
   'signUp.help': 'Ein Link wird an Ihre Adresse gesendet, mit dem Sie das Konto erstellen.',
   'signUp.submit': 'Link senden',
   'signUp.sent': 'Eine Nachricht an {email} ist unterwegs. Folgen Sie dem Link darin innerhalb eines Tages.',
@@ -15,7 +14,6 @@ export const signup: Record<keyof typeof en, string> = {
   'signUp.terms': 'Nutzungsbedingungen ({version})',
   'signUp.create': 'Konto erstellen',
 
-  'sus.title': 'Registrierung',
   'sus.help':
     'Personen können selbst ein Konto erstellen: eine Organisation, die im Voraus bezahlt, mit einem Projekt. Ihre E-Mail-Adresse bestätigen sie zuvor durch einen Link.',
   'sus.enabled': 'Personen können sich registrieren',

@@ -1,7 +1,6 @@
 import type { storage as en } from '../en/storage';
 
 export const storage: Record<keyof typeof en, string> = {
-  'sto.title': 'Speicher',
   'sto.views': 'Ansichten des Speichers',
   'sto.health': 'Festplatten und Ceph',
   'sto.backups': 'Backups',
@@ -126,7 +125,6 @@ export const storage: Record<keyof typeof en, string> = {
   'obk.Failed': 'Fehlgeschlagen',
   'obk.Deleting': 'Wird gelöscht',
 
-  'xnet.title': 'Externe Netzwerke',
   'xnet.external': 'Externe Netzwerke',
   'xnet.create': 'Externes Netzwerk hinzufügen',
   'xnet.empty': 'Noch keine externen Netzwerke',

@@ -1,7 +1,6 @@
 import type { support as en } from '../en/support';
 
 export const support: Record<keyof typeof en, string> = {
-  'sgr.title': 'Support-Zugang',
   'sgr.help':
     'Solange eine Support-Freigabe gilt, dürfen Betreiber und Reseller die Instanzen ihrer Organisation betreten: Konsolen, Shells, Apps, SSH und Befehle. Das Audit-Log zeigt, was sie tun. Freigaben sind nur nötig, wo der Cluster eine Zustimmung verlangt.',
   'sgr.empty': 'Keine Support-Freigaben',

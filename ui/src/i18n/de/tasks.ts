@@ -1,11 +1,8 @@
 import type { tasks as en } from '../en/tasks';
 
 export const tasks: Record<keyof typeof en, string> = {
-  'task.title': 'Aufgaben',
   'task.help': 'Laufende Aufgaben und die Ergebnisse derer, die seit Ihrer Anmeldung beendet wurden.',
   'task.none': 'Keine laufenden Aufgaben.',
-  'task.running.one': '{n} läuft',
-  'task.running.other': '{n} laufen',
   'task.dismiss': 'Beendete Aufgaben ausblenden',
   'task.create': 'Wird erstellt',
   'task.start': 'Wird gestartet',

@@ -1,10 +1,6 @@
 import type { tenant as en } from '../en/tenant';
 
 export const tenant: Record<keyof typeof en, string> = {
-  'nav.projects': 'Projekte',
-  'nav.audit': 'Audit-Log',
-  'nav.apps': 'Apps',
-
   'audit.title': 'Audit-Log',
   'audit.help': 'Wer was wann geändert hat. Einträge werden nie entfernt; jeder enthält einen Hash des vorigen.',
   'audit.at': 'Zeit',
@@ -40,7 +36,6 @@ export const tenant: Record<keyof typeof en, string> = {
   'audit.nothingHelp': 'Kein Eintrag entspricht allen Filtern.',
   'audit.farther': 'Bisher keine Treffer. Die nächste Seite setzt die Suche fort.',
 
-  'nav.webhooks': 'Webhooks',
   'hook.title': 'Webhooks',
   'hook.help':
     'Webhooks benachrichtigen Ihre Dienste mit signierten Anfragen über Ereignisse. Nicht zustellbare Ereignisse werden einen Tag lang erneut gesendet.',
@@ -68,7 +63,6 @@ export const tenant: Record<keyof typeof en, string> = {
   'hook.Past': 'Zugestellt oder verworfen',
 
   'acc.title': 'Ihr Konto',
-  'acc.open': 'Ihr Konto',
   'acc.password': 'Passwort',
   'acc.passwordHelp': 'Wenn Sie Ihr Passwort ändern, werden Sie überall sonst abgemeldet.',
   'acc.old': 'Aktuelles Passwort',

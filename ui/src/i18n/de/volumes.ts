@@ -1,10 +1,6 @@
 import type { volumes as en } from '../en/volumes';
 
 export const volumes: Record<keyof typeof en, string> = {
-  'nav.storage': 'Speicher',
-  'nav.volumes': 'Volumes',
-  'nav.snapshots': 'Snapshots',
-
   'state.Pending': 'Ausstehend',
   'state.Creating': 'Wird erstellt',
   'state.Ready': 'Bereit',

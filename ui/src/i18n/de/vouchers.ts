@@ -1,7 +1,6 @@
 import type { vouchers as en } from '../en/vouchers';
 
 export const vouchers: Record<keyof typeof en, string> = {
-  'vch.title': 'Gutscheine',
   'vch.help': 'Codes, die Organisationen Guthaben geben, jeder Organisation einmal.',
   'vch.empty': 'Keine Gutscheine',
   'vch.emptyHelp':

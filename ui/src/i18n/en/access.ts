@@ -1,5 +1,4 @@
 export const access = {
-  'sec.title': 'Security',
   'sec.help': 'Rules for signing in that apply to the whole cluster.',
   'sec.roles': 'Roles that need a second factor',
   'sec.rolesHelp':
@@ -8,7 +7,6 @@ export const access = {
   'sec.asked': 'Who has no second factor must set one up before anything else, in open sessions too',
   'sec.without.one': '{n} user without a second factor',
   'sec.without.other': '{n} users without a second factor',
-  'nav.access': 'Access review',
   'acr.title': 'Access review',
   'acr.help':
     'Users who are not disabled, and all API keys. What should be checked comes first, the widest roles before others.',

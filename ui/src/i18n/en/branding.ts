@@ -1,5 +1,4 @@
 export const branding = {
-  'nav.branding': 'Branding',
   'brand.title': 'Branding',
   'brand.help': 'The name and appearance of the portal, also for users who are not signed in.',
   'brand.name': 'Product name',
@@ -20,7 +19,6 @@ export const branding = {
   'brand.logoNow': 'Current logo',
   'brand.logoChanged': 'The current logo is shown now. If you still want to change it, repeat the change.',
   'brand.saved': 'Branding saved.',
-  'brand.support': 'Support',
   'brand.helpReseller':
     'The name and appearance of your portal and of mail to your users and customers. Without a product name, those of your provider are used.',
   'brand.nameHelpReseller': 'Also the name of the sender of mail. Without one you have no branding of your own.',

@@ -20,8 +20,6 @@ export const charts = {
   'chart.written': 'written',
   'chart.received': 'received',
   'chart.sent': 'sent',
-  'chart.gap': 'no data',
-  'chart.day': '{title} on one day',
   'chart.moment': '{title} at a point in time',
   'chart.line': 'Series',
   'chart.low': 'Min',

@@ -1,7 +1,4 @@
 export const customers = {
-  'nav.customers': 'Customers',
-  'nav.organizations': 'Organizations',
-
   'cust.title': 'Organizations',
   'cust.create': 'Create organization',
   'cust.empty': 'No organizations yet',
@@ -14,7 +11,6 @@ export const customers = {
   'cust.resellerNone': 'None (direct customer)',
   'cust.resellerHelp': 'Cannot be changed later.',
   'cust.unbilled': 'Usage since last invoice',
-  'cust.balance': 'Balance',
   'cust.owes': '{amount} due',
   'cust.noMoney': 'Not available',
 
@@ -83,8 +79,6 @@ export const customers = {
   'cust.quotaUsed': '{used} used',
   'cust.quotaSaved': 'Quota saved.',
 
-  'cust.wallet': 'Wallet',
-  'cust.due': 'Balance due',
   'cust.openInvoices': 'Open invoices',
   'cust.openInvoice': '{number}: {amount}, due {due}',
   'cust.payments': 'Payments',
@@ -103,7 +97,6 @@ export const customers = {
   'cust.type.voucher': 'Voucher',
   'cust.amount': 'Amount ({currency})',
   'cust.amountColumn': 'Amount',
-  'cust.amountWrong': 'Enter an amount, e.g. 250 or 12.50.',
   'cust.reference': 'Reference',
   'cust.referenceHelp': 'The bank’s reference. A payment recorded twice with the same reference counts once.',
   'cust.received': 'Received',

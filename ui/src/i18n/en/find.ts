@@ -1,5 +1,4 @@
 export const find = {
-  'find.open': 'Search everything (Ctrl-K)',
   'find.title': 'Search',
   'find.label': 'Pages and resources by name, ID or address',
   'find.results': 'Search results',

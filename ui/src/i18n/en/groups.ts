@@ -1,5 +1,4 @@
 export const groups = {
-  'grp.title': 'Groups',
   'grp.help':
     'Members of a group have its roles in addition to their own. A directory (Okta, Entra ID) can create users and groups by SCIM; you decide which roles its groups have.',
   'grp.empty': 'No groups',

@@ -1,80 +1,19 @@
-// The portal's words, a file an area. Keys are by place; {name} is filled in.
-// Other languages have the same keys, which the compiler checks.
-import { shell } from './shell';
-import { common } from './common';
-import { session } from './session';
-import { dashboard } from './dashboard';
-import { instances } from './instances';
-import { create } from './create';
-import { consoles } from './console';
-import { machines } from './machines';
-import { money } from './money';
-import { people } from './people';
-import { access } from './access';
-import { catalogue } from './catalogue';
-import { operator } from './operator';
-import { storage } from './storage';
-import { customers } from './customers';
-import { prices } from './prices';
-import { revenue } from './revenue';
-import { branding } from './branding';
-import { mail } from './mail';
-import { pay } from './pay';
-import { vouchers } from './vouchers';
-import { groups } from './groups';
-import { providers } from './providers';
-import { support } from './support';
-import { virtualMachines } from './virtual-machines';
-import { signup } from './signup';
-import { setup } from './setup';
-import { volumes } from './volumes';
-import { network } from './network';
-import { find } from './find';
-import { list } from './list';
-import { tasks } from './tasks';
-import { conflict } from './conflict';
-import { form } from './form';
-import { charts } from './charts';
-import { tenant } from './tenant';
+// The portal's words. Keys are by place; {name} is filled in. Other languages have the same keys, which the compiler
+// checks. What only other pages than the first show is loaded with these (withWords).
+import { first } from './first';
+import type { later } from './later';
 
-export const en = {
-  ...shell,
-  ...common,
-  ...session,
-  ...dashboard,
-  ...instances,
-  ...create,
-  ...consoles,
-  ...machines,
-  ...money,
-  ...people,
-  ...access,
-  ...catalogue,
-  ...operator,
-  ...storage,
-  ...customers,
-  ...prices,
-  ...revenue,
-  ...branding,
-  ...mail,
-  ...pay,
-  ...vouchers,
-  ...groups,
-  ...providers,
-  ...support,
-  ...virtualMachines,
-  ...signup,
-  ...setup,
-  ...volumes,
-  ...network,
-  ...find,
-  ...list,
-  ...tasks,
-  ...conflict,
-  ...form,
-  ...charts,
-  ...tenant,
-} as const;
-
-export type Key = keyof typeof en;
+export type Key = keyof typeof first | keyof typeof later;
 export type Words = Record<Key, string>;
+
+/** en has the words of the first pages, and all after addLater. */
+export const en = { ...first } as Words;
+
+/** addLater adds the words of all other pages. */
+export const addLater = (words: typeof later) => void Object.assign(en, words);
+
+/** withWords returns a function that loads code together with the words of all pages. */
+export const withWords =
+  <T>(load: () => Promise<T>) =>
+  () =>
+    Promise.all([load(), import('./later').then((m) => addLater(m.later))]).then(([loaded]) => loaded);

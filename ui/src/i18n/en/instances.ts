@@ -14,18 +14,6 @@ export const instances = {
   'inst.vcpus.one': '{n} vCPU',
   'inst.vcpus.other': '{n} vCPUs',
 
-  'phase.Pending': 'Pending',
-  'phase.pendingHelp': 'Waiting for a node with enough free capacity.',
-  'phase.Creating': 'Creating',
-  'phase.Starting': 'Starting',
-  'phase.Running': 'Running',
-  'phase.Stopping': 'Stopping',
-  'phase.Stopped': 'Stopped',
-  'phase.Deleting': 'Deleting',
-  'phase.Failed': 'Failed',
-  'phase.NodeLost': 'Node lost',
-  'phase.Moving': 'Migrating',
-
   'one.overview': 'Overview',
   'one.console': 'Console',
   'one.views': 'Views of {name}',

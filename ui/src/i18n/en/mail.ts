@@ -1,5 +1,4 @@
 export const mail = {
-  'mail.title': 'Mail',
   'mail.help':
     'The cluster sends links that set passwords, invitations and messages about invoices, budgets and alerts through your mail server.',
   'mail.settings': 'Mail server',

@@ -1,10 +1,4 @@
 export const network = {
-  'nav.network': 'Network',
-  'nav.networks': 'Networks',
-  'nav.groups': 'Security groups',
-  'nav.floating': 'Floating IPs',
-  'nav.balancers': 'Load balancers',
-
   'net.title': 'Networks',
   'net.create': 'Create network',
   'net.empty': 'No networks yet',

@@ -6,14 +6,8 @@ export const operator = {
   'op.instance': 'Instance',
   'op.cli': 'CLI',
 
-  'alert.title': 'Alerts',
   'alert.all': 'All alerts',
-  'alert.none': 'No active alerts',
   'alert.noneHelp': 'No problems with the cluster are known. This page updates automatically.',
-  'alert.critical.one': '{n} critical',
-  'alert.critical.other': '{n} critical',
-  'alert.warning.one': '{n} warning',
-  'alert.warning.other': '{n} warnings',
   'alert.asOf': 'As of {at}',
   'alert.do': 'What to do',
   'alert.since': 'Since {at}',
@@ -62,7 +56,6 @@ export const operator = {
   'alert.taxes.undecided': 'Taxes are not decided',
   'alert.invoice.overdue': 'Overdue invoices',
 
-  'pool.title': 'GPU pools',
   'pool.help':
     'A pool is a set of GPUs that are shared in the same way. GPU time is never allocated beyond 100% per GPU. VRAM is not overcommitted unless the pool allows it; what does not fit is then swapped to the node’s memory. GPU time that is not allocated or not used is shared among the instances that want it.',
   'pool.overcommit': 'VRAM overcommit',
@@ -104,7 +97,6 @@ export const operator = {
   'pool.deleteTitle': 'Delete GPU pool {name}?',
   'pool.deleteHelp': 'Only a pool without GPUs and instances can be deleted.',
 
-  'all.title': 'All instances',
   'all.whose': 'Organization',
   'all.where': 'Node',
   'all.anyOrganization': 'All organizations',
@@ -118,7 +110,6 @@ export const operator = {
   'all.anyTarget': 'Automatic',
   'all.noTarget': 'No other node is available.',
 
-  'mnt.title': 'Maintenance',
   'mnt.views': 'Views of maintenance',
   'mnt.nodes': 'Nodes',
   'mnt.nodesHelp':

@@ -79,7 +79,6 @@ export const pay = {
   'autopay.again': 'The payment card is charged again on {at}.',
   'autopay.notAgain': 'It is not charged again until you choose another payment card or save the settings.',
   'autopay.state.Stopped': 'An invoice could not be charged',
-  'pay.settings': 'Online payments',
   'pay.settingsHelp':
     'Customers add funds and pay invoices through Stripe. What they pay with is never seen by this cluster.',
   'pay.provider': 'Stripe',

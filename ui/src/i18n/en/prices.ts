@@ -1,5 +1,4 @@
 export const prices = {
-  'nav.prices': 'Prices',
   'price.title': 'Price books',
   'price.help': 'Each organization is billed by its own price book, or by the one named “default”.',
   'price.notOwn': 'This price book belongs to the operator.',
@@ -76,15 +75,6 @@ export const prices = {
   'price.problem.percent': 'Enter a percentage with up to two decimal places.',
   'price.problem.amount': 'Enter an amount, e.g. 5 or 12.50.',
 
-  'price.unit.hour': 'hour',
-  'price.unit.vcpu-hour': 'vCPU-hour',
-  'price.unit.gpu-hour': 'GPU-hour',
-  'price.unit.gib-hour': 'GiB-hour',
-  'price.unit.gib-month': 'GiB-month (30 days)',
-  'price.unit.gib': 'GiB',
-  'price.unit.tib': 'TiB',
-  'price.unit.million': 'million',
-
   'price.overview': 'All prices',
   'price.overviewHelp': 'In {currency}, without taxes. A month has 30 days.',
   'price.group.compute': 'Compute',
@@ -119,7 +109,6 @@ export const prices = {
   'price.difference': 'Difference',
   'price.total': 'Total: {amount}',
 
-  'tax.title': 'Taxes',
   'tax.of': 'Taxes of',
   'tax.ofHelp': 'Each reseller is the seller to its customers, and has taxes of its own.',
   'tax.ofOperator': 'Operator',

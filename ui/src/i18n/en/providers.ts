@@ -1,5 +1,4 @@
 export const providers = {
-  'idp.title': 'Identity providers',
   'idp.help':
     'Users sign in with their organization’s identity provider by OpenID Connect or SAML 2.0. The sign-in page has a button for each provider.',
   'idp.empty': 'No identity providers',

@@ -1,5 +1,4 @@
 export const revenue = {
-  'nav.revenue': 'Revenue',
   'rev.title': 'Revenue',
   'rev.help':
     'Invoices issued in the period, minus credit notes. Usage of the current month is invoiced at the end of the month.',

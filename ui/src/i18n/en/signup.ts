@@ -1,5 +1,4 @@
 export const signup = {
-  'signUp.title': 'Create an account',
   'signUp.help': 'A link is sent to your address, with which you create the account.',
   'signUp.submit': 'Send the link',
   'signUp.sent': 'A message is on its way to {email}. Follow the link in it within a day.',
@@ -12,7 +11,6 @@ export const signup = {
   'signUp.terms': 'terms of service ({version})',
   'signUp.create': 'Create the account',
 
-  'sus.title': 'Sign-up',
   'sus.help':
     'People can create an account themselves: an organization that prepays, with one project. They confirm their e-mail address by a link first.',
   'sus.enabled': 'People can sign up',

@@ -1,5 +1,4 @@
 export const storage = {
-  'sto.title': 'Storage',
   'sto.views': 'Views of storage',
   'sto.health': 'Disks and Ceph',
   'sto.backups': 'Backups',
@@ -114,7 +113,6 @@ export const storage = {
   'obk.Failed': 'Failed',
   'obk.Deleting': 'Deleting',
 
-  'xnet.title': 'External networks',
   'xnet.external': 'External networks',
   'xnet.create': 'Add external network',
   'xnet.empty': 'No external networks yet',

@@ -1,5 +1,4 @@
 export const support = {
-  'sgr.title': 'Support access',
   'sgr.help':
     'While a support grant is valid, operators and resellers may enter the instances of its organization: consoles, shells, apps, SSH and commands. The audit log shows what they do. Grants are needed only where the cluster requires consent.',
   'sgr.empty': 'No support grants',

@@ -1,9 +1,6 @@
 export const tasks = {
-  'task.title': 'Tasks',
   'task.help': 'Tasks in progress, and the results of those since you signed in.',
   'task.none': 'No tasks in progress.',
-  'task.running.one': '{n} in progress',
-  'task.running.other': '{n} in progress',
   'task.dismiss': 'Clear finished tasks',
   'task.create': 'Creating',
   'task.start': 'Starting',

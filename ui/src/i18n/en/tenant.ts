@@ -1,8 +1,4 @@
 export const tenant = {
-  'nav.projects': 'Projects',
-  'nav.audit': 'Audit log',
-  'nav.apps': 'Apps',
-
   'audit.title': 'Audit log',
   'audit.help': 'Who changed what and when. Entries are never removed; each contains a hash of the previous one.',
   'audit.at': 'Time',
@@ -38,7 +34,6 @@ export const tenant = {
   'audit.nothingHelp': 'No entry matches all filters.',
   'audit.farther': 'No matches so far. The next page continues the search.',
 
-  'nav.webhooks': 'Webhooks',
   'hook.title': 'Webhooks',
   'hook.help':
     'Webhooks notify your services of events by signed requests. Events that cannot be delivered are retried for one day.',
@@ -66,7 +61,6 @@ export const tenant = {
   'hook.Past': 'Delivered or abandoned',
 
   'acc.title': 'Your account',
-  'acc.open': 'Your account',
   'acc.password': 'Password',
   'acc.passwordHelp': 'Changing your password signs you out everywhere else.',
   'acc.old': 'Current password',

@@ -1,8 +1,4 @@
 export const volumes = {
-  'nav.storage': 'Storage',
-  'nav.volumes': 'Volumes',
-  'nav.snapshots': 'Snapshots',
-
   'state.Pending': 'Pending',
   'state.Creating': 'Creating',
   'state.Ready': 'Ready',

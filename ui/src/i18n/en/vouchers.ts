@@ -1,5 +1,4 @@
 export const vouchers = {
-  'vch.title': 'Vouchers',
   'vch.help': 'Codes that give organizations credit, each organization once.',
   'vch.empty': 'No vouchers',
   'vch.emptyHelp': 'Create one, and hand its code on: who redeems it has the credit on the balance.',

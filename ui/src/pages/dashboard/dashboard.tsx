@@ -2,7 +2,7 @@
 // costs.
 import { lazy, Suspense } from 'react';
 import { may, seesMachines, seesMoney, type Session } from '../../api/session';
-import { useText } from '../../i18n';
+import { useText, withWords } from '../../i18n';
 import { PageBody } from '../../parts/page';
 import { useProject } from '../../parts/project';
 import { SetupCard } from '../../parts/setup-card';
@@ -11,8 +11,8 @@ import { InstancesCard } from './instances';
 import { QuotaCard } from './quota';
 import { SpendCard } from './spend';
 
-const Operator = lazy(() => import('./operator').then((m) => ({ default: m.OperatorCards })));
-const Seller = lazy(() => import('./seller').then((m) => ({ default: m.SellerCards })));
+const Operator = lazy(withWords(() => import('./operator').then((m) => ({ default: m.OperatorCards }))));
+const Seller = lazy(withWords(() => import('./seller').then((m) => ({ default: m.SellerCards }))));
 
 export function Dashboard({ session }: { session: Session }) {
   const { t } = useText();
