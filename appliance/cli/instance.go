@@ -311,8 +311,9 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 	vgpu := vgpuFlags(cmd.Flags())
 	pages := hugePagesFlag(cmd.Flags(), "the flavor's")
 	policy := cpuPolicyFlag(cmd.Flags(), instancePolicies)
+	w := writing{dry: dryRunFlag(cmd.Flags())}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o, err := k.change(cmd.Context(), args[0], func(i *api.Instance) error {
+		o, err := k.changeIn(cmd.Context(), k.target(w), args[0], func(i *api.Instance) error {
 			pages(&i.Spec.HugePages)
 			policy(&i.Spec.CPUPolicy)
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
@@ -325,7 +326,7 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.printOne(cmd.Context(), o)
+		return k.finish(cmd.Context(), o, w, "resized")
 	}
 	return cmd
 }

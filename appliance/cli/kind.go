@@ -207,10 +207,7 @@ func (k *kind[T]) createCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create " + aKind(k.name()), Args: cobra.ExactArgs(1)}
 	fill := k.flags(cmd.Flags())
 	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable")
-	w, dry := k.waitFlags(cmd), new(bool)
-	if k.hasDryRun() {
-		dry = dryRunFlag(cmd.Flags())
-	}
+	w := k.writeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o T
 		if err := fill(&o); err != nil {
@@ -218,24 +215,14 @@ func (k *kind[T]) createCommand() *cobra.Command {
 		}
 		q := k.query()
 		*api.MetaOf(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}
-		if *dry {
-			o, err := k.objects().DryRun().Create(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return k.printTried(cmd.Context(), o, "created")
-		}
-		o, err := k.objects().Create(cmd.Context(), o)
+		o, err := k.target(*w).Create(cmd.Context(), o)
 		if err != nil {
 			return err
 		}
-		if k.made != nil {
+		if k.made != nil && (!*w.dry || !k.secret) {
 			k.made(o)
 		}
-		if o, err = k.await(cmd.Context(), o, *w); err != nil {
-			return err
-		}
-		return k.printOne(cmd.Context(), o)
+		return k.finish(cmd.Context(), o, *w, "created")
 	}
 	return cmd
 }
@@ -245,21 +232,18 @@ func (k *kind[T]) setCommand() *cobra.Command {
 	fill := k.flags(cmd.Flags())
 	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable; key= removes the label")
 	name := cmd.Flags().String("name", "", "new name")
-	w := k.waitFlags(cmd)
+	w := k.writeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o, err := k.change(cmd.Context(), args[0], func(o *T) error {
+		o, err := k.changeIn(cmd.Context(), k.target(*w), args[0], func(o *T) error {
 			m := api.MetaOf(o)
 			m.Name = first(*name, m.Name)
 			m.Labels = mergeLabels(m.Labels, *labels)
 			return fill(o)
 		})
-		if err == nil {
-			o, err = k.await(cmd.Context(), o, *w)
-		}
 		if err != nil {
 			return err
 		}
-		return k.printOne(cmd.Context(), o)
+		return k.finish(cmd.Context(), o, *w, "changed")
 	}
 	return cmd
 }
@@ -279,6 +263,11 @@ func mergeLabels(old, given map[string]string) map[string]string {
 // change reads an object, changes it and writes it. It retries when the object was changed in
 // the meantime, as by an agent's report.
 func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error) (T, error) {
+	return k.changeIn(ctx, k.objects(), ref, change)
+}
+
+// changeIn is change, with where the object is written: it may be a dry run.
+func (k *kind[T]) changeIn(ctx context.Context, objects client.Collection[T], ref string, change func(*T) error) (T, error) {
 	const tries = 8
 	for i := 1; ; i++ {
 		o, err := k.get(ctx, ref)
@@ -288,7 +277,7 @@ func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error)
 		if err != nil {
 			return o, err
 		}
-		next, err := k.objects().Update(ctx, api.MetaOf(&o).ID, o)
+		next, err := objects.Update(ctx, api.MetaOf(&o).ID, o)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return next, err
 		}

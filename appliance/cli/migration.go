@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) migrations() *kind[api.Migration] {
@@ -86,23 +85,22 @@ func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 	}
 	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.nodes().completeFlag) // elsewhere, --to is a time
-	w := waiting{}
-	addWaitFlags(cmd, &w)
+	k := a.migrations()
+	w := k.writeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in, err := instances.get(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		k := a.migrations()
-		m, err := client.Of[api.Migration](a.api).Create(cmd.Context(), api.Migration{
+		m, err := k.target(*w).Create(cmd.Context(), api.Migration{
 			Spec: api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID), Target: api.NodeID(*to)}})
-		if err == nil {
-			m, err = k.await(cmd.Context(), m, w)
-		}
 		if err != nil {
 			return err
 		}
-		return k.printOne(cmd.Context(), m)
+		if *w.dry {
+			return k.printTried(cmd.Context(), m, fmt.Sprintf("a migration of instance %s would be created", in.Meta.Name))
+		}
+		return k.finish(cmd.Context(), m, *w, "created")
 	}
 	return cmd
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) snapshots() *kind[api.Snapshot] {
@@ -48,36 +47,32 @@ func snapshotPhase(s api.Snapshot) api.SnapshotPhase {
 
 // volumeCommands returns the commands of volumes beyond those of every kind.
 func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
-	changed := func(use, short string, args int, change func(ctx context.Context, v *api.Volume, args []string) error) *cobra.Command {
+	changed := func(use, done, short string, args int, change func(ctx context.Context, v *api.Volume, args []string) error) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args)}
-		w := waiting{}
-		addWaitFlags(cmd, &w)
+		w := k.writeFlags(cmd)
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			o, err := k.change(cmd.Context(), args[0], func(v *api.Volume) error { return change(cmd.Context(), v, args[1:]) })
-			if err == nil {
-				o, err = k.await(cmd.Context(), o, w)
-			}
+			o, err := k.changeIn(cmd.Context(), k.target(*w), args[0], func(v *api.Volume) error { return change(cmd.Context(), v, args[1:]) })
 			if err != nil {
 				return err
 			}
-			return k.printOne(cmd.Context(), o)
+			return k.finish(cmd.Context(), o, *w, done)
 		}
 		return cmd
 	}
 	return []*cobra.Command{
-		changed("attach VOLUME INSTANCE", "Attach a volume to an instance, even while it is running", 2, func(_ context.Context, v *api.Volume, args []string) error {
+		changed("attach VOLUME INSTANCE", "attached", "Attach a volume to an instance, even while it is running", 2, func(_ context.Context, v *api.Volume, args []string) error {
 			v.Spec.Instance = api.InstanceID(args[0])
 			return nil
 		}),
-		changed("detach VOLUME", "Detach a volume from its instance, even while it is running", 1, func(_ context.Context, v *api.Volume, _ []string) error {
+		changed("detach VOLUME", "detached", "Detach a volume from its instance, even while it is running", 1, func(_ context.Context, v *api.Volume, _ []string) error {
 			v.Spec.Instance = ""
 			return nil
 		}),
-		changed("resize VOLUME SIZE", "Increase the size of a volume, even while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
+		changed("resize VOLUME SIZE", "resized", "Increase the size of a volume, even while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
 			v.Spec.SizeBytes, err = parseSize(args[0])
 			return err
 		}),
-		changed("rollback VOLUME SNAPSHOT", "Roll a volume back to a snapshot; data written since then is lost", 2, func(ctx context.Context, v *api.Volume, args []string) error {
+		changed("rollback VOLUME SNAPSHOT", "rolled back", "Roll a volume back to a snapshot; data written since then is lost", 2, func(ctx context.Context, v *api.Volume, args []string) error {
 			s, err := a.snapshots().get(ctx, args[0])
 			if err != nil {
 				return err
@@ -95,25 +90,21 @@ func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
 
 func (a *App) snapshotCommand(k *kind[api.Volume]) *cobra.Command {
 	cmd := &cobra.Command{Use: "snapshot VOLUME NAME", Short: "Create a snapshot of a volume", Args: cobra.ExactArgs(2)}
-	w := waiting{}
-	addWaitFlags(cmd, &w)
+	snapshots := a.snapshots()
+	w := snapshots.writeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, err := k.get(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		snapshots := a.snapshots()
-		s, err := client.Of[api.Snapshot](a.api).Create(cmd.Context(), api.Snapshot{
+		s, err := snapshots.target(*w).Create(cmd.Context(), api.Snapshot{
 			Meta: api.Meta{Name: args[1], Organization: v.Meta.Organization, Project: v.Meta.Project},
 			Spec: api.SnapshotSpec{Volume: api.VolumeID(v.Meta.ID)},
 		})
-		if err == nil {
-			s, err = snapshots.await(cmd.Context(), s, w)
-		}
 		if err != nil {
 			return err
 		}
-		return snapshots.printOne(cmd.Context(), s)
+		return snapshots.finish(cmd.Context(), s, *w, "created")
 	}
 	return cmd
 }

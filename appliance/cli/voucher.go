@@ -38,7 +38,7 @@ func (a *App) voucherCreateCommand(k *kind[api.Voucher]) *cobra.Command {
 	name, code, note := f.String("name", "", "name of the voucher; default: generated"), f.String("code", "", "12 to 64 letters and digits; default: generated"), f.String("note", "", "free text")
 	redemptions := f.Int64("redemptions", 1, "how many organizations can redeem it, each once")
 	expires := f.String("expires", "", "date from which it gives nothing, e.g. 2027-01-01; default: does not expire")
-	dry := dryRunFlag(f)
+	w := writing{dry: dryRunFlag(f)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v := api.Voucher{Meta: api.Meta{Name: *name}, Code: *code, Spec: api.VoucherSpec{Currency: strings.ToUpper(args[1]), Redemptions: *redemptions, Note: *note}}
 		var err error
@@ -52,19 +52,13 @@ func (a *App) voucherCreateCommand(k *kind[api.Voucher]) *cobra.Command {
 			}
 			v.Spec.ExpiresAt = &at
 		}
-		if *dry {
-			if v, err = k.objects().DryRun().Create(cmd.Context(), v); err != nil {
-				return err
-			}
-			return k.printTried(cmd.Context(), v, "created")
-		}
-		if v, err = k.objects().Create(cmd.Context(), v); err != nil {
+		if v, err = k.target(w).Create(cmd.Context(), v); err != nil {
 			return err
 		}
-		if a.flags.output == "table" {
+		if a.flags.output == "table" && !*w.dry {
 			fmt.Fprintf(a.Out, "code: %s\nSave it now: it is not shown again.\n\n", v.Code)
 		}
-		return k.printOne(cmd.Context(), v)
+		return k.finish(cmd.Context(), v, w, "created")
 	}
 	return cmd
 }
