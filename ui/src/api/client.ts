@@ -1,6 +1,7 @@
 // The API for the portal's pages: same origin, below /portal, where the session's cookie replaces its token
 // (docs/decisions/0018).
 import createClient from 'openapi-fetch';
+import { keepQuantities } from './quantities';
 import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
@@ -14,7 +15,7 @@ export const base = '/portal';
 export const api = createClient<paths>({
   baseUrl: (globalThis.location?.origin ?? '') + base,
   credentials: 'same-origin',
-  fetch: (r) => globalThis.fetch(r),
+  fetch: async (r) => keepQuantities(r, await globalThis.fetch(r)),
 });
 
 /** ApiError is an error of the API: a stable code, a message, a hint, and the invalid fields. */

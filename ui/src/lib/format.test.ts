@@ -44,7 +44,7 @@ test('times are UTC', () => {
   expect(formatTime('2026-03-01T23:30:00Z', 'en')).toBe('Mar 1, 2026, 11:30 PM UTC');
 });
 
-test('exact quantities have all base units, and about is said where JSON loses digits', () => {
+test('exact quantities have all base units, and about is said where a number loses digits', () => {
   const english = translation('en', en);
   expect(exactQuantity('gpu-nanoseconds', 4_444_444_441_234, english)).toBe(
     '1.23456790034 GPU h (4,444,444,441,234 ns)',
@@ -55,6 +55,9 @@ test('exact quantities have all base units, and about is said where JSON loses d
   expect(exactQuantity('gpu-launches', 12_345, english)).toBe('12,345');
   expect(exactQuantity('memory-byte-seconds', 2 ** 62, english)).toBe(
     '1,193,046.47111 GiB h (≈ 4,611,686,018,427,387,904 B s)',
+  );
+  expect(exactQuantity('memory-byte-seconds', 2n ** 62n + 1n, english)).toBe(
+    '1,193,046.47111 GiB h (4,611,686,018,427,387,905 B s)',
   );
   expect(exactQuantity('volume-byte-seconds', 2 ** 30 * 3600, english, 2 ** 30 * 3600)).toBe(
     '1 GiB h (3,865,470,566,400 B s)',

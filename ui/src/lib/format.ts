@@ -106,19 +106,21 @@ export const exactMicros = (micros: number | bigint, currency: string, language:
  * formatQuantity uses. */
 export function exactQuantity(
   meter: string,
-  n: number,
+  n: number | bigint,
   { t, language }: Pick<Translation, 't' | 'language'>,
   per?: number,
 ): string {
   const precise = (v: number) => new Intl.NumberFormat(language, { maximumSignificantDigits: 12 }).format(v);
-  const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 }).format(BigInt(Math.round(n)));
+  const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 }).format(
+    typeof n === 'bigint' ? n : BigInt(Math.round(n)),
+  );
   const base = bases.find(([end]) => meter.endsWith(end))?.[1];
-  // JSON's numbers are exact up to here only.
-  const about = Math.abs(n) > Number.MAX_SAFE_INTEGER ? '≈ ' : '';
+  // A number is exact up to here only.
+  const about = typeof n === 'number' && Math.abs(n) > Number.MAX_SAFE_INTEGER ? '≈ ' : '';
   const exact = `${about}${whole}${base ? ` ${base}` : ''}`;
   const unit = (per && unitOf(meter, per)) || units[meter]?.[0];
   const text = unit && quantities[unit.id];
-  return text ? t('unit.exact', { exact, value: t(text, { n: precise(n / Number(unit.per)) }) }) : exact;
+  return text ? t('unit.exact', { exact, value: t(text, { n: precise(Number(n) / Number(unit.per)) }) }) : exact;
 }
 
 /** The base units of meters, by the ends of their names; the first match counts. */

@@ -2,6 +2,7 @@ import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { ChartBarIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { base, type Schemas } from '../api/client';
+import { quantityOf } from '../api/quantities';
 import { useUsage } from '../api/queries';
 import { seesMoney, type Session } from '../api/session';
 import { useText } from '../i18n';
@@ -29,7 +30,7 @@ export function Usage({ session }: { session: Session }) {
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (u) => <Quantity meter={u.meter} n={u.quantity} />,
+      cell: (u) => <Quantity meter={u.meter} n={quantityOf(u)} />,
     },
   ];
   const file = `${base}/v1/usage/export?${new URLSearchParams({ organization: organization ?? '', ...period })}`;

@@ -16,9 +16,9 @@ function Exact({ shown, exact }: { shown: string; exact: string }) {
 }
 
 /** Quantity shows a meter's quantity; per is the number of base units of its price. */
-export function Quantity({ meter, n, per }: { meter: string; n: number; per?: number }) {
+export function Quantity({ meter, n, per }: { meter: string; n: number | bigint; per?: number }) {
   const text = useText();
-  return <Exact shown={formatQuantity(meter, n, text, per)} exact={exactQuantity(meter, n, text, per)} />;
+  return <Exact shown={formatQuantity(meter, Number(n), text, per)} exact={exactQuantity(meter, n, text, per)} />;
 }
 
 /** Money shows an amount in millionths of a currency. */

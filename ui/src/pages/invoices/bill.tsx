@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { asApiError, base } from '../../api/client';
 import { now, useBill, type Bill, type Line } from '../../api/invoices';
+import { quantityOf } from '../../api/quantities';
 import { useWallet } from '../../api/queries';
 import type { Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
@@ -145,7 +146,7 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (l) => (l.quantity && l.meter ? <Quantity meter={l.meter} n={l.quantity} per={l.per} /> : '–'),
+      cell: (l) => (l.quantity && l.meter ? <Quantity meter={l.meter} n={quantityOf(l)} per={l.per} /> : '–'),
     },
     { id: 'price', title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
     {

@@ -3,6 +3,7 @@ import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { useExplanation, type Bill, type Line } from '../../api/invoices';
+import { quantityOf } from '../../api/quantities';
 import type { Period } from '../../api/queries';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
@@ -27,13 +28,13 @@ export function Explained({ id, bill, line, organization, period, above }: Props
   const [hour, choose] = useState('');
   const query = useExplanation(id, organization, period, line.id);
   const rounded = (n: number) => (line.meter ? formatQuantity(line.meter, n, text, line.per) : String(n));
-  const show = (n: number) => (line.meter ? <Quantity meter={line.meter} n={n} per={line.per} /> : String(n));
+  const show = (n: number | bigint) => (line.meter ? <Quantity meter={line.meter} n={n} per={line.per} /> : String(n));
   const columns: Column<Schemas['InvoiceHour']>[] = [
     { id: 'hour', title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (h) => show(h.quantity),
+      cell: (h) => show(quantityOf(h)),
     },
     {
       id: 'records',
@@ -59,7 +60,7 @@ export function Explained({ id, bill, line, organization, period, above }: Props
             <Rows
               rows={[
                 [t('usage.resource'), line.resource && <code>{line.resource}</code>],
-                [t('usage.quantity'), line.quantity && show(line.quantity)],
+                [t('usage.quantity'), line.quantity && show(quantityOf(line))],
                 [t('inv.price'), priceOf(line, bill.currency, text)],
                 [t('inv.amount'), formatMicros(line.amountMicros, bill.currency, language)],
               ]}
@@ -104,7 +105,7 @@ function Records({
     {
       id: 'quantity',
       title: t('usage.quantity'),
-      cell: (r) => <Quantity meter={r.spec.meter} n={r.spec.quantity} per={line.per} />,
+      cell: (r) => <Quantity meter={r.spec.meter} n={quantityOf(r.spec)} per={line.per} />,
     },
   ];
   const title = t('inv.recordsOf', { hour: formatTime(hour, language) });
