@@ -35,5 +35,5 @@ for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   total += packed.length;
 }
 console.log(`ui: built ui/dist, ${Math.round(total / 1024)} KiB compressed`);
-for (const { name, files, bytes } of [largest.files, largest.bytes])
+for (const { name, files, bytes } of new Set([largest.files, largest.bytes]))
   console.log(`ui: at most ${files} files of code with ${bytes} bytes: ${name}`);
