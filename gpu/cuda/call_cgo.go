@@ -6,6 +6,7 @@ package cuda
 #cgo LDFLAGS: -ldl
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef uintptr_t u;
@@ -38,6 +39,7 @@ static void forget(void) { __atomic_add_fetch(&generation, 1, __ATOMIC_ACQ_REL);
 static u open_library(const char *path) { return (u)dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 static u find(u handle, const char *name) { return (u)dlsym((void *)handle, name); }
 static void release(char *s) { free(s); }
+static void flush_stdout(void) { fflush(stdout); }
 */
 import "C"
 
@@ -65,3 +67,6 @@ func invoke(set, ctx, f uintptr, a *[maxArgs]uintptr, floats [2]float32) int32 {
 }
 
 func forgetCurrent() { C.forget() }
+
+// flushStdout writes what the C library's stdout has buffered.
+func flushStdout() { C.flush_stdout() }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,12 +13,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
+	"github.com/basalt-gpu/basalt/gpu/worker/stdio"
 )
+
+// TestMain lets the tests of a card collect what libcuda writes, as a worker does.
+func TestMain(m *testing.M) {
+	if err := stdio.Separate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // card opens the library that the GPU check sets, or the host's.
 func card(t testing.TB) *driver {
 	t.Helper()
-	d, err := Open(Options{Library: os.Getenv("BASALT_CUDA_LIBRARY")})
+	d, err := Open(Options{Library: os.Getenv("BASALT_CUDA_LIBRARY"), Output: func() (Output, error) { return stdio.Start() }})
 	if err != nil {
 		if os.Getenv("BASALT_CHECK_CARD") != "" {
 			t.Fatal(err)

@@ -29,6 +29,9 @@ type context struct {
 
 	virtual *virtual // nil: the card has no virtual memory management, and memory stays on it
 
+	output Output                       // nil: what kernels print is lost
+	print  func(to uint32, text []byte) // receives it; nil: nobody
+
 	calls sync.RWMutex // read-locked while a module is loaded or memory allocated, locked by Destroy
 
 	mu        sync.Mutex // guards the following, and the counters of streams and records of events
@@ -53,6 +56,8 @@ type context struct {
 	drains   []func()
 	pending  int // number of operations on the device
 	launches uint64
+	prints   bool // a kernel that may print has been submitted
+	printed  bool // such a kernel has ended, and its output has not been collected
 	staging  []*chunk
 	moving   int      // number of parts whose bytes are being copied
 	moved    chan *op // those that have ended
@@ -65,6 +70,7 @@ type op struct {
 	done     func(error)
 	part     *part // of a copy through staging memory
 	launches uint64
+	prints   bool // it is a kernel that may print
 	barrier  bool // done when everything before it, in all streams, is done
 	drained  func()
 	event    *event      // the event that it records or waits for
@@ -317,10 +323,14 @@ func (c *context) submit(o *op) {
 			*o.part.first = err
 		}
 		c.unstage(o)
+		if sticky(err) {
+			c.collectLast()
+		}
 		c.finish(o, err)
 		return
 	}
 	c.launches += o.launches
+	c.prints = c.prints || o.prints
 	s := o.stream
 	if !s.active {
 		s.active = true
@@ -341,6 +351,7 @@ func sticky(err error) bool {
 func (c *context) poll() (worked bool) {
 	worked = c.finishMoves()
 	err := c.failed()
+	var passed uintptr // the latest event
 	for _, s := range c.active {
 		if err == nil {
 			err = c.mark(s)
@@ -360,8 +371,11 @@ func (c *context) poll() (worked bool) {
 			if s.last != 0 {
 				c.free = append(c.free, s.last)
 			}
-			s.last, worked = m.event, true
+			s.last, passed, worked = m.event, m.event, true
 		}
+	}
+	if err == nil {
+		err = c.collect(passed)
 	}
 	if err != nil { // all running operations have this error
 		c.poison(err)
@@ -372,6 +386,7 @@ func (c *context) poll() (worked bool) {
 			}
 			s.marks = nil
 		}
+		c.collectLast()
 		worked = true
 	}
 	for _, s := range c.active {
@@ -432,6 +447,7 @@ func (c *context) reach(s *stream, sequence uint64, err error) {
 		o := s.pending[s.reached]
 		s.reached++
 		o.result = err
+		c.printed = c.printed || o.prints
 		c.land(o, err)
 	}
 }

@@ -32,6 +32,10 @@
 // and Restore maps new ones at the same addresses (evict.go). Modules' code and
 // variables stay on the card. On other cards all memory stays.
 //
+// What kernels print, libcuda writes to the process's stdout and stderr when something
+// waits for the card. The loop makes such a call for kernels that have ended, and passes
+// the text on before it reports their end (print.go).
+//
 // Host memory of the guest that is in the window (host.go) is registered with libcuda
 // for all contexts, at the guest's address; copies from and to it need no staging. A
 // guest's managed memory is such memory: the card reads and writes it over the bus.

@@ -17,18 +17,24 @@ type Options struct {
 	Library string   // empty: DefaultLibrary
 	UUID    [16]byte // of the card; zero: the first card
 	Cache   Cache    // of compiled code; nil: none
+	// Output returns the output of kernels, before the first context is created, so that
+	// libcuda's own messages until then are in the log; nil: it is not collected.
+	Output func() (Output, error)
 }
 
 // driver is the worker.Driver of one card.
 type driver struct {
 	lib     *library
-	cache   Cache // nil: none
+	cache   Cache                  // nil: none
+	output  func() (Output, error) // nil: what kernels print is lost
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
 	staging ranges // memory that copies pass through, which no guest may use
 	hosts   hosts
 	granule uint64 // of virtual memory, in bytes; 0: the card has none
+
+	printing sync.Mutex // held while a context collects output, so that no other context takes a part of a line
 
 	mu       sync.Mutex // guards the following
 	contexts map[*context]bool
@@ -53,7 +59,7 @@ func Open(o Options) (worker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, cache: o.Cache, contexts: map[*context]bool{}, windows: map[*worker.Window]int{}, hosts: hosts{all: map[uint64]*registered{}}}
+	d := &driver{lib: lib, cache: o.Cache, output: o.Output, contexts: map[*context]bool{}, windows: map[*worker.Window]int{}, hosts: hosts{all: map[uint64]*registered{}}}
 	if err := lib.call(0, cuInit, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}
@@ -161,6 +167,13 @@ func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 }
 
 func (d *driver) newContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
+	var output Output
+	if d.output != nil {
+		var err error
+		if output, err = d.output(); err != nil {
+			return nil, fmt.Errorf("collect the output of kernels: %w", err)
+		}
+	}
 	handle := newOut[uintptr]()
 	defer handle.free()
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags&contextFlags), d.device); err != nil {
@@ -171,6 +184,7 @@ func (d *driver) newContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))
 	}
+	c.output = output
 	c.registerStaged()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,33 +16,35 @@ const maxGlobals = 1 << 16
 // which of them exist, with their address and size. PTX ISA 5.4, "Variables".
 var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
 
-// globalNames returns the names that variables of images may have: those in their
-// PTX and in their machine code, for every image of a fatbin. libcuda lists a
-// module's kernels but not its variables. Images that cannot be read are left to
-// libcuda to reject.
-func globalNames(images ...[]byte) (names []string) {
+// contents is what is read from images before libcuda loads them.
+type contents struct {
+	globals []string // names that variables may have, each once
+	prints  bool     // kernels may print
+}
+
+// contentsOf reads images: PTX and machine code, for every image of a fatbin. libcuda
+// lists a module's kernels but not its variables. Images that cannot be read are left to
+// libcuda to reject, and may print.
+func contentsOf(images ...[]byte) (c contents) {
 	seen := map[string]bool{}
 	add := func(name string) {
-		if !seen[name] && len(names) < maxGlobals {
+		if !seen[name] && len(c.globals) < maxGlobals {
 			seen[name] = true
-			names = append(names, name)
+			c.globals = append(c.globals, name)
 		}
 	}
 	for _, image := range images {
-		switch {
-		case fatbin.IsELF(image):
-			addVars(image, add)
-		case fatbin.Is(image):
-			addEntries(image, add)
-		default:
-			addCandidates(image, add)
+		if fatbin.Is(image) {
+			c.prints = readEntries(image, add) || c.prints
+		} else {
+			c.prints = readImage(image, add) || c.prints
 		}
 	}
-	return names
+	return c
 }
 
-// linkedNames returns the names in all objects of a linked image.
-func linkedNames(l *abi.LinkImage) []string {
+// linkedContents reads all objects of a linked image.
+func linkedContents(l *abi.LinkImage) contents {
 	var images [][]byte
 	for _, o := range l.Objects {
 		if inner, err := fatbin.Objects(o.Image); err == nil { // a host object, or a library
@@ -51,21 +53,32 @@ func linkedNames(l *abi.LinkImage) []string {
 			images = append(images, o.Image)
 		}
 	}
-	return globalNames(images...)
+	return contentsOf(images...)
 }
 
-func addEntries(image []byte, add func(string)) {
+// readEntries passes the names of variables in a fatbin to add, and reports whether its
+// kernels may print.
+func readEntries(image []byte, add func(string)) (prints bool) {
 	entries, _ := fatbin.Entries(image)
 	for _, e := range entries {
-		part, err := e.Image()
-		switch {
+		switch part, err := e.Image(); {
 		case err != nil:
-		case e.Kind == fatbin.ELF:
-			addVars(part, add)
-		case e.Kind == fatbin.PTX:
-			addCandidates(part, add)
+			prints = true
+		case e.Kind == fatbin.ELF || e.Kind == fatbin.PTX:
+			prints = readImage(part, add) || prints
 		}
 	}
+	return prints
+}
+
+// readImage is readEntries for machine code or PTX.
+func readImage(image []byte, add func(string)) (prints bool) {
+	if fatbin.IsELF(image) {
+		addVars(image, add)
+	} else {
+		addCandidates(image, add)
+	}
+	return mayPrint(image)
 }
 
 func addCandidates(source []byte, add func(string)) {

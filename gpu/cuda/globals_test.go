@@ -27,8 +27,8 @@ func TestGlobalNames(t *testing.T) {
 		"broken machine code":    {[]byte("\x7fELF and no more"), nil},
 		"a fatbin that is short": {fatbintest.Wrap(2, fatbintest.Cubin())[:40], nil},
 	} {
-		if got := globalNames(c.image); !slices.Equal(got, c.want) {
-			t.Errorf("%s: globalNames = %q, want %q", name, got, c.want)
+		if got := contentsOf(c.image).globals; !slices.Equal(got, c.want) {
+			t.Errorf("%s: globals = %q, want %q", name, got, c.want)
 		}
 	}
 }

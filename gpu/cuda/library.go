@@ -22,6 +22,7 @@ const (
 	cuCtxDestroy
 	cuCtxSetCurrent
 	cuCtxSynchronize
+	cuCtxSetLimit
 	cuModuleLoadDataEx
 	cuModuleUnload
 	cuLinkCreate
@@ -51,6 +52,7 @@ const (
 	cuEventDestroy
 	cuEventRecord
 	cuEventQuery
+	cuEventSynchronize
 	cuEventElapsedTime
 	needed // the functions above are required, those below are not
 	cuLaunchKernelEx
@@ -108,7 +110,7 @@ var functions = [firstPassedOn]string{
 	cuInit: "cuInit", cuDriverGetVersion: "cuDriverGetVersion", cuDeviceGetCount: "cuDeviceGetCount",
 	cuDeviceGet: "cuDeviceGet", cuDeviceGetName: "cuDeviceGetName", cuDeviceGetUuid: "cuDeviceGetUuid_v2",
 	cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
-	cuCtxCreate: "cuCtxCreate_v2", cuCtxDestroy: "cuCtxDestroy_v2", cuCtxSetCurrent: "cuCtxSetCurrent", cuCtxSynchronize: "cuCtxSynchronize",
+	cuCtxCreate: "cuCtxCreate_v2", cuCtxDestroy: "cuCtxDestroy_v2", cuCtxSetCurrent: "cuCtxSetCurrent", cuCtxSynchronize: "cuCtxSynchronize", cuCtxSetLimit: "cuCtxSetLimit",
 	cuModuleLoadDataEx: "cuModuleLoadDataEx", cuModuleUnload: "cuModuleUnload",
 	cuLinkCreate: "cuLinkCreate_v2", cuLinkAddData: "cuLinkAddData_v2", cuLinkComplete: "cuLinkComplete", cuLinkDestroy: "cuLinkDestroy",
 	cuModuleGetFunction: "cuModuleGetFunction", cuModuleGetGlobal: "cuModuleGetGlobal_v2",
@@ -120,7 +122,7 @@ var functions = [firstPassedOn]string{
 	cuStreamCreateWithPriority: "cuStreamCreateWithPriority", cuStreamDestroy: "cuStreamDestroy_v2",
 	cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
-	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
+	cuEventQuery: "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
 	cuLaunchKernelEx:         "cuLaunchKernelEx",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
 	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo", cuFuncLoad: "cuFuncLoad",

@@ -38,7 +38,7 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err := c.loadCompiled(m, l.Objects, o, &info); err != nil {
 		return nil, nil, info, err
 	}
-	return c.loaded(*m.value, ptxOf(l.Objects), linkedNames(l), o.Lazy, info)
+	return c.loaded(*m.value, ptxOf(l.Objects), linkedContents(l), o.Lazy, info)
 }
 
 // ptxOf returns the PTX among objects.

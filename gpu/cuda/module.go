@@ -15,6 +15,7 @@ import (
 type module struct {
 	handle  uintptr
 	globals []uint64 // addresses
+	prints  bool     // its kernels may print
 
 	bound     []binding // of its references; replaced, never changed (issuer)
 	inLibcuda []binding // what libcuda has bound to them (loop)
@@ -84,18 +85,18 @@ func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module
 	if isPTX {
 		source = string(image[:len(image)-1])
 	}
-	return c.loaded(*m.value, source, globalNames(image), o.Lazy, info)
+	return c.loaded(*m.value, source, contentsOf(image), o.Lazy, info)
 }
 
 // loaded lists the contents of a module that libcuda has loaded.
-func (c *context) loaded(handle uintptr, source string, globals []string, lazy bool, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
-	mod := &module{handle: handle}
+func (c *context) loaded(handle uintptr, source string, has contents, lazy bool, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	mod := &module{handle: handle, prints: has.prints}
 	functions, err := c.functions(mod, source, &info)
 	if err == nil && !lazy {
 		err = c.loadFunctions(functions, &info)
 	}
 	if err == nil {
-		err = c.findGlobals(handle, globals, &info)
+		err = c.findGlobals(handle, has.globals, &info)
 	}
 	for _, g := range info.Globals {
 		mod.globals = append(mod.globals, g.Address)

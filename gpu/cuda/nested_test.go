@@ -50,6 +50,11 @@ var brokenRules = map[string]func(c, other *context, p uint64, f uintptr) error{
 	"it waits for kernels": func(c, _ *context, p uint64, f uintptr) error {
 		return errors.Join(c.call(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, c.zero, 0, 0), c.call(cuMemFree, uintptr(p)))
 	},
+	"after work that is not known to be over": func(c, _ *context, _ uint64, f uintptr) error {
+		return errors.Join(c.call(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, c.zero, 0, 0),
+			c.call(cuEventRecord, c.begin, c.zero), c.call(cuEventSynchronize, c.begin))
+	},
+	"want PRINTF_FIFO_SIZE": func(c, _ *context, _ uint64, _ uintptr) error { return c.call(cuCtxSetLimit, 0, 1024) },
 	"were changed before the copy": func(c, _ *context, p uint64, _ uintptr) error {
 		k := c.staging[0]
 		err := c.call(cuMemcpyHtoDAsync, uintptr(p), k.address, 64, c.zero)

@@ -144,7 +144,7 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 	}
 	params := append([]byte(nil), l.Params...)
 	attributes, bound := c.attributesOf(l), k.module.bound
-	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
+	return c.push(s, &op{done: done, launches: 1, prints: k.module.prints, submit: func(cu uintptr) error {
 		if err := c.bind(k.module, bound); err != nil {
 			return err
 		}

@@ -393,10 +393,19 @@ func (g *gpud) worker(t *testing.T) *os.Process {
 	t.Helper()
 	var all []*os.Process
 	patience.Until(t, 30*time.Second, "gpud has one worker", func() bool {
-		all = children(t, g.cmd.Process.Pid)
+		all = children(t, g.pid(t))
 		return len(all) == 1
 	})
 	return all[0]
+}
+
+// pid returns the process of g, which another package may have started.
+func (g *gpud) pid(t *testing.T) int {
+	t.Helper()
+	if g.cmd != nil {
+		return g.cmd.Process.Pid
+	}
+	return listener(t, g.socket)
 }
 
 // children returns the child processes of parent that run basalt-worker.

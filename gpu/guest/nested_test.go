@@ -22,7 +22,6 @@ const (
 	noImport     = "a physical GPU maps only memory of its own process: gpu/cuda does not import descriptors"
 	lateBinding  = "the object of a reference is passed to libcuda only when the launch's turn comes"
 	noGreen      = "the worker of a physical GPU does not support green contexts"
-	noOutput     = "the driver of a physical GPU prints to the worker's stdout, which is discarded"
 )
 
 // notOnCard maps the tests of api that fail on a nested GPU to the reason.
@@ -42,8 +41,6 @@ var notOnCard = map[string]string{
 	"ipc_mapped": noImport, "ipc_external": noImport, "ipc_pool": noImport,
 
 	"green_splits": noGreen, "green_contexts": noGreen, "green_events": noGreen,
-
-	"printf_threads": noOutput,
 
 	"mem_info":          "memory that a stream frees becomes free when the GPU is idle (decision 34)",
 	"reference_filters": lateBinding,

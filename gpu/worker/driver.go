@@ -167,6 +167,12 @@ type Printer interface {
 	PrintTo(output func(to uint32, text []byte))
 }
 
+// OutputLimiter is a Printer whose device has a buffer of its own for output. LimitOutput
+// sets the buffer's size in bytes, before the first kernel that prints is launched.
+type OutputLimiter interface {
+	LimitOutput(size uint64) error
+}
+
 // ValueWaiter is a Context whose streams can wait for a value in memory. The device's
 // attributes report it (CAN_USE_STREAM_MEM_OPS and related ones, CUdevice_attribute).
 type ValueWaiter interface {

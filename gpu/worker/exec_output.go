@@ -62,6 +62,11 @@ func (s *Session) ctxSetLimit(c *command) error {
 	if !ctx.output.resize(size) {
 		return abi.ErrInvalidValue
 	}
+	if l, ok := ctx.driver.(OutputLimiter); ok {
+		if err := l.LimitOutput(size); err != nil {
+			return err
+		}
+	}
 	c.value0 = size
 	return nil
 }

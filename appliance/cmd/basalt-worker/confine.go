@@ -55,8 +55,9 @@ func confine(o options) error {
 
 const confinedName = "basalt-worker: confined"
 
-// dropStdout redirects stdout to /dev/null. A GPU's driver writes there what tenants' kernels
-// print, without a limit, and the parent's stdout is a log of the host.
+// dropStdout redirects stdout to /dev/null: the parent's is a log of the host, and a GPU's driver
+// writes to stdout what tenants' kernels print, without a limit. That of a card is collected
+// (stdio.Start).
 func dropStdout() error {
 	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

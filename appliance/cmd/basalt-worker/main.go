@@ -16,6 +16,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/worker/stdio"
 )
 
 // The first stage changes attributes of its thread and then executes itself.
@@ -37,6 +39,9 @@ func main() {
 	}
 	if err == nil {
 		err = confine(o)
+	}
+	if err == nil {
+		err = stdio.Separate()
 	}
 	if err == nil {
 		runtime.UnlockOSThread()

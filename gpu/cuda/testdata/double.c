@@ -90,6 +90,7 @@ EXPORT int cuCtxDestroy_v2(u c) {
 	return 0;
 }
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
+EXPORT int cuCtxSetLimit(int limit, size_t value) { NEEDS_CONTEXT; SAY("cuCtxSetLimit %d %zu", limit, value); return 0; }
 EXPORT int cuCtxSynchronize(void) { NEEDS_CONTEXT; SAY("cuCtxSynchronize"); return 0; }
 
 static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
@@ -380,6 +381,7 @@ EXPORT int cuEventCreate(u *e, unsigned flags) { NEEDS_CONTEXT; (void)flags; *e 
 EXPORT int cuEventDestroy_v2(u e) { free((void *)e); SAY("cuEventDestroy"); return 0; }
 EXPORT int cuEventRecord(u e, u s) { NEEDS_CONTEXT; (void)s; clock_gettime(CLOCK_MONOTONIC, &((struct event *)e)->at); return 0; }
 EXPORT int cuEventQuery(u e) { NEEDS_CONTEXT; PLAY(cuEventQuery); (void)e; return poisoned == current ? 700 : 0; }
+EXPORT int cuEventSynchronize(u e) { NEEDS_CONTEXT; PLAY(cuEventSynchronize); (void)e; SAY("cuEventSynchronize"); return poisoned == current ? 700 : 0; }
 EXPORT int cuEventElapsedTime(float *ms, u a, u b) {
 	struct event *x = (struct event *)a, *y = (struct event *)b;
 	*ms = (float)((y->at.tv_sec - x->at.tv_sec) * 1e3 + (y->at.tv_nsec - x->at.tv_nsec) / 1e6);

@@ -504,12 +504,12 @@ static const struct test tests[] = {
 };
 
 static const struct test *const all[] = {tests, work_tests, cluster_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
-	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests, reference_tests, coredump_tests, green_tests};
+	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, printf_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests, reference_tests, coredump_tests, green_tests};
 
 /* Reports whether a test waits until the Go test has done something to its worker. */
 static bool needs_go_test(const char *name)
 {
-	static const char *const names[] = {"dead_worker", "stopped_worker", "dead_worker_full"};
+	static const char *const names[] = {"dead_worker", "stopped_worker", "dead_worker_full", "printf_killed"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(names[i], name) == 0)

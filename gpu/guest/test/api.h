@@ -65,12 +65,12 @@ static inline CUfunction start_alone(const char *name)
 	return f;
 }
 
-/* The lists of tests, in work.c, clusters.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, graph_memory.c, graph_condition.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, texture.c, batch.c, peer.c, mapping.c, ipc.c, reference.c, coredump.c, green.c */
+/* The lists of tests, in work.c, clusters.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, graph_memory.c, graph_condition.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, printf.c, texture.c, batch.c, peer.c, mapping.c, ipc.c, reference.c, coredump.c, green.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
 extern const struct test work_tests[], cluster_tests[], robust_tests[], window_tests[], pool_tests[], kept_tests[], host_tests[], stream_tests[], value_tests[], graph_tests[], graph_memory_tests[], graph_condition_tests[], capture_tests[],
-	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], managed_tests[], link_tests[], kernel_tests[], texture_tests[], batch_tests[], peer_tests[], mapping_tests[], ipc_tests[], reference_tests[], coredump_tests[], green_tests[]; /* the last element of each has no name */
+	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], managed_tests[], link_tests[], kernel_tests[], printf_tests[], texture_tests[], batch_tests[], peer_tests[], mapping_tests[], ipc_tests[], reference_tests[], coredump_tests[], green_tests[]; /* the last element of each has no name */
 
 #endif

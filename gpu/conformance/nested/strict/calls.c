@@ -160,6 +160,15 @@ EXPORT int cuCtxSynchronize(void)
 	return r;
 }
 
+/* A guest chooses the buffer of printf only. */
+EXPORT int cuCtxSetLimit(int limit, size_t value)
+{
+	in_context(__func__);
+	if (limit != 1)
+		BROKEN("limit is %d, want PRINTF_FIFO_SIZE", limit);
+	return CALL(cuCtxSetLimit, limit, value);
+}
+
 /* Modules. */
 EXPORT int cuModuleLoadDataEx(u *m, const void *image, unsigned int n, int *options, void **values)
 {
@@ -644,6 +653,17 @@ EXPORT int cuEventQuery(u e)
 		over(stream, event->covers);
 	release();
 	return r;
+}
+
+/* Its caller has other work to do until the event has passed. */
+EXPORT int cuEventSynchronize(u e)
+{
+	acquire();
+	struct object *event = object_current(__func__, e, EVENT), *stream = recorded_in(event);
+	if (event->recorded && stream && stream->over < event->covers && !object_find(__func__, event->context, CONTEXT)->failed)
+		BROKEN("the event is after work that is not known to be over");
+	release();
+	return CALL(cuEventSynchronize, e);
 }
 
 EXPORT int cuEventElapsedTime(float *ms, u a, u b)

@@ -1,5 +1,7 @@
 /* Handles: the object, owner and state of each. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,14 @@ void release(void) { pthread_mutex_unlock(&lock); }
 #define BUCKETS 4096
 static struct object *buckets[BUCKETS];
 
+/* What the process had as stderr at first: later it may collect what libcuda writes. */
+static int report;
+
+__attribute__((constructor)) static void keep_stderr(void)
+{
+	report = fcntl(2, F_DUPFD_CLOEXEC, 3);
+}
+
 void broken(const char *function, const char *format, ...)
 {
 	char text[512];
@@ -25,7 +35,7 @@ void broken(const char *function, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	dprintf(2, "strict: %s: %s\n", function, text);
+	dprintf(report, "strict: %s: %s\n", function, text);
 	abort();
 }
 
