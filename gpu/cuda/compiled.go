@@ -1,11 +1,13 @@
 package cuda
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -28,15 +30,31 @@ const (
 // noOptLevel in the options of an image that is compiled already means that none is passed.
 const noOptLevel = 5
 
-// loadPTX loads PTX by way of the linker, whose code can be kept. What the linker does not
-// accept is loaded directly: that gives the error that a program expects.
-func (c *context) loadPTX(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
-	objects := []abi.LinkObject{{Type: jitInputPTX, Name: "module", Image: image}}
-	if err := c.loadCompiled(m, objects, o, info); err == nil {
-		return nil
+// compiledSource returns the PTX that libcuda would compile of an image, if its code is to
+// be kept.
+func (c *context) compiledSource(image []byte) (source []byte, ok bool) {
+	switch {
+	case c.d.cache == nil || fatbin.IsELF(image):
+		return nil, false
+	case fatbin.Is(image):
+		a := c.d.info.Attributes
+		return fatbin.JIT(image, uint32(a[attributeCapabilityMajor]), uint32(a[attributeCapabilityMinor]))
 	}
-	*info = abi.ModuleInfo{}
-	return c.loadImage(m, image, o, info)
+	return bytes.TrimRight(image, "\x00"), true
+}
+
+// loadPTX returns a function that loads an image by way of the linker, which compiles the
+// source in it, and whose code can be kept. What the linker does not accept is loaded
+// directly: that gives the error that a program expects.
+func (c *context) loadPTX(source []byte) func(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
+	objects := []abi.LinkObject{{Type: jitInputPTX, Name: "module", Image: source}}
+	return func(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
+		if err := c.loadCompiled(m, objects, o, info); err == nil {
+			return nil
+		}
+		*info = abi.ModuleInfo{}
+		return c.loadImage(m, image, o, info)
+	}
 }
 
 // loadCompiled compiles and links objects and loads the result as a module, or loads what

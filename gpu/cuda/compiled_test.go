@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
@@ -78,6 +79,9 @@ func TestCompiledCodeIsKept(t *testing.T) {
 		{"first start", []byte(source), worker.ModuleOptions{OptLevel: 4}, true},
 		{"second start", []byte(source), worker.ModuleOptions{OptLevel: 4}, false},
 		{"with a NUL", []byte(source + "\x00"), worker.ModuleOptions{OptLevel: 4, Lazy: true}, false},
+		{"in a fatbin", fatbintest.WrapFor(1, 70, []byte(source)), worker.ModuleOptions{OptLevel: 4}, false},
+		{"other PTX in a fatbin", fatbintest.WrapFor(1, 70, []byte(source+"// in a fatbin")), worker.ModuleOptions{OptLevel: 4}, true},
+		{"other PTX in a fatbin again", fatbintest.WrapFor(1, 70, []byte(source+"// in a fatbin")), worker.ModuleOptions{OptLevel: 4}, false},
 		{"other registers", []byte(source), worker.ModuleOptions{OptLevel: 4, MaxRegisters: 32}, true},
 		{"other level", []byte(source), worker.ModuleOptions{OptLevel: 3}, true},
 		{"other PTX", []byte(source + " "), worker.ModuleOptions{OptLevel: 4}, true},
@@ -138,6 +142,16 @@ func TestRefusedCode(t *testing.T) {
 	if log := d.take(t); err != nil || info.InfoLog != "double: info" || !slices.Contains(log, "cuModuleLoadDataEx") {
 		t.Errorf("PTX that the linker refuses: %v with log %q, libcuda received %q; want that it is loaded", err, info.InfoLog, log)
 	}
+	d.play(t, "cuLinkComplete 218\n")
+	_, _, info, err = c.ModuleLoad(fatbintest.WrapFor(1, 70, []byte(source+"//")), worker.ModuleOptions{OptLevel: 4})
+	if log := d.take(t); err != nil || info.InfoLog != "double: info" || !slices.Contains(log, "cuModuleLoadDataEx") {
+		t.Errorf("PTX in a fatbin that the linker refuses: %v with log %q, libcuda received %q; want that the fatbin is loaded", err, info.InfoLog, log)
+	}
+	// What libcuda chooses among is left to it: here, of unknown architecture.
+	_, _, _, err = c.ModuleLoad(fatbintest.Wrap(2, fatbintest.Cubin()), worker.ModuleOptions{OptLevel: 4})
+	if log := d.take(t); err != nil || count(log, "cuLinkDestroy") != 0 || count(log, "cuModuleLoadDataEx") != 1 {
+		t.Errorf("fatbin with machine code: %v, libcuda received %q, want that it is loaded only", err, log)
+	}
 	if _, _, info, err := c.ModuleLoad([]byte("broken"), worker.ModuleOptions{OptLevel: 4}); err == nil || info.ErrorLog != "double: line 1: broken" {
 		t.Errorf("ModuleLoad of a broken image = %v with log %q, want an error with double: line 1: broken", err, info.ErrorLog)
 	}
@@ -178,6 +192,12 @@ const storePTX = `.version 6.0
 // TestCardCompiledCode runs a kernel on a card that was compiled, and then one from the
 // cache.
 func TestCardCompiledCode(t *testing.T) {
+	for name, image := range map[string][]byte{"PTX": []byte(storePTX), "Fatbin": fatbintest.WrapFor(1, 50, []byte(storePTX))} {
+		t.Run(name, func(t *testing.T) { testCompiledCode(t, image) })
+	}
+}
+
+func testCompiledCode(t *testing.T, image []byte) {
 	d := card(t)
 	t.Cleanup(func() { _ = d.Close() })
 	cache := &counting{Cache: newCache(t)()}
@@ -185,7 +205,7 @@ func TestCardCompiledCode(t *testing.T) {
 	c := must[worker.Context](t)(d.NewContext(0, &gate{}, drivertest.Window(t, abi.MaxWindow)))
 	p := must[uint64](t)(c.MemAlloc(4))
 	for i := range 2 {
-		_, f, info, err := c.ModuleLoad([]byte(storePTX), worker.ModuleOptions{OptLevel: 4})
+		_, f, info, err := c.ModuleLoad(image, worker.ModuleOptions{OptLevel: 4})
 		if err != nil {
 			t.Fatal(err, info.ErrorLog)
 		}

@@ -75,8 +75,8 @@ func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module
 	m := newOut[uintptr]()
 	defer m.free()
 	load := c.loadImage
-	if isPTX && c.d.cache != nil {
-		load = c.loadPTX
+	if source, ok := c.compiledSource(image); ok {
+		load = c.loadPTX(source)
 	}
 	if err := load(m, image, o, &info); err != nil {
 		return nil, nil, info, err

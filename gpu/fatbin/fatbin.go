@@ -53,6 +53,7 @@ type Entry struct {
 	packed   uint32 // bytes, when compressed
 	unpacked uint64 // bytes, when compressed
 	payload  []byte
+	options  bool // the header has options for the compiler
 }
 
 // Entries lists the images of a fatbin in order. Their payloads are not checked
@@ -77,10 +78,23 @@ func Entries(image []byte) ([]Entry, error) {
 		list = append(list, Entry{
 			Kind: Kind(le.Uint16(h)), Arch: le.Uint32(h[28:]), flags: le.Uint64(h[40:]),
 			packed: le.Uint32(h[16:]), unpacked: le.Uint64(h[56:]), payload: h[head : head+size],
+			options: hasOptions(h[:head]),
 		})
 		at += head + size
 	}
 	return list, nil
+}
+
+// hasOptions reports whether an entry's header has text after its fields that is not the
+// entry's name.
+func hasOptions(header []byte) bool {
+	at, size := uint64(binary.LittleEndian.Uint32(header[32:])), uint64(binary.LittleEndian.Uint32(header[36:]))
+	for i, b := range header[entrySize:] {
+		if place := uint64(entrySize + i); b != 0 && (place < at || place >= at+size) {
+			return true
+		}
+	}
+	return false
 }
 
 // Clone returns the entry with a copy of its bytes.

@@ -66,8 +66,11 @@ func Cubin() []byte {
 	return append(image, headers...)
 }
 
-// Wrap returns a fatbin with one image.
-func Wrap(kind uint16, payload []byte) []byte {
+// Wrap returns a fatbin with one image, which states no architecture.
+func Wrap(kind uint16, payload []byte) []byte { return WrapFor(kind, 0, payload) }
+
+// WrapFor returns a fatbin with one image for an architecture (61 for sm_61).
+func WrapFor(kind uint16, arch uint32, payload []byte) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 16+64)
 	le.PutUint32(b, 0xBA55ED50)
@@ -76,6 +79,7 @@ func Wrap(kind uint16, payload []byte) []byte {
 	le.PutUint16(b[16:], kind)
 	le.PutUint32(b[20:], 64)
 	le.PutUint64(b[24:], uint64(len(payload)))
+	le.PutUint32(b[16+28:], arch)
 	return append(b, payload...)
 }
 
