@@ -75,6 +75,9 @@ func TestWorkerProcesses(t *testing.T) {
 
 		header := g.session(2, 20)
 		pid := spawner.last()
+		if group, err := unix.Getpgid(pid); err != nil || group != pid {
+			t.Errorf("process group of worker %d = %d, %v, want its own: otherwise it stays stopped if basalt-vgpu dies", pid, group, err)
+		}
 		_ = unix.Kill(pid, unix.SIGKILL)
 		wantDead(g, header, abi.ErrUnavailable, "worker")
 		g.until("killed worker reaped", func() bool { return gone(pid) })

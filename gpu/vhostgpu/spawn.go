@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WorkerProcess spawns basalt-worker. The process is killed when the thread that
-// called Spawn ends, so that must be the main thread.
+// WorkerProcess spawns basalt-worker. The process ends when the thread that called
+// Spawn ends, so that must be the main thread: it is killed, or, once it serves the
+// guest, told to end, so that it can tell the guest.
 type WorkerProcess struct {
 	Binary string // path of basalt-worker
 	GPUD   string // gpud's socket
@@ -54,7 +55,8 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 	if p.Cache != nil {
 		args, files = append(args, "--cache-fd", strconv.Itoa(len(files))), append(files, p.Cache.Fd())
 	}
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Stopped processes with a group of their own are continued when this one ends.
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if p.Sandbox != nil {
 		attr = p.Sandbox(attr)
 	}

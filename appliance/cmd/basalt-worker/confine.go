@@ -83,6 +83,17 @@ func dieWithParent() error {
 	return nil
 }
 
+// endWithParent changes the signal for when the parent ends to SIGTERM, so that this process can
+// tell its guest, whose program otherwise waits until it misses the heartbeat. It must be called
+// by the thread that confine has set the signal for. A stopped worker is continued by the kernel
+// when its parent ends, because it has a process group of its own (setpgid(2)).
+func endWithParent() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
+		return fmt.Errorf("parent death signal: %w", err)
+	}
+	return nil
+}
+
 const maxFiles = 4096
 
 func limitResources() error {

@@ -20,9 +20,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/codecache"
 )
 
-// TestMain also runs the test binary as a worker that was taken over, which makes the attempts
-// that are its arguments.
+// TestMain also runs the test binary as the parent of a worker, or as a worker that was taken
+// over, which makes the attempts that are its arguments.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "parent" {
+		os.Exit(parent(os.Args[2]))
+	}
 	if len(os.Args) < 2 || os.Args[1] != "taken-over" {
 		os.Exit(m.Run())
 	}

@@ -41,6 +41,9 @@ func main() {
 		err = confine(o)
 	}
 	if err == nil {
+		err = endWithParent()
+	}
+	if err == nil {
 		err = stdio.Separate()
 	}
 	if err == nil {
@@ -66,7 +69,7 @@ func main() {
 }
 
 func run(o options) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "basalt-worker", "vgpu", o.vgpu)
@@ -74,11 +77,12 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	err = p.Run(ctx)
 	tooLong := func() {
 		log.Warn("cleaning up takes too long; left to the kernel")
 		os.Exit(1)
 	}
+	context.AfterFunc(ctx, func() { time.AfterFunc(2*endTime, tooLong) }) // however busy the session is
+	err = p.Run(ctx)
 	freeing := time.AfterFunc(endTime, tooLong)
 	if ctx.Err() != nil {
 		err = nil // ended by a signal

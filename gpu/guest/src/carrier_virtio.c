@@ -188,7 +188,7 @@ static void v_block(struct session *s, _Atomic uint32_t *state, int millis)
 
 static bool v_gone(struct session *s)
 {
-	(void)s; /* basalt-vgpu writes StateDead; if it ends itself, the heartbeat stops */
+	(void)s; /* basalt-vgpu writes StateDead, or the worker if that ends; if both are killed, the heartbeat stops */
 	return false;
 }
 
