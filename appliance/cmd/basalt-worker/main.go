@@ -32,6 +32,10 @@ const endTime = 800 * time.Millisecond
 // garbage from launches, which takes as long as the launches.
 const untouchedBytes = 8 << 20
 
+// maxLeft is how much of what a driver's library has written is logged, in bytes. A guest may
+// have chosen the text.
+const maxLeft = 1 << 10
+
 func main() {
 	o, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -88,6 +92,9 @@ func run(o options) error {
 		err = nil // ended by a signal
 	}
 	err = errors.Join(err, p.Free())
+	if text := stdio.Left(maxLeft); len(text) > 0 {
+		log.Warn("the driver's library has written to stderr", "text", string(text))
+	}
 	if freeing.Stop() {
 		if away := p.Await(ctx); away != nil && ctx.Err() == nil {
 			log.Warn("usage since the connection to gpud was lost is not reported", "error", away)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -75,11 +76,26 @@ func running(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
+// stopped reports whether all threads of a process have stopped.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, f := range threads {
+		if b, err := os.ReadFile(f); err != nil || !strings.Contains(string(b), ") T ") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
 // When the process that has started a worker is killed, the guest learns of it at once, and the
 // worker ends, while it works and if it was stopped.
 func TestKilledParentOfAWorker(t *testing.T) {
 	states := map[string]func(g *guesttest.Guest, worker int) error{
-		"stopped": func(_ *guesttest.Guest, worker int) error { return syscall.Kill(worker, syscall.SIGSTOP) },
+		"stopped": func(_ *guesttest.Guest, worker int) error {
+			err := syscall.Kill(worker, syscall.SIGSTOP)
+			patience.Until(t, 10*time.Second, "the worker is stopped", func() bool { return stopped(worker) })
+			return err
+		},
 	}
 	for _, name := range []string{"idle", "full ring of kernels that take long", "a waiter asleep"} {
 		states[name] = func(g *guesttest.Guest, _ int) error { return leaving[name](g) }

@@ -9,12 +9,14 @@
 package stdio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log"
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -48,7 +50,15 @@ type Capture struct{ out, err *stream }
 // still appear on os.Stderr.
 func Start() (*Capture, error) { return started() }
 
-var started = sync.OnceValues(start)
+var started = sync.OnceValues(func() (*Capture, error) {
+	c, err := start()
+	if err == nil {
+		running.Store(c)
+	}
+	return c, err
+})
+
+var running atomic.Pointer[Capture] // nil before Start
 
 func start() (*Capture, error) {
 	if first[0] == nil {
@@ -82,6 +92,18 @@ func (c *Capture) Take(f func(to uint32, text []byte)) (dropped uint64) {
 		}
 	}
 	return dropped
+}
+
+// Left returns the end of what was written to stderr and not taken, at most that many bytes:
+// messages of libcuda that are not about a kernel's output. It returns nothing before Start.
+func Left(most int) []byte {
+	c := running.Load()
+	if c == nil {
+		return nil
+	}
+	texts, _ := c.err.take()
+	all := bytes.Join(texts, nil)
+	return all[max(0, len(all)-most):]
 }
 
 // pipeBytes is the size of a pipe, if the kernel permits it.

@@ -151,8 +151,8 @@ func TestStarted(t *testing.T) {
 	if os.Getenv("STDIO_STARTED") == "" {
 		return
 	}
-	if _, err := start(); err == nil {
-		t.Fatal("Start before Separate returned no error")
+	if _, err := start(); err == nil || Left(10) != nil {
+		t.Fatalf("Start before Separate: %v, left %q, want an error and nothing", err, Left(10))
 	}
 	if err := Separate(); err != nil {
 		t.Fatal(err)
@@ -172,6 +172,14 @@ func TestStarted(t *testing.T) {
 			fmt.Fprintf(&all, "%d: %s", to, line)
 		}
 	})
+	if left := Left(10); len(left) > 0 {
+		t.Fatalf("left = %q after everything was taken, want nothing", left)
+	}
+	write(t, 1, []byte("not an error"))
+	write(t, 2, []byte("a message of the library"))
+	if left := Left(7); string(left) != "library" {
+		t.Fatalf("left = %q, want the last 7 bytes", left)
+	}
 	fmt.Fprintf(os.Stdout, "%s, %d dropped\nstdout\n", all.String(), dropped)
 	fmt.Fprintln(os.Stderr, "stderr")
 	// Descriptor 2 is full, which must not keep the runtime from ending the process.
