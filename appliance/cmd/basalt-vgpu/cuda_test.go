@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 )
 
@@ -180,12 +183,16 @@ sleep 1000`)
 	g.Type("next") // otherwise the next process may be registered before the last one is seen to be removed
 
 	// An upgrade meanwhile has no effect. When basalt-vgpu is killed, the program gets an error
-	// and the guest continues.
+	// at once, long before it would miss the heartbeat, and the guest continues.
 	g.Expect("cudaprobe: looping")
 	_ = n.vgpu.Process.Signal(unix.SIGUSR2)
 	n.until("the process is registered", processes(1))
+	killed := patience.Start()
 	_ = n.vgpu.Process.Kill()
 	t.Log(g.Expect(`cudaprobe: error \d+ from .*`))
+	if killed.Over(abi.HeartbeatDeadMillis / 2 * time.Millisecond) {
+		t.Errorf("the program got its error after %v, want less than half of %d ms", killed.Given(), abi.HeartbeatDeadMillis)
+	}
 	g.Expect("survived")
 	n.until("the process is no longer registered", processes(0))
 }
