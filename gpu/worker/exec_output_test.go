@@ -81,3 +81,21 @@ func TestPrintfFIFO(t *testing.T) {
 	}
 	r.fails(abi.ErrInvalidValue, abi.OpCtxSetLimit, set(ctx, 1<<20))
 }
+
+// A device with a buffer of its own gets the limit that is in force, and its error is the
+// command's.
+func TestDeviceLimitsOutput(t *testing.T) {
+	sizes := make(chan uint64, 2)
+	r := newRig(t, fakedriver.Options{LimitOutput: func(size uint64) error {
+		if sizes <- size; size == 1<<20 {
+			return abi.ErrOutOfMemory
+		}
+		return nil
+	}}, 0)
+	ctx := r.context()
+	r.call(abi.OpCtxSetLimit, abi.CtxSetLimit{Ctx: ctx, Limit: abi.LimitPrintfFIFO, Value: 1})
+	r.fails(abi.ErrOutOfMemory, abi.OpCtxSetLimit, abi.CtxSetLimit{Ctx: ctx, Limit: abi.LimitPrintfFIFO, Value: 1 << 20})
+	if first, second := <-sizes, <-sizes; first != 64<<10 || second != 1<<20 {
+		t.Errorf("limits of the device = %d and %d, want %d and %d", first, second, 64<<10, 1<<20)
+	}
+}

@@ -51,6 +51,8 @@ type Options struct {
 	FailHost func() error
 	// FailShare makes Share fail with this error, when not nil.
 	FailShare func() error
+	// LimitOutput is called, when not nil, for each limit of a context's output.
+	LimitOutput func(size uint64) error
 }
 
 // Driver implements worker.Driver.
@@ -383,6 +385,14 @@ func (c *Context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 
 // PrintTo implements worker.Printer.
 func (c *Context) PrintTo(output func(to uint32, text []byte)) { c.output = output }
+
+// LimitOutput implements worker.OutputLimiter.
+func (c *Context) LimitOutput(size uint64) error {
+	if c.d.o.LimitOutput == nil {
+		return nil
+	}
+	return c.d.o.LimitOutput(size)
+}
 
 // StreamCreate implements worker.Context.
 func (c *Context) StreamCreate(uint32, int32) (worker.Stream, error) { return &stream{}, nil }
