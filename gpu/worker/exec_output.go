@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/basalt-gpu/basalt/gpu/abi"
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
 
 // collectOutput stores the output of a new context's kernels, and signals it to the
 // guest, which checks the header after it has waited for something.
@@ -64,7 +68,7 @@ func (s *Session) ctxSetLimit(c *command) error {
 	}
 	if l, ok := ctx.driver.(OutputLimiter); ok {
 		if err := l.LimitOutput(size); err != nil {
-			return err
+			return fmt.Errorf("set the limit of the device: %w", err)
 		}
 	}
 	c.value0 = size

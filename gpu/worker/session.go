@@ -157,7 +157,7 @@ func (s *Session) Run(ctx context.Context) error {
 			s.stop(abi.ErrUnavailable)
 			cancel()
 		case <-ctx.Done():
-			s.stop(context.Cause(ctx))
+			s.stop(fmt.Errorf("%w: the worker was told to end: %w", abi.ErrUnavailable, context.Cause(ctx)))
 		}
 	})
 	err := s.greet(ctx)

@@ -189,7 +189,7 @@ sleep 1000`)
 	n.until("the process is registered", processes(1))
 	killed := patience.Start()
 	_ = n.vgpu.Process.Kill()
-	t.Log(g.Expect(`cudaprobe: error \d+ from .*`))
+	t.Log(g.Expect(`cudaprobe: error 46 from .*`))
 	if killed.Over(abi.HeartbeatDeadMillis / 2 * time.Millisecond) {
 		t.Errorf("the program got its error after %v, want less than half of %d ms", killed.Given(), abi.HeartbeatDeadMillis)
 	}

@@ -117,8 +117,9 @@ func TestTerminatedWorkerNotifiesGuest(t *testing.T) {
 	if err := wait(t, ended); err != nil {
 		t.Errorf("worker ended with %v after SIGTERM, want no error", err)
 	}
-	if g.Dead() == nil {
-		t.Error("session after SIGTERM is alive, want an error")
+	var dead *guesttest.ErrDead
+	if err := g.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrUnavailable {
+		t.Errorf("error of the session after SIGTERM = %v, want %v", err, abi.ErrUnavailable)
 	}
 }
 

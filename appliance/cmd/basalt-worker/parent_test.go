@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -112,8 +113,9 @@ func TestKilledParentOfAWorker(t *testing.T) {
 			_ = parent.Wait()
 			patience.Until(t, time.Second, "the guest learns that its worker ends", func() bool { return g.Shm.Load32(abi.OffState) == abi.StateDead })
 			patience.Until(t, 10*time.Second, "the worker ends", func() bool { return !running(worker) })
-			if g.Dead() == nil {
-				t.Error("the session has no error, want one")
+			var dead *guesttest.ErrDead
+			if err := g.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrUnavailable {
+				t.Errorf("error of the session = %v, want %v", err, abi.ErrUnavailable)
 			}
 		})
 	}
