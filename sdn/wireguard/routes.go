@@ -1,0 +1,152 @@
+package wireguard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The routing table of tunnels' packets, and the priorities of the rules that select it:
+// before the main table's. The second rule is for the kernel's check of where a packet
+// comes from (rp_filter), which looks up the way back.
+const (
+	table       = "6081"
+	rulePort    = "6081"
+	ruleSources = "6082"
+)
+
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "-4"
+	}
+	return "-6"
+}
+
+// route sends the tunnels' packets from an address through an interface, and drops those
+// to other addresses.
+func (h Host) route(ctx context.Context, from netip.Addr, device string, to []netip.Addr) error {
+	f := family(from)
+	have, err := h.routes(ctx, f)
+	if err != nil {
+		return err
+	}
+	var all error
+	if have["default"] != "" || have[""] == "" {
+		_, err := h.run(ctx, "", "ip", f, "route", "replace", "blackhole", "default", "table", table)
+		all = errors.Join(all, err)
+	}
+	for _, a := range to {
+		if have[a.String()] != device {
+			_, err := h.run(ctx, "", "ip", f, "route", "replace", a.String(), "dev", device, "src", from.String(), "table", table)
+			all = errors.Join(all, err)
+		}
+		delete(have, a.String())
+	}
+	for a := range have {
+		if a != "" && a != "default" {
+			_, err := h.run(ctx, "", "ip", f, "route", "delete", a, "table", table)
+			all = errors.Join(all, err)
+		}
+	}
+	// After the routes: without the rule they have no effect.
+	for _, r := range [][]string{{rulePort, "dport"}, {ruleSources, "sport"}} {
+		out, err := h.run(ctx, "", "ip", f, "rule", "show", "pref", r[0])
+		if err == nil && strings.TrimSpace(out) == "" {
+			_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", r[0], "ipproto", "udp", r[1], strconv.Itoa(Port), "lookup", table)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// routes returns the interfaces of the table's routes by destination. The blackhole is
+// the destination "".
+func (h Host) routes(ctx context.Context, family string) (map[string]string, error) {
+	out, err := h.run(ctx, "", "ip", family, "-json", "route", "show", "table", table)
+	if says(err, "table does not exist") {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Type   string `json:"type"`
+		To     string `json:"dst"`
+		Device string `json:"dev"`
+	}
+	if text := strings.TrimSpace(out); text != "" {
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return nil, fmt.Errorf("list routes of table %s: %w", table, err)
+		}
+	}
+	all := map[string]string{}
+	for _, r := range list {
+		if r.Type == "blackhole" {
+			all[""] = "blackhole"
+			continue
+		}
+		all[r.To] = r.Device
+	}
+	return all, nil
+}
+
+// unroute removes the rules and the routes: tunnels use the main table.
+func (h Host) unroute(ctx context.Context, family string) error {
+	var all error
+	for _, pref := range []string{rulePort, ruleSources} {
+		out, err := h.run(ctx, "", "ip", family, "rule", "show", "pref", pref)
+		if err == nil && strings.TrimSpace(out) != "" {
+			_, err = h.run(ctx, "", "ip", family, "rule", "delete", "pref", pref)
+		}
+		all = errors.Join(all, err)
+	}
+	have, err := h.routes(ctx, family)
+	if err == nil && len(have) > 0 {
+		_, err = h.run(ctx, "", "ip", family, "route", "flush", "table", table)
+	}
+	return errors.Join(all, err)
+}
+
+// filterTable is the nftables table of the rule that drops plain packets.
+const filterTable = "basalt-tunnels"
+
+// filter returns the rules, which replace the table in one transaction. They are apart
+// from those of the declared network's firewall, which a node need not have.
+func filter(devices []string) string {
+	quoted := make([]string, 0, len(devices)+1)
+	for _, d := range append([]string{"lo"}, devices...) {
+		quoted = append(quoted, strconv.Quote(d))
+	}
+	return fmt.Sprintf("table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n\tchain input {\n"+
+		"\t\ttype filter hook input priority -5; policy accept;\n"+
+		"\t\tiifname != { %[2]s } udp dport %[3]d counter drop\n\t}\n}\n", filterTable, strings.Join(slices.Compact(quoted), ", "), Port)
+}
+
+// filtering returns the rules that the kernel has; "" if it has none.
+func (h Host) filtering(ctx context.Context) (string, error) {
+	out, err := h.run(ctx, "", "nft", "--stateless", "list", "table", "inet", filterTable)
+	if says(err, "No such file or directory") || errors.Is(err, exec.ErrNotFound) { // without nft no rules were set
+		return "", nil
+	}
+	return out, err
+}
+
+func (h Host) setFilter(ctx context.Context, devices []string) error {
+	_, err := h.run(ctx, filter(devices), "nft", "--file", "-")
+	return err
+}
+
+func (h Host) removeFilter(ctx context.Context) error {
+	have, err := h.filtering(ctx)
+	if err != nil || have == "" {
+		return err
+	}
+	_, err = h.run(ctx, "", "nft", "delete", "table", "inet", filterTable)
+	return err
+}
