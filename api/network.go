@@ -75,13 +75,21 @@ const (
 	tunnelOverhead6 = 14 + 16 + 8 + 40
 )
 
+// encryptionOverhead is what WireGuard adds to a packet besides the outer IP header: UDP
+// (8), its own header (16) and the authentication tag (16).
+const encryptionOverhead = 8 + 16 + 16
+
 // TunneledMTU returns the largest MTU of a network whose packets are tunneled from this
-// address through an interface with this MTU; 0 if no payload fits.
-func TunneledMTU(from netip.Addr, mtu int) int64 {
-	if from.Is4() {
-		return int64(max(mtu-tunnelOverhead4, 0))
+// address, encrypted or not, through an interface with this MTU; 0 if no payload fits.
+func TunneledMTU(from netip.Addr, mtu int, encrypted bool) int64 {
+	tunnel, header := tunnelOverhead4, 20
+	if !from.Is4() {
+		tunnel, header = tunnelOverhead6, 40
 	}
-	return int64(max(mtu-tunnelOverhead6, 0))
+	if encrypted {
+		mtu -= encryptionOverhead + header
+	}
+	return int64(max(mtu-tunnel, 0))
 }
 
 // CarriedMTU returns the largest MTU that the tunnels of all nodes carry, or 0 if no

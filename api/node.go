@@ -68,6 +68,11 @@ func (n Node) WithoutStore() bool {
 // majority that agrees; the condition names them. It does not concern the node itself.
 const ConditionAgreement = "Agreement"
 
+// ConditionEncryption is the type of the node condition that is not true while the node
+// does not exchange encrypted packets with all other nodes. It exists while the encryption
+// of tunnels is on or being turned on or off; its reason is the stage.
+const ConditionEncryption = "EncryptionReady"
+
 // ConditionHypervisor is the type of the node condition that is not true while no
 // instance can be started on the node: libvirtd is not running, or no guest boots.
 const ConditionHypervisor = "Hypervisor"

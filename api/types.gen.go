@@ -4377,6 +4377,9 @@ type SecurityRule struct {
 
 // SecuritySettings defines model for SecuritySettings.
 type SecuritySettings struct {
+	// EncryptTunnels The nodes encrypt the packets of instance networks between each other with WireGuard. The condition `EncryptionReady` of each node has the stage, and what it waits for.
+	EncryptTunnels bool `json:"encryptTunnels,omitempty,omitzero"`
+
 	// RequireSecondFactor Roles whose users need one-time codes or a passkey when they sign in with a password, in every organization; until a user without either has set one up, all other requests are refused.
 	RequireSecondFactor []Role `json:"requireSecondFactor,omitempty,omitzero"`
 
@@ -4385,6 +4388,9 @@ type SecuritySettings struct {
 
 	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// TunnelKeyRotation Another value than before has all nodes create new keys for the encryption, without an interruption; usually it is raised by one.
+	TunnelKeyRotation int64 `json:"tunnelKeyRotation,omitempty,omitzero"`
 }
 
 // Service defines model for Service.

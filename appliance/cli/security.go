@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func (a *App) securitySettingsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "security-settings", Short: "Two-factor authentication and support access, for the whole cluster"}
+	cmd := &cobra.Command{Use: "security-settings", Short: "Two-factor authentication, support access and encryption between nodes, for the whole cluster"}
 	cmd.AddCommand(&cobra.Command{Use: "show", Short: "Show the security settings", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.api.SecuritySettings(cmd.Context())
@@ -22,7 +23,7 @@ func (a *App) securitySettingsCommand() *cobra.Command {
 			}
 			return a.printSecurity(s)
 		},
-	}, a.securitySettingsSet())
+	}, a.securitySettingsSet(), a.rotateTunnelKeys())
 	return cmd
 }
 
@@ -31,14 +32,18 @@ func (a *App) securitySettingsSet() *cobra.Command {
 		Long: "Users with one of the roles who sign in with a password need two-factor authentication or a passkey, in every\n" +
 			"organization. Until they have set one up, they can do nothing else. API keys and identity providers are not affected.\n\n" +
 			"If consent is required, operators and resellers enter instances of other organizations (console, shell, SSH,\n" +
-			"apps, exec) only while the organization has a support grant. For operators.",
-		Example: "  basalt security-settings set --require-second-factor operator,reseller,admin\n  basalt security-settings set --require-second-factor ''"}
+			"apps, exec) only while the organization has a support grant.\n\n" +
+			"If tunnels are encrypted, the nodes send the packets of instance networks to each other with WireGuard. They change\n" +
+			"over together, as soon as all of them are ready: `basalt node show` has the condition EncryptionReady, and what it\n" +
+			"waits for. For operators.",
+		Example: "  basalt security-settings set --require-second-factor operator,reseller,admin\n  basalt security-settings set --require-second-factor ''\n  basalt security-settings set --encrypt-tunnels"}
 	roles := cmd.Flags().StringSlice("require-second-factor", nil, "roles; replaces the previous ones; empty: only as organizations require")
 	consent := cmd.Flags().Bool("require-support-consent", false, "whether operators and resellers need a support grant to enter instances of other organizations")
+	encrypt := cmd.Flags().Bool("encrypt-tunnels", false, "whether the nodes encrypt the packets of instance networks between each other")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given := cmd.Flags().Changed
-		if !given("require-second-factor") && !given("require-support-consent") {
-			return usagef("nothing to change: give --require-second-factor or --require-support-consent")
+		if !given("require-second-factor") && !given("require-support-consent") && !given("encrypt-tunnels") {
+			return usagef("nothing to change: give --require-second-factor, --require-support-consent or --encrypt-tunnels")
 		}
 		s, err := a.api.SecuritySettings(cmd.Context())
 		if err != nil {
@@ -54,6 +59,9 @@ func (a *App) securitySettingsSet() *cobra.Command {
 		if given("require-support-consent") {
 			s.RequireSupportConsent = *consent
 		}
+		if given("encrypt-tunnels") {
+			s.EncryptTunnels = *encrypt
+		}
 		if s, err = a.api.PatchSecuritySettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
 			return err
 		}
@@ -62,13 +70,34 @@ func (a *App) securitySettingsSet() *cobra.Command {
 	return cmd
 }
 
+func (a *App) rotateTunnelKeys() *cobra.Command {
+	return &cobra.Command{Use: "rotate-tunnel-keys", Short: "Have all nodes create new keys for encrypted tunnels", Args: cobra.NoArgs,
+		Long: "Every node creates another key pair. The tunnels use them as soon as all nodes are ready, and the old ones are\n" +
+			"deleted. Nothing is interrupted. For operators.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.api.SecuritySettings(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !s.EncryptTunnels {
+				return usagef("tunnels are not encrypted, and have no keys: basalt security-settings set --encrypt-tunnels")
+			}
+			was := s
+			s.TunnelKeyRotation++
+			if s, err = a.api.PatchSecuritySettings(cmd.Context(), client.MergePatch(was, s)); err != nil {
+				return err
+			}
+			return a.printSecurity(s)
+		}}
+}
+
 func (a *App) printSecurity(s api.SecuritySettings) error {
 	return a.print(s, func() table {
 		roles := make([]string, len(s.RequireSecondFactor))
 		for i, r := range s.RequireSecondFactor {
 			roles[i] = string(r)
 		}
-		return table{{"REQUIRE SECOND FACTOR", "SUPPORT CONSENT"}, {cmp.Or(strings.Join(roles, ", "), "as organizations require"), onOff(s.RequireSupportConsent)}}
+		return table{{"REQUIRE SECOND FACTOR", "SUPPORT CONSENT", "ENCRYPT TUNNELS", "TUNNEL KEY ROTATIONS"}, {cmp.Or(strings.Join(roles, ", "), "as organizations require"), onOff(s.RequireSupportConsent), onOff(s.EncryptTunnels), strconv.FormatInt(s.TunnelKeyRotation, 10)}}
 	})
 }
 

@@ -42,6 +42,9 @@ type State struct {
 // On reports whether nodes have interfaces.
 func (s State) On() bool { return len(s.Keys) > 0 }
 
+// Encrypted is the stage at which only encrypted packets are sent and accepted.
+const Encrypted = "encrypted"
+
 // Stage returns the name of the state for people.
 func (s State) Stage() string {
 	switch {
@@ -52,7 +55,7 @@ func (s State) Stage() string {
 	case s.Send != s.Generation:
 		return "rotating"
 	case s.Enforced && len(s.Keys) == 1:
-		return "encrypted"
+		return Encrypted
 	}
 	return "switching"
 }

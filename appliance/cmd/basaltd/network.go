@@ -25,6 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 	"github.com/basalt-gpu/basalt/sdn/resolver"
+	"github.com/basalt-gpu/basalt/sdn/wireguard"
 )
 
 // fabric is the node's part of the cluster's network; nil: the node has none.
@@ -116,6 +117,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		Cache: n.cache, Store: n.store, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: externalLinks(c, external, n.log),
 		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
+	f.node.Tunnels, f.node.PacketSize = wireguard.NewNode(wireguard.Config{Dir: tunnelKeys(c)}), f.packetSize
 	if n.cluster != nil {
 		f.tls = n.cluster.certificates.AnyNodeConfig()
 		f.node.TLS.Bundle, f.node.TLS.Cert, f.node.TLS.Key = pki.Files(membership.Dir(c.data))
@@ -232,6 +234,9 @@ func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
 	}
 	return ids, err
 }
+
+// tunnelKeys is the folder of the private keys with which tunnels are encrypted.
+func tunnelKeys(c config) string { return filepath.Join(c.data, "wireguard") }
 
 // encap returns the address of this node's end of the tunnels: --encap, or the link that is
 // declared for them, or the main path.

@@ -185,7 +185,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		return n, err
 	}
 	if n.network != nil {
-		ao.Ports, ao.Links = n.network, n.network.links(c)
+		ao.Ports, ao.Links, ao.Encryption = n.network, n.network.links(c), n.network.node.Encryption
 	}
 	n.openGuests()
 	if err := n.openSSH(c); err != nil {

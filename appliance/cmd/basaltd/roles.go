@@ -24,6 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 	"github.com/basalt-gpu/basalt/appliance/node/listen"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+	"github.com/basalt-gpu/basalt/sdn/wireguard"
 
 	cephdeploy "github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -144,6 +145,12 @@ func firewallPorts(c config) firewall.Ports {
 	}
 	if c.network == "ovn" {
 		p.OVN = []hostnet.PortRange{{First: deploy.PortNB, Last: deploy.PortSBRaft}}
+	}
+	if wireguard.Open(tunnelKeys(c)) {
+		p.EncryptionDevices = wireguard.Devices
+		for _, port := range wireguard.Ports {
+			p.Encryption = append(p.Encryption, hostnet.PortRange{First: port, Last: port})
+		}
 	}
 	p.Ceph = []hostnet.PortRange{{First: cephdeploy.MonPort, Last: cephdeploy.MonPort}, {First: cephdeploy.FirstPort, Last: cephdeploy.LastPort}}
 	return p

@@ -71,6 +71,17 @@ func (f *fabric) limitTo(paths []hardware.Path, tunnels map[string]bool) {
 // mtu returns the largest MTU of a network that fits into tunnels through the interface with
 // their address and through the paths that were measured, or 0 if it is unknown.
 func (f *fabric) mtu() int64 {
+	size := f.packetSize()
+	if size == 0 {
+		return 0
+	}
+	stage, _ := f.node.Encryption() // while it is turned on too: it would not fit soon
+	return api.TunneledMTU(f.node.Encap, size, stage != "")
+}
+
+// packetSize returns the largest size in bytes of packets that can be sent from the tunnels'
+// address and that arrive at the other nodes, or 0 if it is unknown.
+func (f *fabric) packetSize() int {
 	all, err := net.Interfaces()
 	if err != nil {
 		return 0
@@ -86,7 +97,7 @@ func (f *fabric) mtu() int64 {
 				if measured := int(f.narrowest.Load()); measured > 0 {
 					size = min(size, measured)
 				}
-				return api.TunneledMTU(p.Addr(), size)
+				return size
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Package network is the leader's part in the cluster's network: it decides about OVN's
-// databases, applies the Topology that results from the objects to OVN, and reports the
-// objects' statuses. The nodes' part is appliance/node/network. The decisions are made
-// by sdn.Intent and deploy.Decide; this package carries them out.
+// databases and about the encryption of tunnels, applies the Topology that results from
+// the objects to OVN, and reports the objects' statuses. The nodes' part is appliance/node/network. The decisions are made
+// by sdn.Intent, deploy.Decide and wireguard.Decide; this package carries them out.
 //
 //	watchcache ─► state ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
 //	                        │                                          (Chassis) │
@@ -22,18 +22,32 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+	"github.com/basalt-gpu/basalt/sdn/wireguard"
 )
 
 // OVN is the internal object that all nodes follow.
 type OVN struct {
-	Meta api.Meta         `json:"meta"`
-	Spec deploy.Bootstrap `json:"spec"`
+	Meta api.Meta  `json:"meta"`
+	Spec Decisions `json:"spec"`
+}
+
+// Decisions are what the leader has decided about OVN's databases, and about the
+// encryption of tunnels.
+type Decisions struct {
+	deploy.Bootstrap
+	Tunnels wireguard.State `json:"tunnels,omitzero"`
 }
 
 // Chassis is the internal object in which a node reports the state of its part.
 type Chassis struct {
-	Meta   api.Meta      `json:"meta"`
-	Status deploy.Report `json:"status"`
+	Meta   api.Meta `json:"meta"`
+	Status Report   `json:"status"`
+}
+
+// Report is what a node has carried out.
+type Report struct {
+	deploy.Report
+	Tunnels wireguard.Report `json:"tunnels,omitzero"`
 }
 
 // ovnID is the ID of the only OVN object.

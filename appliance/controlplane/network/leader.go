@@ -66,9 +66,10 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 			l.settled = time.Now()
 		}
 	}
-	if next := deploy.Decide(f, members, l.TLS, reports, time.Since(l.settled)); !reflect.DeepEqual(next, f) {
-		if err := l.writeBootstrap(ctx, s, next); err != nil {
-			l.trouble("write decision about OVN databases failed", err)
+	next := Decisions{deploy.Decide(f, members, l.TLS, reports, time.Since(l.settled)), s.tunnels()}
+	if !reflect.DeepEqual(next, s.decisions()) {
+		if err := l.writeDecisions(ctx, s, next); err != nil {
+			l.trouble("write decisions about OVN databases and tunnels failed", err)
 		}
 		return observe
 	}
@@ -116,11 +117,11 @@ func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, 
 	return nil
 }
 
-func (l *Leader) writeBootstrap(ctx context.Context, s *state, f deploy.Bootstrap) error {
+func (l *Leader) writeDecisions(ctx context.Context, s *state, f Decisions) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: s.ovn[ovnID].Meta.Revision, Data: api.Encode(f)}}})
 	if err != nil {
-		return fmt.Errorf("write generation %d of the OVN databases: %w", f.Generation, err)
+		return fmt.Errorf("write generation %d of the OVN databases and decision %d about tunnels: %w", f.Generation, f.Tunnels.Serial, err)
 	}
 	return nil
 }

@@ -13,11 +13,13 @@ import (
 var (
 	ovnKind     = objects.As[OVN](api.KindOVN)
 	chassisKind = objects.As[Chassis](api.KindChassis)
+	// securityKind has whether tunnels are to be encrypted.
+	securityKind = objects.As[api.StoredSecuritySettings](api.KindSecuritySettings)
 )
 
 // Kinds lists the kinds that the network is computed from: the cache must have them.
 var Kinds = []objects.Kind{
-	objects.Of[api.Node](), ovnKind, chassisKind,
+	objects.Of[api.Node](), ovnKind, chassisKind, securityKind,
 	objects.Of[api.Project](), objects.Of[api.Network](), objects.Of[api.SecurityGroup](), objects.Of[api.ExternalNetwork](), objects.Of[api.Router](),
 	objects.Of[api.FloatingIP](), objects.Of[api.LoadBalancer](), objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Flavor](),
 }
@@ -37,6 +39,7 @@ type state struct {
 	instances  map[string]api.Instance
 	migrations map[string]api.Migration
 	flavors    map[string]api.Flavor
+	security   api.StoredSecuritySettings
 }
 
 func stateOf(s *objects.Set) *state {
@@ -54,17 +57,18 @@ func stateOf(s *objects.Set) *state {
 		instances:  objects.Map[api.Instance](s),
 		migrations: objects.Map[api.Migration](s),
 		flavors:    objects.Map[api.Flavor](s),
+		security:   objects.Map[api.StoredSecuritySettings](s)[api.SecuritySettingsID],
 	}
 }
 
 // NodeKinds are the kinds that a node's daemons depend on, HostKinds those of Hosts.
 var (
-	NodeKinds = []objects.Kind{objects.Of[api.Node](), ovnKind}
+	NodeKinds = []objects.Kind{objects.Of[api.Node](), ovnKind, chassisKind}
 	HostKinds = []objects.Kind{objects.Of[api.Node](), chassisKind}
 )
 
 // BootstrapOf returns the decisions about OVN's databases.
-func BootstrapOf(s *objects.Set) deploy.Bootstrap { return objects.Map[OVN](s)[ovnID].Spec }
+func BootstrapOf(s *objects.Set) deploy.Bootstrap { return objects.Map[OVN](s)[ovnID].Spec.Bootstrap }
 
 // Members returns the nodes that have databases: those that vote, or alone if there are
 // none.
@@ -72,7 +76,9 @@ func Members(s *objects.Set, alone deploy.Member) []deploy.Member {
 	return members(objects.Map[api.Node](s), alone)
 }
 
-func (s *state) bootstrap() deploy.Bootstrap { return s.ovn[ovnID].Spec }
+func (s *state) bootstrap() deploy.Bootstrap { return s.decisions().Bootstrap }
+
+func (s *state) decisions() Decisions { return s.ovn[ovnID].Spec }
 
 func (s *state) members(alone deploy.Member) []deploy.Member { return members(s.nodes, alone) }
 
@@ -97,7 +103,7 @@ func (s *state) reports() map[string]deploy.Report {
 	for id, c := range s.chassis {
 		n, there := s.nodes[id]
 		if there && n.Assignment.State != api.NodeLost && n.Assignment.State != api.NodeSuspect {
-			all[id] = c.Status
+			all[id] = c.Status.Report
 		}
 	}
 	return all

@@ -21,7 +21,7 @@ func TestExternalNetworkWithoutACable(t *testing.T) {
 	s.nodes["node-1"] = api.Node{Meta: api.Meta{ID: "node-1"}, Status: api.NodeStatus{Chassis: true}}
 	phases := func(physical ...string) (api.ExternalNetworkStatus, api.RouterStatus) {
 		t.Helper()
-		s.chassis["node-1"] = Chassis{Meta: api.Meta{ID: "node-1"}, Status: deploy.Report{Chassis: true, Physical: physical}}
+		s.chassis["node-1"] = Chassis{Meta: api.Meta{ID: "node-1"}, Status: Report{Report: deploy.Report{Chassis: true, Physical: physical}}}
 		topology, problems := sdn.Intent(s.objects("c"))
 		var x api.ExternalNetworkStatus
 		var r api.RouterStatus

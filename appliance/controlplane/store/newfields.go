@@ -48,6 +48,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindDispute}, "payment", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindPaymentSettings}, "chargeDisputeFees", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"}, // each has one
+	{[]api.Kind{api.KindSecuritySettings}, "encryptTunnels", state.EncryptionLevel, "encrypted tunnels"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.

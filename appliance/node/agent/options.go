@@ -49,6 +49,10 @@ type Options struct {
 	WorkerLimits func() error
 	// Links returns the node's network as its report has it; it may be nil.
 	Links func() Links
+	// Encryption returns the stage of the encryption of tunnels, which is empty while it is
+	// off, and why this node does not exchange encrypted packets with all others, or nil. A
+	// nil func means that there are no tunnels.
+	Encryption func() (stage string, err error)
 	// Agreement returns an error that names the nodes whose copies of the cluster's
 	// state differ without a majority, as far as this node knows, or nil. A nil
 	// func means that copies are not compared.

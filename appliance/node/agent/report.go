@@ -157,6 +157,13 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		links := r.o.Links()
 		st.NetworkMtu, st.TunnelAddress, st.StorageAddress = links.MTU, addressText(links.Tunnel), addressText(links.Storage)
 	}
+	if r.o.Encryption != nil {
+		if stage, err := r.o.Encryption(); stage != "" {
+			c := answer(api.ConditionEncryption, err, now)
+			c.Reason = stage
+			st.Conditions = append(st.Conditions, c)
+		}
+	}
 	if st.Hardware = r.hardware.checks(); len(st.Hardware) > 0 {
 		st.Conditions = append(st.Conditions, hardwareCondition(st.Hardware, now))
 	}

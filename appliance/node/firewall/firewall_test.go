@@ -52,6 +52,8 @@ func TestRuleset(t *testing.T) {
 		{"one-card", "one-card", Ports{API: 7480}, nil},
 		{"all-roles", "all-roles", ports, nodes},
 		{"tunnel-address", "all-roles", Ports{Peers: []uint16{7481}, OVN: ovn, Ceph: ceph, EncapSet: true}, nodes},
+		{"encryption", "all-roles", Ports{Peers: []uint16{7481}, OVN: ovn, Encryption: []hostnet.PortRange{{First: 51820, Last: 51820}, {First: 51821, Last: 51821}},
+			EncryptionDevices: []string{"basalt-wg0", "basalt-wg1"}}, nodes},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := declared(t, "testdata/"+test.declaration+".yaml")

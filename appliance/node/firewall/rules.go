@@ -53,6 +53,7 @@ func Rules(services []Service, links []Link) []Rule {
 		r.Devices = devices(links, func(l Link) bool {
 			return slices.ContainsFunc(l.Roles, func(have hostnet.Role) bool { return slices.Contains(s.Roles, have) })
 		})
+		r.Devices = append(r.Devices, s.Devices...)
 		all = append(all, r)
 	}
 	// Answers of DHCP servers come from other addresses than the one that was asked, a

@@ -12,6 +12,10 @@ type Ports struct {
 	API, SSHGateway, AppGateway uint16
 	Peers                       []uint16            // for other nodes
 	OVN, Ceph                   []hostnet.PortRange // empty: the node has none
+	// Encryption are the ports of encrypted tunnels (UDP); empty: tunnels are not encrypted.
+	Encryption []hostnet.PortRange
+	// EncryptionDevices are the interfaces on which their packets arrive decrypted.
+	EncryptionDevices []string
 	// EncapSet is set if the end of the tunnels is configured as an address, which may
 	// be on any link, instead of by role tunnel.
 	EncapSet bool
@@ -32,6 +36,7 @@ type Service struct {
 	Protocol string // tcp or udp
 	Ports    []hostnet.PortRange
 	Roles    []hostnet.Role
+	Devices  []string // besides the links with the roles
 	From     Senders
 	Sources  []netip.Prefix // further limits the senders; empty: it does not
 }
@@ -73,7 +78,10 @@ func Services(n *hostnet.Network, p Ports) []Service {
 		all = append(all, Service{Name: "other nodes", Protocol: "tcp", Ports: ports, Roles: between, From: Anyone})
 		if len(p.OVN) > 0 {
 			all = append(all, Service{Name: "OVN databases", Protocol: "tcp", Ports: p.OVN, Roles: between, From: Nodes},
-				Service{Name: "tunnels", Protocol: "udp", Ports: one(genevePort), Roles: tunnel, From: Nodes})
+				Service{Name: "tunnels", Protocol: "udp", Ports: one(genevePort), Roles: tunnel, Devices: p.EncryptionDevices, From: Nodes})
+		}
+		if len(p.Encryption) > 0 {
+			all = append(all, Service{Name: "encrypted tunnels", Protocol: "udp", Ports: p.Encryption, Roles: tunnel, From: Nodes})
 		}
 		if len(p.Ceph) > 0 {
 			all = append(all, Service{Name: "Ceph", Protocol: "tcp", Ports: p.Ceph, Roles: between, From: Nodes})

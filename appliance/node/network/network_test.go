@@ -91,15 +91,16 @@ type testNode struct {
 	store *memstore.Store
 	step  *stepper
 	ctrl  *controller
+	wire  *encrypter
 	node  *Node
 }
 
 // newTestNode runs one node that leads.
 func newTestNode(t *testing.T) *testNode {
-	h := &testNode{t: t, store: memstore.New(), step: &stepper{}, ctrl: &controller{}}
+	h := &testNode{t: t, store: memstore.New(), step: &stepper{}, ctrl: &controller{}, wire: &encrypter{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
 	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), network.Kinds...)
-	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
+	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Tunnels: h.wire, Log: slog.New(slog.DiscardHandler),
 		Forbidden: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
 		Addresses: func() (all []net.Addr, err error) { // loopback, link, a card, a bridge
 			for _, s := range []string{"127.0.0.1/8", "::1/128", "fe80::1/64", "169.254.7.7/16", "192.0.2.7/24", "2001:db8::7/64", "10.1.0.5/16"} {

@@ -50,13 +50,19 @@ type Node struct {
 	Addresses func() ([]net.Addr, error)
 	TLS       deploy.TLS
 	Deploy    Stepper
-	Log       *slog.Logger
+	// Tunnels encrypts the tunnels; nil: they cannot be encrypted.
+	Tunnels Encrypter
+	// PacketSize returns the size in bytes of packets that can be sent from Encap; 0: it is
+	// unknown. A nil func means that it always is.
+	PacketSize func() int
+	Log        *slog.Logger
 
-	written *deploy.Report // last report that was written to the store
+	written *network.Report // last report that was written to the store
 
-	mu     sync.Mutex // guards the following fields
-	report deploy.Report
-	logged string // last logged problems
+	mu      sync.Mutex // guards the following fields
+	report  deploy.Report
+	tunnels encryption
+	logged  string // last logged problems
 }
 
 // Run deploys until ctx ends; the daemons keep running.
@@ -68,6 +74,7 @@ func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 	if network.BootstrapOf(s).Generation == 0 {
 		return busyInterval // waiting for the leader's decision
 	}
+	tunnels := n.encrypt(ctx, s) // before OVN's daemons are started, which send at once
 	r, err := n.Deploy.Step(ctx, n.intent(s))
 	if err != nil {
 		r.Problems = append(r.Problems, deploy.Problem{What: err.Error()})
@@ -76,11 +83,11 @@ func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 		r.Problems = append(r.Problems, deploy.Problem{What: err.Error()})
 	}
 	n.setReport(r)
-	if err := n.writeReport(ctx, r); err != nil && ctx.Err() == nil {
+	if err := n.writeReport(ctx, network.Report{Report: r, Tunnels: tunnels.report}); err != nil && ctx.Err() == nil {
 		n.Log.Warn("network: report status of node failed", "error", err)
 		return busyInterval
 	}
-	if !r.Chassis || len(r.Problems) > 0 {
+	if !r.Chassis || len(r.Problems) > 0 || !tunnels.settled() {
 		return busyInterval
 	}
 	return idleInterval
@@ -114,7 +121,7 @@ func (n *Node) setReport(r deploy.Report) {
 }
 
 // writeReport writes the report to the store if it has changed.
-func (n *Node) writeReport(ctx context.Context, r deploy.Report) error {
+func (n *Node) writeReport(ctx context.Context, r network.Report) error {
 	if n.written != nil && reflect.DeepEqual(*n.written, r) {
 		return nil
 	}
@@ -132,6 +139,9 @@ func (n *Node) writeReport(ctx context.Context, r deploy.Report) error {
 func (n *Node) Works() (bool, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if why := n.tunnels.broken(); why != "" {
+		return false, why
+	}
 	if n.report.Chassis {
 		return true, ""
 	}

@@ -34,8 +34,13 @@ import (
 // the CD drives of instances; sellers have tax settings, and price books no taxes;
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
 // monitors have addresses of their own; payments have refunds and disputes; addresses
-// from which mail was returned are suppressed.
-const Level = 13
+// from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted.
+const Level = 14
+
+// EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
+// node would send and accept plain packets only, and an older leader would forget the
+// stage.
+const EncryptionLevel = 14
 
 // StorageNetworkLevel is the level from which Ceph can use the storage network: an older
 // leader would forget the addresses of the monitors.
