@@ -146,3 +146,20 @@ func TestStorageSpecs(t *testing.T) {
 	refused(t, "another ceph", "meta.name", ValidateCephCluster("ceph2", DefaultCephCluster(CephClusterSpec{})))
 	refused(t, "no copies", "spec.replicas", ValidateCephCluster("ceph", DefaultCephCluster(CephClusterSpec{Replicas: 6})))
 }
+
+// TestTunneledMTU checks what is left of a packet in a tunnel, in plain and encrypted.
+func TestTunneledMTU(t *testing.T) {
+	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+	for _, c := range []struct {
+		from      netip.Addr
+		mtu       int
+		encrypted bool
+		want      int64
+	}{
+		{four, 1500, false, DefaultMTU}, {six, 1500, false, 1422}, {four, 1500, true, 1382}, {six, 1500, true, 1342}, {four, 9000, true, 8882}, {four, 100, true, 0},
+	} {
+		if got := TunneledMTU(c.from, c.mtu, c.encrypted); got != c.want {
+			t.Errorf("TunneledMTU(%s, %d, %t) = %d, want %d", c.from, c.mtu, c.encrypted, got, c.want)
+		}
+	}
+}

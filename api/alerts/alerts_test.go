@@ -104,6 +104,12 @@ func TestOf(t *testing.T) {
 		"no switch": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Status: true}, {Type: "Network", Message: "no switch"}}
 		})}}, "Critical node.condition Network does not work: no switch"},
+		"encryption": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionEncryption, Reason: "preparing", Message: "no key yet from b", Since: *ago(3 * time.Minute)}}
+		})}}, "Warning node.condition does not exchange encrypted packets with all other nodes: no key yet from b"},
+		"encryption is turned on": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionEncryption, Reason: "preparing", Message: "no key yet from b", Since: *ago(time.Minute)}}
+		})}}, ""},
 		"no store": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: api.ConditionStore, Message: "log.db: it is missing"}}
 		})}}, "Critical node.store no copy of the cluster's state: log.db: it is missing"},

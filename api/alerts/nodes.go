@@ -64,6 +64,9 @@ func (l *list) nodes(s State) {
 	}
 }
 
+// connecting is how long the encryption of tunnels may wait for a node without an alert.
+const connecting = 2 * time.Minute
+
 // conditions adds alerts for the node's conditions that are not true.
 func (l *list) conditions(n api.Node, what about) {
 	for _, c := range n.Status.Conditions {
@@ -77,6 +80,11 @@ func (l *list) conditions(n api.Node, what about) {
 			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
 				"running instances are not affected; check systemctl status libvirtd on the node, then journalctl -u basaltd")
 		case c.Type == api.ConditionHardware: // see hardware
+		case c.Type == api.ConditionEncryption:
+			if l.now.Sub(c.Since) > connecting { // it is not true at first, and after a restart
+				l.warning(api.AlertNodeCondition, what, &c.Since, "node "+n.Meta.Name+" does not exchange encrypted packets with all other nodes"+because(c.Message),
+					"packets of instance networks are sent in plain while the condition's reason is preparing, and otherwise not at all; check journalctl -u basaltd on the node")
+			}
 		default:
 			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
 				"check journalctl -u basaltd on the node")
