@@ -36,8 +36,9 @@ type Node struct {
 	mu       sync.Mutex // one step at a time
 	send     int        // generation that it sends with, as last carried out
 	enforced bool
-	filter   string // rules as the kernel listed them after they were set
-	off      bool   // nothing is left of earlier states
+	filter   string // the rules that were set, and as the kernel listed them then
+	kernel   string
+	off      bool // nothing is left of earlier states
 }
 
 // NewNode returns a node. It finds out in the first step what it has carried out before.
@@ -85,8 +86,14 @@ func (n *Node) Step(ctx context.Context, in Intent) Report {
 			r.Keys = append(r.Keys, k)
 		}
 	}
-	fault(n.sendWith(ctx, in))
-	fault(n.enforce(ctx, in.State.Enforced))
+	// What sends in plain passes the filter before it may, and the other way round.
+	if in.State.Send == 0 {
+		fault(n.enforce(ctx, in.State))
+		fault(n.sendWith(ctx, in))
+	} else {
+		fault(n.sendWith(ctx, in))
+		fault(n.enforce(ctx, in.State))
+	}
 	if len(faults) == 0 { // otherwise tunnels may still use an interface
 		fault(n.removeOthers(ctx, in.State.Keys))
 	}
@@ -151,9 +158,10 @@ func (n *Node) sendWith(ctx context.Context, in Intent) error {
 	return err
 }
 
-// enforce sets or removes the rule that drops plain packets.
-func (n *Node) enforce(ctx context.Context, on bool) error {
-	if !on {
+// enforce sets or removes the rules that drop plain packets.
+func (n *Node) enforce(ctx context.Context, s State) error {
+	rules := filter(n.devices(), s.Enforced, s.Send != 0)
+	if rules == "" {
 		err := n.c.Host.removeFilter(ctx)
 		if err == nil {
 			n.enforced, n.filter = false, ""
@@ -161,14 +169,14 @@ func (n *Node) enforce(ctx context.Context, on bool) error {
 		return err
 	}
 	have, err := n.c.Host.filtering(ctx)
-	if err != nil || have != "" && have == n.filter {
+	if err != nil || have != "" && have == n.kernel && rules == n.filter {
 		return err
 	}
-	if err := n.c.Host.setFilter(ctx, n.devices()); err != nil {
+	if err := n.c.Host.setFilter(ctx, rules); err != nil {
 		return err
 	}
-	n.enforced = true
-	n.filter, err = n.c.Host.filtering(ctx)
+	n.enforced, n.filter = s.Enforced, rules
+	n.kernel, err = n.c.Host.filtering(ctx)
 	return err
 }
 

@@ -465,7 +465,7 @@ func TestWrongKey(t *testing.T) {
 	if p.tunneled(a, b, "to another key", time.Second) {
 		t.Error("a packet to a node with a key that is not known has arrived")
 	}
-	if err := b.node.c.Host.unroute(t.Context(), "-4"); err != nil {
+	if err := errors.Join(b.node.c.Host.removeFilter(t.Context()), b.node.c.Host.unroute(t.Context(), "-4")); err != nil {
 		t.Fatal(err)
 	}
 	if p.tunneled(b, a, "plain", time.Second) {
@@ -497,7 +497,20 @@ func TestRestarts(t *testing.T) {
 	p.start(b) // a new basaltd
 	p.while("packets after a restart", nil, func() bool { return p.tunneled(b, a, "after", 100*time.Millisecond) })
 	p.deliver("after a restart")
-	// Other programs' mistakes.
+	p.checkFlush(a, b)
+}
+
+// checkFlush has other programs remove the rules.
+func (p *place) checkFlush(a, b *testNode) {
+	t := p.t
+	t.Helper()
+	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePort)
+	stop := p.capture(a)
+	if p.tunneled(a, b, secret, time.Second) || bytes.Contains(stop(), []byte(secret)) {
+		t.Error("without the rule packets are sent in plain")
+	}
+	p.round()
+	p.deliver("with the rule")
 	command(t, "ip", "netns", "exec", a.ns, "nft", "flush", "ruleset")
 	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePort)
 	p.round()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +19,10 @@ const (
 	rulePort    = "6081"
 	ruleSources = "6082"
 )
+
+// owner marks rules and routes as the kernel's: systemd-networkd removes others that it
+// does not have in its files, whenever it configures a link.
+var owner = []string{"proto", "kernel"}
 
 func family(a netip.Addr) string {
 	if a.Is4() {
@@ -38,12 +41,12 @@ func (h Host) route(ctx context.Context, from netip.Addr, device string, to []ne
 	}
 	var all error
 	if have["default"] != "" || have[""] == "" {
-		_, err := h.run(ctx, "", "ip", f, "route", "replace", "blackhole", "default", "table", table)
+		_, err := h.run(ctx, "", "ip", f, "route", "replace", "blackhole", "default", "table", table, owner[0], owner[1])
 		all = errors.Join(all, err)
 	}
 	for _, a := range to {
 		if have[a.String()] != device {
-			_, err := h.run(ctx, "", "ip", f, "route", "replace", a.String(), "dev", device, "src", from.String(), "table", table)
+			_, err := h.run(ctx, "", "ip", f, "route", "replace", a.String(), "dev", device, "src", from.String(), "table", table, owner[0], owner[1])
 			all = errors.Join(all, err)
 		}
 		delete(have, a.String())
@@ -58,7 +61,7 @@ func (h Host) route(ctx context.Context, from netip.Addr, device string, to []ne
 	for _, r := range [][]string{{rulePort, "dport"}, {ruleSources, "sport"}} {
 		out, err := h.run(ctx, "", "ip", f, "rule", "show", "pref", r[0])
 		if err == nil && strings.TrimSpace(out) == "" {
-			_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", r[0], "ipproto", "udp", r[1], strconv.Itoa(Port), "lookup", table)
+			_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", r[0], "ipproto", "udp", r[1], strconv.Itoa(Port), "lookup", table, owner[0], owner[1])
 		}
 		all = errors.Join(all, err)
 	}
@@ -113,19 +116,34 @@ func (h Host) unroute(ctx context.Context, family string) error {
 	return errors.Join(all, err)
 }
 
-// filterTable is the nftables table of the rule that drops plain packets.
+// filterTable is the nftables table of the rules that drop plain packets.
 const filterTable = "basalt-tunnels"
 
-// filter returns the rules, which replace the table in one transaction. They are apart
-// from those of the declared network's firewall, which a node need not have.
-func filter(devices []string) string {
-	quoted := make([]string, 0, len(devices)+1)
-	for _, d := range append([]string{"lo"}, devices...) {
+// filter returns the rules that drop plain packets that arrive, and that are sent; "" for
+// none. They replace the table in one transaction, and are apart from those of the
+// declared network's firewall, which a node need not have. Nothing is sent in plain while
+// rules keep it on the right way, but another program may remove those.
+func filter(devices []string, arriving, sent bool) string {
+	if !arriving && !sent {
+		return ""
+	}
+	quoted := []string{`"lo"`}
+	for _, d := range devices {
 		quoted = append(quoted, strconv.Quote(d))
 	}
-	return fmt.Sprintf("table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n\tchain input {\n"+
-		"\t\ttype filter hook input priority -5; policy accept;\n"+
-		"\t\tiifname != { %[2]s } udp dport %[3]d counter drop\n\t}\n}\n", filterTable, strings.Join(slices.Compact(quoted), ", "), Port)
+	var b strings.Builder
+	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n", filterTable)
+	for _, c := range []struct {
+		on         bool
+		hook, name string
+	}{{arriving, "input", "iifname"}, {sent, "output", "oifname"}} {
+		if c.on {
+			fmt.Fprintf(&b, "\tchain %[1]s {\n\t\ttype filter hook %[1]s priority -5; policy accept;\n\t\t%[2]s != { %[3]s } udp dport %[4]d counter drop\n\t}\n",
+				c.hook, c.name, strings.Join(quoted, ", "), Port)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
 }
 
 // filtering returns the rules that the kernel has; "" if it has none.
@@ -137,8 +155,8 @@ func (h Host) filtering(ctx context.Context) (string, error) {
 	return out, err
 }
 
-func (h Host) setFilter(ctx context.Context, devices []string) error {
-	_, err := h.run(ctx, filter(devices), "nft", "--file", "-")
+func (h Host) setFilter(ctx context.Context, rules string) error {
+	_, err := h.run(ctx, rules, "nft", "--file", "-")
 	return err
 }
 

@@ -1,4 +1,5 @@
-// Which roles need a second factor, and who would be asked for one; whether support needs consent.
+// Which roles need a second factor, and who would be asked for one; whether support needs consent; whether tunnels are
+// encrypted.
 import { Alert, Button } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useWithoutFactor, type SecuritySettings } from '../api/access';
@@ -16,18 +17,20 @@ import { Same } from '../parts/same';
 /** In the order of the API. */
 const roles = ['operator', 'reseller', 'admin', 'member', 'viewer', 'billing'] as const satisfies Role[];
 
-type Fields = Record<Role | 'consent', boolean>;
+type Fields = Record<Role | 'consent' | 'encrypt', boolean>;
 
 const formOf = (s: SecuritySettings | undefined) =>
   ({
     ...Object.fromEntries(roles.map((r) => [r, s?.requireSecondFactor?.includes(r) ?? false])),
     consent: s?.requireSupportConsent ?? false,
+    encrypt: s?.encryptTunnels ?? false,
   }) as Fields;
 
 const bodyOf = (s: SecuritySettings | undefined, f: Fields): SecuritySettings => ({
   ...s, // what the form does not show stays
   requireSecondFactor: roles.filter((r) => f[r]),
   requireSupportConsent: f.consent,
+  encryptTunnels: f.encrypt,
 });
 
 /** Asked warns of the users who would have to set up a second factor; without any it renders nothing. */
@@ -60,10 +63,12 @@ export function SecurityForm({ settings }: { settings: SecuritySettings }) {
     body: bodyOf,
   });
   const chosen = roles.filter((r) => edit.form[r]);
+  const labelOf = (f: keyof Fields) =>
+    f === 'consent' ? t('sgr.require') : f === 'encrypt' ? t('sec.encrypt') : t(`role.${f}`);
   return (
     <Form schema="SecuritySettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('sec.saved')} />}
-      <Conflict edit={edit} label={(f) => t(f === 'consent' ? 'sgr.require' : `role.${f}`)} />
+      <Conflict edit={edit} label={labelOf} />
       <CheckGroup
         id="sec-roles"
         label={t('sec.roles')}
@@ -82,6 +87,14 @@ export function SecurityForm({ settings }: { settings: SecuritySettings }) {
         checked={edit.form.consent}
         onChange={edit.set('consent')}
       />
+      <CheckField
+        id="sec-encrypt"
+        label={t('sec.encrypt')}
+        help={t('sec.encryptHelp')}
+        path="encryptTunnels"
+        checked={edit.form.encrypt}
+        onChange={edit.set('encrypt')}
+      />
       <div>
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t('cust.save')}
@@ -90,6 +103,7 @@ export function SecurityForm({ settings }: { settings: SecuritySettings }) {
       <Same
         cli={asCommand(['security-settings', 'set', '--require-second-factor', chosen.join(',')], {
           [`require-support-consent=${edit.form.consent}`]: true,
+          [`encrypt-tunnels=${edit.form.encrypt}`]: true,
         })}
         curl={edit.curl}
       />

@@ -1,10 +1,13 @@
 import type { access as en } from '../en/access';
 
 export const access: Record<keyof typeof en, string> = {
-  'sec.help': 'Regeln für die Anmeldung, die im ganzen Cluster gelten.',
+  'sec.help': 'Regeln, die im ganzen Cluster gelten.',
   'sec.roles': 'Rollen, die einen zweiten Faktor brauchen',
   'sec.rolesHelp':
     'Benutzer mit diesen Rollen, die sich mit einem Passwort anmelden, brauchen in jeder Organisation Zwei-Faktor-Authentifizierung oder einen Passkey.',
+  'sec.encrypt': 'Netzwerke von Instanzen zwischen den Knoten verschlüsseln',
+  'sec.encryptHelp':
+    'Die Knoten stellen gemeinsam und ohne Unterbrechung um, sobald alle bereit sind. Die Bedingung EncryptionReady jedes Knotens zeigt, worauf er wartet.',
   'sec.saved': 'Sicherheitseinstellungen gespeichert.',
   'sec.asked': 'Wer keinen zweiten Faktor hat, muss zuerst einen einrichten, auch in offenen Sitzungen',
   'sec.without.one': '{n} Benutzer ohne zweiten Faktor',

@@ -1,8 +1,11 @@
 export const access = {
-  'sec.help': 'Rules for signing in that apply to the whole cluster.',
+  'sec.help': 'Rules that apply to the whole cluster.',
   'sec.roles': 'Roles that need a second factor',
   'sec.rolesHelp':
     'Users with these roles who sign in with a password need two-factor authentication or a passkey, in every organization.',
+  'sec.encrypt': 'Encrypt networks of instances between nodes',
+  'sec.encryptHelp':
+    'The nodes change over together, without an interruption, as soon as all of them are ready. The condition EncryptionReady of each node shows what it waits for.',
   'sec.saved': 'Security settings saved.',
   'sec.asked': 'Who has no second factor must set one up before anything else, in open sessions too',
   'sec.without.one': '{n} user without a second factor',
