@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -100,5 +101,23 @@ func (h Host) Remove(ctx context.Context, name string) error {
 	if says(err, "Cannot find device") {
 		return nil
 	}
+	return err
+}
+
+// linkAddress is an address of interfaces that is not used.
+const linkAddress = "169.254.60.81/32"
+
+// acceptPlainWayBack has the kernel accept packets from other nodes on an interface,
+// although the way back to their address is another interface for all ports but the
+// tunnels'. Where it checks that (rp_filter), the interface needs an address, and the loose
+// mode of RFC 3704. IPv6 has no such check.
+func (h Host) acceptPlainWayBack(ctx context.Context, own netip.Addr, name string) error {
+	if !own.Is4() {
+		return nil
+	}
+	if _, err := h.run(ctx, "", "ip", "address", "replace", linkAddress, "dev", name, "scope", "link"); err != nil {
+		return err
+	}
+	_, err := h.run(ctx, "2\n", "tee", "/proc/sys/net/ipv4/conf/"+name+"/rp_filter")
 	return err
 }

@@ -137,6 +137,9 @@ func (n *Node) key(ctx context.Context, in Intent, generation int) (k Key, err e
 	if _, err := n.c.Host.run(ctx, "", "ip", "link", "set", "dev", name, "mtu", fmt.Sprint(mtu), "up"); err != nil {
 		return k, err
 	}
+	if err := n.c.Host.acceptPlainWayBack(ctx, in.Address, name); err != nil {
+		return k, err
+	}
 	connected, err := configure(name, private, int(PortOf(generation)), in.peers(generation), n.c.Now())
 	if err != nil {
 		return k, err

@@ -201,8 +201,9 @@ func (p *place) listen(n *testNode) (c *net.UDPConn) {
 	return c
 }
 
-// round is one step of every node, and one of the leader.
-func (p *place) round() {
+// round is one step of every node, each followed by a call of each, and one of the
+// leader.
+func (p *place) round(each func()) {
 	p.t.Helper()
 	live := map[string]Report{}
 	for _, n := range p.nodes {
@@ -212,6 +213,9 @@ func (p *place) round() {
 		i := p.intent(n)
 		n.report = n.node.Step(p.t.Context(), i)
 		live[n.id] = n.report
+		if each != nil {
+			each()
+		}
 	}
 	p.state = Decide(p.state, p.wanted, live)
 }
@@ -244,10 +248,7 @@ func (p *place) while(what string, each func(), done func() bool) {
 			}
 			p.t.Fatalf("state %+v, want %s", p.state, what)
 		}
-		p.round()
-		if each != nil {
-			each()
-		}
+		p.round(each)
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -284,7 +285,7 @@ func (p *place) tunneled(from, to *testNode, text string, limit time.Duration) b
 }
 
 // arrivalTime is how long a packet that is delivered may take.
-const arrivalTime = 10 * time.Second
+const arrivalTime = 5 * time.Second
 
 var marks int
 
@@ -298,7 +299,7 @@ func (p *place) deliver(when string) {
 			}
 			marks++
 			if !p.tunneled(a, b, fmt.Sprintf("%s %d", secret, marks), arrivalTime) {
-				p.t.Errorf("%s: packet from %s to %s is lost; state %+v", when, a.id, b.id, p.state)
+				p.t.Fatalf("%s: packet from %s to %s is lost; state %+v", when, a.id, b.id, p.state)
 			}
 		}
 	}
@@ -372,7 +373,7 @@ func TestEncryption(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		t.Run(map[bool]string{false: "IPv4", true: "IPv6"}[v6], func(t *testing.T) {
 			p := newPlace(t, 3, v6)
-			p.round()
+			p.round(nil)
 			if !p.visible(p.nodes[0], "off") {
 				t.Error("off: packets are not visible on the wire, so the capture proves nothing")
 			}
@@ -444,7 +445,7 @@ func (p *place) checkRemoved() {
 // TestWrongKey has a node whose key another does not know, and checks that its packets do
 // not arrive, nor plain ones, nor packets to it.
 func TestWrongKey(t *testing.T) {
-	p := newPlace(t, 2, false)
+	p := newPlace(t, 2, true)
 	p.wanted.On = true
 	p.until("encrypted", nil)
 	a, b := p.nodes[0], p.nodes[1]
@@ -465,7 +466,7 @@ func TestWrongKey(t *testing.T) {
 	if p.tunneled(a, b, "to another key", time.Second) {
 		t.Error("a packet to a node with a key that is not known has arrived")
 	}
-	if err := errors.Join(b.node.c.Host.removeFilter(t.Context()), b.node.c.Host.unroute(t.Context(), "-4")); err != nil {
+	if err := errors.Join(b.node.c.Host.removeFilter(t.Context()), b.node.c.Host.unroute(t.Context(), "-6")); err != nil {
 		t.Fatal(err)
 	}
 	if p.tunneled(b, a, "plain", time.Second) {
@@ -504,16 +505,16 @@ func TestRestarts(t *testing.T) {
 func (p *place) checkFlush(a, b *testNode) {
 	t := p.t
 	t.Helper()
-	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePort)
+	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePref)
 	stop := p.capture(a)
 	if p.tunneled(a, b, secret, time.Second) || bytes.Contains(stop(), []byte(secret)) {
 		t.Error("without the rule packets are sent in plain")
 	}
-	p.round()
+	p.round(nil)
 	p.deliver("with the rule")
 	command(t, "ip", "netns", "exec", a.ns, "nft", "flush", "ruleset")
-	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePort)
-	p.round()
+	command(t, "ip", "-n", a.ns, "rule", "delete", "pref", rulePref)
+	p.round(nil)
 	if out := command(t, "ip", "netns", "exec", a.ns, "nft", "list", "ruleset"); !strings.Contains(out, filterTable) {
 		t.Errorf("after a flush the rules are\n%s", out)
 	}
@@ -527,7 +528,7 @@ func (p *place) checkFlush(a, b *testNode) {
 func TestNodesComeAndGo(t *testing.T) {
 	p := newPlace(t, 3, false)
 	c := p.nodes[2]
-	p.round()
+	p.round(nil)
 	c.lost = true
 	p.wanted.On = true
 	p.until("encrypted", nil)
@@ -558,7 +559,7 @@ func TestWithoutWireGuard(t *testing.T) {
 	a.node = NewNode(Config{Dir: a.dir, Host: host, Device: p.tag + a.id})
 	p.wanted.On = true
 	for range 3 {
-		p.round()
+		p.round(nil)
 		p.deliver("without WireGuard")
 	}
 	if why := Waiting(p.intent(a), a.report); !strings.Contains(why, "the kernel of this node has no WireGuard") || !strings.Contains(why, "module wireguard") {

@@ -11,13 +11,11 @@ import (
 	"strings"
 )
 
-// The routing table of tunnels' packets, and the priorities of the rules that select it:
-// before the main table's. The second rule is for the kernel's check of where a packet
-// comes from (rp_filter), which looks up the way back.
+// The routing table of tunnels' packets, and the priority of the rule that selects it:
+// before the main table's.
 const (
-	table       = "6081"
-	rulePort    = "6081"
-	ruleSources = "6082"
+	table    = "6081"
+	rulePref = "6081"
 )
 
 // owner marks rules and routes as the kernel's: systemd-networkd removes others that it
@@ -58,14 +56,11 @@ func (h Host) route(ctx context.Context, from netip.Addr, device string, to []ne
 		}
 	}
 	// After the routes: without the rule they have no effect.
-	for _, r := range [][]string{{rulePort, "dport"}, {ruleSources, "sport"}} {
-		out, err := h.run(ctx, "", "ip", f, "rule", "show", "pref", r[0])
-		if err == nil && strings.TrimSpace(out) == "" {
-			_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", r[0], "ipproto", "udp", r[1], strconv.Itoa(Port), "lookup", table, owner[0], owner[1])
-		}
-		all = errors.Join(all, err)
+	out, err := h.run(ctx, "", "ip", f, "rule", "show", "pref", rulePref)
+	if err == nil && strings.TrimSpace(out) == "" {
+		_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", rulePref, "ipproto", "udp", "dport", strconv.Itoa(Port), "lookup", table, owner[0], owner[1])
 	}
-	return all
+	return errors.Join(all, err)
 }
 
 // routes returns the interfaces of the table's routes by destination. The blackhole is
@@ -99,21 +94,17 @@ func (h Host) routes(ctx context.Context, family string) (map[string]string, err
 	return all, nil
 }
 
-// unroute removes the rules and the routes: tunnels use the main table.
+// unroute removes the rule and the routes: tunnels use the main table.
 func (h Host) unroute(ctx context.Context, family string) error {
-	var all error
-	for _, pref := range []string{rulePort, ruleSources} {
-		out, err := h.run(ctx, "", "ip", family, "rule", "show", "pref", pref)
-		if err == nil && strings.TrimSpace(out) != "" {
-			_, err = h.run(ctx, "", "ip", family, "rule", "delete", "pref", pref)
-		}
-		all = errors.Join(all, err)
+	out, fault := h.run(ctx, "", "ip", family, "rule", "show", "pref", rulePref)
+	if fault == nil && strings.TrimSpace(out) != "" {
+		_, fault = h.run(ctx, "", "ip", family, "rule", "delete", "pref", rulePref)
 	}
 	have, err := h.routes(ctx, family)
 	if err == nil && len(have) > 0 {
 		_, err = h.run(ctx, "", "ip", family, "route", "flush", "table", table)
 	}
-	return errors.Join(all, err)
+	return errors.Join(fault, err)
 }
 
 // filterTable is the nftables table of the rules that drop plain packets.
