@@ -122,7 +122,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		return n, err
 	}
 	// The store is open, so no other process writes here.
-	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
+	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph"), tunnelKeys(c)); err != nil {
 		return n, fmt.Errorf("remove incomplete files: %w", err)
 	}
 	reserve, err := checkStorage(c)
