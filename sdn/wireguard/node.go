@@ -126,11 +126,13 @@ func (n *Node) key(ctx context.Context, in Intent, generation int) (k Key, err e
 		mtu = 1500
 	}
 	have, err := n.c.Host.link(ctx, name)
-	if err == nil && have == nil {
-		err = n.c.Links.Create(ctx, name, mtu)
-	}
 	if err != nil {
 		return k, err
+	}
+	if have == nil {
+		if err := n.c.Links.Create(ctx, name, mtu); err != nil {
+			return k, fmt.Errorf("create interface %s: %w", name, err)
+		}
 	}
 	// The MTU is that of the interface below: networks from before the encryption have
 	// packets that are too large for one packet with its header, and are sent in two.
@@ -197,7 +199,7 @@ func (n *Node) removeOthers(ctx context.Context, keep []int) error {
 			return err
 		} else if have != nil {
 			if err := n.c.Links.Remove(ctx, name); err != nil {
-				return err
+				return fmt.Errorf("remove interface %s: %w", name, err)
 			}
 		}
 	}

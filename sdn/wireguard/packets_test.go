@@ -269,19 +269,17 @@ func (p *place) tunneled(from, to *testNode, text string, limit time.Duration) b
 		return false // no route: dropped
 	}
 	buffer := make([]byte, 9000)
-	for end := time.Now().Add(limit); ; {
-		_ = to.socket.SetReadDeadline(end)
+	for watch := patience.Start(); !watch.Over(limit); {
+		_ = to.socket.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 		n, sender, err := to.socket.ReadFromUDPAddrPort(buffer)
-		if err != nil {
-			return false
-		}
-		if string(buffer[:n]) == text {
+		if err == nil && string(buffer[:n]) == text {
 			if sender.Addr().Unmap() != from.address {
 				p.t.Errorf("packet of %s arrived from %s, want %s: Open vSwitch drops it", from.id, sender.Addr(), from.address)
 			}
 			return true
 		}
 	}
+	return false
 }
 
 // arrivalTime is how long a packet that is delivered may take.

@@ -253,3 +253,49 @@ func TestMemoryIsDividedByWhatRuns(t *testing.T) {
 	osds.Store(3)
 	n.until("12 GiB less for instances with three OSDs", func() bool { return before-reported().MemoryBytes == 12<<30 })
 }
+
+// TestEncryptionIsReported checks that a node reports what the encryption of its tunnels
+// waits for, and no condition while the encryption is off.
+func TestEncryptionIsReported(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	var stage atomic.Value
+	stage.Store("")
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery = 100 * time.Millisecond
+		o.Encryption = func() (string, error) {
+			if s := stage.Load().(string); s != "preparing" {
+				return s, nil
+			}
+			return "preparing", errors.New("no key yet from node-2")
+		}
+	}
+	n.start()
+	reported := func() (c api.Condition, any bool) {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return c, false
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == api.ConditionEncryption {
+				return c, true
+			}
+		}
+		return c, !node.Status.SeenAt.IsZero()
+	}
+	until := func(what string, want api.Condition) {
+		t.Helper()
+		n.until(what, func() bool {
+			c, any := reported()
+			return any && c.Type == want.Type && c.Status == want.Status && c.Reason == want.Reason && c.Message == want.Message
+		})
+	}
+	until("a report without the condition", api.Condition{})
+	stage.Store("preparing")
+	until("what it waits for", api.Condition{Type: api.ConditionEncryption, Reason: "preparing", Message: "no key yet from node-2"})
+	stage.Store("encrypted")
+	until("encryption", api.Condition{Type: api.ConditionEncryption, Status: true, Reason: "encrypted"})
+}

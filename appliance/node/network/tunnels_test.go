@@ -76,7 +76,9 @@ func TestEncryptionOfTunnels(t *testing.T) {
 
 	h.put(api.KindNode, "node-2", api.NodeSpec{})
 	h.put(api.KindSecuritySettings, api.SecuritySettingsID, api.SecuritySettingsSpec{EncryptTunnels: true, TunnelKeyRotation: 1})
-	until("a new node's key", func(stage, why string) bool { return stage == "rotating" && strings.Contains(why, "no key yet from node-2") })
+	until("a new node's key", func(stage, why string) bool {
+		return stage == "rotating" && strings.Contains(why, "no key yet from node-2")
+	})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNode, ID: "node-2", Expect: api.AnyRevision, Data: api.Encode(api.NodeAssignment{State: api.NodeLost})})
 	until("rotation without a lost node", func(stage, why string) bool { return stage == wireguard.Encrypted && why == "" })
 	h.apply(api.Command{Op: api.OpReport, Kind: api.KindChassis, ID: "node-2", Name: "node-2", Expect: api.AnyRevision, Data: api.Encode(network.Report{
