@@ -90,6 +90,7 @@ type place struct {
 	t      *testing.T
 	tag    string
 	v6     bool
+	kernel bool // WireGuard is the kernel's
 	state  State
 	wanted Wanted
 	nodes  []*testNode
@@ -104,6 +105,7 @@ type testNode struct {
 	report  Report
 	lost    bool
 	socket  *net.UDPConn // the end of its tunnels
+	inner   netip.Addr   // of its Geneve interface; invalid: tests send the tunnels' packets themselves
 }
 
 func command(t *testing.T, argv ...string) string {
@@ -115,7 +117,7 @@ func command(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-func newPlace(t *testing.T, count int, v6 bool) *place {
+func newPlace(t *testing.T, count int, v6, kernel bool) *place {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("host: namespaces require root")
@@ -128,11 +130,14 @@ func newPlace(t *testing.T, count int, v6 bool) *place {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		t.Skipf("host: %v", err)
 	}
-	p := &place{t: t, tag: fmt.Sprintf("w%d", os.Getpid()), v6: v6}
+	p := &place{t: t, tag: fmt.Sprintf("w%d", os.Getpid()), v6: v6, kernel: kernel}
 	command(t, "ip", "netns", "add", p.tag)
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", p.tag).Run() })
 	command(t, "ip", "-n", p.tag, "link", "add", "wire", "type", "bridge")
 	command(t, "ip", "-n", p.tag, "link", "set", "wire", "up")
+	if kernel && (Host{Prefix: []string{"ip", "netns", "exec", p.tag}}).Create(t.Context(), "probe0", 1420) != nil {
+		t.Skip("host: the kernel has no WireGuard")
+	}
 	for range count {
 		p.add()
 	}
@@ -161,14 +166,18 @@ func (p *place) add() *testNode {
 	n.links = &programs{t: t, ns: n.ns, all: map[string]*exec.Cmd{}}
 	t.Cleanup(n.links.endAll)
 	p.start(n)
-	n.socket = p.listen(n)
+	n.socket = p.listen(n, Port)
 	p.nodes = append(p.nodes, n)
 	return n
 }
 
 // start starts a node's part anew, as after a restart of basaltd.
 func (p *place) start(n *testNode) {
-	n.node = NewNode(Config{Dir: n.dir, Host: Host{Prefix: []string{"ip", "netns", "exec", n.ns}}, Links: n.links, Device: p.tag + n.id})
+	c := Config{Dir: n.dir, Host: Host{Prefix: []string{"ip", "netns", "exec", n.ns}}, Links: n.links, Device: p.tag + n.id}
+	if p.kernel {
+		c.Links = c.Host
+	}
+	n.node = NewNode(c)
 }
 
 // in runs f in a network namespace: its sockets belong to it.
@@ -189,10 +198,10 @@ func in(ns string, f func() error) error {
 	return <-done
 }
 
-func (p *place) listen(n *testNode) (c *net.UDPConn) {
+func (p *place) listen(n *testNode, port int) (c *net.UDPConn) {
 	p.t.Helper()
 	if err := in(n.ns, func() (err error) {
-		c, err = net.ListenUDP("udp", &net.UDPAddr{Port: Port}) // of all addresses, as the kernel's
+		c, err = net.ListenUDP("udp", &net.UDPAddr{Port: port}) // of all addresses, as the kernel's
 		return err
 	}); err != nil {
 		p.t.Fatal(err)
@@ -211,7 +220,7 @@ func (p *place) round(each func()) {
 			continue
 		}
 		i := p.intent(n)
-		n.report = n.node.Step(p.t.Context(), i)
+		_ = in(n.ns, func() error { n.report = n.node.Step(p.t.Context(), i); return nil }) // the report has the error
 		live[n.id] = n.report
 		if each != nil {
 			each()
@@ -265,16 +274,20 @@ func (p *place) tunneled(from, to *testNode, text string, limit time.Duration) b
 		p.t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	if _, err := c.WriteToUDPAddrPort([]byte(text), netip.AddrPortFrom(to.address, Port)); err != nil {
+	sender, end := from.address, netip.AddrPortFrom(to.address, Port)
+	if to.inner.IsValid() {
+		sender, end = from.inner, netip.AddrPortFrom(to.inner, innerPort)
+	}
+	if _, err := c.WriteToUDPAddrPort([]byte(text), end); err != nil {
 		return false // no route: dropped
 	}
 	buffer := make([]byte, 9000)
 	for watch := patience.Start(); !watch.Over(limit); {
 		_ = to.socket.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-		n, sender, err := to.socket.ReadFromUDPAddrPort(buffer)
+		n, source, err := to.socket.ReadFromUDPAddrPort(buffer)
 		if err == nil && string(buffer[:n]) == text {
-			if sender.Addr().Unmap() != from.address {
-				p.t.Errorf("packet of %s arrived from %s, want %s: Open vSwitch drops it", from.id, sender.Addr(), from.address)
+			if source.Addr().Unmap() != sender {
+				p.t.Errorf("packet of %s arrived from %s, want %s: Open vSwitch drops it", from.id, source.Addr(), sender)
 			}
 			return true
 		}
@@ -368,9 +381,12 @@ func (p *place) visible(n *testNode, when string) bool {
 // TestEncryption turns the encryption on, changes keys, and turns it off, while packets
 // of tunnels are sent between three nodes.
 func TestEncryption(t *testing.T) {
-	for _, v6 := range []bool{false, true} {
-		t.Run(map[bool]string{false: "IPv4", true: "IPv6"}[v6], func(t *testing.T) {
-			p := newPlace(t, 3, v6)
+	for _, c := range []struct {
+		name       string
+		v6, kernel bool
+	}{{"IPv4", false, false}, {"IPv6", true, false}, {"kernel, IPv4", false, true}, {"kernel, IPv6", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t, 3, c.v6, c.kernel)
 			p.round(nil)
 			if !p.visible(p.nodes[0], "off") {
 				t.Error("off: packets are not visible on the wire, so the capture proves nothing")
@@ -443,7 +459,7 @@ func (p *place) checkRemoved() {
 // TestWrongKey has a node whose key another does not know, and checks that its packets do
 // not arrive, nor plain ones, nor packets to it.
 func TestWrongKey(t *testing.T) {
-	p := newPlace(t, 2, true)
+	p := newPlace(t, 2, true, false)
 	p.wanted.On = true
 	p.until("encrypted", nil)
 	a, b := p.nodes[0], p.nodes[1]
@@ -479,7 +495,7 @@ func TestWrongKey(t *testing.T) {
 // TestRestarts kills nodes while tunnels are encrypted: the interface with its program,
 // and the node's part in basaltd. Meanwhile nothing is sent in plain.
 func TestRestarts(t *testing.T) {
-	p := newPlace(t, 3, false)
+	p := newPlace(t, 3, false, false)
 	p.wanted.On = true
 	p.until("encrypted", nil)
 	a, b := p.nodes[0], p.nodes[1]
@@ -524,7 +540,7 @@ func (p *place) checkFlush(a, b *testNode) {
 // TestNodesComeAndGo has a node that is lost while the encryption is turned on, and one
 // that joins afterwards.
 func TestNodesComeAndGo(t *testing.T) {
-	p := newPlace(t, 3, false)
+	p := newPlace(t, 3, false, false)
 	c := p.nodes[2]
 	p.round(nil)
 	c.lost = true
@@ -548,7 +564,7 @@ func TestNodesComeAndGo(t *testing.T) {
 // TestWithoutWireGuard checks what a node reports if its kernel has no WireGuard: tunnels
 // stay plain, and it says why.
 func TestWithoutWireGuard(t *testing.T) {
-	p := newPlace(t, 2, false)
+	p := newPlace(t, 2, false, false)
 	a := p.nodes[0]
 	host := Host{Prefix: []string{"ip", "netns", "exec", a.ns}}
 	if err := host.Create(t.Context(), "probe0", 1420); err == nil {
@@ -575,5 +591,43 @@ func TestWithoutWireGuard(t *testing.T) {
 	i.Userspace = true
 	if r := a.node.Step(t.Context(), i); !strings.Contains(r.Problem, "forwards in user space") {
 		t.Errorf("with the datapath in user space the problem is %q", r.Problem)
+	}
+}
+
+const innerPort = 7000
+
+// TestGeneve has the kernel's Geneve tunnels, as Open vSwitch uses them, through the
+// kernel's WireGuard.
+func TestGeneve(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		t.Run(map[bool]string{false: "IPv4", true: "IPv6"}[v6], func(t *testing.T) {
+			p := newPlace(t, 2, v6, true)
+			for i, n := range p.nodes {
+				_ = n.socket.Close() // the port is the kernel's
+				if out, err := exec.Command("ip", "-n", n.ns, "link", "add", "inside", "mtu", "1422", "type", "geneve", "id", "7", "remote", p.nodes[1-i].address.String()).CombinedOutput(); err != nil {
+					t.Skipf("host: the kernel has no Geneve: %s", out)
+				}
+				n.inner = netip.MustParseAddr(fmt.Sprintf("10.7.0.%d", i+1))
+				command(t, "ip", "-n", n.ns, "address", "add", n.inner.String()+"/24", "dev", "inside")
+				command(t, "ip", "-n", n.ns, "link", "set", "inside", "up")
+				n.socket = p.listen(n, innerPort)
+			}
+			if !p.visible(p.nodes[0], "off") {
+				t.Error("off: packets are not visible on the wire")
+			}
+			p.wanted.On = true
+			p.until("encrypted", func() { p.deliver("turning on") })
+			if p.visible(p.nodes[0], "encrypted") {
+				t.Error("encrypted: packets can be read on the wire")
+			}
+			if text := strings.Repeat("full ", 278); !p.tunneled(p.nodes[0], p.nodes[1], text, arrivalTime) {
+				t.Errorf("a packet of %d bytes is lost", len(text))
+			}
+			p.wanted.Rotation++
+			p.while("another key", func() { p.deliver("rotating") }, func() bool { return p.state.Stage() == Encrypted && p.state.Generation == 2 })
+			p.wanted.On = false
+			p.until("off", func() { p.deliver("turning off") })
+			p.checkRemoved()
+		})
 	}
 }
