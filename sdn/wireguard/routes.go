@@ -18,6 +18,9 @@ const (
 	rulePref = "6081"
 )
 
+// udp is the protocol's number: ip looks names up in /etc/protocols, which need not exist.
+const udp = "17"
+
 // owner marks rules and routes as the kernel's: systemd-networkd removes others that it
 // does not have in its files, whenever it configures a link.
 var owner = []string{"proto", "kernel"}
@@ -58,7 +61,7 @@ func (h Host) route(ctx context.Context, from netip.Addr, device string, to []ne
 	// After the routes: without the rule they have no effect.
 	out, err := h.run(ctx, "", "ip", f, "rule", "show", "pref", rulePref)
 	if err == nil && strings.TrimSpace(out) == "" {
-		_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", rulePref, "ipproto", "udp", "dport", strconv.Itoa(Port), "lookup", table, owner[0], owner[1])
+		_, err = h.run(ctx, "", "ip", f, "rule", "add", "pref", rulePref, "ipproto", udp, "dport", strconv.Itoa(Port), "lookup", table, owner[0], owner[1])
 	}
 	return errors.Join(all, err)
 }
