@@ -49,6 +49,10 @@ const (
 	AlertPaymentsFailing AlertCode = "payments.failing"
 	// AlertPaymentDisputed: the provider waits for a response to a dispute.
 	AlertPaymentDisputed AlertCode = "payment.disputed"
+	// AlertVATInvalid: customers have VAT numbers that VIES does not know.
+	AlertVATInvalid AlertCode = "vat.invalid"
+	// AlertVATUnverified: VIES gave no result for VAT numbers of customers.
+	AlertVATUnverified AlertCode = "vat.unverified"
 	// AlertTaxesUndecided: a seller issues no invoices until its taxes are set.
 	AlertTaxesUndecided  AlertCode = "taxes.undecided"
 	AlertMailUndelivered AlertCode = "mail.undelivered"

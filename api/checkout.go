@@ -66,6 +66,17 @@ func chargeStep(currency string) int64 {
 	return microsPerCent
 }
 
+// leastCharges are the least amounts that are charged at once, in millionths
+// (docs.stripe.com/currencies: minimum and maximum charge amounts).
+var leastCharges = map[string]int64{"AED": 2_000_000, "AUD": 500_000, "BGN": 1_000_000, "BRL": 500_000, "CAD": 500_000, "CHF": 500_000, "CZK": 15_000_000,
+	"DKK": 2_500_000, "EUR": 500_000, "GBP": 300_000, "HKD": 4_000_000, "HUF": 175_000_000, "INR": 500_000, "JPY": 50_000_000, "MXN": 10_000_000, "MYR": 2_000_000,
+	"NOK": 3_000_000, "NZD": 500_000, "PLN": 2_000_000, "RON": 2_000_000, "SEK": 3_000_000, "SGD": 500_000, "THB": 10_000_000, "USD": 500_000}
+
+// LeastCharge returns the least amount that the payment provider charges at once in a
+// currency, in millionths. It is 0 for currencies for which the provider states none: it
+// may refuse small amounts in them.
+func LeastCharge(currency string) int64 { return leastCharges[currency] }
+
 // Chargeable returns an owed amount, rounded up to an amount that can be charged.
 func Chargeable(currency string, micros int64) int64 {
 	step := chargeStep(currency)

@@ -41,6 +41,8 @@ type (
 	PaymentID string
 	// RefundID is a Refund's id.
 	RefundID string
+	// VATCheckID is a VATCheck's id.
+	VATCheckID string
 	// DisputeID is a Dispute's id.
 	DisputeID string
 	// PriceBookID is a PriceBook's id.

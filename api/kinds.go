@@ -32,6 +32,7 @@ const (
 	KindPayment          Kind = "Payment"
 	KindRefund           Kind = "Refund"
 	KindDispute          Kind = "Dispute"
+	KindVATCheck         Kind = "VATCheck"
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
 	KindCheckout         Kind = "Checkout"
@@ -250,6 +251,8 @@ var kinds = []KindInfo{
 		NoDryRun: true, fields: []string{"spec.amountMicros", "spec.payment", "status.state"}},
 	{Kind: KindDispute, Type: reflect.TypeFor[Dispute](), Path: "disputes", IDPrefix: "dsp", Scope: OfOrganization, Verbs: CanGet, Readers: ReadByPayers, KeyScope: "billing", Event: "dispute",
 		fields: []string{"spec.amountMicros", "spec.payment", "status.state"}},
+	{Kind: KindVATCheck, Type: reflect.TypeFor[VATCheck](), Path: "vat-checks", IDPrefix: "vat", Scope: OfOrganization, Verbs: CanGet, Readers: ReadByPayers, KeyScope: "billing",
+		fields: []string{"spec.number", "status.checkedAt", "status.state"}},
 	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
 		NoDryRun: true, fields: []string{"spec.invoice"}},
 	{Kind: KindCard, Type: reflect.TypeFor[Card](), Path: "cards", IDPrefix: "card", Scope: OfOrganization, Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByPayers, KeyScope: "billing",

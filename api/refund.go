@@ -120,6 +120,13 @@ func (r Refund) Notice() RefundNotice {
 	return RefundNotice{Refund: RefundID(r.Meta.ID), Payment: r.Spec.Payment, Currency: r.Spec.Currency, AmountMicros: r.Spec.AmountMicros, Reason: r.Spec.Reason, ByCard: !r.Spec.Manual}
 }
 
+// FoundRefundIDOf returns the ID of a refund that was made at the provider, by the
+// provider's ID.
+func FoundRefundIDOf(provider string) RefundID {
+	sum := sha256.Sum256([]byte("provider\x00" + provider))
+	return RefundID(NewID(KindRefund, sum[:]))
+}
+
 // RefundIDOf returns the ID of the refund that a request with an Idempotency-Key creates,
 // or a random one without a key.
 func RefundIDOf(key string) RefundID {

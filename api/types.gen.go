@@ -444,6 +444,9 @@ type AutoPayStatus struct {
 	// Invoices Open invoices whose charge has failed, the oldest first.
 	Invoices []AutoPayInvoice `json:"invoices,omitempty,omitzero"`
 
+	// LeastMicros Set while the open invoices amount to less than this, which is the least that the payment provider charges at once: they are charged together with a later invoice, and there are no reminders.
+	LeastMicros int64 `json:"leastMicros,omitempty,omitzero"`
+
 	// Since When the charge that is in progress began.
 	Since *time.Time `json:"since,omitempty"`
 
@@ -2420,6 +2423,9 @@ type InvoiceTax struct {
 	// Reason domestic: the rate of the seller's country; customerCountry: the rate of the customer's; reverseCharge: the customer accounts for the tax; other: the tax for countries without a rate; none: there is no tax for the customer's country.
 	Reason TaxReason `json:"reason"`
 	Region string    `json:"region,omitempty,omitzero"`
+
+	// Verification The evidence that VIES, the service of the EU, has confirmed the customer's VAT number before an invoice with the reverse charge was issued.
+	Verification *VATVerification `json:"verification,omitempty"`
 }
 
 // JoinToken defines model for JoinToken.
@@ -4871,7 +4877,7 @@ type TaxRate struct {
 	Region string `json:"region,omitempty,omitzero"`
 }
 
-// TaxSettings Which tax invoices of a seller have. The first rule that applies decides: the rate of the customer's region; the rate of the seller's country for customers there, and for customers without a country; the reverse charge, if it is enabled, for a customer in another country of the EU with a valid VAT number; the rate of the customer's country; the rate of the seller's country, if both are in the EU; `other`.
+// TaxSettings Which tax invoices of a seller have. The first rule that applies decides: the rate of the customer's region; the rate of the seller's country for customers there, and for customers without a country; the reverse charge, if it is enabled, for a customer in another country of the EU with a valid VAT number (with `verifyNumbers`, one that VIES has confirmed); the rate of the customer's country; the rate of the seller's country, if both are in the EU; `other`.
 type TaxSettings struct {
 	// Country Country of the seller (ISO 3166-1 alpha-2).
 	//
@@ -4887,7 +4893,7 @@ type TaxSettings struct {
 	// Rates Rates by country. Of several rates of a country and region, the one that began last is in effect.
 	Rates []TaxRate `json:"rates,omitempty,omitzero"`
 
-	// ReverseCharge Whether customers in other countries of the EU with a valid VAT number account for the tax themselves. The form and the check digits of the number are checked, not whether it was issued.
+	// ReverseCharge Whether customers in other countries of the EU with a valid VAT number account for the tax themselves. The form and the check digits of the number are checked; with `verifyNumbers`, also whether it was issued.
 	ReverseCharge bool `json:"reverseCharge,omitempty,omitzero"`
 
 	// Revision Revision of the last change. 0: the settings were never changed.
@@ -4900,6 +4906,9 @@ type TaxSettings struct {
 
 	// Undecided Set by the upgrade to feature level 12 if customers had price books with different taxes: no invoices are issued until the settings are saved.
 	Undecided bool `json:"undecided,omitempty,omitzero"`
+
+	// VerifyNumbers Whether the reverse charge needs a VAT number that VIES, the service of the EU, has confirmed in the last 60 days. Until it has, invoices have the tax of a customer without a number.
+	VerifyNumbers bool `json:"verifyNumbers,omitempty,omitzero"`
 }
 
 // TermsAcceptance The terms that a person has accepted when signing up. Set by the server.
@@ -5234,6 +5243,77 @@ type UserStatus struct {
 
 	// Verified The e-mail address is verified for this user in the whole cluster, by an identity provider, an operator or a link that was sent to it. The address of other users is valid in their organization only, which must be named to sign in with a password.
 	Verified bool `json:"verified,omitempty,omitzero"`
+}
+
+// VATCheck The verification of an organization's VAT number with VIES, the service of the EU. Made by the server; an organization has at most one, of its current number.
+type VATCheck struct {
+	Kind   Kind           `json:"kind"`
+	Meta   Meta           `json:"meta"`
+	Spec   VATCheckSpec   `json:"spec"`
+	Status VATCheckStatus `json:"status,omitempty,omitzero"`
+}
+
+// VATCheckList defines model for VATCheckList.
+type VATCheckList struct {
+	// Continue Value of `continue` for the next page; empty on the last page.
+	Continue string     `json:"continue,omitempty,omitzero"`
+	Items    []VATCheck `json:"items"`
+
+	// Revision Revision of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total Number of objects on all pages, if it was requested.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// VATCheckSpec defines model for VATCheckSpec.
+type VATCheckSpec struct {
+	// Number VAT number with the prefix of its country.
+	//
+	// Examples: FR40303265045
+	Number string `json:"number"`
+
+	// Requester VAT number of the seller, to which VIES issues consultation numbers.
+	Requester string `json:"requester,omitempty,omitzero"`
+}
+
+// VATCheckStatus defines model for VATCheckStatus.
+type VATCheckStatus struct {
+	// Address Address of the business, unless its country does not disclose it.
+	Address string `json:"address,omitempty,omitzero"`
+
+	// Attempts Attempts in a row to which VIES gave no result.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// CheckedAt When VIES answered last.
+	CheckedAt *time.Time `json:"checkedAt,omitempty"`
+
+	// Consultation Consultation number of VIES, by which the seller proves that it has verified the number.
+	Consultation string `json:"consultation,omitempty,omitzero"`
+
+	// LastError Why the last attempt had no result, for example MS_UNAVAILABLE.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Name Name of the business that has the number, unless its country does not disclose it.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NextAt When the number is verified again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// State Result of the last answer of VIES; Pending: there was none yet. Defaults to Pending.
+	State VATCheckState `json:"state,omitempty,omitzero"`
+}
+
+// VATVerification The evidence that VIES, the service of the EU, has confirmed the customer's VAT number before an invoice with the reverse charge was issued.
+type VATVerification struct {
+	CheckedAt time.Time `json:"checkedAt"`
+
+	// Consultation Consultation number of VIES.
+	Consultation string `json:"consultation,omitempty,omitzero"`
+
+	// Name Name of the business that has the number, if its country discloses it.
+	Name   string `json:"name,omitempty,omitzero"`
+	Number string `json:"number"`
 }
 
 // VGPUSpec defines model for VGPUSpec.

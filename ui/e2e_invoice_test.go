@@ -15,11 +15,11 @@ import (
 )
 
 // TestInvoice tests the invoice of a past month: from its total down to the metered minutes,
-// and what the operator sees of it.
+// what the operator sees of it, and what comes back of payments: a dispute, a refund, mail.
 func TestInvoice(t *testing.T) {
 	n := start(t)
 	n.fill(t)
-	n.rewrite(t, usedLastMonth)
+	n.rewrite(t, func(s *store.Store) error { return errors.Join(usedLastMonth(s), disputed(s)) })
 	n.tell(t, "invoice.mjs", "LAST_MONTH="+lastMonth().Format(time.DateOnly))
 }
 
@@ -51,11 +51,10 @@ func lastMonth() time.Time {
 // month's second day, and billing since the beginning of the month.
 func usedLastMonth(s *store.Store) error {
 	ctx := context.Background()
-	orgs, err := api.All[api.Organization](ctx, s, api.ListQuery{Kind: api.KindOrganization, Name: "acme"})
-	if err != nil || len(orgs) != 1 {
-		return fmt.Errorf("%d organizations: %w", len(orgs), err)
+	org, err := acme(ctx, s)
+	if err != nil {
+		return err
 	}
-	org := orgs[0]
 	projects, err := api.All[api.Project](ctx, s, api.ListQuery{Kind: api.KindProject, Organization: org.Meta.ID})
 	if err != nil || len(projects) != 1 {
 		return fmt.Errorf("%d projects: %w", len(projects), err)
@@ -71,6 +70,42 @@ func usedLastMonth(s *store.Store) error {
 					Resource: "ins-0123456789ab", ResourceName: "train", Start: from, End: from.Add(time.Minute), Quantity: quantity})})
 		}
 	}
+	_, err = s.Apply(ctx, b)
+	return err
+}
+
+func acme(ctx context.Context, s *store.Store) (api.Organization, error) {
+	orgs, err := api.All[api.Organization](ctx, s, api.ListQuery{Kind: api.KindOrganization, Name: "acme"})
+	if err != nil || len(orgs) != 1 {
+		return api.Organization{}, fmt.Errorf("%d organizations: %w", len(orgs), err)
+	}
+	return orgs[0], nil
+}
+
+// disputed gives Acme a payment by card of which a third was disputed, and an address from
+// which mail was returned: both come from outside.
+func disputed(s *store.Store) error {
+	ctx := context.Background()
+	org, err := acme(ctx, s)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	respondBy := now.AddDate(0, 0, 9)
+	paid := api.PaymentID("pay-0123456789ab")
+	d := api.Dispute{Meta: api.Meta{ID: string(api.DisputeIDOf("du_story")), Organization: org.Meta.ID},
+		Spec:   api.DisputeSpec{Payment: paid, ProviderDispute: "du_story", Currency: "EUR", AmountMicros: 20e6, Reason: "fraudulent"},
+		Status: api.DisputeStatus{State: api.DisputeNeedsResponse, WithdrawnMicros: 20e6, Entries: 1, RespondBy: &respondBy}}
+	address := "gone@acme.example"
+	b := api.Batch{At: now, Commands: []api.Command{
+		api.PutPayment(paid, org.Meta.ID, api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: 60e6, Reference: "pi_story", ReceivedAt: now}),
+		api.PutPayment("pay-0123456789ac", org.Meta.ID, api.DisputeEntry(api.DisputeID(d.Meta.ID), api.PaymentDispute, "EUR", 20e6, 1, now)),
+		{Op: api.OpReport, Kind: api.KindPayment, ID: string(paid), Expect: api.AnyRevision, Data: api.Encode(api.PaymentStatus{DisputedMicros: 20e6})},
+		{Op: api.OpPutSpec, Kind: api.KindDispute, ID: d.Meta.ID, Name: d.Meta.ID, Organization: org.Meta.ID, Data: api.Encode(d.Spec)},
+		{Op: api.OpReport, Kind: api.KindDispute, ID: d.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(d.Status)},
+		{Op: api.OpPutSpec, Kind: api.KindMailSuppression, ID: api.MailSuppressionIDOf(address), Name: api.MailSuppressionIDOf(address), Organization: org.Meta.ID, Data: api.Encode(api.MailSuppressionSpec{Address: address})},
+		{Op: api.OpReport, Kind: api.KindMailSuppression, ID: api.MailSuppressionIDOf(address), Expect: api.AnyRevision, Data: api.Encode(api.MailSuppressionStatus{SuppressedAt: &now, ReturnedAt: &now, LastError: "550 5.1.1 no such user"})},
+	}}
 	_, err = s.Apply(ctx, b)
 	return err
 }

@@ -36,6 +36,7 @@ type State struct {
 	Disputes      []api.Dispute
 	Suppressions  []api.MailSuppression
 	Taxes         []api.StoredTaxSettings
+	VATChecks     []api.VATCheck
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // empty: the audit log was never verified
 	Upgrades      []api.Upgrade

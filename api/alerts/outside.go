@@ -3,7 +3,6 @@ package alerts
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -22,6 +21,7 @@ func (l *list) outside(s State) {
 	l.suppressions(s)
 	l.payments(s)
 	l.taxes(s)
+	l.vatChecks(s)
 	for _, w := range s.Webhooks {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
@@ -48,12 +48,7 @@ func (l *list) outside(s State) {
 	if len(due) == 0 {
 		return
 	}
-	slices.Sort(due)
-	names := strings.Join(due[:min(named, len(due))], ", ")
-	if len(due) > named {
-		names += fmt.Sprintf(" and %d more", len(due)-named)
-	}
-	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+names, "record payments received, or contact them; basalt organization list shows who is restricted")
+	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+listed(due), "record payments received, or contact them; basalt organization list shows who is restricted")
 }
 
 // undelivered is how long an alert reports a message that failed.

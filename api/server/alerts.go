@@ -121,7 +121,7 @@ func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
 		readAll(ctx, h, api.KindExternalNetwork, &s.External), readAll(ctx, h, api.KindNetwork, &s.Networks), readAll(ctx, h, api.KindRouter, &s.Routers),
 		readAll(ctx, h, api.KindWebhook, &s.Webhooks), readAll(ctx, h, api.KindMailSettings, &s.Mail), readAll(ctx, h, api.KindPaymentSettings, &s.Payments),
 		readAll(ctx, h, api.KindDispute, &s.Disputes), readAll(ctx, h, api.KindMailSuppression, &s.Suppressions),
-		readAll(ctx, h, api.KindTaxSettings, &s.Taxes),
+		readAll(ctx, h, api.KindTaxSettings, &s.Taxes), readAll(ctx, h, api.KindVATCheck, &s.VATChecks),
 		readAll(ctx, h, api.KindOrganization, &s.Organizations),
 		readAll(ctx, h, api.KindAuditCheck, &s.Audit),
 		readAll(ctx, h, api.KindUpgrade, &s.Upgrades),

@@ -35,6 +35,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.CreditNote, api.CreditNoteSpec]{})
 	serveResource(r, h, resource[api.Disk, api.DiskSpec]{spec: h.diskSpec})
 	serveResource(r, h, resource[api.Dispute, api.DisputeSpec]{})
+	serveResource(r, h, resource[api.VATCheck, api.VATCheckSpec]{})
 	serveResource(r, h, resource[api.ExternalNetwork, api.ExternalNetworkSpec]{spec: h.externalNetworkSpec})
 	serveResource(r, h, resource[api.Flavor, api.FlavorSpec]{spec: valid[api.Flavor](api.ValidateFlavor)})
 	serveResource(r, h, resource[api.FloatingIP, api.FloatingIPSpec]{spec: h.floatingIPSpec})

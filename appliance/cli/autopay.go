@@ -74,7 +74,11 @@ func (a *App) printAutoPay(t api.AutoPay) error {
 			rows = append(rows, []string{state, chosen, consent, i.Number, strconv.FormatInt(i.Failures, 10), next, i.LastError})
 		}
 		if len(t.Status.Invoices) == 0 {
-			rows = append(rows, []string{state, chosen, consent, "", "", "", ""})
+			note := ""
+			if least := t.Status.LeastMicros; least > 0 {
+				note = "invoices wait for later ones: they amount to less than " + formatMicros(least)
+			}
+			rows = append(rows, []string{state, chosen, consent, "", "", "", note})
 		}
 		return rows
 	})

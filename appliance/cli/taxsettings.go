@@ -39,6 +39,7 @@ func (a *App) taxSettingsSet() *cobra.Command {
 	taxID := f.String("tax-id", "", "VAT number of the seller on invoices")
 	rates := f.StringArray("rate", nil, "rate of a country, repeatable; replaces all rates; empty: none")
 	reverse := f.Bool("reverse-charge", false, "no tax for customers in other countries of the EU with a valid VAT number, who account for it")
+	verify := f.Bool("verify-numbers", false, "reverse charge only for VAT numbers that VIES, the service of the EU, has confirmed")
 	other := f.String("other", "", "NAME RATE: tax of customers in countries without a rate; empty: none")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := a.api.TaxSettings(cmd.Context(), a.config.Organization)
@@ -54,6 +55,9 @@ func (a *App) taxSettingsSet() *cobra.Command {
 		}
 		if f.Changed("reverse-charge") {
 			s.ReverseCharge = *reverse
+		}
+		if f.Changed("verify-numbers") {
+			s.VerifyNumbers = *verify
 		}
 		if f.Changed("rate") {
 			if s.Rates, err = parseTaxRates(*rates); err != nil {
@@ -115,7 +119,7 @@ func parseTax(text string) (api.Tax, error) {
 
 func (a *App) printTaxes(s api.TaxSettings) error {
 	if a.flags.output == "table" {
-		fmt.Fprintf(a.Out, "Seller: %s, %s; reverse charge: %s\n", cmp.Or(s.Country, "no country"), cmp.Or(s.TaxID, "no VAT number"), onOff(s.ReverseCharge))
+		fmt.Fprintf(a.Out, "Seller: %s, %s; reverse charge: %s; verification of VAT numbers: %s\n", cmp.Or(s.Country, "no country"), cmp.Or(s.TaxID, "no VAT number"), onOff(s.ReverseCharge), onOff(s.VerifyNumbers))
 		if s.Undecided {
 			fmt.Fprintln(a.Out, "Price books had different taxes: no invoices are issued until the settings are saved.")
 		}
@@ -149,6 +153,12 @@ func taxText(t *api.InvoiceTax) string {
 	}
 	if t.Note != "" {
 		text = t.Note + ": " + text
+	}
+	if v := t.Verification; v != nil {
+		text += fmt.Sprintf("; %s confirmed by VIES at %s", v.Number, formatTime(v.CheckedAt))
+		if v.Consultation != "" {
+			text += ", consultation number " + v.Consultation
+		}
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 
 func (a *App) kinds() []anyKind {
 	return []anyKind{a.instances(), a.volumes(), a.images(), a.flavors(), a.apps(), a.pools(), a.gpus(), a.nodes(),
-		a.organizations(), a.projects(), a.apiKeys(), a.users(), a.groups(), a.sshKeys(), a.identityProviders(), a.webhooks(), a.supportGrants(), a.portalDomains(), a.mailMessages(), a.mailSuppressions(), a.usageRecords(), a.invoices(), a.creditNotes(), a.payments(), a.refunds(), a.disputes(), a.checkouts(), a.cards(), a.vouchers(), a.budgets(), a.priceBooks(),
+		a.organizations(), a.projects(), a.apiKeys(), a.users(), a.groups(), a.sshKeys(), a.identityProviders(), a.webhooks(), a.supportGrants(), a.portalDomains(), a.mailMessages(), a.mailSuppressions(), a.usageRecords(), a.invoices(), a.creditNotes(), a.payments(), a.refunds(), a.disputes(), a.vatChecks(), a.checkouts(), a.cards(), a.vouchers(), a.budgets(), a.priceBooks(),
 		a.migrations(), a.joinTokens(), a.upgrades(),
 		a.networks(), a.securityGroups(), a.externalNetworks(), a.routers(), a.floatingIPs(), a.loadBalancers(),
 		a.snapshots(), a.backups(), a.backupTargets(), a.disks(), a.ceph()}

@@ -39,18 +39,51 @@ func TestCollection(t *testing.T) {
 		"not repeated any more":           {stopped, 20 * day, day, api.BillingOK, 0, api.BillingWarn},
 		"a state that gets better":        {charging, 20 * day, day, api.BillingStop, 0, api.BillingWarn},
 	} {
-		s := Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Invoice: "inv-1", Number: "INV-000001", DueAt: now.Add(-c.due), LeftMicros: 5}},
-			Collection: CollectionOf(c.pays, "inv-1", now.Add(-c.issued))}
+		s := Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Invoice: "inv-1", Number: "INV-000001", DueAt: now.Add(-c.due), LeftMicros: 5}}}
+		s.Collection = CollectionOf(c.pays, s.Open, "XXX", now.Add(-c.issued)) // no least charge
 		if got := NextStatus(now.Add(c.after), terms, s, api.BillingStatus{State: c.was}); got.State != c.want {
 			t.Errorf("%s: status %+v, want state %s", name, got, c.want)
 		}
 	}
 	terms.DeleteAfterDays = 1
-	s := Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Invoice: "inv-1", DueAt: now.Add(-20 * day), LeftMicros: 5}}, Collection: CollectionOf(charging, "inv-1", now)}
+	s := Balance{BalanceMicros: -5, Open: []api.OpenInvoice{{Invoice: "inv-1", DueAt: now.Add(-20 * day), LeftMicros: 5}}}
+	s.Collection = CollectionOf(charging, s.Open, "XXX", now)
 	if got := NextStatus(now, terms, s, api.BillingStatus{State: api.BillingSuspended}); got.DeleteWarnedAt != nil || got.State != api.BillingSuspended {
 		t.Errorf("status during a charge = %+v, want no announcement of the deletion", got)
 	}
 	if got := NextStatus(now.Add(day), terms, s, api.BillingStatus{State: api.BillingSuspended}); got.DeleteWarnedAt == nil {
 		t.Errorf("status after the charge = %+v, want the deletion announced", got)
+	}
+}
+
+// TestSmallInvoices checks that invoices that amount to less than is charged at once have
+// no consequences while they are paid automatically, and others do.
+func TestSmallInvoices(t *testing.T) {
+	now := november
+	enabled := api.StoredAutoPay{Spec: api.AutoPaySpec{Enabled: true}}
+	due := now.Add(-30 * day)
+	for name, c := range map[string]struct {
+		pays     api.StoredAutoPay
+		currency string
+		left     []int64
+		want     api.BillingState
+	}{
+		"less than the least":      {enabled, "EUR", []int64{490_000}, api.BillingOK},
+		"several, less together":   {enabled, "EUR", []int64{200_000, 290_000}, api.BillingOK},
+		"rounded up, the least":    {enabled, "EUR", []int64{490_001}, api.BillingSuspended},
+		"the least together":       {enabled, "EUR", []int64{250_000, 250_000}, api.BillingSuspended},
+		"not paid automatically":   {api.StoredAutoPay{}, "EUR", []int64{490_000}, api.BillingSuspended},
+		"of a currency without it": {enabled, "XXX", []int64{10_000}, api.BillingSuspended},
+	} {
+		s := Balance{}
+		for _, left := range c.left {
+			s.Open = append(s.Open, api.OpenInvoice{Invoice: "inv-1", Number: "INV-000001", DueAt: due, LeftMicros: left})
+			s.BalanceMicros -= left
+		}
+		s.Collection = CollectionOf(c.pays, s.Open, c.currency, due.Add(-14*day))
+		terms := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(5), SuspendAfterDays: api.Setting(10)}
+		if got := NextStatus(now, terms, s, api.BillingStatus{State: api.BillingStop}); got.State != c.want {
+			t.Errorf("%s: status %+v, want state %s", name, got, c.want)
+		}
 	}
 }

@@ -70,7 +70,9 @@ func NextStatus(now time.Time, terms api.OrganizationBilling, s Balance, was api
 	case api.BillingPrepaid:
 		next = prepaidStatus(now, terms, s, was)
 	case api.BillingInvoice:
-		next = invoiceStatus(now, terms, s, was)
+		if !s.Collection.Waits {
+			next = invoiceStatus(now, terms, s, was)
+		}
 	}
 	if grace && worse(next.State, api.BillingWarn) {
 		next.State = api.BillingWarn

@@ -21,15 +21,17 @@ import (
 const reverseChargeNote = "Reverse charge"
 
 // Decide returns the tax of an invoice that a seller with these settings issues at a time
-// to a customer with these terms. The first rule that applies decides:
+// to a customer with these terms, whose VAT number was verified so. The first rule that
+// applies decides:
 //
 //	there is a rate of the customer's region            that rate
 //	customer in the seller's country, or without one    domestic rate, if there is one
-//	both in the EU, reverse charge, valid VAT number    no tax; the customer accounts for it
+//	both in the EU, reverse charge, valid VAT number    no tax; the customer accounts for it. With
+//	                                                    s.VerifyNumbers, VIES must have confirmed it
 //	there is a rate of the customer's country           that rate
 //	both in the EU, domestic rate                       domestic rate: the seller sells too little abroad (article 59c)
 //	otherwise                                           s.Other
-func Decide(s api.TaxSettings, customer *api.OrganizationBilling, at time.Time) api.InvoiceTax {
+func Decide(s api.TaxSettings, customer *api.OrganizationBilling, check api.VATCheck, at time.Time) api.InvoiceTax {
 	var b api.OrganizationBilling
 	if customer != nil {
 		b = *customer
@@ -48,16 +50,18 @@ func Decide(s api.TaxSettings, customer *api.OrganizationBilling, at time.Time) 
 			return t
 		}
 	}
-	within := home != api.TaxDomestic && vat.Union(country) && vat.Union(s.Country)
-	if within && s.ReverseCharge && validNumber(country, b.TaxID) {
-		return api.InvoiceTax{Reason: api.TaxReverseCharge, Country: country, Note: reverseChargeNote}
+	if number := Reversible(s, customer); number != "" {
+		t := api.InvoiceTax{Reason: api.TaxReverseCharge, Country: country, Note: reverseChargeNote}
+		if t.Verification = check.Verified(number, at); t.Verification != nil || !s.VerifyNumbers {
+			return t
+		}
 	}
 	for _, of := range []string{country, vat.Territory(country)} {
 		if t, found := rate(of, "", home); found {
 			return t
 		}
 	}
-	if t, found := rate(s.Country, "", api.TaxDomestic); found && within {
+	if t, found := rate(s.Country, "", api.TaxDomestic); found && abroad(s, country) {
 		return t
 	}
 	if s.Other.Name != "" {
@@ -66,9 +70,24 @@ func Decide(s api.TaxSettings, customer *api.OrganizationBilling, at time.Time) 
 	return api.InvoiceTax{Reason: api.TaxNone, Country: country}
 }
 
-func validNumber(country, number string) bool {
-	_, err := vat.Number(country, number)
-	return err == nil
+// Reversible returns the VAT number with which a customer with these terms accounts for the
+// tax itself, if the number is valid; empty: it does not, whatever its number is. A rate of
+// the customer's region comes before.
+func Reversible(s api.TaxSettings, customer *api.OrganizationBilling) string {
+	if customer == nil || !s.ReverseCharge || !abroad(s, customer.Country) {
+		return ""
+	}
+	number, err := vat.Number(customer.Country, customer.TaxID)
+	if err != nil {
+		return ""
+	}
+	return number
+}
+
+// abroad reports whether the seller and a customer in a country are in different countries
+// of the EU.
+func abroad(s api.TaxSettings, country string) bool {
+	return vat.Territory(country) != vat.Territory(s.Country) && vat.Union(country) && vat.Union(s.Country)
 }
 
 // rateAt returns the rate of a country and region at a time: of those that have begun,

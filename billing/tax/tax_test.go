@@ -67,11 +67,50 @@ func TestDecide(t *testing.T) {
 		"a seller outside the EU":                   {swiss, api.OrganizationBilling{Country: "DE", TaxID: "DE136695976"}, year(2026), api.InvoiceTax{Reason: api.TaxCustomerCountry, Country: "DE", Name: "VAT", BasisPoints: 1900}},
 		"a seller outside the EU, without a rate":   {swiss, api.OrganizationBilling{Country: "AT"}, year(2026), none("AT")},
 	} {
-		if got := Decide(c.seller, &c.customer, c.at); got != c.want {
+		if got := Decide(c.seller, &c.customer, api.VATCheck{}, c.at); got != c.want {
 			t.Errorf("%s: tax = %+v, want %+v", name, got, c.want)
 		}
 	}
-	if got := Decide(german, nil, year(2026)); got != domestic {
+	if got := Decide(german, nil, api.VATCheck{}, year(2026)); got != domestic {
 		t.Errorf("tax of an organization without billing terms = %+v, want %+v", got, domestic)
+	}
+}
+
+// With verifyNumbers, the reverse charge needs a number that VIES has confirmed, and the
+// invoice states the evidence. Without it, what VIES says does not matter.
+func TestDecideVerified(t *testing.T) {
+	const number = "FR40303265045"
+	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	checked := at.Add(-api.VATHolds)
+	valid := api.VATCheckStatus{State: api.VATValid, CheckedAt: &checked, Consultation: "WAPI1", Name: "ACME SA"}
+	invalid, failing, older := valid, valid, valid
+	invalid.State = api.VATInvalid
+	failing.Attempts, failing.LastError = 9, "MS_UNAVAILABLE"
+	before := checked.Add(-1)
+	older.CheckedAt = &before
+	verify := api.TaxSettings{Country: "DE", TaxID: "DE136695976", ReverseCharge: true, VerifyNumbers: true, Rates: []api.TaxRate{{Country: "FR", Name: "TVA", BasisPoints: 2000}, {Country: "DE", Name: "VAT", BasisPoints: 1900}}}
+	trust := verify
+	trust.VerifyNumbers = false
+	for name, c := range map[string]struct {
+		seller  api.TaxSettings
+		check   api.VATCheck
+		reverse bool
+	}{
+		"confirmed":                     {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: number}, Status: valid}, true},
+		"confirmed, VIES is away since": {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: number}, Status: failing}, true},
+		"confirmed too long ago":        {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: number}, Status: older}, false},
+		"not valid":                     {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: number}, Status: invalid}, false},
+		"not verified yet":              {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: number}, Status: api.VATCheckStatus{State: api.VATPending, Attempts: 3}}, false},
+		"no verification":               {verify, api.VATCheck{}, false},
+		"of another number":             {verify, api.VATCheck{Spec: api.VATCheckSpec{Number: "FR53000004605"}, Status: valid}, false},
+		"not wanted, and none":          {trust, api.VATCheck{}, true},
+	} {
+		got := Decide(c.seller, &api.OrganizationBilling{Country: "FR", TaxID: number}, c.check, at)
+		if c.reverse != (got.Reason == api.TaxReverseCharge) || !c.reverse && (got.Reason != api.TaxCustomerCountry || got.BasisPoints != 2000 || got.Verification != nil) {
+			t.Errorf("%s: tax = %+v, want reverse charge %v, otherwise the rate of the customer's country", name, got, c.reverse)
+		}
+		if v := got.Verification; c.reverse && c.seller.VerifyNumbers && (v == nil || *v != api.VATVerification{Number: number, CheckedAt: checked, Consultation: "WAPI1", Name: "ACME SA"}) {
+			t.Errorf("%s: evidence = %+v, want that of the check", name, v)
+		}
 	}
 }

@@ -182,6 +182,11 @@ export const routes: RouteTo[] = [
   },
   { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },
   {
+    path: '/mail-suppressions',
+    when: admin,
+    Page: lazy(() => import('./pages/mail-suppressions').then((m) => ({ default: m.MailSuppressionsPage }))),
+  },
+  {
     path: '/vouchers',
     when: operator,
     Page: lazy(() => import('./pages/vouchers').then((m) => ({ default: m.Vouchers }))),
@@ -207,6 +212,21 @@ export const routes: RouteTo[] = [
     path: '/invoices',
     when: seesMoney,
     Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))),
+  },
+  {
+    path: '/payments/:id',
+    when: seesMoney,
+    Page: lazy(() => import('./pages/payments/payment').then((m) => ({ default: m.PaymentPage }))),
+  },
+  {
+    path: '/refunds',
+    when: seller,
+    Page: lazy(() => import('./pages/payments/refunds').then((m) => ({ default: m.RefundsPage }))),
+  },
+  {
+    path: '/disputes',
+    when: seller,
+    Page: lazy(() => import('./pages/payments/disputes').then((m) => ({ default: m.DisputesPage }))),
   },
   {
     path: '/checkouts/:id',

@@ -109,6 +109,7 @@ var kindRights = map[api.Kind]rights{
 	api.KindPayment:          {read: admins | billing, write: Sellers},
 	api.KindRefund:           {read: admins | billing, write: Sellers},
 	api.KindDispute:          {read: admins | billing},
+	api.KindVATCheck:         {read: admins | billing},
 	api.KindCheckout:         {read: admins | billing, write: admins | billing},
 	api.KindCard:             {read: admins | billing, write: admins | billing},
 	api.KindVoucher:          {read: operators, write: operators},

@@ -456,6 +456,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { _ = n.mailer(term{n.store, in}).Run(ctx) })
 		wg.Go(func() { _ = n.bounces(term{n.store, in}).Run(ctx) })
 		wg.Go(func() { _ = payment.NewCollector(n.payments(hookTerm{term{n.store, in}})).Run(ctx) })
+		wg.Go(func() { n.vatChecker(term{n.store, in}).Run(ctx) })
 		_ = planner.Run(ctx, n.cache, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()

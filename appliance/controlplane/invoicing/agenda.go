@@ -12,7 +12,7 @@ import (
 )
 
 // watched are the kinds whose changes make an organization due.
-var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindTaxSettings, api.KindBudget,
+var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindTaxSettings, api.KindVATCheck, api.KindBudget,
 	api.KindInvoice, api.KindAutoPay, api.KindCreditNote, api.KindPayment, api.KindUsageRecord}
 
 // anyway is the longest time between two checks of an organization: what no change

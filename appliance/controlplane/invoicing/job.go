@@ -10,7 +10,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/pricebook"
-	"github.com/basalt-gpu/basalt/billing/tax"
 )
 
 const (
@@ -249,7 +248,10 @@ func (j *Job) draft(ctx context.Context, org api.Organization, all []api.Invoice
 	if d.Taxes, err = j.Billing.taxSettings(ctx, org.Spec.Parent); err != nil {
 		return d, err
 	}
-	taxes := invoice.Decided(tax.Decide(d.Taxes, org.Spec.Billing, now))
+	taxes, err := j.Billing.decide(ctx, d.Taxes, org, now)
+	if err != nil {
+		return d, err
+	}
 	if d.Preview, err = j.Billing.rate(ctx, id, d.Prices, taxes, p.From, p.To); err != nil {
 		return d, err
 	}

@@ -39,5 +39,18 @@ func (b Billing) taxation(ctx context.Context, id api.OrganizationID, from, to t
 	if err != nil {
 		return invoice.Taxation{}, err
 	}
-	return invoice.Decided(tax.Decide(s, org.Spec.Billing, to)), nil
+	return b.decide(ctx, s, org, to)
+}
+
+// decide returns the taxation of an invoice to an organization at a time.
+func (b Billing) decide(ctx context.Context, s api.TaxSettings, org api.Organization, at time.Time) (invoice.Taxation, error) {
+	var check api.VATCheck
+	if s.VerifyNumbers {
+		var err error
+		id := api.VATCheckIDOf(api.OrganizationID(org.Meta.ID))
+		if check, err = find[api.VATCheck](ctx, b.Store, api.KindVATCheck, string(id)); err != nil {
+			return invoice.Taxation{}, fmt.Errorf("read the verification of the VAT number of organization %s: %w", org.Meta.ID, err)
+		}
+	}
+	return invoice.Decided(tax.Decide(s, org.Spec.Billing, check, at)), nil
 }

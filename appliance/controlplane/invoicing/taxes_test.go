@@ -161,3 +161,60 @@ func TestTaxesOfOldInvoices(t *testing.T) {
 		})
 	}
 }
+
+// Verification of VAT numbers never delays an invoice: it has the reverse charge and the
+// evidence if VIES has confirmed the number, and the customer's tax otherwise.
+func TestVerifiedNumbers(t *testing.T) {
+	verify := german
+	verify.VerifyNumbers = true
+	april := march.AddDate(0, 1, 0)
+	checked := april.Add(-48 * time.Hour)
+	yearAgo, monthAgo := checked.AddDate(-1, 0, 0), checked.AddDate(0, 0, -30)
+	id := string(api.VATCheckIDOf("org-1"))
+	for name, c := range map[string]struct {
+		status  *api.VATCheckStatus // nil: none
+		reverse bool
+	}{
+		"confirmed":             {&api.VATCheckStatus{State: api.VATValid, CheckedAt: &checked, Consultation: "WAPI1", Name: "ACME SA"}, true},
+		"not valid":             {&api.VATCheckStatus{State: api.VATInvalid, CheckedAt: &checked}, false},
+		"VIES gives no result":  {&api.VATCheckStatus{State: api.VATPending, Attempts: 5, LastError: "MS_UNAVAILABLE"}, false},
+		"not asked about yet":   {nil, false},
+		"confirmed a year ago":  {&api.VATCheckStatus{State: api.VATValid, CheckedAt: &yearAgo}, false},
+		"confirmed, then away":  {&api.VATCheckStatus{State: api.VATValid, CheckedAt: &monthAgo, Attempts: 7, LastError: "status 503"}, true},
+		"confirmed, unanswered": {&api.VATCheckStatus{State: api.VATValid}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+			w.charge("", verify)
+			w.customer("", api.OrganizationBilling{Country: "FR", TaxID: "40 303 265 045"})
+			if c.status != nil {
+				w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindVATCheck, ID: id, Name: id, Organization: "org-1", Data: api.Encode(api.VATCheckSpec{Number: "FR40303265045", Requester: "DE136695976"})},
+					api.Command{Op: api.OpReport, Kind: api.KindVATCheck, ID: id, Expect: api.AnyRevision, Data: api.Encode(c.status)})
+			}
+			w.used(march.Add(time.Hour), api.MeterVCPU, 3601) // 10,003 micros
+			preview, err := Billing{w.Store}.InvoicePreview(t.Context(), "org-1", march, april)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.job().Step(t.Context(), april.Add(3*time.Hour))
+			all := w.invoices()
+			if len(all) != 1 {
+				t.Fatalf("invoices = %d, want 1", len(all))
+			}
+			inv := all[0].Spec
+			want, reason := int64(10_003+2001), api.TaxCustomerCountry
+			if c.reverse {
+				want, reason = 10_003, api.TaxReverseCharge
+			}
+			if inv.TotalMicros != want || inv.Tax.Reason != reason || (inv.Tax.Verification != nil) != c.reverse {
+				t.Errorf("invoice = %d, tax %+v; want %d, %s, and evidence only with the reverse charge", inv.TotalMicros, inv.Tax, want, reason)
+			}
+			if v := inv.Tax.Verification; c.reverse && (v.Number != "FR40303265045" || v.Consultation != c.status.Consultation || !v.CheckedAt.Equal(*c.status.CheckedAt)) {
+				t.Errorf("evidence = %+v, want that of %+v", v, c.status)
+			}
+			if d := cmp.Diff(preview.Lines, inv.Lines) + cmp.Diff(preview.Tax, inv.Tax); d != "" {
+				t.Errorf("preview and invoice differ (-preview +invoice):\n%s", d)
+			}
+		})
+	}
+}

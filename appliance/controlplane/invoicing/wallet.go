@@ -3,6 +3,7 @@ package invoicing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -119,24 +120,25 @@ func (b Billing) balanceBy(ctx context.Context, org api.Organization, used func(
 	if err != nil {
 		return s, fmt.Errorf("compute the balance of organization %s: %w", id, err)
 	}
-	s.Collection, err = b.collection(ctx, id, d.Invoices, s.Open)
+	s.Collection, err = b.collection(ctx, id, d.Invoices, s.Open, book.Spec.Currency)
 	return s, err
 }
 
 // collection returns what the automatic payment of an organization does about its open
 // invoices.
-func (b Billing) collection(ctx context.Context, org api.OrganizationID, invoices []api.Invoice, open []api.OpenInvoice) (dunning.Collection, error) {
+func (b Billing) collection(ctx context.Context, org api.OrganizationID, invoices []api.Invoice, open []api.OpenInvoice, currency string) (dunning.Collection, error) {
 	t, err := find[api.StoredAutoPay](ctx, b.Store, api.KindAutoPay, api.AutoPayID(org))
 	if err != nil || t.Meta.ID == "" || len(open) == 0 {
 		return dunning.Collection{}, err
 	}
 	var issued time.Time
 	for _, inv := range invoices {
-		if open[0].Invoice == api.InvoiceID(inv.Meta.ID) {
+		isOpen := slices.ContainsFunc(open, func(o api.OpenInvoice) bool { return o.Invoice == api.InvoiceID(inv.Meta.ID) })
+		if isOpen && inv.Spec.IssuedAt.After(issued) {
 			issued = inv.Spec.IssuedAt
 		}
 	}
-	return dunning.CollectionOf(t, open[0].Invoice, issued), nil
+	return dunning.CollectionOf(t, open, currency, issued), nil
 }
 
 // unbilled returns what the periods without an invoice cost, up to now.

@@ -262,6 +262,9 @@ func (m *Mailer) addAutoPay(ctx context.Context, data map[string]string, inv api
 	t, err := api.Settings[api.StoredAutoPay](ctx, m.o.Store, api.KindAutoPay, api.AutoPayID(api.OrganizationID(inv.Meta.Organization)))
 	if t.Spec.Enabled {
 		data["autoPay"] = "yes"
+		if api.Chargeable(inv.Spec.Currency, inv.Spec.TotalMicros) < api.LeastCharge(inv.Spec.Currency) {
+			data["autoPay"] = "later"
+		}
 	}
 	return err
 }

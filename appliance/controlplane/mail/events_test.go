@@ -40,6 +40,40 @@ func (h *fixture) raise(what string, data any) {
 		Event: &api.CommandEvent{Type: what, Organization: "org-1", Data: api.Encode(data)}})
 }
 
+// The message about an invoice that is too small to be charged by itself says that it is
+// charged with others, and one that is not paid automatically says neither.
+func TestSmallInvoiceIsMailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		enabled bool
+		micros  int64
+		want    string
+		not     string
+	}{
+		"small":                  {true, 490_000, "together with other invoices", "nothing"},
+		"rounded up, the least":  {true, 490_001, "The amount is charged to your payment card", "together with"},
+		"not paid automatically": {false, 490_000, "is attached as a PDF", "charged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t)
+			h.organization()
+			p := newPost(t, nil)
+			h.configure(p.at, func(s *api.MailSettingsSpec) { s.EventsAfter = 2*h.store.Revision() + 1 })
+			h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindAutoPay, ID: api.AutoPayID("org-1"), Name: "autopay-1", Organization: "org-1", Expect: api.AnyRevision, Data: api.Encode(api.AutoPaySpec{Enabled: c.enabled})})
+			h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInvoice, ID: "inv-1", Name: "b-1", Organization: "org-1", Expect: api.AnyRevision,
+				Data: api.Encode(api.InvoiceSpec{Number: "B-1", Currency: "EUR", TotalMicros: c.micros})})
+			stop := h.run(h.store, nil)
+			defer stop()
+			h.until("the messages are sent", func() bool { return len(p.taken()) == 2 })
+			for _, d := range p.taken() {
+				text := strings.Join(strings.Fields(parse(t, d.raw).parts[0]), " ")
+				if !strings.Contains(text, c.want) || strings.Contains(text, c.not) {
+					t.Errorf("message = %q, want %q and not %q", text, c.want, c.not)
+				}
+			}
+		})
+	}
+}
+
 // Messages about invoices, budgets and unpaid invoices go to the users who handle the
 // bills and have confirmed their addresses; events from before mail was enabled cause
 // none.

@@ -72,12 +72,12 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 	api.MailTypeInvoice: {
 		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",
-			"{{if .autoPay}}The amount is charged to your payment card; you need not do anything.{{end}}",
+			"{{if eq .autoPay \"later\"}}The amount is too small to be charged by itself: it is charged to your payment card together with other invoices. You need not do anything.{{else if .autoPay}}The amount is charged to your payment card; you need not do anything.{{end}}",
 			"It is attached as a PDF. All invoices are in the portal.",
 		}},
 		api.MailGerman: {subject: "Rechnung {{.number}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
 			"Die Rechnung {{.number}} für {{.organization}} wurde ausgestellt: {{.total}}, fällig am {{.due}}.",
-			"{{if .autoPay}}Der Betrag wird von Ihrer Zahlungskarte abgebucht; Sie müssen nichts tun.{{end}}",
+			"{{if eq .autoPay \"later\"}}Der Betrag ist zu klein, um einzeln abgebucht zu werden: Er wird zusammen mit anderen Rechnungen von Ihrer Zahlungskarte abgebucht. Sie müssen nichts tun.{{else if .autoPay}}Der Betrag wird von Ihrer Zahlungskarte abgebucht; Sie müssen nichts tun.{{end}}",
 			"Sie ist als PDF beigefügt. Alle Rechnungen finden Sie im Portal.",
 		}},
 	},

@@ -36,7 +36,8 @@ type autoPayCharge struct {
 // progress. It returns the next status, and the charge that is to begin: the status then
 // records it, and lacks only its ID. err is why an invoice should be charged and cannot be;
 // the status then counts the failure. Invoices that are not open any more are forgotten.
-// A failed charge is repeated at once when another card is to be charged.
+// A failed charge is repeated at once when another card is to be charged. Invoices that
+// amount to less than the provider charges at once wait for later ones.
 func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, charge *autoPayCharge, err error) {
 	for _, o := range c.open {
 		if i := t.Status.Of(o.Invoice); i.Failures > 0 {
@@ -47,10 +48,14 @@ func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, c
 		return st, nil, nil
 	}
 	card, unusable := automaticCard(t.Spec.Card, c.cards, c.now)
+	least := api.LeastCharge(c.currency)
 	sum := int64(0) // payments count for the oldest invoices first, so those are charged too
 	for _, o := range c.open {
 		i := st.Of(o.Invoice)
 		sum += o.LeftMicros
+		if api.Chargeable(c.currency, sum) < least {
+			continue
+		}
 		waits := i.Failures > 0 && (i.NextAt == nil || c.now.Before(*i.NextAt))
 		if other := unusable == nil && i.Card != api.CardID(card.Meta.ID); waits && !other {
 			continue
@@ -68,6 +73,9 @@ func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, c
 		at := c.now.UTC()
 		st.Invoice, st.Since = o.Invoice, &at
 		return st, charge, nil
+	}
+	if sum > 0 && api.Chargeable(c.currency, sum) < least {
+		st.LeastMicros = least
 	}
 	return st, nil, nil
 }

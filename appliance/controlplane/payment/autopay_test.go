@@ -134,6 +134,34 @@ func TestAutoPay(t *testing.T) {
 	}
 }
 
+// Invoices that amount to less than the provider charges at once are charged together as
+// soon as they do not.
+func TestAutoPaySmallInvoices(t *testing.T) {
+	w, _ := startAutoPay(t)
+	w.issue(1, 300_000)
+	w.steps()
+	w.pass(3 * day)
+	w.steps()
+	if s := w.readAutoPay().Status; len(w.stripe.Intents()) != 0 || s.LeastMicros != 500_000 || s.State != api.AutoPayReady || len(s.Invoices) > 0 {
+		t.Fatalf("%d charges, status = %+v; want none below 0.50 EUR, and Ready", len(w.stripe.Intents()), s)
+	}
+	second := w.issue(2, 190_001) // rounded up to a cent, it is the least
+	w.steps()
+	all := w.stripe.Intents()
+	if len(all) != 1 || all[0].Amount != 50 {
+		t.Fatalf("charges = %+v, want one of 0.50 EUR", all)
+	}
+	if c := w.checkout(all[0].Metadata["basalt_checkout"]); c.Spec.Invoice != second || c.Status.State != api.CheckoutPaid {
+		t.Errorf("checkout = %+v, want invoice %s paid", c, second)
+	}
+	if s := w.readAutoPay().Status; s.LeastMicros != 0 || s.State != api.AutoPayReady {
+		t.Errorf("status = %+v, want that nothing waits", s)
+	}
+	if f := w.autoPayFailures(); len(f) > 0 {
+		t.Errorf("failures = %+v, want none", f)
+	}
+}
+
 // An invoice whose charge is declined is charged again after one day, three and five more,
 // each failure is an event, and then it is not charged until the settings are saved again.
 // Other invoices are.
@@ -346,7 +374,10 @@ func (s *autoPaySimulation) act() {
 	case 8:
 		if s.invoices < 8 {
 			s.invoices++
-			micros := int64(50+s.rnd.IntN(5000)) * 10_000 // 50 cents is Stripe's minimum
+			micros := int64(1+s.rnd.IntN(5000)) * 10_000
+			if s.rnd.IntN(3) == 0 {
+				micros = int64(1+s.rnd.IntN(49)) * 10_000 // less than is charged at once
+			}
 			s.invoiced += micros
 			s.issue(s.invoices, micros)
 		}
@@ -400,7 +431,8 @@ func (s *autoPaySimulation) check() {
 	}
 }
 
-// heal ends all faults: then every charge is decided, and all invoices are paid.
+// heal ends all faults: then every charge is decided, and all invoices are paid, except for
+// less than is charged at once.
 func (s *autoPaySimulation) heal() {
 	s.t.Helper()
 	s.stripe.BreakCharges(stripetest.None)
@@ -424,7 +456,7 @@ func (s *autoPaySimulation) heal() {
 	for _, p := range s.payments() {
 		sum += p.Spec.AmountMicros
 	}
-	if st := s.readAutoPay().Status; sum != s.invoiced || st.State != api.AutoPayReady || len(st.Invoices) > 0 {
-		s.t.Errorf("paid %d of %d millionths, status = %+v; want all, and Ready", sum, s.invoiced, st)
+	if st := s.readAutoPay().Status; st.State != api.AutoPayReady || len(st.Invoices) > 0 || sum > s.invoiced || s.invoiced-sum >= api.LeastCharge("EUR") || (sum != s.invoiced) != (st.LeastMicros > 0) {
+		s.t.Errorf("paid %d of %d millionths, status = %+v; want all but less than 0.50 EUR, which waits, and Ready", sum, s.invoiced, st)
 	}
 }

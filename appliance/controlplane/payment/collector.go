@@ -27,7 +27,7 @@ var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minut
 type Collector struct {
 	service   *Service
 	checkedAt map[string]time.Time    // when the provider was last asked about each checkout, card and refund
-	disputes  time.Time               // when the provider was last asked for new disputes
+	looked    map[string]time.Time    // when the provider was last asked for new disputes and refunds
 	balances  map[string]balanceCheck // by top-up
 	owed      map[string]balanceCheck // by automatic payment
 	// Wait returns after d; tests replace it.
@@ -37,7 +37,7 @@ type Collector struct {
 // NewCollector returns a Collector that writes to the service's store, in the leader's
 // term.
 func NewCollector(svc *Service) *Collector {
-	return &Collector{service: svc, checkedAt: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
+	return &Collector{service: svc, checkedAt: map[string]time.Time{}, looked: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
@@ -79,7 +79,11 @@ func (c *Collector) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if due := c.due(slices.Concat(c.checkoutPages(all), c.cardPages(cards), c.refundPages(refunds, now), c.disputePages(disputes, now)), now); len(due) > 0 {
+	pages := slices.Concat(c.checkoutPages(all), c.cardPages(cards), c.refundPages(refunds, now), c.disputePages(disputes, now))
+	if _, _, err := c.service.provider(ctx); err == nil { // otherwise there is nothing new
+		pages = slices.Concat(pages, c.lookPages("disputes", now, c.service.settleDisputes), c.lookPages("refunds", now, c.service.settleFoundRefunds))
+	}
+	if due := c.due(pages, now); len(due) > 0 {
 		if err := c.queryProvider(ctx, due, now); err != nil {
 			return err
 		}

@@ -9,12 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-const (
-	// disputesEvery is the time between two requests for new disputes.
-	disputesEvery = 15 * time.Minute
-	// disputesSince is how far back new disputes are looked for.
-	disputesSince = 30 * 24 * time.Hour
-)
+// disputesSince is how far back new disputes are looked for.
+const disputesSince = 30 * 24 * time.Hour
 
 // settleDispute asks the provider about a dispute, and writes what it has changed.
 func (svc *Service) settleDispute(ctx context.Context, p Provider, id string) error {
@@ -150,14 +146,7 @@ func (svc *Service) disputedPayment(ctx context.Context, d api.Dispute, o Disput
 		}
 		return api.Find[api.Payment](ctx, svc.o.Store, api.KindPayment, string(d.Spec.Payment))
 	}
-	err = api.Each(ctx, svc.o.Store, api.ListQuery{Kind: api.KindPayment}, func(x api.Object) error {
-		p, err := api.Decode[api.Payment](x)
-		if err == nil && p.Spec.ByCard() && p.Spec.Reference == o.Charge && p.Spec.Currency == o.Currency {
-			pay, found = p, true
-		}
-		return err
-	})
-	return pay, found, err
+	return svc.chargedPayment(ctx, o.Charge, o.Currency)
 }
 
 // disputedCard returns the card on file of a dispute with the status that it is to have, or
@@ -186,8 +175,7 @@ func (svc *Service) disputedCard(ctx context.Context, of api.Meta, state api.Dis
 	return nil, nil
 }
 
-// disputePages returns the disputes that the provider is asked about, and from time to time
-// the request for new ones. The first one is made a while after the term has begun.
+// disputePages returns the disputes that the provider is asked about.
 func (c *Collector) disputePages(all []api.Dispute, now time.Time) (out []page) {
 	for _, x := range all {
 		if x.Done() {
@@ -198,17 +186,5 @@ func (c *Collector) disputePages(all []api.Dispute, now time.Time) (out []page) 
 				return c.service.settleDispute(ctx, p, x.Spec.ProviderDispute)
 			}})
 	}
-	if c.disputes.IsZero() || c.disputes.After(now) { // or the clock went back
-		c.disputes = now
-	}
-	if now.Sub(c.disputes) >= disputesEvery {
-		out = append(out, page{id: "disputes", end: neverEnds, settle: func(ctx context.Context, p Provider) error {
-			c.disputes = now
-			return c.service.settleDisputes(ctx, p)
-		}})
-	}
 	return out
 }
-
-// neverEnds is the function of a page that stays however long the provider does not know it.
-func neverEnds(context.Context, time.Time) (bool, error) { return false, nil }

@@ -100,3 +100,24 @@ func cardChores(all []api.Card, now time.Time) []api.Command {
 	}
 	return cmds
 }
+
+// lookEvery is the time between two requests for what is new at the provider.
+const lookEvery = 15 * time.Minute
+
+// lookPages returns the request for what is new of a sort, if it is time for that. The first
+// one is made a while after the term has begun.
+func (c *Collector) lookPages(what string, now time.Time, look func(context.Context, Provider) error) []page {
+	if last := c.looked[what]; last.IsZero() || last.After(now) { // or the clock went back
+		c.looked[what] = now
+	}
+	if now.Sub(c.looked[what]) < lookEvery {
+		return nil
+	}
+	return []page{{id: what, end: neverEnds, settle: func(ctx context.Context, p Provider) error {
+		c.looked[what] = now
+		return look(ctx, p)
+	}}}
+}
+
+// neverEnds is the function of a page that stays however long the provider does not know it.
+func neverEnds(context.Context, time.Time) (bool, error) { return false, nil }

@@ -41,6 +41,9 @@ type Provider interface {
 	// FindRefund returns the outcome of a refund whose ID at the provider is not known, or
 	// ErrUnknown if there is none.
 	FindRefund(ctx context.Context, o RefundOrder) (RefundOutcome, error)
+	// Refunds returns the refunds that were made since a time, at most a thousand, without
+	// those that were made by Refund.
+	Refunds(ctx context.Context, since time.Time) ([]RefundOutcome, error)
 	// Dispute returns a dispute by the provider's ID, or ErrUnknown.
 	Dispute(ctx context.Context, dispute string) (DisputeOutcome, error)
 	// Disputes returns the disputes that have begun since a time, at most a thousand.
@@ -98,10 +101,12 @@ type RefundOrder struct {
 
 // RefundOutcome is the state of a refund.
 type RefundOutcome struct {
-	Refund       api.RefundID
+	Refund       api.RefundID // empty: it was not made by Refund
 	State        api.RefundState
 	Reason       string // why it failed
 	ID           string // the provider's; empty: it was refused
+	Charge       string // the provider's ID of what was paid
+	CreatedAt    time.Time
 	Currency     string
 	AmountMicros int64
 }
@@ -119,10 +124,12 @@ type DisputeOutcome struct {
 	RespondBy       *time.Time
 }
 
-// Subject is what an event is about: an object of the cluster, or a dispute.
+// Subject is what an event is about: an object of the cluster, a dispute, or a refund that
+// was not made by it.
 type Subject struct {
 	ID      string // of a checkout, a card or a refund
 	Dispute string // the provider's ID
+	Refund  string // the provider's ID
 }
 
 // Page is the provider's page for a payment or a card.

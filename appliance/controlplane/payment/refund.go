@@ -89,7 +89,7 @@ func (svc *Service) refundOutcome(ctx context.Context, p Provider, r api.Refund)
 func settledRefund(r api.Refund, o RefundOutcome, now time.Time) (api.RefundStatus, error) {
 	st := r.Status
 	switch {
-	case o.Refund != api.RefundID(r.Meta.ID):
+	case o.Refund != api.RefundID(r.Meta.ID) && (o.Refund != "" || api.RefundID(r.Meta.ID) != api.FoundRefundIDOf(o.ID)):
 		return st, fmt.Errorf("refund %q of the provider is of refund %q, want %s", o.ID, o.Refund, r.Meta.ID)
 	case o.ID != "" && (o.Currency != r.Spec.Currency || o.AmountMicros != r.Spec.AmountMicros):
 		return st, fmt.Errorf("refund %s returned %d millionths of %q, want %d of %s", r.Meta.ID, o.AmountMicros, o.Currency, r.Spec.AmountMicros, r.Spec.Currency)

@@ -172,6 +172,9 @@ func (svc *Service) Event(ctx context.Context, header http.Header, body []byte) 
 	case of.Dispute != "":
 		id = of.Dispute
 		err = svc.settleDispute(ctx, p, id)
+	case of.Refund != "":
+		id = of.Refund
+		err = svc.settleFoundRefund(ctx, p, id)
 	case kind == api.KindCard:
 		err = svc.settleCard(ctx, p, api.CardID(id))
 	case kind == api.KindRefund:

@@ -47,7 +47,9 @@ var newFields = []struct {
 	{[]api.Kind{api.KindMailSuppression}, "address", state.SuppressionLevel, "addresses from which mail was returned"}, // each has one
 	{[]api.Kind{api.KindDispute}, "payment", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindPaymentSettings}, "chargeDisputeFees", state.RefundLevel, "disputes of payments"},
-	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"}, // each has one
+	{[]api.Kind{api.KindTaxSettings}, "verifyNumbers", state.VerifyLevel, "verification of VAT numbers"},
+	{[]api.Kind{api.KindVATCheck}, "number", state.VerifyLevel, "verification of VAT numbers"}, // each has one
+	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"},          // each has one
 	{[]api.Kind{api.KindSecuritySettings}, "encryptTunnels", state.EncryptionLevel, "encrypted tunnels"},
 }
 

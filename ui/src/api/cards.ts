@@ -51,9 +51,10 @@ export const useTopUp = (organization: string | undefined) =>
     refetchInterval: 30_000,
   });
 
-export const useAutoPay = (organization: string | undefined) =>
+export const useAutoPay = (organization: string | undefined, on = true) =>
   useQuery({
     queryKey: ['auto-pay', organization],
+    enabled: on,
     queryFn: ({ signal }) => ok(api.GET('/v1/auto-pay', { params: { query: { organization } }, signal })),
     refetchInterval: 30_000,
   });

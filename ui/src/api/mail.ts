@@ -4,6 +4,7 @@ import { api, ok, type Schemas } from './client';
 
 export type MailSettings = Schemas['MailSettings'];
 export type MailMessage = Schemas['MailMessage'];
+export type MailSuppression = Schemas['MailSuppression'];
 
 export const useMailSettings = () =>
   useQuery({
@@ -26,6 +27,10 @@ export const useTestMail = () =>
 
 export const deleteMail = (m: MailMessage) =>
   ok(api.DELETE('/v1/mail-messages/{id}', { params: { path: { id: m.meta.id ?? '' } } }));
+
+/** liftSuppression forgets that mail was returned from an address: mail is sent to it again. */
+export const liftSuppression = (s: MailSuppression) =>
+  ok(api.DELETE('/v1/mail-suppressions/{id}', { params: { path: { id: s.meta.id ?? '' } } }));
 
 export const useInvite = () =>
   useOutboxChange((user: string) => ok(api.POST('/v1/users/{id}/invite', { params: { path: { id: user } } })));

@@ -16,6 +16,7 @@ const labels: Record<keyof TaxForm, Key> = {
   country: 'tax.country',
   taxId: 'tax.number',
   reverseCharge: 'tax.reverse',
+  verifyNumbers: 'tax.verify',
   rates: 'tax.rates',
   otherName: 'tax.otherName',
   otherPercent: 'tax.otherPercent',
@@ -102,6 +103,14 @@ export function TaxSettingsForm({ settings, organization }: Props) {
           checked={form.reverseCharge}
           onChange={edit.set('reverseCharge')}
         />
+        <CheckField
+          id="tax-verify"
+          label={t('tax.verify')}
+          help={t('tax.verifyHelp')}
+          path="verifyNumbers"
+          checked={form.verifyNumbers}
+          onChange={edit.set('verifyNumbers')}
+        />
       </FormSection>
       <FormSection title={t('tax.rates')} titleElement="h2">
         <p>{t('tax.ratesHelp')}</p>
@@ -129,6 +138,7 @@ export function TaxSettingsForm({ settings, organization }: Props) {
           'tax-id': form.taxId.trim(),
           other: [form.otherName, form.otherPercent].filter(Boolean).join(' '),
           [`reverse-charge=${form.reverseCharge}`]: true,
+          [`verify-numbers=${form.verifyNumbers}`]: true,
         })}
         curl={edit.curl}
       />

@@ -17,6 +17,9 @@ const pages: Record<string, (id: string) => string> = {
   Router: () => '/network-health',
   Webhook: (id) => `/webhooks/${id}`,
   Invoice: () => '/invoices',
+  Dispute: () => '/disputes',
+  VATCheck: () => '/organizations',
+  MailSuppression: () => '/mail-suppressions',
 };
 
 /** hrefOf returns the address of the page about an alert's object; undefined if there is none. */

@@ -6,6 +6,7 @@ const settings = {
   country: 'DE',
   taxId: 'DE136695976',
   reverseCharge: true,
+  verifyNumbers: true,
   rates: [
     { country: 'DE', name: 'VAT', basisPoints: 1900 },
     { country: 'DE', name: 'VAT', basisPoints: 2050, from: '2028-01-01T00:00:00Z' },

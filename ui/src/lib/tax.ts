@@ -19,6 +19,7 @@ export interface TaxForm {
   country: string;
   taxId: string;
   reverseCharge: boolean;
+  verifyNumbers: boolean;
   rates: TaxRow[];
   otherName: string;
   otherPercent: string;
@@ -30,6 +31,7 @@ export const taxForm = (s: TaxSettings | undefined): TaxForm => ({
   country: s?.country ?? '',
   taxId: s?.taxId ?? '',
   reverseCharge: s?.reverseCharge ?? false,
+  verifyNumbers: s?.verifyNumbers ?? false,
   rates: (s?.rates ?? []).map((r) => ({
     key: nextKey(),
     country: r.country,
@@ -66,6 +68,7 @@ export function taxSettingsOf(s: TaxSettings | undefined, f: TaxForm): { setting
       country: code(f.country),
       taxId: f.taxId.trim(),
       reverseCharge: f.reverseCharge,
+      verifyNumbers: f.verifyNumbers,
       rates,
       other: other ? { name: f.otherName.trim(), basisPoints: rate(f.otherPercent, 'other.basisPoints') } : undefined,
     },

@@ -43,6 +43,7 @@ export function AutoPayCard({ organization }: { organization: string | undefined
             <div role="status">
               <ToneLabel tone={tone} text={t(text)} />
             </div>
+            {pays.status?.leastMicros && <p className="basalt-note">{t('autopay.waits')}</p>}
             {pays.status?.invoices?.map((i) => (
               <Failed key={i.invoice} invoice={i} />
             ))}

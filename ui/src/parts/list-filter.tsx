@@ -18,7 +18,8 @@ export interface Search {
   set: (search: string) => void;
 }
 
-export function ListFilter({ search, set }: Search) {
+/** label is that of the list, which tells the searches of a page apart. */
+export function ListFilter({ label, search, set }: Search & { label: string }) {
   const { t } = useText();
   const [value, setValue] = useState(search);
   const [known, setKnown] = useState(search);
@@ -53,7 +54,12 @@ export function ListFilter({ search, set }: Search) {
     return () => removeEventListener('keydown', lead);
   }, []);
   return (
-    <form role="search" className="basalt-filter" onSubmit={(e) => (e.preventDefault(), send(value))}>
+    <form
+      role="search"
+      aria-label={label}
+      className="basalt-filter"
+      onSubmit={(e) => (e.preventDefault(), send(value))}
+    >
       <SearchInput
         ref={input}
         aria-label={t('common.filter')}

@@ -5,6 +5,8 @@ import { useText } from '../i18n';
 import { sizes, type Pages } from './list-state';
 
 interface Props {
+  /** Of the list, which tells the pagers of a page apart. */
+  label: string;
   pages: Pages;
   shown: number;
   next?: string;
@@ -12,7 +14,7 @@ interface Props {
   total?: number;
 }
 
-export function ListPager({ pages, shown, next, total }: Props) {
+export function ListPager({ label, pages, shown, next, total }: Props) {
   const { t, count, language } = useText();
   const first = pages.page === 1;
   const alone = first && !next;
@@ -20,7 +22,7 @@ export function ListPager({ pages, shown, next, total }: Props) {
   const number = (n: number) => new Intl.NumberFormat(language).format(n);
   const from = (pages.page - 1) * (pages.size ?? 0) + 1;
   return (
-    <nav className="basalt-pager" aria-label={t('common.pages')}>
+    <nav className="basalt-pager" aria-label={`${t('common.pages')}: ${label}`}>
       <span className="basalt-note" aria-live="polite">
         {alone
           ? count('common.shown', shown)

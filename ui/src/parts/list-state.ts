@@ -105,7 +105,7 @@ export interface Listing<T> {
 }
 
 interface Options {
-  /** Parameters of every request. */
+  /** Parameters of every request; the conditions of a field selector are added to those of the filters. */
   fixed?: PageQuery;
   facets?: readonly Facet[];
   /** The default order. */
@@ -123,7 +123,9 @@ export function useListing<T>(of: Collection<T>, options: Options = {}): Listing
   const [raw, write] = useParams(namesOf(facets, prefix));
   const values = unprefixed(raw, prefix);
   const [size, resize] = usePageSize();
-  const q: PageQuery = { ...fixed, ...asked(values, facets, sort) };
+  const narrowing = asked(values, facets, sort);
+  const fieldSelector = [fixed?.fieldSelector, narrowing.fieldSelector].filter(Boolean).join(',');
+  const q: PageQuery = { ...fixed, ...narrowing, fieldSelector };
   const pages = useLinkedPages(`${JSON.stringify(none(q))} ${size}`, prefix);
   const here = none({ ...q, limit: size, continue: pages.token });
   const query = useQuery({

@@ -128,7 +128,7 @@ export function ObjectList<T>(props: Props<T>) {
           onExport={() => void save_()}
           exporting={exporting}
         >
-          {list && <Filters list={list} />}
+          {list && <Filters label={label} list={list} />}
         </ListView>
       )}
       <ErrorAlert error={exportError} onClose={() => setExportError(null)} />
@@ -160,7 +160,7 @@ export function ObjectList<T>(props: Props<T>) {
         />
       )}
       {pages && query.data && (
-        <ListPager pages={pages} shown={items.length} next={query.data.continue} total={list?.total} />
+        <ListPager label={label} pages={pages} shown={items.length} next={query.data.continue} total={list?.total} />
       )}
     </div>
   );
@@ -194,11 +194,11 @@ function useColumns<T>({ columns, list, actions, nameOf = named }: Props<T>): Co
   }, [columns, paged, actions, nameOf, t]);
 }
 
-function Filters<T>({ list }: { list: Listing<T> }) {
+function Filters<T>({ label, list }: { label: string; list: Listing<T> }) {
   const { values, change } = list;
   return (
     <>
-      <ListFilter search={values.search ?? ''} set={list.search} />
+      <ListFilter label={label} search={values.search ?? ''} set={list.search} />
       {list.facets.map((f) => (
         <FacetSelect key={f.id} of={f} value={values[f.id] ?? ''} set={(v) => change({ [f.id]: v, ...f.clears })} />
       ))}

@@ -20,6 +20,7 @@ export const isGroup = (i: Item): i is Group => 'entries' in i;
 
 const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
+const resellerOnly = (s: Session) => seller(s) && !operator(s);
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
 
@@ -42,6 +43,7 @@ const cluster: Group = {
     { href: '/maintenance', text: 'mnt.title', when: operator },
     { href: '/branding', text: 'nav.branding', when: operator },
     { href: '/mail', text: 'mail.title', when: operator },
+    { href: '/mail-suppressions', text: 'sup.title', when: operator },
     { href: '/identity-providers', text: 'idp.title', when: operator },
     { href: '/security', text: 'sec.title', when: operator },
     { href: '/setup', text: 'setup.title', when: operator },
@@ -57,8 +59,10 @@ const customers: Group = {
     { href: '/vouchers', text: 'vch.title', when: operator },
     { href: '/sign-up-settings', text: 'sus.title', when: operator },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
+    { href: '/refunds', text: 'refund.title', when: seller },
+    { href: '/disputes', text: 'dispute.title', when: seller },
     { href: '/revenue', text: 'nav.revenue', when: seller },
-    { href: '/branding', text: 'nav.branding', when: (s) => seller(s) && !operator(s) }, // operators: cluster
+    { href: '/branding', text: 'nav.branding', when: resellerOnly }, // operators: cluster
   ],
 };
 
@@ -98,6 +102,7 @@ const rest: Group[] = [
       { href: '/keys', text: 'nav.keys', when: admin },
       { href: '/webhooks', text: 'nav.webhooks', when: admin },
       { href: '/support-grants', text: 'sgr.title', when: admin },
+      { href: '/mail-suppressions', text: 'sup.title', when: (s) => admin(s) && !operator(s) }, // operators: cluster
       { href: '/access-review', text: 'nav.access', when: admin },
       { href: '/audit', text: 'nav.audit', when: admin },
     ],

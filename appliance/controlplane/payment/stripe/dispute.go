@@ -65,7 +65,7 @@ func disputeOutcome(d *stripego.Dispute) (payment.DisputeOutcome, error) {
 	o := payment.DisputeOutcome{ID: d.ID, State: disputeStates[d.Status], Reason: strings.ReplaceAll(clean(string(d.Reason)), "_", " "), Currency: strings.ToUpper(string(d.Currency))}
 	o.AmountMicros = micros(o.Currency, d.Amount)
 	switch {
-	case !disputeID.MatchString(d.ID):
+	case !providerID.MatchString(d.ID):
 		return o, errors.New("answer of Stripe has no dispute")
 	case o.State == "":
 		return o, fmt.Errorf("dispute %s has unknown status %q", d.ID, clean(string(d.Status)))

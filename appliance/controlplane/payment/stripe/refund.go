@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	stripego "github.com/stripe/stripe-go/v84"
 
@@ -76,11 +77,37 @@ func (p *Provider) FindRefund(ctx context.Context, o payment.RefundOrder) (payme
 	return payment.RefundOutcome{}, payment.ErrUnknown
 }
 
+// maxRefunds limits the refunds that one request for new ones reads.
+const maxRefunds = 1000
+
+// Refunds implements payment.Provider. Refunds that cannot be read are left out, so that they
+// do not hide the others.
+func (p *Provider) Refunds(ctx context.Context, since time.Time) (out []payment.RefundOutcome, err error) {
+	params := &stripego.RefundListParams{CreatedRange: &stripego.RangeQueryParams{GreaterThanOrEqual: since.Unix()}}
+	params.Limit = stripego.Int64(100)
+	n := 0
+	for r, err := range p.client.V1Refunds.List(ctx, params) {
+		if err != nil {
+			return nil, convertError(err)
+		}
+		if o, err := refundOutcome(r); err == nil && o.Refund == "" {
+			out = append(out, o)
+		}
+		if n++; n == maxRefunds {
+			break
+		}
+	}
+	return out, nil
+}
+
 // refundOutcome returns the outcome of a refund. One that needs an action of the customer,
 // which other payment methods than cards may, is pending.
 func refundOutcome(r *stripego.Refund) (payment.RefundOutcome, error) {
 	o := payment.RefundOutcome{Refund: api.RefundID(r.Metadata[refundLabel]), ID: r.ID, Currency: strings.ToUpper(string(r.Currency)), State: api.RefundPending}
-	o.AmountMicros = micros(o.Currency, r.Amount)
+	o.AmountMicros, o.CreatedAt = micros(o.Currency, r.Amount), time.Unix(r.Created, 0).UTC()
+	if r.PaymentIntent != nil {
+		o.Charge = r.PaymentIntent.ID
+	}
 	if r.ID == "" {
 		return o, errors.New("answer of Stripe has no refund")
 	}

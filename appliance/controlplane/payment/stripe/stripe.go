@@ -134,10 +134,11 @@ func (p *Provider) EventSubject(header http.Header, body []byte) (payment.Subjec
 // labels are the metadata keys by the kind of the object whose ID they store.
 var labels = map[string]api.Kind{label: api.KindCheckout, cardLabel: api.KindCard, refundLabel: api.KindRefund}
 
-// disputeID is the form of Stripe's IDs of disputes.
-var disputeID = regexp.MustCompile(`^[a-z]{2}_[A-Za-z0-9_]{1,64}$`)
+// providerID is the form of Stripe's IDs of disputes and refunds.
+var providerID = regexp.MustCompile(`^[a-z]{2,4}_[A-Za-z0-9_]{1,64}$`)
 
-// subjectOf returns the checkout, the card, the refund or the dispute that an event names,
+// subjectOf returns the checkout, the card, the refund or the dispute that an event names, of
+// a refund that the cluster did not make the ID at Stripe,
 // or nothing for other events. Nothing else is read from an event.
 func subjectOf(body []byte) (payment.Subject, error) {
 	var e struct {
@@ -158,7 +159,7 @@ func subjectOf(body []byte) (payment.Subject, error) {
 	}
 	switch o := e.Data.Object; o.Object {
 	case "dispute":
-		if id, _ := o.ID.(string); disputeID.MatchString(id) {
+		if id, _ := o.ID.(string); providerID.MatchString(id) {
 			return payment.Subject{Dispute: id}, nil
 		}
 	case "checkout.session", "payment_intent", "setup_intent", "refund":
@@ -167,6 +168,9 @@ func subjectOf(body []byte) (payment.Subject, error) {
 			if kind, ok := api.KindOfID(id); ok && kind == want && api.LooksLikeID(id) {
 				return payment.Subject{ID: id}, nil
 			}
+		}
+		if id, _ := o.ID.(string); o.Object == "refund" && o.Metadata[refundLabel] == nil && providerID.MatchString(id) {
+			return payment.Subject{Refund: id}, nil
 		}
 	}
 	return payment.Subject{}, nil

@@ -50,6 +50,7 @@ func FuzzNotice(f *testing.F) {
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"refund","metadata":{"basalt_refund":"ref-0123456789ab"}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"dispute","id":"du_0123"}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":{"object":{"object":"dispute","id":"../refunds"}}}`), "t=1,v1=00")
+	f.Add([]byte(`{"object":"event","data":{"object":{"object":"refund","id":"re_0123","metadata":{}}}}`), "t=1,v1=00")
 	f.Add([]byte(`{"object":"event","data":null}`), "t=9999999999999999999,v1=")
 	f.Add([]byte("{"), "v1=,t")
 	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
@@ -62,8 +63,11 @@ func FuzzNotice(f *testing.F) {
 		if errors.Is(err, payment.ErrSignature) {
 			t.Errorf("notice with a valid signature: %v", err)
 		}
-		if of.Dispute != "" && (of.ID != "" || !disputeID.MatchString(of.Dispute) || err != nil) {
+		if of.Dispute != "" && (of.ID != "" || !providerID.MatchString(of.Dispute) || err != nil) {
 			t.Errorf("notice = %+v, %v; want the ID of a dispute alone", of, err)
+		}
+		if of.Refund != "" && (of.ID != "" || of.Dispute != "" || !providerID.MatchString(of.Refund) || err != nil) {
+			t.Errorf("notice = %+v, %v; want the ID of a refund alone", of, err)
 		}
 		id := of.ID
 		if kind, _ := api.KindOfID(id); id != "" && (!slices.Contains(slices.Collect(maps.Values(labels)), kind) || !api.LooksLikeID(id) || err != nil) {

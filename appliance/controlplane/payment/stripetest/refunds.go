@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Refund is a Refund (docs.stripe.com/api/refunds).
@@ -17,10 +18,11 @@ type Refund struct {
 	Status               string
 	FailureReason        string
 	Metadata             map[string]string
+	Created              time.Time
 }
 
 func (r *Refund) object() map[string]any {
-	o := map[string]any{"id": r.ID, "object": "refund", "payment_intent": r.Intent, "currency": r.Currency, "amount": r.Amount, "status": r.Status, "metadata": r.Metadata}
+	o := map[string]any{"id": r.ID, "object": "refund", "payment_intent": r.Intent, "currency": r.Currency, "amount": r.Amount, "status": r.Status, "metadata": r.Metadata, "created": r.Created.Unix()}
 	if r.FailureReason != "" {
 		o["failure_reason"] = r.FailureReason
 	}
@@ -38,12 +40,7 @@ func (s *Stripe) createRefund(w http.ResponseWriter, r *http.Request) {
 	s.idempotent(w, r, func(f map[string][]string) chargeResult {
 		intent := strings.Join(f["payment_intent"], "")
 		amount, err := strconv.ParseInt(strings.Join(f["amount"], ""), 10, 64)
-		currency, left := s.paid(intent)
-		for _, x := range s.refunds {
-			if x.Intent == intent && x.Status != "failed" && x.Status != "canceled" {
-				left -= x.Amount
-			}
-		}
+		currency, left := s.left(intent)
 		switch {
 		case currency == "":
 			return invalidRequest(http.StatusNotFound, "No such payment_intent: '"+intent+"'")
@@ -54,12 +51,45 @@ func (s *Stripe) createRefund(w http.ResponseWriter, r *http.Request) {
 		case amount > left:
 			return invalidRequest(http.StatusBadRequest, fmt.Sprintf("Refund amount (%d) is greater than unrefunded amount on charge (%d)", amount, left))
 		}
-		s.created++
-		x := &Refund{ID: fmt.Sprintf("re_test_%d", s.created), Intent: intent, Currency: currency, Amount: amount, Status: s.refundsBegin, Metadata: metadataOf(f, "metadata")}
-		s.refunds[x.ID] = x
+		x := s.addRefund(&Refund{Intent: intent, Currency: currency, Amount: amount, Metadata: metadataOf(f, "metadata")})
 		raw, _ := json.Marshal(x.object())
 		return chargeResult{status: http.StatusOK, body: raw}
 	})
+}
+
+// addRefund adds a refund. The caller holds mu.
+func (s *Stripe) addRefund(x *Refund) *Refund {
+	s.created++
+	x.ID, x.Status, x.Created = fmt.Sprintf("re_test_%d", s.created), s.refundsBegin, s.now()
+	s.refunds[x.ID] = x
+	return x
+}
+
+// RefundInDashboard refunds an amount of a charge, in the smallest unit, without the API; at
+// most what is left of it.
+func (s *Stripe) RefundInDashboard(t testing.TB, intent string, amount int64) (made Refund, any bool) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	currency, left := s.left(intent)
+	if currency == "" {
+		t.Fatalf("stripe has no charge %s", intent)
+	}
+	if amount = min(amount, left); amount <= 0 {
+		return made, false
+	}
+	return *s.addRefund(&Refund{Intent: intent, Currency: currency, Amount: amount, Metadata: map[string]string{}}), true
+}
+
+// left returns the currency of a charge and what is not refunded of it. The caller holds mu.
+func (s *Stripe) left(intent string) (currency string, left int64) {
+	currency, left = s.paid(intent)
+	for _, x := range s.refunds {
+		if x.Intent == intent && x.Status != "failed" && x.Status != "canceled" {
+			left -= x.Amount
+		}
+	}
+	return currency, left
 }
 
 // paid returns the currency and the amount of a charge, empty if it was not made. The
@@ -88,13 +118,14 @@ func (s *Stripe) retrieveRefund(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(x.object())
 }
 
-// listRefunds returns the refunds of a charge, in any order.
+// listRefunds returns the refunds of a charge, or all since a time, in any order.
 func (s *Stripe) listRefunds(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data := []map[string]any{}
+	data, q := []map[string]any{}, r.URL.Query()
 	for _, x := range s.refunds {
-		if x.Intent == r.URL.Query().Get("payment_intent") {
+		since, _ := strconv.ParseInt(q.Get("created[gte]"), 10, 64)
+		if of := q.Get("payment_intent"); (of == "" || x.Intent == of) && x.Created.Unix() >= since {
 			data = append(data, x.object())
 		}
 	}

@@ -34,13 +34,18 @@ import (
 // the CD drives of instances; sellers have tax settings, and price books no taxes;
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
 // monitors have addresses of their own; payments have refunds and disputes; addresses
-// from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted.
+// from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
+// VAT numbers are verified with VIES.
 const Level = 14
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the
 // stage.
 const EncryptionLevel = 14
+
+// VerifyLevel is the level from which VAT numbers are verified: older programs would apply
+// the reverse charge without that.
+const VerifyLevel = 14
 
 // StorageNetworkLevel is the level from which Ceph can use the storage network: an older
 // leader would forget the addresses of the monitors.

@@ -52,6 +52,12 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.countryHelp': 'Ländercode, z. B. FR, der die Steuer der Rechnungen bestimmt. Wenn leer: der des Verkäufers.',
   'cust.region': 'Region',
   'cust.taxId': 'USt-IdNr.',
+  'cust.vat.Pending': 'Noch nicht geprüft',
+  'cust.vat.Valid': 'Von VIES bestätigt',
+  'cust.vat.Invalid': 'VIES nicht bekannt',
+  'cust.vatAt': 'gefragt {at}',
+  'cust.vatConsultation': 'Konsultationsnummer {number}',
+  'cust.vatFailed': 'Der letzte Versuch ergab nichts: {reason}',
 
   'cust.suspend': 'Sperren',
   'cust.suspendTitle': '{name} sperren?',

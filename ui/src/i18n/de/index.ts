@@ -21,6 +21,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { refunds } from './refunds';
 import { groups } from './groups';
 import { providers } from './providers';
 import { support } from './support';
@@ -60,6 +61,7 @@ export const de: Words = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...refunds,
   ...groups,
   ...providers,
   ...support,

@@ -55,6 +55,8 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.payments.failing': 'Online-Zahlungen funktionieren nicht',
   'alert.payment.disputed': 'Eine Zahlung wird reklamiert',
   'alert.mail.suppressed': 'E-Mails an Adressen werden nicht mehr gesendet',
+  'alert.vat.invalid': 'USt-IdNrn. sind nicht gültig',
+  'alert.vat.unverified': 'USt-IdNrn. können nicht geprüft werden',
   'alert.taxes.undecided': 'Steuern sind nicht festgelegt',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 

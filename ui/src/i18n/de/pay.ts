@@ -82,6 +82,10 @@ export const pay: Record<keyof typeof en, string> = {
   'autopay.again': 'Die Zahlungskarte wird am {at} noch einmal belastet.',
   'autopay.notAgain':
     'Sie wird nicht noch einmal belastet, bis Sie eine andere Zahlungskarte wählen oder die Einstellungen speichern.',
+  'autopay.waits':
+    'Die offenen Rechnungen ergeben weniger, als der Zahlungsanbieter auf einmal abbucht. Sie werden zusammen mit einer späteren Rechnung abgebucht.',
+  'autopay.waitsThis':
+    'Der Betrag ist zu klein, um einzeln abgebucht zu werden. Er wird zusammen mit einer späteren Rechnung von Ihrer Zahlungskarte abgebucht.',
   'autopay.state.Stopped': 'Eine Rechnung konnte nicht bezahlt werden',
   'pay.settingsHelp':
     'Kunden laden Guthaben auf und zahlen Rechnungen über Stripe. Womit sie zahlen, sieht dieser Cluster nie.',
@@ -97,9 +101,12 @@ export const pay: Record<keyof typeof en, string> = {
   'pay.minHelp': 'Das Mindeste, das auf einmal im Voraus gezahlt wird.',
   'pay.max': 'Höchstbetrag',
   'pay.maxHelp': 'Das Höchste, das auf einmal gezahlt wird.',
+  'pay.disputeFees': 'Gebühren von Reklamationen berechnen',
+  'pay.disputeFeesHelp':
+    'Stripes Gebühr für eine Reklamation wird der Organisation berechnet, die eine Zahlung reklamiert hat.',
   'pay.saved': 'Zahlungseinstellungen gespeichert.',
   'pay.failing': 'Der Zahlungsanbieter kann nicht gefragt werden, was gezahlt wurde',
   'pay.endpoint': 'Webhook-Endpunkt',
   'pay.endpointHelp':
-    'Legen Sie in Stripes Dashboard einen Endpunkt mit dieser Adresse an, für die Ereignisse checkout.session.completed, checkout.session.expired und payment_intent.payment_failed. Er muss aus dem Internet erreichbar sein. Ohne ihn werden Zahlungen später bemerkt, binnen Minuten.',
+    'Legen Sie in Stripes Dashboard einen Endpunkt mit dieser Adresse an, für die Ereignisse checkout.session.completed, checkout.session.expired, payment_intent.succeeded, payment_intent.payment_failed, refund.created, refund.updated, refund.failed und die fünf, deren Namen mit charge.dispute beginnen. Er muss aus dem Internet erreichbar sein. Ohne ihn werden Zahlungen später bemerkt, binnen Minuten.',
 };

@@ -127,7 +127,10 @@ export const prices: Record<keyof typeof en, string> = {
   'tax.numberHelp': 'Auf Rechnungen. Wenn leer, die des Verkäufers in der Preisliste.',
   'tax.reverse': 'Steuerschuld geht bei Unternehmen in anderen EU-Ländern über (Reverse Charge)',
   'tax.reverseHelp':
-    'Keine Steuer für Kunden mit gültiger USt-IdNr., die sie selbst abführen. Geprüft werden Form und Prüfziffern, nicht ob die Nummer vergeben wurde.',
+    'Keine Steuer für Kunden mit gültiger USt-IdNr., die sie selbst abführen. Geprüft werden Form und Prüfziffern.',
+  'tax.verify': 'USt-IdNrn. bei VIES prüfen',
+  'tax.verifyHelp':
+    'Reverse Charge gilt dann nur für Nummern, die der Dienst der EU bestätigt hat. Bis dahin enthalten Rechnungen die Steuer eines Kunden ohne Nummer.',
   'tax.rates': 'Sätze nach Land',
   'tax.ratesHelp':
     'Von mehreren Sätzen eines Landes und einer Region gilt der, der zuletzt begonnen hat. Kunden ohne Land zahlen den Satz Ihres Landes.',

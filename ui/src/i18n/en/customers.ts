@@ -50,6 +50,12 @@ export const customers = {
   'cust.countryHelp': 'Country code, e.g. FR, which decides the tax of invoices. If empty: that of the seller.',
   'cust.region': 'Region',
   'cust.taxId': 'VAT number',
+  'cust.vat.Pending': 'Not verified yet',
+  'cust.vat.Valid': 'Confirmed by VIES',
+  'cust.vat.Invalid': 'Not known to VIES',
+  'cust.vatAt': 'asked {at}',
+  'cust.vatConsultation': 'Consultation number {number}',
+  'cust.vatFailed': 'The last attempt had no result: {reason}',
 
   'cust.suspend': 'Suspend',
   'cust.suspendTitle': 'Suspend {name}?',

@@ -16,6 +16,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { refunds } from './refunds';
 import { groups } from './groups';
 import { providers } from './providers';
 import { support } from './support';
@@ -48,6 +49,7 @@ export const later = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...refunds,
   ...groups,
   ...providers,
   ...support,

@@ -53,6 +53,8 @@ export const operator = {
   'alert.payments.failing': 'Online payments do not work',
   'alert.payment.disputed': 'A payment is disputed',
   'alert.mail.suppressed': 'Mail to addresses is suppressed',
+  'alert.vat.invalid': 'VAT numbers are not valid',
+  'alert.vat.unverified': 'VAT numbers cannot be verified',
   'alert.taxes.undecided': 'Taxes are not decided',
   'alert.invoice.overdue': 'Overdue invoices',
 

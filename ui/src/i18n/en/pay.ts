@@ -78,6 +78,10 @@ export const pay = {
   'autopay.failed': 'Invoice {number} could not be charged',
   'autopay.again': 'The payment card is charged again on {at}.',
   'autopay.notAgain': 'It is not charged again until you choose another payment card or save the settings.',
+  'autopay.waits':
+    'The open invoices amount to less than the payment provider charges at once. They are charged together with a later invoice.',
+  'autopay.waitsThis':
+    'The amount is too small to be charged by itself. It is charged to your payment card together with a later invoice.',
   'autopay.state.Stopped': 'An invoice could not be charged',
   'pay.settingsHelp':
     'Customers add funds and pay invoices through Stripe. What they pay with is never seen by this cluster.',
@@ -93,9 +97,11 @@ export const pay = {
   'pay.minHelp': 'Least that is paid in advance at once.',
   'pay.max': 'Maximum amount',
   'pay.maxHelp': 'Most that is paid at once.',
+  'pay.disputeFees': 'Charge fees of disputes',
+  'pay.disputeFeesHelp': 'Stripe’s fee for a dispute is charged to the organization that disputed a payment.',
   'pay.saved': 'Payment settings saved.',
   'pay.failing': 'The payment provider cannot be asked what was paid',
   'pay.endpoint': 'Webhook endpoint',
   'pay.endpointHelp':
-    'Create an endpoint with this address in Stripe’s dashboard, for the events checkout.session.completed, checkout.session.expired and payment_intent.payment_failed. It must be reachable from the Internet. Without it payments are noticed later, within minutes.',
+    'Create an endpoint with this address in Stripe’s dashboard, for the events checkout.session.completed, checkout.session.expired, payment_intent.succeeded, payment_intent.payment_failed, refund.created, refund.updated, refund.failed and the five whose names begin with charge.dispute. It must be reachable from the Internet. Without it payments are noticed later, within minutes.',
 } as const;

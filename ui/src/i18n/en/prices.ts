@@ -122,7 +122,10 @@ export const prices = {
   'tax.numberHelp': 'On invoices. If empty, that of the seller in the price book.',
   'tax.reverse': 'Reverse charge for businesses in other EU countries',
   'tax.reverseHelp':
-    'No tax for customers with a valid VAT number, who account for it. The form and the check digits are checked, not whether the number was issued.',
+    'No tax for customers with a valid VAT number, who account for it. The form and the check digits are checked.',
+  'tax.verify': 'Verify VAT numbers with VIES',
+  'tax.verifyHelp':
+    'The reverse charge then applies only to numbers that the service of the EU has confirmed. Until it has, invoices have the tax of a customer without a number.',
   'tax.rates': 'Rates by country',
   'tax.ratesHelp':
     'Of several rates of a country and region, the one that began last applies. Customers without a country pay the rate of yours.',

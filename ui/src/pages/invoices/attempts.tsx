@@ -2,11 +2,24 @@
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useInvoiceCheckouts } from '../../api/payments';
+import { takenOf, usePayment } from '../../api/refunds';
 import { useText } from '../../i18n';
 import { formatMicros, formatTime } from '../../lib/format';
 import { checkoutStates } from '../../parts/checkout-states';
 import { ErrorAlert } from '../../parts/error';
 import { ToneLabel } from '../../parts/tone';
+
+/** Returned tells what was refunded of a payment, or taken back by a bank. */
+function Returned({ payment }: { payment: string }) {
+  const { t, language } = useText();
+  const p = usePayment(payment).data;
+  if (!p || takenOf(p) === 0) return null;
+  return (
+    <Link href={`/payments/${payment}`}>
+      {t('refund.returnedOf', { amount: formatMicros(takenOf(p), p.spec.currency, language) })}
+    </Link>
+  );
+}
 
 /** Attempts renders nothing if no payment by card was tried. */
 export function Attempts({ invoice, organization }: { invoice: string; organization: string | undefined }) {
@@ -29,6 +42,7 @@ export function Attempts({ invoice, organization }: { invoice: string; organizat
                 {formatMicros(c.spec.amountMicros ?? 0, c.spec.currency ?? 'EUR', language)}
                 {c.spec.autoPay && ` (${t('autopay.title')})`}: <ToneLabel tone={tone} text={t(text)} />{' '}
                 {c.status?.lastError}
+                {c.status?.payment && <Returned payment={c.status.payment} />}
               </li>
             );
           })}

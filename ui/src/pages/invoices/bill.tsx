@@ -3,6 +3,7 @@ import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { FileInvoiceIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { Link } from 'wouter';
+import { useAutoPay } from '../../api/cards';
 import { asApiError, base } from '../../api/client';
 import { now, useBill, type Bill, type Line } from '../../api/invoices';
 import { quantityOf } from '../../api/quantities';
@@ -11,7 +12,7 @@ import type { Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
-import { formatDay, formatMicros, formatPercent, formatPeriod } from '../../lib/format';
+import { formatDay, formatMicros, formatPercent, formatPeriod, formatTime } from '../../lib/format';
 import { month } from '../../lib/period';
 import { ErrorAlert } from '../../parts/error';
 import { Money, Quantity } from '../../parts/exact';
@@ -87,10 +88,16 @@ export function BillPage({ session, id, tab }: { session: Session; id: string; t
 }
 
 function Pay({ invoice, organization }: { invoice: string; organization: string | undefined }) {
+  const { t } = useText();
   const wallet = useWallet(organization, true).data;
+  const pays = useAutoPay(organization, Boolean(wallet?.autoPay)).data;
+  const waits = pays?.status?.leastMicros && wallet?.open?.some((o) => o.invoice === invoice);
   return wallet ? (
-    <div>
-      <PayInvoice wallet={wallet} invoice={invoice} />
+    <div className="basalt-stack">
+      {waits && <p className="basalt-note">{t('autopay.waitsThis')}</p>}
+      <div>
+        <PayInvoice wallet={wallet} invoice={invoice} />
+      </div>
     </div>
   ) : null;
 }
@@ -100,6 +107,13 @@ const party = (p: Bill['customer']) =>
 
 function Head({ bill: b }: { bill: Bill }) {
   const { t, language } = useText();
+  const verified = b.tax?.verification;
+  const evidence = ({ number, checkedAt, consultation = '' }: NonNullable<typeof verified>) =>
+    t(consultation ? 'inv.verifiedAs' : 'inv.verifiedBy', {
+      number,
+      at: formatTime(checkedAt, language),
+      consultation,
+    });
   return (
     <Card>
       <CardTitle component="h2">{formatMicros(b.totalMicros, b.currency, language)}</CardTitle>
@@ -119,6 +133,7 @@ function Head({ bill: b }: { bill: Bill }) {
                   tax: `${b.tax.name ?? ''} ${formatPercent((b.tax.basisPoints ?? 0) / 100, language)}`,
                 }),
             ],
+            [t('inv.verified'), verified && evidence(verified)],
           ]}
         />
       </CardBody>

@@ -9,6 +9,7 @@ import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PaymentMethods } from '../../parts/payment-cards';
 import { WalletCard } from '../organizations/overview';
+import { Payments } from '../payments/payments';
 import { useProject } from '../../parts/project';
 import { collections } from '../../api/collection';
 
@@ -70,6 +71,7 @@ export function Invoices({ session }: { session: Session }) {
           keyOf={(i) => i.meta.id ?? i.spec.number}
           empty={<Empty title={t('inv.empty')} help={t('inv.emptyHelp')} icon={FileInvoiceIcon} />}
         />
+        {payer && <Payments organization={payer} />}
       </div>
     </PageBody>
   );

@@ -1,6 +1,5 @@
 // A customer's invoices and payments, and the resulting balances of its accounts.
 import { Button, Title } from '@patternfly/react-core';
-import { MoneyBillIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -11,11 +10,12 @@ import { RecordPayment } from '../../forms/payment';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
-import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { ObjectList, useListing, type Column } from '../../parts/list';
 import { PaymentMethods } from '../../parts/payment-cards';
 import { Same } from '../../parts/same';
 import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
+import { Payments } from '../payments/payments';
 import { WalletCard } from './overview';
 import { Time } from '../../parts/time';
 import { WholesaleCard } from './wholesale';
@@ -23,66 +23,20 @@ import { collections } from '../../api/collection';
 
 type Invoice = Schemas['Invoice'];
 
-function Payments({ organization: o, owns }: { organization: Organization; owns: boolean }) {
-  const { t, language } = useText();
+function PaymentsAndRecording({ organization: o, owns }: { organization: Organization; owns: boolean }) {
+  const { t } = useText();
   const [adding, setAdding] = useState(false);
-  const list = useListing(collections.payments, {
-    fixed: { organization: o.meta.id },
-    sort: '-spec.receivedAt',
-    prefix: 'payments.',
-  });
   const currency = useWallet(o.meta.id, true).data?.currency;
   const add = owns && currency && (
     <Button variant="secondary" onClick={() => setAdding(true)}>
       {t('cust.paymentAdd')}
     </Button>
   );
-  const columns: Column<Schemas['Payment']>[] = [
-    {
-      id: 'received',
-      sort: 'spec.receivedAt',
-      title: t('cust.received'),
-      value: (p) => p.spec.receivedAt,
-      cell: (p) => <Time at={p.spec.receivedAt} />,
-    },
-    {
-      id: 'paymentType',
-      sort: 'spec.type',
-      title: t('cust.paymentType'),
-      cell: (p) => t(`cust.type.${p.spec.type ?? 'payment'}`),
-    },
-    {
-      id: 'amountColumn',
-      sort: 'spec.amountMicros',
-      title: t('cust.amountColumn'),
-      value: (p) => p.spec.amountMicros / 1e6,
-      cell: (p) => (
-        <span className="basalt-number">{formatMicros(p.spec.amountMicros, p.spec.currency, language)}</span>
-      ),
-    },
-    { id: 'reference', sort: 'spec.reference', title: t('cust.reference'), cell: (p) => p.spec.reference },
-    { id: 'note', title: t('cust.note'), cell: (p) => p.spec.note || '–' },
-  ];
   return (
-    <section className="basalt-stack">
-      <div className="basalt-header">
-        <Title headingLevel="h2" size="lg">
-          {t('cust.payments')}
-        </Title>
-        {(list.query.data?.items.length ?? 0) > 0 && add}
-      </div>
-      <ObjectList
-        name="payments"
-        label={t('cust.payments')}
-        columns={columns}
-        list={list}
-        keyOf={(p) => p.meta.id ?? p.spec.reference}
-        empty={
-          <Empty title={t('cust.paymentEmpty')} help={t('cust.paymentEmptyHelp')} icon={MoneyBillIcon} action={add} />
-        }
-      />
+    <>
+      <Payments organization={o.meta.id ?? ''} add={add} />
       {adding && currency && <RecordPayment organization={o} currency={currency} onClose={() => setAdding(false)} />}
-    </section>
+    </>
   );
 }
 
@@ -321,7 +275,7 @@ export function Money({
       <WalletCard id={organization.meta.id} mode={organization.spec.billing?.mode} />
       <PaymentMethods organization={organization.meta.id} />
       <WholesaleCard organization={organization} operator={operator} />
-      <Payments organization={organization} owns={owns} />
+      <PaymentsAndRecording organization={organization} owns={owns} />
       <Invoices organization={organization} owns={owns} />
       <CreditNotes organization={organization} />
       <Ledger organization={organization} />

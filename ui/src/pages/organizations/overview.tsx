@@ -2,6 +2,7 @@
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useOrganization, usePriceBooks, type Organization } from '../../api/customers';
 import { useWallet } from '../../api/queries';
+import { useVATCheck } from '../../api/taxes';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatTime } from '../../lib/format';
 import { balanceOf } from '../../lib/organization';
@@ -9,6 +10,9 @@ import { ErrorAlert } from '../../parts/error';
 import { AddFunds, PayInvoice } from '../../parts/pay';
 import { RedeemVoucher } from '../../parts/voucher';
 import { Rows } from '../../parts/rows';
+import { ToneLabel } from '../../parts/tone';
+
+const vatTones = { Pending: 'busy', Valid: 'good', Invalid: 'bad' } as const;
 
 function Reseller({ id }: { id: string }) {
   return <>{useOrganization(id).data?.meta.name ?? id}</>;
@@ -67,6 +71,27 @@ export function WalletCard({
   );
 }
 
+/** VATNumber shows a VAT number, and what VIES says about it if it is verified there. */
+export function VATNumber({ organization, number }: { organization: string; number: string }) {
+  const { t, language } = useText();
+  const check = useVATCheck(organization).data?.items.find((c) => c.spec.number === number);
+  if (!check) return number;
+  const { state, checkedAt, consultation, name, lastError } = check.status ?? {};
+  return (
+    <>
+      {number} <ToneLabel tone={vatTones[state || 'Pending']} text={t(`cust.vat.${state || 'Pending'}`)} />{' '}
+      {[
+        name,
+        checkedAt && t('cust.vatAt', { at: formatTime(checkedAt, language) }),
+        consultation && t('cust.vatConsultation', { number: consultation }),
+        lastError && t('cust.vatFailed', { reason: lastError }),
+      ]
+        .filter(Boolean)
+        .join('; ')}
+    </>
+  );
+}
+
 export function Overview({ organization: o }: { organization: Organization }) {
   const { t, language } = useText();
   const books = usePriceBooks();
@@ -89,7 +114,7 @@ export function Overview({ organization: o }: { organization: Organization }) {
               [t('cust.dueDays'), b?.mode === 'invoice' && b.dueDays],
               [t('cust.address'), b?.address && <span className="basalt-lines">{b.address.join('\n')}</span>],
               [t('cust.country'), [b?.country, b?.region].filter(Boolean).join(', ')],
-              [t('cust.taxId'), b?.taxId],
+              [t('cust.taxId'), b?.taxId && <VATNumber key="number" organization={o.meta.id ?? ''} number={b.taxId} />],
               [t('cust.id'), <code key="id">{o.meta.id}</code>],
               [t('common.created'), formatTime(o.meta.createdAt, language)],
             ]}

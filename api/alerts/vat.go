@@ -1,0 +1,63 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// vatChecks adds alerts for VAT numbers of customers that VIES does not know, and for those
+// about which it gives no result.
+func (l *list) vatChecks(s State) {
+	if len(s.VATChecks) == 0 {
+		return
+	}
+	names := map[string]string{}
+	for _, o := range s.Organizations {
+		names[o.Meta.ID] = o.Meta.Name
+	}
+	var unknown, silent []string
+	var unknownSince, silentSince *time.Time
+	why := ""
+	for _, c := range s.VATChecks {
+		name := names[c.Meta.Organization]
+		if name == "" {
+			continue // the organization is gone, and its check soon
+		}
+		if c.Status.State == api.VATInvalid {
+			unknown, unknownSince = append(unknown, name), earlier(unknownSince, c.Status.CheckedAt)
+		}
+		if c.Status.Attempts >= failing {
+			silent, silentSince, why = append(silent, name), earlier(silentSince, c.Status.CheckedAt), c.Status.LastError
+		}
+	}
+	what := about{kind: api.KindVATCheck}
+	if len(unknown) > 0 {
+		l.warning(api.AlertVATInvalid, what, unknownSince, "VIES does not know the VAT numbers of "+plural(len(unknown), "customer")+": "+listed(unknown),
+			"ask them for the correct number; until then their invoices have the tax of a customer without one")
+	}
+	if len(silent) > 0 {
+		l.warning(api.AlertVATUnverified, what, silentSince, "VIES gives no result for the VAT numbers of "+plural(len(silent), "customer")+": "+listed(silent)+because(why),
+			"basalt vat-check list shows the reasons; a number that was confirmed before counts for 60 days, and invoices of others have tax until VIES answers")
+	}
+}
+
+// earlier returns the earlier of two times that may be unknown.
+func earlier(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && b.Before(*a) {
+		return b
+	}
+	return a
+}
+
+// listed returns the first of the names in order, and how many more there are.
+func listed(names []string) string {
+	slices.Sort(names)
+	text := strings.Join(names[:min(named, len(names))], ", ")
+	if more := len(names) - named; more > 0 {
+		text += " and " + plural(more, "other")
+	}
+	return text
+}
