@@ -58,6 +58,7 @@ func TestMembers(t *testing.T) {
 	t.Run("LargePackets", func(t *testing.T) { m.largePackets(t) })
 	t.Run("Ceph", func(t *testing.T) { m.ceph(t) })
 	t.Run("Instances", func(t *testing.T) { m.instances(t) })
+	t.Run("Encryption", func(t *testing.T) { m.encryption(t) })
 	t.Run("PowerCut", func(t *testing.T) { m.powerCut(t) })
 }
 
@@ -67,7 +68,7 @@ func install(t *testing.T, iso string) *members {
 	m := &members{t: t, ca: filepath.Join(t.TempDir(), "ca.pem")}
 	front, back := newLAN(t, "bxfront", "10.77.1.254/24", 1500), newLAN(t, "bxback", "", 9000)
 	for i := range clusterSize {
-		c := newComputer(t, fmt.Sprintf("node%d", i+1), fmt.Sprintf("BASALT000%d", i+1))
+		c := newComputer(t, fmt.Sprintf("node%d", i+1), fmt.Sprintf("MEMBER%d", i+1))
 		c.mirror, c.memory = true, 3<<30
 		run(t, "truncate", "-s", "16G", c.secondDisk())
 		c.host, c.sshPort, c.apiPort, c.gatewayPort = fmt.Sprintf("10.77.1.%d", i+1), 22, 7480, 2222
@@ -114,7 +115,7 @@ func (m *members) ready() {
 	m.t.Helper()
 	m.on[0].poll("all nodes are ready, with networks", func(ctx context.Context) error {
 		for _, c := range m.nodes {
-			for _, want := range []string{`"phase": ?"Ready"`, `"chassis": ?true`} {
+			for _, want := range []string{`"state": ?"Ready"`, `"chassis": ?true`} {
 				if err := m.nodes[0].reportsOf(c.name, m.key, want)(ctx); err != nil {
 					return fmt.Errorf("%s: %w", c.name, err)
 				}
@@ -191,7 +192,10 @@ func (m *members) largePackets(t *testing.T) {
 func (m *members) ceph(t *testing.T) {
 	m.basalt("ceph", "enable", "--replicas", "2")
 	for _, c := range m.nodes {
-		m.basalt("disk", "use", m.secondDisk(c), "ceph", "--wait", "--timeout", "15m")
+		m.basalt("disk", "use", c.name+"-basalt0002", "ceph")
+	}
+	for _, c := range m.nodes {
+		m.basalt("disk", "use", c.name+"-basalt0002", "ceph", "--wait", "--timeout", "15m")
 	}
 	m.on[0].poll("Ceph is ready", func(ctx context.Context) error {
 		out, err := m.try(ctx, "ceph", "status", "-o", "json")
@@ -208,23 +212,6 @@ func (m *members) ceph(t *testing.T) {
 			t.Errorf("connections of Ceph in the first network on %s = %s, want none", c.name, out)
 		}
 	}
-}
-
-// secondDisk returns the name of the node's disk for Ceph.
-func (m *members) secondDisk(c *computer) string {
-	m.t.Helper()
-	var name string
-	m.on[0].poll("the disks of "+c.name, func(ctx context.Context) error {
-		out, err := m.try(ctx, "disk", "list", "--search", c.name)
-		for line := range strings.Lines(out) {
-			if strings.Contains(line, c.name) && strings.Contains(line, "BASALT0002") {
-				name = strings.Fields(line)[0]
-				return nil
-			}
-		}
-		return errors.Join(err, fmt.Errorf("no disk BASALT0002 in\n%s", out))
-	})
-	return name
 }
 
 const project = `kind: Organization
@@ -298,6 +285,50 @@ func (m *members) reach() {
 	})
 }
 
+// encryption turns the encryption of tunnels on, while one instance sends packets to the
+// other without a break, and rotates the keys.
+func (m *members) encryption(t *testing.T) {
+	exec := func(command string) string {
+		return m.basalt("instance", "exec", "one", "--project", "web", "--", "sh", "-c", command)
+	}
+	exec("(ping -i 0.2 -s 1000 10.20.0.11 >/root/pings 2>&1 &)")
+	m.basalt("security-settings", "set", "--encrypt-tunnels")
+	m.encrypted("basalt-wg1")
+	m.basalt("security-settings", "rotate-tunnel-keys")
+	m.encrypted("basalt-wg0")
+	m.reach()
+	if out := exec("killall -INT ping; sleep 1; tail -n 3 /root/pings"); !strings.Contains(out, " 0% packet loss") {
+		t.Errorf("packets while the encryption was turned on and keys were rotated: %s\nwant none lost", out)
+	}
+	for _, c := range m.nodes {
+		if out := c.ssh(t, "cat /sys/class/net/basalt-wg?/statistics/rx_packets"); strings.Trim(out, "0\n") == "" {
+			t.Errorf("%s received no encrypted packet", c.name)
+		}
+		if out := c.ssh(t, "nft list table inet basalt-tunnels | grep -c 'counter packets 0 .*drop'"); out != "2" {
+			t.Errorf("rules of %s that dropped no plain packet = %s, want both", c.name, out)
+		}
+	}
+}
+
+// encrypted waits until all nodes are connected by WireGuard, and use the device only.
+func (m *members) encrypted(device string) {
+	m.t.Helper()
+	ready := regexp.MustCompile(`"reason": ?"encrypted",[^{}]*"status": ?true, ?"type": ?"EncryptionReady"`)
+	m.on[0].poll("encrypted tunnels through "+device, func(ctx context.Context) error {
+		for _, c := range m.nodes {
+			body, err := m.nodes[0].get(ctx, "/v1/nodes/"+c.name, m.key)
+			if err != nil || !ready.Match(body) {
+				return errors.Join(err, errors.New(string(body)))
+			}
+			out, err := c.try(ctx, "ls /sys/class/net | grep basalt-wg")
+			if err != nil || out != device {
+				return errors.Join(err, fmt.Errorf("devices of %s = %q, want %s", c.name, out, device))
+			}
+		}
+		return nil
+	})
+}
+
 // powerCut cuts the power of the node of the second instance; the others continue, and it
 // comes back.
 func (m *members) powerCut(t *testing.T) {
@@ -308,7 +339,7 @@ func (m *members) powerCut(t *testing.T) {
 		}
 	}
 	m.on[lost].cut()
-	m.on[0].poll("the loss is noticed", m.nodes[0].reportsOf(m.nodes[lost].name, m.key, `"phase": ?"(Suspect|Lost)"`))
+	m.on[0].poll("the loss is noticed", m.nodes[0].reportsOf(m.nodes[lost].name, m.key, `"state": ?"(Suspect|Lost)"`))
 	m.basalt("project", "create", "while", "--organization", "acme")
 	m.on[lost] = m.nodes[lost].servesFor(t, func() string { return m.key })
 	m.ready()

@@ -15,9 +15,9 @@ const start = 'index.html';
 const shell = 'src/shell/shell.tsx';
 export const signIn = 'src/pages/sign-in.tsx';
 export const dashboard = 'src/pages/dashboard/dashboard.tsx';
-/** The words of all pages but those that users load first. */
-const laterWords = 'src/i18n/en/later.ts';
-const isWords = (chunk) => /^src\/i18n\//.test(chunk.entry ?? '');
+/** The words of a language: of the pages that users load first, and of all others. */
+const wordsEntry = /^src\/i18n\/(\w+)\/(first|later)\.ts$/;
+const isWords = (chunk) => wordsEntry.test(chunk.entry ?? '');
 
 /**
  * A file of the bundle with code.
@@ -50,21 +50,37 @@ function closure(chunks, from) {
 }
 
 /**
+ * words returns the entries of the words of the language for which most is loaded: for the pages that users load first,
+ * and for others. The first ones of a language may come with the code, without an entry.
+ * @param {Chunk[]} chunks
+ */
+function words(chunks) {
+  const parts = chunks.filter(isWords).map((c) => ({ ...c, language: wordsEntry.exec(c.entry)[1] }));
+  const largest = (some) => {
+    const bytes = (of) => some.filter((p) => p.language === of).reduce((sum, p) => sum + p.bytes, 0);
+    const [language] = [...new Set(some.map((p) => p.language))].sort(
+      (a, b) => bytes(b) - bytes(a) || (a < b ? -1 : 1),
+    );
+    return some.filter((p) => p.language === language).map((p) => p.entry);
+  };
+  return { first: largest(parts.filter((p) => p.entry.endsWith('first.ts'))), all: largest(parts) };
+}
+
+/**
  * routes returns what a browser can load for one address, as the names of entries, and the limits of that: the frame
  * with a page, also together with a part of the page that is loaded later. The dashboard shows all of these at once. Each
- * has the words of the largest language, which are loaded after the English ones.
+ * has the words of the largest language.
  * @param {Chunk[]} chunks of a bundle whose files have only modules that the same pages need
  */
 export function routes(chunks) {
   const byFile = new Map(chunks.map((c) => [c.file, c]));
   const inFrame = closure(chunks, [entryOf(chunks, start), entryOf(chunks, shell)]);
   const laterOf = (some) => [...new Set([...some].flatMap((c) => c.later))].sort().map((file) => byFile.get(file));
-  const languages = chunks.filter((c) => isWords(c) && c.entry !== laterWords).sort((a, b) => b.bytes - a.bytes);
-  const firstWords = languages.slice(0, 1).map((c) => c.entry);
+  const { first: firstWords, all: allWords } = words(chunks);
   const route = (limits, page, parts = []) => {
     const entries = [page, ...parts].map((c) => c.entry);
-    const words = limits === mostDashboard ? firstWords : [...firstWords, laterWords];
-    return { name: entries.join(' with '), entries: [start, shell, ...entries, ...words], most: limits };
+    const spoken = limits === mostDashboard ? firstWords : allWords;
+    return { name: entries.join(' with '), entries: [start, shell, ...entries, ...spoken], most: limits };
   };
   const ofPage = (page) => {
     const parts = laterOf([...closure(chunks, [page])].filter((c) => !inFrame.has(c)));

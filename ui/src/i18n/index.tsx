@@ -1,12 +1,9 @@
-// Languages: English is loaded with the pages, others when they are chosen.
+// Languages: the texts of one, in which places are filled in.
 import { createContext, use, useEffect, useMemo, useState, type ReactNode } from 'react';
-import { en, type Key, type Words } from './en';
+import { english, languages, show, type Key, type Language, type Words } from './words';
 
-export { withWords, type Key } from './en';
-export const languages = { en: 'English', de: 'Deutsch' } as const;
-export type Language = keyof typeof languages;
+export { languages, withWords, type Key, type Language } from './words';
 
-const load: Record<Exclude<Language, 'en'>, () => Promise<Words>> = { de: () => import('./de').then((m) => m.de) };
 const stored = 'basalt.language';
 
 /** fill puts values into a text's {places}. */
@@ -45,7 +42,7 @@ export function translation(
   };
 }
 
-const Context = createContext<Translation>(translation('en', en));
+const Context = createContext<Translation>(translation('en', english));
 export const useText = () => use(Context);
 
 function initial(): Language {
@@ -53,27 +50,34 @@ function initial(): Language {
   return (wanted.find((l) => l !== null && l in languages) as Language | undefined) ?? 'en';
 }
 
+/** LanguageProvider renders nothing until the words of the first pages are there. */
 export function LanguageProvider({ children }: { children: ReactNode }) {
   const [wanted, setWanted] = useState<Language>(initial);
-  const [have, setHave] = useState<{ language: Language; words: Words }>({ language: 'en', words: en });
+  const [have, setHave] = useState<{ language: Language; words: Words } | null>(
+    wanted === 'en' ? { language: wanted, words: english } : null,
+  );
   useEffect(() => {
     let current = true;
-    const words = wanted === 'en' ? Promise.resolve<Words>(en) : load[wanted]();
-    words.then((w) => current && setHave({ language: wanted, words: w })).catch(() => undefined); // offline: English stays
+    const use = (language: Language) =>
+      show(language).then((words) => {
+        if (current) setHave({ language, words });
+      });
+    use(wanted).catch(() => use('en')); // offline
     return () => {
       current = false;
     };
   }, [wanted]);
   useEffect(() => {
-    document.documentElement.lang = have.language;
-  }, [have.language]);
+    if (have) document.documentElement.lang = have.language;
+  }, [have]);
   const value = useMemo(
     () =>
+      have &&
       translation(have.language, have.words, (l) => {
         localStorage.setItem(stored, l);
         setWanted(l);
       }),
     [have],
   );
-  return <Context value={value}>{children}</Context>;
+  return value && <Context value={value}>{children}</Context>;
 }
