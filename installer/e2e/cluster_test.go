@@ -69,7 +69,7 @@ func install(t *testing.T, iso string) *members {
 	front, back := newLAN(t, "bxfront", "10.77.1.254/24", 1500), newLAN(t, "bxback", "", 9000)
 	for i := range clusterSize {
 		c := newComputer(t, fmt.Sprintf("node%d", i+1), fmt.Sprintf("MEMBER%d", i+1))
-		c.mirror, c.memory = true, 3<<30
+		c.mirror, c.memory = true, 4<<30
 		run(t, "truncate", "-s", "16G", c.secondDisk())
 		c.host, c.sshPort, c.apiPort, c.gatewayPort = fmt.Sprintf("10.77.1.%d", i+1), 22, 7480, 2222
 		c.cards = []card{front.card(t, i+1, fmt.Sprintf("52:54:00:77:01:0%d", i+1)), back.card(t, i+1, fmt.Sprintf("52:54:00:77:02:0%d", i+1))}
@@ -199,7 +199,7 @@ func (m *members) ceph(t *testing.T) {
 	}
 	m.on[0].poll("Ceph is ready", func(ctx context.Context) error {
 		out, err := m.try(ctx, "ceph", "status", "-o", "json")
-		if err == nil && !(regexp.MustCompile(`"phase": ?"Ready"`).MatchString(out) && regexp.MustCompile(`"osdsUp": ?3`).MatchString(out)) {
+		if err == nil && (!regexp.MustCompile(`"phase": ?"Ready"`).MatchString(out) || !regexp.MustCompile(`"osdsUp": ?3`).MatchString(out)) {
 			err = errors.New(out)
 		}
 		return err

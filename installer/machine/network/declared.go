@@ -80,7 +80,7 @@ func applyDeclared(ctx context.Context, n *hostnet.Network) (err error) {
 	}
 	var host trial.Host
 	if err := host.Stop(ctx); err != nil {
-		return err
+		return fmt.Errorf("stop networkd: %w", err)
 	}
 	defer func() { err = errors.Join(err, host.Start(ctx)) }()
 	old, _ := filepath.Glob(filepath.Join(runtimeDir, filePrefix+"*")) // the pattern is a constant
