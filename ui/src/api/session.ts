@@ -24,14 +24,22 @@ export async function signedIn(client: QueryClient): Promise<void> {
   await client.resetQueries({ queryKey: sessionKey });
 }
 
-/** signedOut removes the session, and everything that was read with it. */
-export function signedOut(client: QueryClient): void {
+/**
+ * signedOut removes the session, and everything that was read with it. The promise is fulfilled when the pages that
+ * showed it are unmounted.
+ */
+export function signedOut(client: QueryClient): Promise<void> {
   localStorage.removeItem(hint);
   client.setQueryData(sessionKey, null);
   const others = (q: Query) => q.queryKey[0] !== sessionKey[0];
   void client.cancelQueries({ predicate: others });
-  // After the pages that showed them are unmounted, as those would fetch them again.
-  setTimeout(() => client.removeQueries({ predicate: (q) => others(q) && !q.isActive() }));
+  return new Promise((done) =>
+    // After the pages that showed them are unmounted, as those would fetch them again.
+    setTimeout(() => {
+      client.removeQueries({ predicate: (q) => others(q) && !q.isActive() });
+      done();
+    }),
+  );
 }
 
 async function readSession(): Promise<Session | null> {
@@ -54,7 +62,7 @@ export function newQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
       onError: (e) => {
-        if (e instanceof ApiError && e.code === 'unauthenticated') signedOut(client);
+        if (e instanceof ApiError && e.code === 'unauthenticated') void signedOut(client);
       },
     }),
     defaultOptions: {

@@ -45,7 +45,7 @@ function useLive(session: Session): Liveness {
       {
         since: session.revision,
         onEvent: (e) => (taskStore.note(e), apply(e)),
-        onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)),
+        onState: (s) => (s === 'ended' ? void signedOut(client) : setState(s)),
       },
       end.signal,
     );

@@ -19,7 +19,7 @@ export function UserMenu({ session }: { session: Session }) {
     if (session.user) void ok(api.PUT('/v1/language', { body: { language: l } })).catch(() => undefined);
   };
   const signOut = async () => {
-    signedOut(client); // first, so that the pages send no more requests
+    await signedOut(client); // first, so that the pages send no more requests
     // The cookie is deleted whatever the response is.
     await ok(api.POST('/v1/logout')).catch(() => undefined);
   };
