@@ -6,6 +6,7 @@ import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test } from 'vitest';
 import { answering } from '../api/fake';
 import { newQueryClient } from '../api/session';
+import { en } from '../i18n/en';
 import { SecurityForm } from './security';
 
 afterEach(cleanup);
@@ -16,7 +17,7 @@ const review = {
 };
 
 function show(requireSecondFactor: ('admin' | 'viewer')[], found: object = review) {
-  const settings = { revision: 7, requireSecondFactor };
+  const settings = { revision: 7, requireSecondFactor, encryptTunnels: false };
   const asked = answering({ 'access-review': found, 'security-settings': settings });
   render(
     <QueryClientProvider client={newQueryClient()}>
@@ -63,4 +64,12 @@ test('consent for support is required, and the roles stay', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Save' }));
   await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]?.body).toEqual({ requireSupportConsent: true });
+});
+
+test('the encryption of tunnels is turned on, and the rest stays', async () => {
+  const asked = show(['viewer']);
+  await userEvent.click(screen.getByLabelText(en['sec.encrypt']));
+  await userEvent.click(screen.getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]?.body).toMatchObject({ encryptTunnels: true });
 });
