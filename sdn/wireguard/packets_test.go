@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -136,6 +137,7 @@ func newPlace(t *testing.T, count int, v6, kernel bool) *place {
 	command(t, "ip", "-n", p.tag, "link", "add", "wire", "type", "bridge")
 	command(t, "ip", "-n", p.tag, "link", "set", "wire", "up")
 	if kernel && (Host{Prefix: []string{"ip", "netns", "exec", p.tag}}).Create(t.Context(), "probe0", 1420) != nil {
+		layer.NeedLong(t, "sdn/wireguard TestEncryption with wireguard-go")
 		t.Skip("host: the kernel has no WireGuard")
 	}
 	for range count {
