@@ -121,6 +121,7 @@ static void printf_order(void)
 
 	CHECK(cuMemAlloc(&p, sizeof text));
 	CHECK(cuMemcpyHtoD(p, text, sizeof text));
+	CHECK(cuCtxSynchronize()); // the copy may return before its end, and the stream does not wait for it
 	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(cuEventCreate(&e, 0));
 	redirect(&out, stdout);

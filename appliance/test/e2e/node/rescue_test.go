@@ -101,8 +101,13 @@ func rescued(t *testing.T, w *world) {
 	boots("disk")
 	g.remove(t)
 	for _, name := range []string{"patient", "live"} {
-		if _, err := client.Of[api.Image](w.operator).Delete(w.ctx, name); err != nil {
-			t.Fatal(err)
-		}
+		// The root volume is deleted after its instance, and needs its image until then.
+		patience.Until(t, 2*time.Minute, "image "+name+" can be deleted", func() bool {
+			_, err := client.Of[api.Image](w.operator).Delete(w.ctx, name)
+			if err != nil && api.CodeOf(err) != api.CodeInUse {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
 	}
 }
