@@ -1,5 +1,5 @@
 // Package hostnet is the declared network of a node: its cards, the links on top of
-// them (bonds, VLANs), their addresses, and the purpose of each (roles).
+// them (bonds, VLANs, bridges), their addresses, and the purpose of each (roles).
 //
 // It is written to /etc/basalt/network.yaml, or under network in the installer's
 // answer file, which has the same form:
