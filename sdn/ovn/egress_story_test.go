@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/frame"
@@ -129,7 +130,7 @@ const payload = 1000 // bytes of a datagram
 func (w *world) shower(t *testing.T, from, to, address string, n int, headers uint64) [2]uint64 {
 	t.Helper()
 	var l net.PacketConn
-	if err := inside(to, func() (err error) { l, err = net.ListenPacket("udp", address); return err }); err != nil {
+	if err := netns.Do(to, func() (err error) { l, err = net.ListenPacket("udp", address); return err }); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
@@ -143,7 +144,7 @@ func (w *world) shower(t *testing.T, from, to, address string, n int, headers ui
 			came.Add(1)
 		}
 	}()
-	if err := inside(from, func() error {
+	if err := netns.Do(from, func() error {
 		c, err := net.Dial("udp", address)
 		if err != nil {
 			return err

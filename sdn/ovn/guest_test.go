@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
@@ -50,7 +51,7 @@ func (w *world) boot(t testing.TB, n *node, p sdn.Port) *guest {
 	g := &guest{w: w, port: p, node: n, ns: w.namespace("g" + string(id)), news: make(chan struct{})}
 	open := func(ns, name string) *os.File {
 		var fd int
-		if err := inside(ns, func() (err error) { fd, err = ovn.OpenTap(name, false); return err }); err != nil {
+		if err := netns.Do(ns, func() (err error) { fd, err = ovn.OpenTap(name, false); return err }); err != nil {
 			t.Fatalf("%s in %s: %v", name, ns, err)
 		}
 		return os.NewFile(uintptr(fd), name)
@@ -158,7 +159,7 @@ func (g *guest) name() string { id, _ := g.port.ID.Instance(); return string(id)
 func serve(t testing.TB, ns, address, word string) net.Listener {
 	t.Helper()
 	var l net.Listener
-	if err := inside(ns, func() (err error) { l, err = net.Listen("tcp", address); return err }); err != nil {
+	if err := netns.Do(ns, func() (err error) { l, err = net.Listen("tcp", address); return err }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
@@ -177,7 +178,7 @@ func serve(t testing.TB, ns, address, word string) net.Listener {
 
 // dial connects from the namespace and returns what the server sends.
 func dial(ns, address string, within time.Duration) (answer string, err error) {
-	err = inside(ns, func() error {
+	err = netns.Do(ns, func() error {
 		c, err := net.DialTimeout("tcp", address, within)
 		if err != nil {
 			return err

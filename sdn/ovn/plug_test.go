@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -22,7 +23,7 @@ func plugs(t *testing.T, n *node) {
 			t.Fatal(err)
 		}
 		var link *net.Interface
-		if err := inside(n.ns, func() (err error) { link, err = net.InterfaceByName(tap.Name); return err }); err != nil {
+		if err := netns.Do(n.ns, func() (err error) { link, err = net.InterfaceByName(tap.Name); return err }); err != nil {
 			t.Fatal(err)
 		}
 		if link.Flags&net.FlagUp == 0 || link.MTU != sdn.DefaultMTU {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -59,7 +60,7 @@ const chunk = 1 << 20 // bytes per operation
 func transfer(b *testing.B, w *world, from, to string, address netip.Addr) {
 	var l net.Listener
 	where := netip.AddrPortFrom(address, 5001).String()
-	if err := inside(to, func() (err error) { l, err = net.Listen("tcp", where); return err }); err != nil {
+	if err := netns.Do(to, func() (err error) { l, err = net.Listen("tcp", where); return err }); err != nil {
 		b.Fatal(err)
 	}
 	defer l.Close()
@@ -90,7 +91,7 @@ func transfer(b *testing.B, w *world, from, to string, address netip.Addr) {
 	}()
 	var c net.Conn
 	w.until(where, func() error {
-		return inside(from, func() (err error) { c, err = net.DialTimeout("tcp", where, 3*time.Second); return err })
+		return netns.Do(from, func() (err error) { c, err = net.DialTimeout("tcp", where, 3*time.Second); return err })
 	})
 	defer c.Close()
 	word := make([]byte, 1)

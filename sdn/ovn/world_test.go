@@ -20,6 +20,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ethtool"
@@ -149,7 +150,7 @@ func (w *world) link(ns, name string, addresses ...string) {
 // plain turns the device's offloads off.
 func (w *world) plain(ns, device string) {
 	w.t.Helper()
-	if err := inside(ns, func() error { return ethtool.SetOffload(device, false) }); err != nil {
+	if err := netns.Do(ns, func() error { return ethtool.SetOffload(device, false) }); err != nil {
 		w.t.Fatalf("turn off offloads of %s: %v", device, err)
 	}
 }
@@ -352,27 +353,9 @@ func (w *world) chassis(i int) *node {
 // time.
 func (w *world) chassisOf(n *node, settled time.Duration) *ovn.Chassis {
 	c := ovn.NewChassis(ovn.ChassisOptions{DB: "unix:" + filepath.Join(n.dir, "db.sock"), Settled: settled,
-		Namespace: func(f func() error) error { return inside(n.ns, f) }})
+		Namespace: func(f func() error) error { return netns.Do(n.ns, f) }})
 	w.t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// inside runs f in a network namespace, on a thread that ends with it.
-func inside(ns string, f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: other goroutines must not use the thread
-		fd, err := unix.Open("/run/netns/"+ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			unix.Close(fd)
-		}
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	return <-done
 }
 
 // apply applies the topology and waits until every node has applied it.

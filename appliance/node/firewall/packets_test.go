@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -42,20 +42,11 @@ func command(t *testing.T, argv ...string) string {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("host: namespaces require root")
-	}
-	for _, program := range []string{"ip", "nft"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("host: %v", err)
-		}
-	}
+	netns.Need(t, "nft")
 	tag := fmt.Sprintf("fw%d-", os.Getpid())
 	p := &place{t: t, node: tag + "node", other: tag + "other"}
 	for _, ns := range []string{p.node, p.other} {
-		command(t, "ip", "netns", "add", ns)
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
-		command(t, "ip", "-n", ns, "link", "set", "lo", "up")
+		netns.Add(t, ns)
 		// Answers to all addresses may come by any link.
 		command(t, "ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
 	}
@@ -72,28 +63,10 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// in runs f in a network namespace: its sockets belong to it.
-func (p *place) in(ns string, f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		file, err := os.Open("/run/netns/" + ns)
-		if err == nil {
-			defer func() { _ = file.Close() }()
-			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
-		}
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	return <-done
-}
-
 // serve accepts connections to a port of the namespace, and echoes what they send.
 func (p *place) serve(ns string, port int) {
 	p.t.Helper()
-	if err := p.in(ns, func() error {
+	if err := netns.Do(ns, func() error {
 		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 		if err != nil {
 			return err
@@ -116,7 +89,7 @@ func (p *place) serve(ns string, port int) {
 
 // dial connects from an address of a namespace to HOST:PORT.
 func (p *place) dial(ns, from, to string, limit time.Duration) (c net.Conn, err error) {
-	err = p.in(ns, func() error {
+	err = netns.Do(ns, func() error {
 		d := net.Dialer{Timeout: limit}
 		if from != "" {
 			d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
@@ -251,7 +224,7 @@ func TestPackets(t *testing.T) {
 func (p *place) receive(open func() (net.PacketConn, error)) <-chan string {
 	p.t.Helper()
 	received := make(chan string, 16)
-	if err := p.in(p.node, func() error {
+	if err := netns.Do(p.node, func() error {
 		s, err := open()
 		if err != nil {
 			return err
@@ -283,7 +256,7 @@ func TestTunnelPackets(t *testing.T) {
 	}
 	send := func(from, to string) {
 		t.Helper()
-		if err := p.in(p.other, func() error {
+		if err := netns.Do(p.other, func() error {
 			c, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}).Dial("udp", to+":6081")
 			if err != nil {
 				return err
@@ -335,7 +308,7 @@ func TestProtocolPackets(t *testing.T) {
 	command(t, "ip", "-n", p.other, "route", "add", vrrpGroup.String(), "dev", "eno1")
 	send := func(from, to string) {
 		t.Helper()
-		if err := p.in(p.other, func() error {
+		if err := netns.Do(p.other, func() error {
 			c, err := net.DialIP("ip4:112", &net.IPAddr{IP: net.ParseIP(from)}, &net.IPAddr{IP: net.ParseIP(to)})
 			if err != nil {
 				return err

@@ -4,24 +4,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 )
 
 // TestAskPath measures a path between two network namespaces with ping: the other end
 // takes smaller packets than this one sends, as a switch with another MTU does, and drops
 // larger ones without a word.
 func TestAskPath(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("host: namespaces require root")
-	}
-	for _, program := range []string{"ip", "ping"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("host: %v", err)
-		}
-	}
+	netns.Need(t, "ping")
 	here, there := fmt.Sprintf("mtu%d-here", os.Getpid()), fmt.Sprintf("mtu%d-there", os.Getpid())
 	ip := func(args ...string) {
 		t.Helper()
@@ -30,8 +22,7 @@ func TestAskPath(t *testing.T) {
 		}
 	}
 	for i, ns := range []string{here, there} {
-		ip("netns", "add", ns)
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
+		netns.Add(t, ns)
 		if i == 1 {
 			ip("link", "add", "card0", "netns", here, "type", "veth", "peer", "name", "card0", "netns", there)
 		}
@@ -42,20 +33,7 @@ func TestAskPath(t *testing.T) {
 		ip("-n", ns, "link", "set", "card0", "mtu", "9000", "up")
 	}
 	ask := func(address string) (p Path) {
-		done := make(chan error)
-		go func() {
-			runtime.LockOSThread() // the thread ends with the goroutine
-			f, err := os.Open("/run/netns/" + here)
-			if err == nil {
-				defer func() { _ = f.Close() }()
-				err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
-			}
-			if err == nil {
-				p = askPath(t.Context(), Target{Node: "n2", Address: address})
-			}
-			done <- err
-		}()
-		if err := <-done; err != nil {
+		if err := netns.Do(here, func() error { p = askPath(t.Context(), Target{Node: "n2", Address: address}); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return p

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -62,8 +62,7 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 	}
 	s := &site{t: t, prefix: fmt.Sprintf("od%d-%d", os.Getpid(), sites), dir: dir, reports: map[string]Report{}, tls: tls}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	command(t, "ip", "netns", "add", s.prefix+"-sw")
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", s.prefix+"-sw").Run() })
+	netns.Add(t, s.prefix+"-sw")
 	command(t, "ip", "-n", s.prefix+"-sw", "link", "add", "sw0", "type", "bridge")
 	command(t, "ip", "-n", s.prefix+"-sw", "link", "set", "sw0", "up")
 	if s.ca, err = pki.NewCA("test", time.Now()); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -35,14 +35,12 @@ func (s *site) node(i int) *testNode {
 	t.Helper()
 	n := &testNode{site: s, id: fmt.Sprintf("node-%d", i), address: netip.AddrFrom4([4]byte{10, 97, 0, byte(i)}), ns: fmt.Sprintf("%s-n%d", s.prefix, i),
 		dir: filepath.Join(s.dir, fmt.Sprint(i)), work: make(chan func())}
-	command(t, "ip", "netns", "add", n.ns)
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.ns).Run() })
+	netns.Add(t, n.ns)
 	command(t, "ip", "link", "add", "eth0", "netns", n.ns, "type", "veth", "peer", "name", fmt.Sprintf("p%d", i), "netns", s.prefix+"-sw")
 	command(t, "ip", "-n", s.prefix+"-sw", "link", "set", fmt.Sprintf("p%d", i), "master", "sw0", "up")
 	t.Cleanup(func() {
 		_ = exec.Command("ip", "-n", s.prefix+"-sw", "link", "del", fmt.Sprintf("p%d", i)).Run()
 	})
-	command(t, "ip", "-n", n.ns, "link", "set", "lo", "up")
 	command(t, "ip", "-n", n.ns, "address", "add", n.address.String()+"/24", "dev", "eth0")
 	command(t, "ip", "-n", n.ns, "link", "set", "eth0", "up")
 
@@ -58,17 +56,15 @@ func (s *site) node(i int) *testNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan error)
+	ready := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		f, err := os.Open("/run/netns/" + n.ns)
-		if err == nil {
-			err = errors.Join(unix.Setns(int(f.Fd()), unix.CLONE_NEWNET), f.Close())
-		}
-		ready <- err
-		for f := range n.work {
-			f()
-		}
+		ready <- netns.Do(n.ns, func() error {
+			ready <- nil
+			for f := range n.work {
+				f()
+			}
+			return nil
+		})
 	}()
 	if err := <-ready; err != nil {
 		t.Fatal(err)

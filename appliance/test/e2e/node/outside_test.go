@@ -7,14 +7,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/netns"
 	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
@@ -99,32 +98,14 @@ func (o *outside) names(t *testing.T) {
 // inside runs f in the namespace.
 func (o *outside) inside(t *testing.T, f func() error) {
 	t.Helper()
-	if err := o.runInside(f); err != nil {
+	if err := netns.Do(o.ns, f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// runInside runs f in the namespace, on a thread that ends with it.
-func (o *outside) runInside(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is in another namespace and must end
-		fd, err := unix.Open("/run/netns/"+o.ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			_ = unix.Close(fd)
-		}
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	return <-done
-}
-
 // get sends a request to a web server from outside and returns the body.
 func (o *outside) get(at string, within time.Duration) (body string, err error) {
-	err = o.runInside(func() error {
+	err = netns.Do(o.ns, func() error {
 		c, err := net.DialTimeout("tcp4", at, within)
 		if err != nil {
 			return err
