@@ -2,7 +2,7 @@
  * driver API for gpu/cuda. A violated rule is reported on stderr and ends the process,
  * because the failure of a test that continued would not be noticed.
  *
- *   calls.c   the functions that gpu/cuda calls, and the rules of each
+ *   call_*.c  the functions that gpu/cuda calls, and the rules of each
  *   object.c  handles: kinds, owners, lifetimes
  *   memory.c  device memory and pinned host memory
  *   mapped.c  virtual memory management: reservations, memory, mappings
