@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/imagefile"
+	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
 func (d *Driver) receiver() imagefile.Receiver {
@@ -90,7 +91,9 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 	} else {
 		r.Sent = sent(disk)
 		if err = d.longRBD(ctx, "import", file, d.spec(r.Sent)); err == nil {
-			err = d.qemuImg(ctx, nil, "convert", "-q", "-W", "-m", inFlight, "-f", string(in.Format), "-O", "raw", file, d.file(disk))
+			err = qemuimg.Export(ctx, file, dir, in.Format, func(name string) error {
+				return d.qemuImg(ctx, nil, "convert", "-q", "-W", "-m", inFlight, "-f", "raw", "-O", "raw", name, d.file(disk))
+			})
 		}
 	}
 	if err != nil {

@@ -54,6 +54,10 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 		return Received{}, err
 	}
 	defer f.Close()
+	// The program that verifies it has no rights, whatever this process' umask is.
+	if err := f.Chmod(0o644); err != nil {
+		return Received{}, err
+	}
 	into := f
 	if reflink(f, source) {
 		source, into = f, nil // only to be read
@@ -83,7 +87,7 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 	if virtual > r.Limits.MaxVirtualBytes {
 		return Received{}, api.Errorf(api.CodeTooLarge, "the image's disk has %d bytes, want at most %d", virtual, r.Limits.MaxVirtualBytes)
 	}
-	if err := qemuimg.Verify(ctx, disk, in.Format, virtual); err != nil {
+	if err := qemuimg.Verify(ctx, f, in.Format, virtual); err != nil {
 		return Received{}, fmt.Errorf("verify the content of image %s: %w", in.ID, err)
 	}
 	return Received{SHA256: sum, SizeBytes: got, VirtualBytes: virtual}, nil
