@@ -63,3 +63,9 @@ func TestSnapshotConformance(t *testing.T) {
 func TestSharedSnapshotConformance(t *testing.T) {
 	drivertest.RunSnapshots(t, func(*testing.T) drivertest.Bench { return bench(Shared("pool-1", drivertest.Limits, 1)[0]) })
 }
+
+func TestMoveConformance(t *testing.T) {
+	drivertest.RunMoves(t, func(*testing.T) (from, to drivertest.Bench) {
+		return bench(New(drivertest.Limits)), bench(New(drivertest.Limits))
+	})
+}

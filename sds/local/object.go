@@ -38,19 +38,29 @@ func (s *Store) path(sub, id string) string { return filepath.Join(s.opt.Dir, su
 // Everything is synced before the directory is renamed. It returns errTaken if
 // another node was first: the existing object is complete.
 func (s *Store) create(sub, id string, fill func(disk string) (meta any, err error)) error {
+	return s.createDir(sub, id, func(dir string) (any, error) {
+		disk := filepath.Join(dir, diskName)
+		meta, err := fill(disk)
+		if err != nil {
+			return nil, err
+		}
+		return meta, atomicfile.Sync(disk)
+	})
+}
+
+// createDir is create for an object with other files than one disk: fill writes and
+// syncs them.
+func (s *Store) createDir(sub, id string, fill func(dir string) (meta any, err error)) error {
 	tmp, err := s.temp(sub)
 	if err != nil {
 		return explain(err)
 	}
 	err = func() error {
-		meta, err := fill(filepath.Join(tmp, diskName))
+		meta, err := fill(tmp)
 		if err != nil {
 			return err
 		}
 		if err := writeMeta(filepath.Join(tmp, metaName), meta); err != nil {
-			return err
-		}
-		if err := atomicfile.Sync(filepath.Join(tmp, diskName)); err != nil {
 			return err
 		}
 		if err := os.Chmod(tmp, 0o711); err != nil {
