@@ -21,6 +21,12 @@ func (p MigrationPhase) Ended() bool {
 	return p == MigrationSucceeded || p == MigrationFailed || p == MigrationAborted
 }
 
+// AtRest reports whether an instance has no run that could be migrated while it
+// continues: its disks are closed, and can be copied.
+func AtRest(in Instance) bool {
+	return in.Status.StartedAt == nil && (in.Status.Phase == InstanceStopped || in.Status.Phase == InstanceFailed)
+}
+
 // ValidateMigration checks a spec.
 func ValidateMigration(s MigrationSpec) error {
 	if s.Instance == "" {
@@ -37,6 +43,8 @@ func ChangeMigration(old, s MigrationSpec) error {
 		return invalid("spec.instance", "the instance of a migration cannot change").WithHint("create another migration")
 	case old.Target != s.Target:
 		return invalid("spec.target", "the target of a migration cannot change").WithHint("abort it and create another")
+	case old.Offline != s.Offline:
+		return invalid("spec.offline", "cannot change: it is set by the server").WithHint("create another migration")
 	case old.Abort && !s.Abort:
 		return invalid("spec.abort", "cannot change: the migration is being aborted").WithHint("create another migration")
 	}

@@ -1913,6 +1913,9 @@ type InstanceAssignment struct {
 	// MigrateCells The same on the node that it is being migrated to.
 	MigrateCells []InstanceCell `json:"migrateCells,omitempty,omitzero"`
 
+	// MigrateGpu GPU on the node that it is being migrated to while it is stopped.
+	MigrateGpu GPUID `json:"migrateGpu,omitempty,omitzero"`
+
 	// MigrateTo Node that the instance is being migrated to; the corresponding object is a Migration.
 	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
 
@@ -2934,6 +2937,9 @@ type MigrationAssignment struct {
 	Reason string         `json:"reason,omitempty,omitzero"`
 	Source NodeID         `json:"source,omitempty,omitzero"`
 	Target NodeID         `json:"target,omitempty,omitzero"`
+
+	// Volumes Volumes of a stopped instance that are copied to the target, and assigned to it with the instance.
+	Volumes []VolumeID `json:"volumes,omitempty,omitzero"`
 }
 
 // MigrationList defines model for MigrationList.
@@ -2956,6 +2962,9 @@ type MigrationSpec struct {
 
 	// Instance Name or ID; stored as ID.
 	Instance InstanceID `json:"instance"`
+
+	// Offline The instance is stopped: its disks in pools of its node are copied, and it cannot be started until the migration has ended. Set by the server.
+	Offline bool `json:"offline,omitempty,omitzero"`
 
 	// Target Name or ID of the node. Empty: chosen by the cluster.
 	Target NodeID `json:"target,omitempty,omitzero"`

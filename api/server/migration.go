@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// migrationSpec replaces names with IDs and validates; the only change is to abort. The
-// planner decides whether a migration is possible; errors that are already known are
+// migrationSpec replaces names with IDs and validates; the only change is to abort.
+// Whether the instance is stopped is decided here, once. The planner decides whether a migration is possible; errors that are already known are
 // returned here.
 func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migration, s api.MigrationSpec) (api.MigrationSpec, error) {
 	if old != nil {
@@ -27,6 +27,7 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 	if err := api.Join(bad...); err != nil {
 		return s, err
 	}
+	s.Offline = api.AtRest(in)
 	return s, migratable(in, s)
 }
 
@@ -42,11 +43,14 @@ func migratable(in api.Instance, s api.MigrationSpec) error {
 	switch {
 	case in.Meta.DeletedAt != nil:
 		return api.Errorf(api.CodeState, "instance %s is being deleted", in.Meta.Name).At("spec.instance")
-	case in.Spec.Vgpu != nil:
+	case s.Offline && in.Assignment.Node == "":
+		return api.Errorf(api.CodeState, "cannot migrate instance %s: it is not on a node", in.Meta.Name).At("spec.instance").WithHint("it is placed when a node has room for it")
+	case !s.Offline && in.Spec.Vgpu != nil:
 		return api.Errorf(api.CodeState, "cannot live-migrate instance %s: it has a virtual GPU", in.Meta.Name).At("spec.instance").
-			WithHint("drain its node to restart it on another one")
-	case in.Status.Phase != api.InstanceRunning:
-		return api.Errorf(api.CodeState, "cannot live-migrate instance %s: it is not running", in.Meta.Name).At("spec.instance").WithHint("start it first")
+			WithHint("stop it first, or drain its node to restart it on another one")
+	case !s.Offline && in.Status.Phase != api.InstanceRunning:
+		return api.Errorf(api.CodeState, "cannot migrate instance %s: its phase is %s, want Running or Stopped", in.Meta.Name, in.Status.Phase).At("spec.instance").
+			WithHint("wait until it is running or stopped")
 	case s.Target != "" && s.Target == in.Assignment.Node:
 		return api.Errorf(api.CodeInvalid, "instance %s is already on this node", in.Meta.Name).At("spec.target")
 	}

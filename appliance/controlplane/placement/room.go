@@ -80,20 +80,27 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 			r.addCPUs(n, a.CellsOn(n), int(sign))
 		}
 	}
-	if a.Gpu != "" {
-		r.vram[a.Gpu] += sign * a.VgpuVramBytes
-		r.share[a.Gpu] += sign * a.VgpuSharePercent
-		r.vgpus[a.Gpu] += sign
-	}
+	r.countGPU(a.Gpu, a, sign)
+	r.countGPU(a.MigrateGpu, a, sign)
 }
 
-// AddAt counts an instance on a node that it is about to be migrated to, with CPUs of
-// its own there if it has any.
-func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment, cells []api.InstanceCell) {
+func (r *Room) countGPU(gpu api.GPUID, a api.InstanceAssignment, sign int64) {
+	if gpu == "" {
+		return
+	}
+	r.vram[gpu] += sign * a.VgpuVramBytes
+	r.share[gpu] += sign * a.VgpuSharePercent
+	r.vgpus[gpu] += sign
+}
+
+// AddAt counts an instance on a node that it is about to be migrated to, with the CPUs
+// of its own and the GPU that to has there.
+func (r *Room) AddAt(n api.NodeID, a, to api.InstanceAssignment) {
 	r.vcpus[n] += a.Vcpus
 	r.memory[n] += MemoryUse(a)
 	r.addPages(n, a, 1)
-	r.addCPUs(n, cells, 1)
+	r.addCPUs(n, to.Cells, 1)
+	r.countGPU(to.Gpu, a, 1)
 }
 
 // Swap returns the memory of a node, in bytes, that backs what is, or may be, allocated

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
@@ -70,6 +71,9 @@ func (u *used) unreachableVolume(in api.Instance, n api.Node) string {
 		if v.Spec.Root || v.Meta.DeletedAt != nil {
 			continue
 		}
+		if slices.Contains(u.takes, api.VolumeID(v.Meta.ID)) {
+			continue // noRoomForCopies
+		}
 		if pool := wantPool(s, v.Spec.Pool); a.Node == "" {
 			if pool != "" && poolOfNode(n, pool) == nil {
 				return "its volume " + v.Meta.Name + " needs storage pool " + pool + ", which the node does not have"
@@ -80,7 +84,7 @@ func (u *used) unreachableVolume(in api.Instance, n api.Node) string {
 			return "its volume " + v.Meta.Name + " " + why
 		}
 	}
-	return ""
+	return u.noRoomForCopies(s, n)
 }
 
 // elsewhere returns why a volume that exists is not reachable from the node, or

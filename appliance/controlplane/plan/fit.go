@@ -17,6 +17,8 @@ type used struct {
 	volumes map[string][]api.Volume // by instance; nil if not looked up yet
 	gone    map[string]bool         // volumes that this plan assigns to another node
 	queues  queues
+	// takes are the volumes that come along with the instance that is being placed.
+	takes []api.VolumeID
 }
 
 func usage(s *State) *used {
@@ -32,6 +34,12 @@ func room(s *State) *placement.Room {
 	for _, v := range s.Volumes {
 		node, pool := localNode(s, v)
 		r.AddDisk(node, pool, v.MaxBytes())
+	}
+	for _, m := range s.Migrations {
+		in := s.Instances[string(m.Spec.Instance)].Assignment
+		if a := m.Assignment; !a.Phase.Ended() && a.Target != "" && in.Node == a.Source && in.MigrateTo == a.Target {
+			addCopies(s, r, a)
+		}
 	}
 	return r
 }

@@ -34,7 +34,7 @@ func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Comm
 	if a.Phase == "" || a.Phase == api.MigrationPending {
 		return beginMigration(s, u, m, in, now)
 	}
-	return followMigration(s, m, in)
+	return followMigration(s, u, m, in)
 }
 
 func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now time.Time) []api.Command {
@@ -43,15 +43,13 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	case a.MigrateTo != "" && chosen(m, a):
 		// It has begun: whatever has happened since then, the source ends it, and
 		// migrateTo is cleared.
-		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing})
+		ma := m.Assignment
+		ma.Phase = api.MigrationPreparing
+		return assign(api.KindMigration, m.Meta, ma)
 	case m.Spec.Abort:
 		return endMigration(m, api.MigrationAborted, "aborted before it started")
-	case in.Spec.Vgpu != nil:
-		return endMigration(m, api.MigrationFailed, "an instance with a virtual GPU cannot be live-migrated")
-	case recreated(s, in):
-		return endMigration(m, api.MigrationFailed, "an instance with an ephemeral disk cannot be live-migrated: stop it and drain its node instead")
-	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
-		return endMigration(m, api.MigrationFailed, "the instance is not running")
+	case cannotMigrate(s, m, in) != "":
+		return endMigration(m, api.MigrationFailed, cannotMigrate(s, m, in))
 	case a.MigrateTo != "", precededBy(s, m):
 		return endMigration(m, api.MigrationFailed, "the instance is already being migrated")
 	}
@@ -59,15 +57,41 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	if to.Node == "" {
 		return endMigration(m, api.MigrationFailed, to.Reason)
 	}
-	u.AddAt(to.Node, a, to.Cells)
-	u.addDisk(s, withoutNode(in), to.Node)
+	u.AddAt(to.Node, a, to)
+	ma := api.MigrationAssignment{Source: a.Node, Target: to.Node, Phase: api.MigrationPending}
+	if m.Spec.Offline {
+		ma.Volumes = u.copied(s, in)
+		u.addCopies(s, ma)
+	} else {
+		u.addDisk(s, withoutNode(in), to.Node)
+	}
 	// Two steps in two rounds: the migration names its target first, so that the
 	// instance's migrateTo belongs to this migration.
 	if m.Assignment.Target != to.Node {
-		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: to.Node, Phase: api.MigrationPending})
+		return assign(api.KindMigration, m.Meta, ma)
 	}
-	a.MigrateTo, a.MigrateCells = to.Node, to.Cells
+	a.MigrateTo, a.MigrateCells, a.MigrateGpu = to.Node, to.Cells, to.Gpu
 	return assign(api.KindInstance, in.Meta, a)
+}
+
+// cannotMigrate returns why a migration cannot begin, or nothing.
+func cannotMigrate(s *State, m api.Migration, in api.Instance) string {
+	a := in.Assignment
+	switch {
+	case recreated(s, in):
+		return "an instance with an ephemeral disk cannot be migrated: stop it and drain its node instead"
+	case a.Node == "" || lost(s, a.Node):
+		return "the instance is not running"
+	case m.Spec.Offline && (!api.AtRest(in) || in.Status.Epoch != a.Epoch || a.Release):
+		return "the instance is not stopped"
+	case m.Spec.Offline:
+		return ""
+	case in.Spec.Vgpu != nil:
+		return "an instance with a virtual GPU cannot be live-migrated"
+	case in.Status.Phase != api.InstanceRunning:
+		return "the instance is not running"
+	}
+	return ""
 }
 
 // precededBy reports whether another migration of the instance has chosen its target before
@@ -102,19 +126,26 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 	// stopped.
 	runs := placement.Request{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages,
 		Dedicated: in.Assignment.Dedicated(), Cells: in.Assignment.Cells, CPU: &in.Status.Machine.CPU}
+	if m.Spec.Offline {
+		runs = offlineRequest(s, in)
+		u.takes = u.copied(s, in)
+		defer func() { u.takes = nil }()
+	}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
 		return id != in.Assignment.Node && (to == "" || id == to)
 	})
 }
 
-func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
+func followMigration(s *State, u *used, m api.Migration, in api.Instance) []api.Command {
 	a, ma := in.Assignment, m.Assignment
 	switch {
 	case a.Node == ma.Target && a.MigrateTo == "":
 		return endMigration(m, api.MigrationSucceeded, "")
 	case a.Node != ma.Source: // its node was lost meanwhile
 		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Source)+" was lost")
+	case m.Status.Phase == api.MigrationSucceeded && m.Spec.Offline:
+		return u.handOver(s, m, in)
 	case m.Status.Phase == api.MigrationSucceeded:
 		a.Cells, a.MigrateCells = a.CellsOn(ma.Target), nil
 		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
@@ -139,14 +170,15 @@ func clearMigrateTo(s *State, in api.Instance) []api.Command {
 		}
 	}
 	a := in.Assignment
-	a.MigrateTo, a.MigrateCells = "", nil
+	a.MigrateTo, a.MigrateCells, a.MigrateGpu = "", nil, ""
 	return assign(api.KindInstance, in.Meta, a)
 }
 
 // copying reports whether the machine may have left its source: only the source knows,
-// or if that is lost, the target.
+// or if that is lost, the target. A stopped one stays until the source has reported
+// that all of it was copied.
 func copying(m api.Migration) bool {
-	return m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying
+	return !m.Spec.Offline && m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying
 }
 
 // leaving returns the migration because of which the instance may already be on another

@@ -14,7 +14,7 @@ var Kinds = []objects.Kind{
 	objects.Of[api.Node](), objects.Of[api.GPU](), objects.Of[api.GPUPool](), objects.Of[api.Flavor](), objects.Of[api.Image](),
 	objects.Of[api.Volume](), objects.Of[api.Instance](), objects.Of[api.Migration](),
 	objects.Of[api.Network](), objects.Of[api.ExternalNetwork](), objects.Of[api.Router](), objects.Of[api.FloatingIP](), objects.Of[api.LoadBalancer](),
-	objects.Of[api.Snapshot](), objects.Of[api.Backup](), objects.Of[api.Disk](), objects.Of[api.CephCluster](), objects.Of[api.Organization](),
+	objects.Of[api.Snapshot](), objects.Of[api.Backup](), objects.Of[api.Disk](), objects.Of[api.CephCluster](), objects.Of[api.Organization](), objects.Of[api.Upgrade](),
 }
 
 // State is the input of the planner: every object of Kinds, by ID. The planner does not
@@ -39,6 +39,7 @@ type State struct {
 	Disks            map[string]api.Disk
 	Ceph             map[string]api.CephCluster
 	Organizations    map[string]api.Organization
+	Upgrades         map[string]api.Upgrade
 
 	// Health is the leader's observation of each node, and Self the leader's own ID:
 	// they are not from the store. Nil Health means that the node is alone, and not
@@ -71,5 +72,6 @@ func StateOf(s *objects.Set) *State {
 		Disks:            objects.Map[api.Disk](s),
 		Ceph:             objects.Map[api.CephCluster](s),
 		Organizations:    objects.Map[api.Organization](s),
+		Upgrades:         objects.Map[api.Upgrade](s),
 	}
 }

@@ -51,6 +51,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindVATCheck}, "number", state.VerifyLevel, "verification of VAT numbers"}, // each has one
 	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"},          // each has one
 	{[]api.Kind{api.KindSecuritySettings}, "encryptTunnels", state.EncryptionLevel, "encrypted tunnels"},
+	{[]api.Kind{api.KindMigration}, "offline", state.OfflineMigrationLevel, "migration of stopped instances"},
 }
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.
