@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -22,10 +23,14 @@ import (
 const (
 	pathPrepare  = "/agent/migration/prepare"
 	pathFinish   = "/agent/migration/finish"
+	pathCopy     = "/agent/migration/copy"
+	pathVolume   = "/agent/migration/volume"
 	streamTunnel = "migration"
 	pathImage    = "/agent/images/"
 	// imageHeader describes the image whose bytes are the body.
 	imageHeader = "Basalt-Image"
+	// volumeHeader describes the volume whose content is the body.
+	volumeHeader = "Basalt-Volume"
 	// tunnelHeader is the agent.TunnelRequest of a stream.
 	tunnelHeader = "Basalt-Tunnel"
 )
@@ -41,6 +46,10 @@ func (n agentRPC) FinishMigration(ctx context.Context, target api.NodeID, r agen
 	return out, n.client.Call(ctx, target, http.MethodPost, pathFinish, r, &out)
 }
 
+func (n agentRPC) CopyProgress(ctx context.Context, target api.NodeID, r agent.CopyRequest) (out agent.CopyReply, err error) {
+	return out, n.client.Call(ctx, target, http.MethodPost, pathCopy, r, &out)
+}
+
 func (n agentRPC) OpenTunnel(ctx context.Context, target api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -50,30 +59,42 @@ func (n agentRPC) OpenTunnel(ctx context.Context, target api.NodeID, r agent.Tun
 }
 
 func (n agentRPC) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pathImage+string(id), nil)
+	return fetch[sds.Image](ctx, n.client, from, pathImage+string(id), imageHeader)
+}
+
+func (n agentRPC) FetchVolume(ctx context.Context, source api.NodeID, r agent.VolumeRequest) (io.ReadCloser, sds.Volume, error) {
+	q := url.Values{"migration": {string(r.Migration)}, "volume": {string(r.Volume)}}
+	return fetch[sds.Volume](ctx, n.client, source, pathVolume+"?"+q.Encode(), volumeHeader)
+}
+
+// fetch opens what another node serves at the path, and decodes the header that
+// describes it.
+func fetch[T any](ctx context.Context, c *transport.Client, from api.NodeID, path, header string) (content io.ReadCloser, about T, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return nil, sds.Image{}, err
+		return nil, about, err
 	}
-	resp, err := n.client.Do(ctx, from, r)
+	resp, err := c.Do(ctx, from, r)
 	if err != nil {
-		return nil, sds.Image{}, err
+		return nil, about, err
 	}
-	var img sds.Image
-	if resp.StatusCode != http.StatusOK || json.Unmarshal([]byte(resp.Header.Get(imageHeader)), &img) != nil {
+	if resp.StatusCode != http.StatusOK || json.Unmarshal([]byte(resp.Header.Get(header)), &about) != nil {
 		defer resp.Body.Close()
 		e := new(api.Error)
 		if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(e) == nil && e.Code != "" {
-			return nil, img, e
+			return nil, about, e
 		}
-		return nil, img, fmt.Errorf("node %s responded with status %s for image %s", from, resp.Status, id)
+		return nil, about, fmt.Errorf("node %s responded with status %s for %s", from, resp.Status, path)
 	}
-	return resp.Body, img, nil
+	return resp.Body, about, nil
 }
 
 // serveAgent serves the calls of other nodes to this node's agent.
 func (cl *cluster) serveAgent(a *agent.Agent) {
 	cl.server.Handle("POST "+pathPrepare, transport.JSON(a.HandlePrepareMigration))
 	cl.server.Handle("POST "+pathFinish, transport.JSON(a.HandleFinish))
+	cl.server.Handle("POST "+pathCopy, transport.JSON(a.HandleCopyProgress))
+	cl.server.Handle("GET "+pathVolume, serveVolume(a))
 	cl.server.HandleStream(streamTunnel, func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 		var r agent.TunnelRequest
 		if err := json.Unmarshal([]byte(header.Get(tunnelHeader)), &r); err != nil {
@@ -102,6 +123,30 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 			panic(http.ErrAbortHandler) // abort, so that a partial image is not taken for a complete one
 		}
 	}))
+}
+
+// serveVolume serves the content of a stopped instance's volume to the node that the
+// instance migrates to.
+func serveVolume(a *agent.Agent) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun, q := false, r.URL.Query()
+		ask := agent.VolumeRequest{Migration: api.MigrationID(q.Get("migration")), Volume: api.VolumeID(q.Get("volume"))}
+		err := a.ExportVolume(r.Context(), transport.Caller(r.Context()), ask, w, func(v sds.Volume) {
+			raw, err := json.Marshal(v)
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set(volumeHeader, string(raw))
+			w.Header().Set("Content-Type", "application/octet-stream")
+			begun = true
+		})
+		switch {
+		case err != nil && !begun:
+			transport.WriteError(w, err)
+		case err != nil:
+			panic(http.ErrAbortHandler) // abort, so that a partial volume is not taken for a complete one
+		}
+	})
 }
 
 // fenced returns a function that reports whether basalt-fence has ended a run of the instance

@@ -72,6 +72,7 @@ type Agent struct {
 	backups     *backupReconciler
 	targets     *backupTargetReconciler
 	incoming    *migrationTarget
+	migrations  *migrationReconciler
 
 	watcher  *watcher
 	meter    *usageMeter
@@ -105,9 +106,10 @@ func New(o Options) *Agent {
 	domains := &domainBuilder{core: co, pins: pins, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator, media: media}
 	a.backups = &backupReconciler{core: co, disks: disks, states: states, copies: newCopies(co, maxBackups)}
 	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
-	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, classes: classes, pins: pins, media: media, arrived: map[string]time.Time{}}
-	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
-	a.incoming.migrations, disks.migrations = migrations, migrations
+	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, classes: classes, pins: pins, media: media, arrived: map[string]time.Time{}, attempts: map[string]attempts{}}
+	a.incoming.receiver = &receiver{core: co, fence: fence, images: a.images, copies: newCopies(co, maxReceives), target: a.incoming}
+	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, states: states, moves: map[string]*move{}}
+	a.migrations, a.incoming.migrations, disks.migrations = migrations, migrations, migrations
 	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, states: states, migrations: migrations}
 	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, retention: retained, migrations: migrations,
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores), states: states}
@@ -192,6 +194,18 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 	return a.incoming.finish(ctx, from, r)
 }
 
+// HandleCopyProgress tells the source of a stopped instance's migration how far this
+// node is with its volumes.
+func (a *Agent) HandleCopyProgress(ctx context.Context, from api.NodeID, r CopyRequest) (CopyReply, error) {
+	return a.incoming.receiver.progress(ctx, from, r)
+}
+
+// ExportVolume writes a volume of a stopped instance for the node that it migrates to.
+// begin is called with the volume before anything is written.
+func (a *Agent) ExportVolume(ctx context.Context, to api.NodeID, r VolumeRequest, w io.Writer, begin func(sds.Volume)) error {
+	return a.migrations.export(ctx, to, r, w, begin)
+}
+
 // Run runs the agent until ctx ends and returns its error. Instances and their
 // vGPUs keep running.
 func (a *Agent) Run(ctx context.Context) error {
@@ -202,7 +216,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	a.jobs.wait()
-	for _, c := range []*copies{a.backups.copies, a.volumes.restores, a.targets.copies} {
+	for _, c := range []*copies{a.backups.copies, a.volumes.restores, a.targets.copies, a.incoming.receiver.copies} {
 		c.wait()
 	}
 	return ctx.Err()

@@ -44,6 +44,12 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	in, ok := get(rec.cache, rec.cache.instances, id)
 	if !ok {
 		if m, comes := rec.cache.migrationOf(api.InstanceID(id)); comes && m.Assignment.Target == rec.o.NodeID {
+			if m.Spec.Offline && rec.comesHere(api.InstanceID(id)) { // a task of the receiver has ended
+				if !m.Status.Phase.Ended() {
+					rec.trigger(key(api.KindMigration, m.Meta.ID))
+				}
+				return 0, nil
+			}
 			if again, err := rec.incoming.noteArrival(ctx, m); again > 0 || err != nil {
 				return again, err
 			}
@@ -340,6 +346,9 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 		return err
 	}
 	defer release()
+	if _, moving := rec.migrations.moving(id); moving { // since this was decided
+		return errStale
+	}
 	// The previous run has ended, even if this process does not know that it has
 	// reported so: a response may have been lost. From here on the machine may be
 	// seen running again.
@@ -483,9 +492,9 @@ func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance,
 		}
 	}
 	st := in.Status
-	st.Step = "moving to node " + string(m.Assignment.Target)
-	if n, ok := get(rec.cache, rec.cache.nodes, string(m.Assignment.Target)); ok {
-		st.Step = "moving to node " + n.Meta.Name
+	st.Step = "moving to node " + rec.members.nameOf(m.Assignment.Target)
+	if m.Spec.Offline && in.Spec.Power != api.PowerStopped {
+		st.Step += ": it can be started when its disks have been copied"
 	}
 	return 2 * time.Second, rec.writeStatus(ctx, in, st)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -43,6 +44,9 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 	rec.disks.forgetKeys(ctx, r.Opens)
 	if err == nil && r.Volume != "" { // created for a migration that failed
 		err = rec.volumes.leave(ctx, string(r.Volume))
+	}
+	for _, v := range r.Receives { // of a stopped instance's migration that failed
+		err = errors.Join(err, rec.volumes.leave(ctx, string(v)))
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"reflect"
 	"sync"
@@ -11,14 +12,19 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds"
 )
 
 // Peers calls the other nodes' agents, for migrations: each method calls the
-// corresponding HandleX of the target's Agent.
+// corresponding HandleX, or ExportVolume, of the other node's Agent.
 type Peers interface {
 	PrepareMigration(ctx context.Context, target api.NodeID, r PrepareRequest) (PrepareReply, error)
 	OpenTunnel(ctx context.Context, target api.NodeID, r TunnelRequest) (net.Conn, error)
 	FinishMigration(ctx context.Context, target api.NodeID, r FinishRequest) (FinishReply, error)
+	CopyProgress(ctx context.Context, target api.NodeID, r CopyRequest) (CopyReply, error)
+	// FetchVolume opens what the source's ExportVolume writes. The caller closes it. Its
+	// end is an error unless all of it was read.
+	FetchVolume(ctx context.Context, source api.NodeID, r VolumeRequest) (io.ReadCloser, sds.Volume, error)
 }
 
 // PrepareRequest asks a target to prepare for a migration.
@@ -69,6 +75,7 @@ type move struct {
 	seen       moveSeen
 	reply      PrepareReply
 	reportedAt time.Time // when the status was last written
+	offline    offline   // of a stopped instance
 }
 
 // migrationReconciler migrates machines from this node to others.
@@ -78,6 +85,7 @@ type migrationReconciler struct {
 	disks  *diskSet
 	meter  *usageMeter
 	target *migrationTarget
+	states *stateKeeper
 
 	mu    sync.Mutex
 	moves map[string]*move // outgoing migrations, by ID
@@ -144,6 +152,9 @@ func (rec *migrationReconciler) reconcile(ctx context.Context, id string) (time.
 		rec.trigger(key(api.KindInstance, string(m.Spec.Instance)))
 		return 0, nil
 	}
+	if m.Spec.Offline {
+		return rec.sendOffline(ctx, m, in)
+	}
 	return rec.send(ctx, m, in)
 }
 
@@ -152,7 +163,7 @@ func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
 	rec.mu.Lock()
 	mv := rec.moves[id]
 	rec.mu.Unlock()
-	if mv == nil || rec.o.Migrator == nil {
+	if mv == nil || rec.o.Migrator == nil || !mv.offline.progress.IsZero() {
 		return nil
 	}
 	if err := rec.domain.abortMigration(ctx, mv.in); err != nil {

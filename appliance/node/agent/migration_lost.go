@@ -77,6 +77,9 @@ func arrivalHere(run runFile, s hypervisor.MigrationStatus, removed bool) arriva
 // has not arrived is discarded before, and cannot arrive any more.
 func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.Duration, error) {
 	id := m.Spec.Instance
+	if m.Spec.Offline {
+		return t.receiver.reconcile(ctx, m)
+	}
 	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
 		t.trigger(key(api.KindInstance, string(id)))
 		return 0, nil

@@ -27,8 +27,11 @@ type migrationTarget struct {
 		writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error
 	}
 
-	mu      sync.Mutex
-	arrived map[string]time.Time // instance → when it was first seen running here while arriving
+	receiver *receiver
+
+	mu       sync.Mutex
+	arrived  map[string]time.Time // instance → when it was first seen running here while arriving
+	attempts map[string]attempts  // migration → attempts to receive a stopped instance
 }
 
 // forget drops the state of an instance that has arrived, or will not arrive.
@@ -92,6 +95,9 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 		return none, err
 	}
 	id := api.InstanceID(in.Meta.ID)
+	if m.Spec.Offline || t.receiver.stop(id) { // of an earlier migration
+		return none, api.Errorf(api.CodeUnavailable, "the target node is receiving the disks of the instance").WithHint("it is tried again automatically")
+	}
 	if _, waits, err := t.media.drives(ctx, in, key(api.KindMigration, m.Meta.ID)); err != nil || waits != "" {
 		return PrepareReply{Waits: waits}, err
 	}

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -147,6 +148,33 @@ func (h *testNode) FinishMigration(_ context.Context, to api.NodeID, r agent.Fin
 	}
 	defer h.moment("finished")
 	return o.Agent().HandleFinish(o.ctx, h.id, r)
+}
+
+func (h *testNode) CopyProgress(_ context.Context, to api.NodeID, r agent.CopyRequest) (agent.CopyReply, error) {
+	o, err := h.other(to)
+	if err != nil {
+		return agent.CopyReply{}, err
+	}
+	defer h.moment("asked")
+	return o.Agent().HandleCopyProgress(o.ctx, h.id, r)
+}
+
+// FetchVolume ends in the middle if one of the agents is killed meanwhile.
+func (h *testNode) FetchVolume(_ context.Context, from api.NodeID, r agent.VolumeRequest) (io.ReadCloser, sds.Volume, error) {
+	var have sds.Volume
+	o, err := h.other(from)
+	if err != nil {
+		return nil, have, err
+	}
+	var content bytes.Buffer
+	if err := o.Agent().ExportVolume(o.ctx, h.id, r, &content, func(v sds.Volume) { have = v }); err != nil {
+		return nil, have, err
+	}
+	h.moment("fetching")
+	if h.Stepper == nil || o.Stepper == nil {
+		content.Truncate(content.Len() / 2)
+	}
+	return io.NopCloser(&content), have, nil
 }
 
 // start starts the node's agent.

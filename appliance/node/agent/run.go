@@ -33,6 +33,10 @@ type runFile struct {
 	// Incoming is the migration by which it arrives; Volume was created for that.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`
+	// Receives has the volumes of a stopped instance that arrive, and Received those of
+	// them that are complete.
+	Receives []api.VolumeID `json:"receives,omitempty"`
+	Received []api.VolumeID `json:"received,omitempty"`
 	// Cells are the CPUs that it will have of its own.
 	Cells []api.InstanceCell `json:"cells,omitempty"`
 	// Left is set when the migration's source has given it up. From then on the

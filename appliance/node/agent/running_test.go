@@ -34,6 +34,23 @@ func (w wire) FinishMigration(ctx context.Context, _ api.NodeID, r agent.FinishR
 	return w.to.agent.HandleFinish(ctx, w.from, r)
 }
 
+func (w wire) CopyProgress(ctx context.Context, _ api.NodeID, r agent.CopyRequest) (agent.CopyReply, error) {
+	return w.to.agent.HandleCopyProgress(ctx, w.from, r)
+}
+
+func (w wire) FetchVolume(ctx context.Context, _ api.NodeID, r agent.VolumeRequest) (io.ReadCloser, sds.Volume, error) {
+	pr, pw := io.Pipe()
+	begun := make(chan error, 2)
+	var have sds.Volume
+	go func() {
+		err := w.to.agent.ExportVolume(ctx, w.from, r, pw, func(v sds.Volume) { have = v; begun <- nil })
+		_ = pw.CloseWithError(err)
+		begun <- err
+	}()
+	err := <-begun
+	return pr, have, err
+}
+
 func (w wire) FetchImage(ctx context.Context, _ api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
 	return w.to.agent.ExportImage(ctx, id)
 }

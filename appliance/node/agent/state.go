@@ -112,6 +112,34 @@ func (k *stateKeeper) keep(ctx context.Context, in api.Instance, s seen) (on api
 	return on, nil
 }
 
+// stow stores the state of a stopped instance beside its root volume, whatever pool that
+// is in: the volume is about to be copied to another node. A state that was not left by
+// a run of this root volume on this node is there already. wrong_state and too_large
+// are final.
+func (k *stateKeeper) stow(ctx context.Context, in api.Instance) error {
+	keeper, _ := k.beside(in)
+	if keeper == nil {
+		return nil
+	}
+	last, err := k.files.readRun(api.InstanceID(in.Meta.ID))
+	if err != nil || !last.isOf(in, false) || !k.files.hasState(in) {
+		return err
+	}
+	sealed := k.seals()
+	if in.Spec.TPM && !sealed {
+		return api.Errorf(api.CodeState, "the state of its TPM cannot be encrypted on this node").WithHint("upgrade all nodes of the cluster first")
+	}
+	state, _, _, err := k.files.readState(in, sealed)
+	var raw []byte
+	if err == nil {
+		raw, err = k.pack(ctx, in.Assignment.RootVolume, state, sealed)
+	}
+	if err == nil {
+		err = keeper.KeepState(ctx, in.Assignment.RootVolume, last.Epoch, raw)
+	}
+	return wrap(err, "store the machine state of instance %s beside its root volume", in.Meta.ID)
+}
+
 // store stores the state with the given stamp beside the root volume. stored is
 // false if the guest is writing.
 func (k *stateKeeper) store(ctx context.Context, in api.Instance, keeper sds.StateKeeper, now stateStamp) (stored bool, on api.VolumeID, err error) {

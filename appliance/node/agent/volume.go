@@ -204,6 +204,10 @@ func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sd
 	if s.Status.Phase != api.SnapshotReady && s.Status.Phase != api.SnapshotDeleting {
 		return ref, "waiting for snapshot " + s.Meta.Name, nil
 	}
+	of, here := get(rec.cache, rec.cache.volumes, string(s.Spec.Volume))
+	if _, moving := rec.migrations.moving(cmp.Or(of.Status.Attached, of.Spec.Instance)); here && moving && v.Status.Phase != api.VolumeReady {
+		return ref, "its snapshot is being moved to another node", nil
+	}
 	return sds.SnapshotRef{Volume: s.Spec.Volume, ID: v.Spec.Snapshot}, "", nil
 }
 

@@ -73,6 +73,9 @@ func (rec *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {
 // drop deletes a volume that is not this node's any more, with its snapshots. v is
 // what is known of it.
 func (rec *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
+	if m, ok := p.(sds.Mover); ok && !p.Capabilities().Shared {
+		return wrap(m.DiscardVolume(ctx, id), "delete volume %s", id)
+	}
 	if p.Capabilities().Snapshots {
 		snapshots, err := p.Snapshots(ctx, id)
 		if err != nil {

@@ -84,6 +84,10 @@ func nextDisk(v api.Volume, s diskSeen) diskDecision {
 		}
 	}
 	if needsRollback(v) {
+		if s.holder.moving || v.Spec.Root && s.wanted.moving {
+			d.step, d.waits = diskWait, "its instance is being moved"
+			return d
+		}
 		if s.open {
 			d.step, d.waits = diskWait, "it is rolled back when its instance is stopped or it is detached"
 			return d

@@ -226,7 +226,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 				if id == "" {
 					return
 				}
-				m := api.MigrationSpec{Instance: api.InstanceID(id)}
+				m := api.MigrationSpec{Instance: api.InstanceID(id), Offline: api.AtRest(w.truth.Instances[id])}
 				if coin {
 					m.Target = api.NodeID(node)
 				}

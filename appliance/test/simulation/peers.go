@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -93,4 +94,48 @@ func (ps peers) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID)
 		return err
 	})
 	return content, img, err
+}
+
+func (ps peers) CopyProgress(ctx context.Context, to api.NodeID, r agent.CopyRequest) (reply agent.CopyReply, err error) {
+	err = ps.call(ctx, to, func(q *proc) error {
+		var err error
+		reply, err = q.stepper.Agent().HandleCopyProgress(q.ctx, ps.p.m.id, r)
+		return err
+	})
+	return reply, err
+}
+
+// volumeContent is the content of a volume on its way to another node.
+type volumeContent struct {
+	bytes.Buffer
+	generation int64 // of the disk
+	arrives    func() error
+}
+
+func (c *volumeContent) Close() error { return nil }
+
+// FetchVolume returns the content that the volume has on the source now. It arrives later
+// (pool.ImportVolume), unless one of the nodes, or the path between them, fails.
+func (ps peers) FetchVolume(ctx context.Context, from api.NodeID, r agent.VolumeRequest) (io.ReadCloser, sds.Volume, error) {
+	c, have := &volumeContent{}, sds.Volume{}
+	var source *proc
+	err := ps.call(ctx, from, func(q *proc) error {
+		source = q
+		return q.stepper.Agent().ExportVolume(q.ctx, ps.p.m.id, r, c, func(v sds.Volume) {
+			have, c.generation = v, q.w.disks.content[v.Source.Path]
+		})
+	})
+	if err != nil {
+		return nil, have, err
+	}
+	c.arrives = func() error {
+		for range 4 {
+			ps.p.w.wait(ps.p.w.between(200*time.Millisecond, 4*time.Second))
+			if source.dead || ps.p.w.net.way(ps.p.m, source.m) < 0 {
+				return api.Errorf(api.CodeUnavailable, "the connection to the source is lost")
+			}
+		}
+		return nil
+	}
+	return c, have, nil
 }

@@ -27,7 +27,10 @@ type pool struct {
 	name string
 }
 
-var _ sds.Driver = pool{}
+var (
+	_ sds.Driver = pool{}
+	_ sds.Mover  = pool{}
+)
 
 func (s pool) path(v sds.Volume, err error) (sds.Volume, error) {
 	if err == nil {
@@ -129,4 +132,52 @@ func (s pool) ReleaseVolume(ctx context.Context, id api.VolumeID, o sds.Owner) e
 		return err
 	}
 	return s.Store.ReleaseVolume(ctx, id, o)
+}
+
+func (s pool) Exportable(ctx context.Context, id api.VolumeID) error {
+	if err := s.m.enter(ctx, "Exportable"); err != nil {
+		return err
+	}
+	return s.Store.Exportable(ctx, id)
+}
+
+func (s pool) ExportVolume(ctx context.Context, id api.VolumeID, w io.Writer) error {
+	if err := s.m.enter(ctx, "ExportVolume"); err != nil {
+		return err
+	}
+	return s.Store.ExportVolume(ctx, id, w)
+}
+
+// ImportVolume takes virtual time, and may be interrupted meanwhile.
+func (s pool) ImportVolume(ctx context.Context, in sds.VolumeImport) (sds.Volume, error) {
+	if err := s.m.enter(ctx, "ImportVolume"); err != nil {
+		return sds.Volume{}, err
+	}
+	content := in.Content.(*volumeContent)
+	s.m.w.stats.Copies++
+	s.m.spring("ImportVolume", false)
+	if err := content.arrives(); err != nil {
+		return sds.Volume{}, err
+	}
+	v, err := s.path(s.Store.ImportVolume(ctx, in))
+	if err == nil {
+		s.m.w.disks.content[v.Source.Path] = content.generation
+		s.m.w.logf(s.m.name(), "has a copy of %s, generation %d", in.ID, content.generation)
+		s.m.w.stats.Copied++
+	}
+	s.m.spring("ImportVolume", true)
+	return v, err
+}
+
+func (s pool) DiscardVolume(ctx context.Context, id api.VolumeID) error {
+	if err := s.m.enter(ctx, "DiscardVolume"); err != nil {
+		return err
+	}
+	_, there := s.Store.Volume(ctx, id)
+	err := s.Store.DiscardVolume(ctx, id)
+	if err == nil && there == nil {
+		s.m.w.disks.deleted(s, id)
+	}
+	s.m.spring("DiscardVolume", true)
+	return err
 }

@@ -48,6 +48,7 @@ type Stats struct {
 	Events, Commits, Faults, Actions int
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
+	Copies, Copied                   int // of volumes of stopped instances: begun, finished
 	Attached                         int // how often an instance opened a data volume
 	Hurt, Refused, Rebuilt           int // stores
 	Differing, Upgraded, Raised      int // nodes whose tables differed, nodes with a new release, feature levels
