@@ -191,11 +191,10 @@ func TestStartWaitsForTheCopy(t *testing.T) {
 		return nil
 	})
 	w.sendTo(a, b, "vol-ins-1", "vol-data")
-	w.pass(time.Second)
-	in, _ := w.instance("ins-1")
-	if want := "moving to node node-2: it can be started when its disks have been copied"; in.Status.Step != want || !started {
-		t.Errorf("step of the instance = %q (copied: %t), want %q", in.Status.Step, started, want)
-	}
+	w.until("the step of the instance explains why it waits", func() bool {
+		in, _ := w.instance("ins-1")
+		return started && in.Status.Step == "moving to node node-2: it can be started when its disks have been copied"
+	})
 	if p := w.sent(); p != api.MigrationSucceeded {
 		t.Fatalf("migration phase = %s (%s), want %s", p, w.migration().Status.LastError, api.MigrationSucceeded)
 	}

@@ -198,14 +198,19 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 			})
 		case 3, 4:
 			add(at, "stops or starts", func() {
-				a.instance(some(), func(_ api.Instance, s *api.InstanceSpec) bool {
-					if coin {
-						s.Power = api.PowerStopped
-					} else {
-						s.Power = api.PowerRunning
-					}
-					return true
-				})
+				id, bound := some(), a.bound()
+				if coin {
+					a.power(id, api.PowerStopped)
+					return
+				}
+				if len(bound) > 0 {
+					id = bound[pick%len(bound)]
+					a.power(id, api.PowerStopped)
+					w.wait(w.between(5*time.Second, 20*time.Second)) // usually until it has stopped
+					a.migrate(id, "", pick)
+					w.wait(w.between(0, 20*time.Second))
+				}
+				a.power(id, api.PowerRunning)
 			})
 		case 5:
 			add(at, "restarts", func() {
@@ -222,17 +227,10 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 			add(at, "drains or undrains "+node, func() { a.node(node, func(s *api.NodeSpec) { s.Drain = coin }) })
 		case 9, 10, 11:
 			add(at, "migrates", func() {
-				id := some()
-				if id == "" {
-					return
-				}
-				m := api.MigrationSpec{Instance: api.InstanceID(id), Offline: api.AtRest(w.truth.Instances[id])}
 				if coin {
-					m.Target = api.NodeID(node)
-				}
-				mig := fmt.Sprintf("mig-%d", pick)
-				if a.apply(mig, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: mig, Name: mig, Data: api.Encode(m)}) == nil {
-					w.logf("operator", "asks for %s of %s to %q", mig, id, m.Target)
+					a.migrate(some(), api.NodeID(node), pick)
+				} else {
+					a.migrate(some(), "", pick)
 				}
 			})
 		case 12:
@@ -261,6 +259,34 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 		}
 	}
 	return list
+}
+
+func (a *actions) power(id string, p api.Power) {
+	a.instance(id, func(_ api.Instance, s *api.InstanceSpec) bool { s.Power = p; return true })
+}
+
+// bound returns the instances whose disks only their nodes have.
+func (a *actions) bound() (ids []string) {
+	for _, id := range slices.Sorted(keys(a.w.truth.Instances)) {
+		in := a.w.truth.Instances[id]
+		if v, ok := a.w.truth.Volumes[string(in.Assignment.RootVolume)]; ok && !api.SharedPool(v.Assignment.Pool) && !in.Spec.Ephemeral {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// migrate asks for a migration of an instance, as the API does.
+func (a *actions) migrate(id string, target api.NodeID, number int) {
+	in, ok := a.w.truth.Instances[id]
+	if !ok {
+		return
+	}
+	m := api.MigrationSpec{Instance: api.InstanceID(id), Target: target, Offline: api.AtRest(in)}
+	mig := fmt.Sprintf("mig-%d", number)
+	if a.apply(mig, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: mig, Name: mig, Data: api.Encode(m)}) == nil {
+		a.w.logf("operator", "asks for %s of %s to %q, stopped: %t", mig, id, m.Target, m.Offline)
+	}
 }
 
 // force removes a node that the operator is certain is off for good.

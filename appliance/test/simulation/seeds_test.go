@@ -182,6 +182,8 @@ func TestTheStormIsOne(t *testing.T) {
 		sum.Elections += r.Stats.Elections
 		sum.Migrations += r.Stats.Migrations
 		sum.Moved += r.Stats.Moved
+		sum.Copies += r.Stats.Copies
+		sum.Copied += r.Stats.Copied
 		sum.Refused += r.Stats.Refused
 		sum.Rebuilt += r.Stats.Rebuilt
 		sum.Differing += r.Stats.Differing
@@ -192,6 +194,7 @@ func TestTheStormIsOne(t *testing.T) {
 	t.Logf("%+v", sum)
 	for what, n := range map[string]int{"starts": sum.Starts, "fenced instances": sum.Kills, "watchdog resets": sum.Resets, "lost nodes": sum.Lost,
 		"elections": sum.Elections - 20, "migrations": sum.Migrations, "finished migrations": sum.Moved,
+		"copies of volumes": sum.Copies, "finished copies of volumes": sum.Copied,
 		"refused stores": sum.Refused, "rebuilt stores": sum.Rebuilt, "differing tables": sum.Differing, "upgraded nodes": sum.Upgraded,
 		"raised levels": sum.Raised - 20, "full disks": sum.Full} {
 		if n < 5 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // story is one fault in virtual time, in a healthy cluster of three nodes. It is the short
@@ -34,6 +35,7 @@ var stories = []story{
 	{"PacketLoss", packetLoss, 0, false},
 	{"ClockOff", clockOff, time.Hour, false},
 	{"Drain", drain, 0, false},
+	{"DrainStopped", drainStopped, 0, false},
 	{"StoreLost", storeLost, 0, false},
 	{"RowChanged", rowChanged, 0, false},
 	{"Upgraded", upgraded, 0, true},
@@ -98,7 +100,7 @@ func runStory(t *testing.T, s story, seed uint64, bug InjectedBug) (trace []stri
 	defer w.close()
 	for i, m := range w.nodes {
 		m.skew = []time.Duration{s.skew, -s.skew, 0}[i]
-		if s.old {
+		if m.release = state.Level; s.old {
 			m.release = oldLevel
 		}
 	}
@@ -391,6 +393,47 @@ func clockOff(w *storyCluster) {
 }
 
 // drain: a node is drained; its instances are live-migrated.
+// drainStopped stops instances whose disks are in pools of one node, and drains that node:
+// they arrive with their content, although basaltd of either node is killed meanwhile.
+func drainStopped(w *storyCluster) {
+	for range 3 {
+		w.create(api.InstanceSpec{StoragePool: api.PoolLocal})
+	}
+	var m *machine
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(w.truth.Instances)) {
+		in := w.truth.Instances[id]
+		if in.Spec.StoragePool != api.PoolLocal {
+			continue
+		}
+		if ids = append(ids, id); m == nil {
+			m = w.machine(in.Assignment.Node)
+		}
+		w.operator(func() {
+			w.acts.instance(id, func(_ api.Instance, s *api.InstanceSpec) bool { s.Power = api.PowerStopped; return true })
+		})
+	}
+	for _, id := range ids {
+		w.until(id+" is stopped", func() bool { return api.AtRest(w.truth.Instances[id]) })
+	}
+	w.operator(func() { w.acts.node(string(m.id), func(s *api.NodeSpec) { s.Drain = true }) })
+	w.until("a copy has begun", func() bool { return w.stats.Copies > 0 })
+	for _, k := range []*machine{m, w.nodes[int(w.between(0, 3))]} {
+		if k.proc != nil {
+			k.proc.kill()
+		}
+	}
+	for _, id := range ids {
+		w.until(id+" has left", func() bool { a := w.truth.Instances[id].Assignment; return a.Node != m.id && a.MigrateTo == "" })
+		in := w.truth.Instances[id]
+		w.expect(in.Assignment.Node != m.id && api.AtRest(in), "%s is on %s, %s; want it stopped on another node than %s", id, in.Assignment.Node, in.Status.Phase, m.id)
+		w.operator(func() {
+			w.acts.instance(id, func(_ api.Instance, s *api.InstanceSpec) bool { s.Power = api.PowerRunning; return true })
+		})
+		w.until(id+" runs with its content", func() bool { return w.truth.Instances[id].Status.Phase == api.InstanceRunning })
+	}
+}
+
 func drain(w *storyCluster) {
 	m, ids := w.victim(false)
 	others := w.runsNow(m)
