@@ -11,7 +11,7 @@ import (
 
 func (a *App) migrations() *kind[api.Migration] {
 	k := &kind[api.Migration]{
-		app: a, noun: "migration", about: "Live migrations of instances", readOnly: true,
+		app: a, noun: "migration", about: "Migrations of instances", readOnly: true,
 
 		refs:    []api.Kind{api.KindNode, api.KindInstance},
 		columns: []string{"PHASE", "INSTANCE", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
@@ -80,8 +80,9 @@ func abortCommand(k *kind[api.Migration]) *cobra.Command {
 // migrateCommand creates a migration of an instance and follows it.
 func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate NAME|ID", Short: "Live-migrate an instance to another node", Args: cobra.ExactArgs(1),
-		Long: "Instances with a virtual GPU cannot be migrated. The disk is copied if the nodes do not share its storage.",
+		Use: "migrate NAME|ID", Short: "Migrate an instance to another node", Args: cobra.ExactArgs(1),
+		Long: "A running instance keeps running, unless it has a virtual GPU: then stop it first. Its root disk is copied if the nodes do not share its storage.\n\n" +
+			"Of a stopped instance, all disks that only its node has are copied, with their snapshots, UEFI variables and TPM. If it is started meanwhile, it waits for the end of the migration.",
 	}
 	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.nodes().completeFlag) // elsewhere, --to is a time

@@ -107,9 +107,11 @@ export const operator: Record<keyof typeof en, string> = {
   'all.anyNode': 'Alle Knoten',
   'all.anyCard': 'Alle GPUs',
   'all.move': 'Migrieren',
-  'all.moveTitle': '{name} im laufenden Betrieb auf einen anderen Knoten migrieren',
+  'all.moveTitle': '{name} auf einen anderen Knoten migrieren',
   'all.moveHelp':
     'Die Instanz läuft während der Migration weiter und pausiert am Ende kurz. Der Fortschritt wird unter Wartung angezeigt.',
+  'all.moveStopped':
+    'Die Festplatten, die nur ihr Knoten hat, werden mit ihren Snapshots, den UEFI-Variablen und dem TPM kopiert. Wird die Instanz währenddessen gestartet, wartet sie auf das Ende der Migration. Der Fortschritt wird unter Wartung angezeigt.',
   'all.target': 'Zielknoten',
   'all.anyTarget': 'Automatisch',
   'all.noTarget': 'Kein anderer Knoten ist verfügbar.',
@@ -117,7 +119,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.views': 'Ansichten der Wartung',
   'mnt.nodes': 'Knoten',
   'mnt.nodesHelp':
-    'Beim Leeren eines Knotens werden seine Instanzen im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Ein geleerter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
+    'Beim Leeren eines Knotens werden seine Instanzen im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert. Ein geleerter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
   'mnt.migrations': 'Migrationen',
   'mnt.tokens': 'Knoten hinzufügen',
   'mnt.votes': 'Stimmberechtigt',
@@ -126,7 +128,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.drain': 'Leeren',
   'mnt.drainTitle': '{name} leeren?',
   'mnt.drainHelp':
-    'Der Knoten nimmt keine neuen Instanzen an. Seine Instanzen werden im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet.',
+    'Der Knoten nimmt keine neuen Instanzen an. Seine Instanzen werden im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert.',
   'mnt.undrain': 'Wieder in Betrieb nehmen',
   'mnt.undrainTitle': '{name} wieder in Betrieb nehmen?',
   'mnt.undrainHelp': 'Der Knoten nimmt wieder Instanzen an. Migrierte Instanzen kehren nicht automatisch zurück.',
@@ -152,7 +154,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mig.abort': 'Abbrechen',
   'mig.aborting': 'Wird abgebrochen',
   'mig.abortTitle': 'Migration abbrechen?',
-  'mig.abortHelp': 'Die Instanz bleibt auf ihrem Knoten und läuft weiter.',
+  'mig.abortHelp': 'Die Instanz bleibt auf ihrem Knoten. Läuft sie, so läuft sie weiter.',
   'mig.forget': 'Aus der Liste entfernen',
   'mig.Pending': 'Ausstehend',
   'mig.Preparing': 'Wird vorbereitet',

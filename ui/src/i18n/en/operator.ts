@@ -105,9 +105,11 @@ export const operator = {
   'all.anyNode': 'All nodes',
   'all.anyCard': 'All GPUs',
   'all.move': 'Migrate',
-  'all.moveTitle': 'Live-migrate {name} to another node',
+  'all.moveTitle': 'Migrate {name} to another node',
   'all.moveHelp':
     'The instance keeps running during the migration and pauses briefly at the end. Progress is shown under Maintenance.',
+  'all.moveStopped':
+    'The disks that only its node has are copied, with their snapshots, UEFI variables and TPM. If the instance is started meanwhile, it waits for the end of the migration. Progress is shown under Maintenance.',
   'all.target': 'Target node',
   'all.anyTarget': 'Automatic',
   'all.noTarget': 'No other node is available.',
@@ -115,7 +117,7 @@ export const operator = {
   'mnt.views': 'Views of maintenance',
   'mnt.nodes': 'Nodes',
   'mnt.nodesHelp':
-    'Draining a node live-migrates its instances, or restarts them on other nodes where that is not possible. A drained node can be powered off, upgraded or removed.',
+    'Draining a node live-migrates its instances, or restarts them on other nodes where that is not possible. Stopped instances are migrated with their disks. A drained node can be powered off, upgraded or removed.',
   'mnt.migrations': 'Migrations',
   'mnt.tokens': 'Add node',
   'mnt.votes': 'Voter',
@@ -124,7 +126,7 @@ export const operator = {
   'mnt.drain': 'Drain',
   'mnt.drainTitle': 'Drain {name}?',
   'mnt.drainHelp':
-    'The node accepts no new instances. Its instances are live-migrated, or restarted on other nodes where that is not possible.',
+    'The node accepts no new instances. Its instances are live-migrated, or restarted on other nodes where that is not possible. Stopped instances are migrated with their disks.',
   'mnt.undrain': 'Return to service',
   'mnt.undrainTitle': 'Return {name} to service?',
   'mnt.undrainHelp': 'The node accepts instances again. Migrated instances do not return automatically.',
@@ -150,7 +152,7 @@ export const operator = {
   'mig.abort': 'Abort',
   'mig.aborting': 'Aborting',
   'mig.abortTitle': 'Abort the migration?',
-  'mig.abortHelp': 'The instance stays on its node and keeps running.',
+  'mig.abortHelp': 'The instance stays on its node. If it is running, it keeps running.',
   'mig.forget': 'Remove from list',
   'mig.Pending': 'Pending',
   'mig.Preparing': 'Preparing',

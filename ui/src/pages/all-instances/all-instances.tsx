@@ -24,6 +24,9 @@ import { Move } from './move';
 type Named = { meta: { id?: string; name: string } }[] | undefined;
 
 const nameIn = (items: Named, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
+/** A running instance with a virtual GPU cannot be migrated. */
+const migratable = (i: Instance) =>
+  ['Stopped', 'Failed'].includes(phaseOf(i)) || (phaseOf(i) === 'Running' && !i.spec.vgpu);
 const options = (items: Named) => (items ?? []).map((o) => ({ value: o.meta.id ?? '', label: o.meta.name }));
 
 /** useFacets returns the filters in the address; choosing an organization clears a project of another. */
@@ -58,10 +61,7 @@ export function AllInstances({ session }: { session: Session }) {
   const [moving, move] = useState<Instance | null>(null);
   const { bulk, actions: common, dialog } = useInstanceActions(session);
   const actions = useCallback(
-    (i: Instance) => [
-      phaseOf(i) === 'Running' && !i.spec.vgpu && { text: t('all.move'), run: () => move(i) },
-      ...common(i),
-    ],
+    (i: Instance) => [migratable(i) && { text: t('all.move'), run: () => move(i) }, ...common(i)],
     [common, t],
   );
   // Of 500 rows only those that change are rendered again.

@@ -30,7 +30,7 @@ export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: 
   return (
     <FormDialog
       title={t('all.moveTitle', { name })}
-      help={t('all.moveHelp')}
+      help={t(instance.status?.phase === 'Running' ? 'all.moveHelp' : 'all.moveStopped')}
       action={t('all.move')}
       busy={save.isPending}
       error={save.error}
