@@ -33,14 +33,19 @@ type receiver struct {
 type attempts struct {
 	failed int
 	again  time.Time
-	waits  string // why the last one has ended, for users
-	err    error  // final
+	waits  string        // why the last one has ended, for users
+	err    error         // final
+	image  *missingImage // nil if the next attempt needs none
 }
 
-// errWaits ends a task that continues when something else has happened.
-type errWaits struct{ what string }
+// missingImage ends a task that continues when the image is in the pool. The image is
+// fetched by a job that outlives the task.
+type missingImage struct {
+	pool  string
+	image api.Image
+}
 
-func (e errWaits) Error() string { return e.what }
+func (e *missingImage) Error() string { return "the target is fetching image " + e.image.Meta.Name }
 
 // maxAttempts is how often a copy may fail in a row.
 const maxAttempts = 10
@@ -84,6 +89,15 @@ func (r *receiver) reconcile(ctx context.Context, m api.Migration) (time.Duratio
 	run, err := r.files.readRun(m.Spec.Instance)
 	if err != nil || run.received(m) {
 		return 0, err
+	}
+	if a.image != nil {
+		there, err := r.images.need(ctx, a.image.pool, a.image.image, key(api.KindMigration, id))
+		if err != nil {
+			r.target.attempted(id, err, r.o.Now())
+		}
+		if err != nil || !there {
+			return time.Second, nil
+		}
 	}
 	if !r.copies.begin(ctx, k, id, func(ctx context.Context, p func(backup.Progress)) (backup.Result, error) {
 		return backup.Result{}, r.receive(ctx, m, func(n int64) { p(backup.Progress{DoneBytes: n}) })
@@ -193,7 +207,7 @@ func (r *receiver) receiveVolume(ctx context.Context, m api.Migration, v api.Vol
 		return 0, fmt.Errorf("fetch volume %s from node %s: %w", id, m.Assignment.Source, err)
 	}
 	defer func() { _ = content.Close() }() // the reader has nothing to flush
-	if err := r.needsImage(ctx, m, v, have); err != nil {
+	if err := r.needsImage(ctx, v, have); err != nil {
 		return 0, err
 	}
 	if _, err := r.current(ctx, m); err != nil { // the image may have taken long
@@ -206,21 +220,24 @@ func (r *receiver) receiveVolume(ctx context.Context, m api.Migration, v api.Vol
 	return got.AllocatedBytes, wrap(err, "receive volume %s", id)
 }
 
-// needsImage has the image fetched that the volume reads from.
-func (r *receiver) needsImage(ctx context.Context, m api.Migration, v api.Volume, have sds.Volume) error {
+// needsImage returns an error unless the image that the volume reads from is in its pool.
+func (r *receiver) needsImage(ctx context.Context, v api.Volume, have sds.Volume) error {
 	if have.Image == "" || have.Standalone {
 		return nil
+	}
+	p, err := r.pools.driver(v.Assignment.Pool)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Image(ctx, have.Image); api.CodeOf(err) != api.CodeNotFound {
+		return wrap(err, "find image %s in pool %s", have.Image, v.Assignment.Pool)
 	}
 	img, ok := get(r.cache, r.cache.images, string(have.Image))
 	if !ok {
 		return api.Errorf(api.CodeState, "image %s of volume %s does not exist any more", have.Image, v.Meta.Name).
 			WithHint("start the instance and migrate it while it runs: then its image is not needed")
 	}
-	there, err := r.images.need(ctx, v.Assignment.Pool, img, key(api.KindMigration, m.Meta.ID))
-	if err == nil && !there {
-		err = errWaits{"the target is fetching image " + img.Meta.Name}
-	}
-	return err
+	return &missingImage{v.Assignment.Pool, img}
 }
 
 // progress tells the source how far this node is.
@@ -280,19 +297,19 @@ func (t *migrationTarget) attempted(id string, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.attempts[id]
-	var waits errWaits
+	var image *missingImage
 	switch code := api.CodeOf(err); {
 	case err == nil:
 		a = attempts{}
-	case errors.As(err, &waits):
-		a.waits, a.again = waits.what, now.Add(time.Second)
+	case errors.As(err, &image):
+		a.waits, a.image = image.Error(), image
 	case a.failed < maxAttempts && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict):
 		a.failed++
 		a.waits, a.again = "the copy was interrupted, and is tried again: "+userMessage(err), now.Add(min(time.Second<<a.failed, time.Minute))
 	default: // wrong_state: the source does not ask again
 		a.err = errors.Join(api.Errorf(api.CodeState, "%s", userMessage(err)), err)
 	}
-	if err != nil && a.waits != waits.what {
+	if err != nil && image == nil {
 		t.log.Warn("receive stopped instance failed", "id", id, "error", err)
 	}
 	t.attempts[id] = a
