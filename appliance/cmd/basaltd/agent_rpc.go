@@ -125,9 +125,14 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 	}))
 }
 
+// volumeExporter is the part of the agent that serveVolume uses.
+type volumeExporter interface {
+	ExportVolume(ctx context.Context, to api.NodeID, r agent.VolumeRequest, w io.Writer, begin func(sds.Volume)) error
+}
+
 // serveVolume serves the content of a stopped instance's volume to the node that the
 // instance migrates to.
-func serveVolume(a *agent.Agent) http.Handler {
+func serveVolume(a volumeExporter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun, q := false, r.URL.Query()
 		ask := agent.VolumeRequest{Migration: api.MigrationID(q.Get("migration")), Volume: api.VolumeID(q.Get("volume"))}
