@@ -23,3 +23,11 @@ func (co *core) hold(r *api.Retry, of string, b api.Backoff) (wait time.Duration
 	wait, never := r.Left(of, co.o.Now(), b)
 	return wait, never || wait > 0
 }
+
+// next returns after how long an object whose attempt has just failed is reconciled again.
+// It is never 0, which means not at all: the attempt is due already if writing its status
+// took longer than the delay.
+func (co *core) next(r *api.Retry, of string, b api.Backoff) time.Duration {
+	wait, _ := co.hold(r, of, b)
+	return max(wait, time.Millisecond)
+}

@@ -182,8 +182,7 @@ func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st ap
 		return 0, errors.Join(err, writeErr)
 	}
 	rec.log.Warn("snapshot failed, will try again", "id", s.Meta.ID, "error", err)
-	wait, _ := rec.hold(st.Retry, of, retryHere)
-	return wait, nil
+	return rec.next(st.Retry, of, retryHere), nil
 }
 
 func (rec *snapshotReconciler) writeStatus(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {

@@ -106,8 +106,7 @@ func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.Vo
 		return 0, errors.Join(err, writeErr)
 	}
 	rec.log.Warn("volume failed, will try again", "id", v.Meta.ID, "error", err)
-	wait, _ := rec.hold(st.Retry, of, retryHere)
-	return wait, nil
+	return rec.next(st.Retry, of, retryHere), nil
 }
 
 // ensure creates or grows the volume. wait is what it waits for, if it cannot
