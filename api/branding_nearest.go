@@ -104,6 +104,34 @@ func PortalDomainFor(ctx context.Context, r BrandingReader, name string) (d Port
 
 func (d PortalDomain) inEffect() bool { return d.Spec.Approved && d.Meta.DeletedAt == nil }
 
+// PortalsFor returns the addresses of the portals in which users of an organization sign in,
+// without a path: that of the cluster, and those of the organization's host names and of its
+// resellers'. Only addresses whose requests nobody can read are among them.
+func PortalsFor(ctx context.Context, r BrandingReader, organization, cluster string) ([]string, error) {
+	all := []string{cluster}
+	for n := 0; organization != "" && n < MaxOrganizationDepth; n++ {
+		domains, err := All[PortalDomain](ctx, r, ListQuery{Kind: KindPortalDomain, Organization: organization})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range domains {
+			if d.inEffect() {
+				all = append(all, NearestBranding{Domain: d.Meta.Name}.Portal(cluster))
+			}
+		}
+		if organization, err = parentOrganization(ctx, r, organization); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	for _, address := range all {
+		if u, ok := secureURL(address); ok {
+			out = append(out, u.Scheme+"://"+u.Host)
+		}
+	}
+	return out, nil
+}
+
 // portalDomainOf returns the approved host name of an organization that was created first;
 // empty: it has none.
 func portalDomainOf(ctx context.Context, r BrandingReader, organization string) (string, error) {

@@ -46,7 +46,7 @@ func ValidateGroup(m Meta, s GroupSpec) error {
 	}
 	for i, g := range s.Grants {
 		at := fmt.Sprintf("spec.grants[%d].", i)
-		bad.note(validateGroupGrant(at, m, g))
+		bad.note(validateLocalGrant(at, "a group", m, g))
 		if slices.Contains(s.Grants[:i], g) {
 			bad.note(invalid(at+"role", "must be listed only once"))
 		}
@@ -55,15 +55,17 @@ func ValidateGroup(m Meta, s GroupSpec) error {
 	return bad.err()
 }
 
-func validateGroupGrant(at string, m Meta, g Grant) error {
+// validateLocalGrant checks a grant that an object of an organization, described by what,
+// gives to others: it may be granted by every admin, within the organization.
+func validateLocalGrant(at, what string, m Meta, g Grant) error {
 	if slices.Contains(Roles(), g.Role) && !slices.Contains(groupRoles, g.Role) {
-		return invalid(at+"role", "a group cannot have role %s", g.Role).WithHint("want one of %v; grant the role to the user itself", groupRoles)
+		return invalid(at+"role", "%s cannot have role %s", what, g.Role).WithHint("want one of %v; grant the role to the user itself", groupRoles)
 	}
 	if err := validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"); err != nil {
 		return err
 	}
 	if g.Organization != m.Organization {
-		return invalid(at+"organization", "is not the organization of the group").WithHint("create a group in that organization")
+		return invalid(at+"organization", "is not the organization of %s", what).WithHint("create one in that organization")
 	}
 	return nil
 }

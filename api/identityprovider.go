@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// ValidateIdentityProvider checks a spec. An issuer on loopback may use plain HTTP,
-// since nobody can intercept it there.
-func ValidateIdentityProvider(s IdentityProviderSpec) error {
+// ValidateIdentityProvider checks a spec whose grants contain IDs. An issuer on loopback may
+// use plain HTTP, since nobody can intercept it there.
+func ValidateIdentityProvider(m Meta, s IdentityProviderSpec) error {
 	var bad faults
 	if s.SAML != nil {
 		validateSAML(s, &bad)
@@ -20,7 +20,7 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 		validateOIDC(s, &bad)
 	}
 	bad.note(text("spec.groupsClaim", s.GroupsClaim))
-	if s.GroupsClaim != "" && s.Organization == "" {
+	if s.GroupsClaim != "" && (IdentityProvider{Meta: m, Spec: s}).UsersOrganization() == "" {
 		bad.note(invalid("spec.organization", "is required with groupsClaim").WithHint("name the organization whose groups the provider decides"))
 	}
 	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > MaxGrants {
@@ -37,7 +37,10 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 		if c.Claim == "" || c.Value == "" || len(c.Claim)+len(c.Value) > maxTextBytes {
 			bad.note(invalid(at+"claim", "a claim and its value are required").WithHint("e.g. groups and gpu-users"))
 		}
-		bad.note(validateRole(c.Grant.Role, c.Grant.Organization, c.Grant.Project, at+"grant.role", at+"grant.organization", at+"grant.project"))
+		bad.note(validateClaimedGrant(at+"grant.", m, c.Grant))
+	}
+	if m.Organization != "" {
+		validateOwnedProvider(m, s, &bad)
 	}
 	return bad.err()
 }

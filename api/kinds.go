@@ -293,7 +293,8 @@ var kinds = []KindInfo{
 	{Kind: KindSSHKey, Type: reflect.TypeFor[SSHKey](), Path: "ssh-keys", IDPrefix: "sshkey", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOwner,
 		Quota: "sshKeys", Most: 100_000, references: ofUser},
 	{Kind: KindUsageRecord, Type: reflect.TypeFor[UsageRecord](), Path: "usage-records", IDPrefix: "use", Scope: OfProject},
-	{Kind: KindIdentityProvider, Type: reflect.TypeFor[IdentityProvider](), Path: "identity-providers", IDPrefix: "idp", Verbs: CanAll, Readers: ReadByOperators, references: ofIdentityProvider},
+	{Kind: KindIdentityProvider, Type: reflect.TypeFor[IdentityProvider](), Path: "identity-providers", IDPrefix: "idp", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAdmins,
+		Quota: "identityProviders", Most: 8, Keeps: inOrganization, references: ofIdentityProvider},
 
 	// Networking.
 	{Kind: KindLoadBalancer, Type: reflect.TypeFor[LoadBalancer](), Path: "load-balancers", IDPrefix: "lb", Scope: OfProject, Verbs: CanAll, KeyScope: "networks", Event: "load_balancer",

@@ -1624,7 +1624,7 @@ type GroupSpec struct {
 	// Grants Roles that each member has in addition to its own: admin, billing, member and viewer, in the organization of the group.
 	Grants []Grant `json:"grants,omitempty,omitzero"`
 
-	// IdentityProvider ID or name of an identity provider whose users belong to the organization; required for, and only for, source identity-provider.
+	// IdentityProvider ID or name of an identity provider of the organization, or of one of the operators whose users belong to it; required for, and only for, source identity-provider.
 	IdentityProvider IdentityProviderID `json:"identityProvider,omitempty,omitzero"`
 
 	// Members IDs or e-mail addresses of users of the organization. The server stores IDs.
@@ -1727,10 +1727,10 @@ type IdentityProviderSpec struct {
 	// Issuer OpenID Connect: issuer as in its tokens, an https URL; required. SAML: entity ID of the provider; read from `saml.metadata` if that is given.
 	Issuer string `json:"issuer,omitempty,omitzero"`
 
-	// Organization Organization whose admins manage the users that the provider creates. Not set: operators.
+	// Organization Organization whose admins manage the users that the provider creates. Not set: operators. Not for a provider of an organization, whose users belong to that.
 	Organization string `json:"organization,omitempty,omitzero"`
 
-	// Redirects Addresses of the portal that browsers may be redirected to; those of the CLI, on loopback, are always allowed.
+	// Redirects Addresses of the portal that browsers may be redirected to; those of the CLI, on loopback, are always allowed. Not for a provider of an organization.
 	Redirects []string `json:"redirects,omitempty,omitzero"`
 
 	// SAML The provider uses SAML 2.0 instead of OpenID Connect.
@@ -3309,6 +3309,9 @@ type NodeUpgrade struct {
 
 // OIDCBegin defines model for OIDCBegin.
 type OIDCBegin struct {
+	// Organization ID or name of the organization that the provider belongs to, or RESELLER/CUSTOMER. Not set: a provider of the operators.
+	Organization string `json:"organization,omitempty,omitzero"`
+
 	// Provider Name of the identity provider.
 	Provider string `json:"provider"`
 
@@ -3499,7 +3502,7 @@ type OrganizationSpec struct {
 	// PriceBookHistory Price books that the organization has paid by, the oldest first; set by the server when the book changes. Usage is rated by the book that was in effect at its time.
 	PriceBookHistory []PriceBookAssignment `json:"priceBookHistory,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, identityProviders, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// RequireTotp Users who sign in with a password need one-time codes or a passkey; until a user without either has set one up, all other requests are refused.
@@ -4019,7 +4022,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
+	// Quota Limits for the total of all objects: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and the number of objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, supportGrants, portalDomains, identityProviders, services, organizations, payments, creditNotes. A limit that is not listed has a default, which the quota of the organization shows, or is unlimited.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.
@@ -4242,7 +4245,7 @@ type S3Target struct {
 
 // SAMLProvider The provider uses SAML 2.0 instead of OpenID Connect.
 type SAMLProvider struct {
-	// BaseURL Address of this service as browsers reach it, for example https://cloud.example. Its entity ID and the address of its assertion consumer service are below it. Defaults to that of the first redirect.
+	// BaseURL Address of this service as browsers reach it, for example https://cloud.example. Its entity ID and the address of its assertion consumer service are below it. Defaults to that of the first redirect. For a provider of an organization, the address of one of its portals, by default the one that the request was sent to.
 	BaseURL string `json:"baseURL,omitempty,omitzero"`
 
 	// Certificates Certificates that the provider signs with, each in PEM form: RSA with at least 2048 bits, or ECDSA. Read from `metadata` if that is given.
@@ -6170,6 +6173,12 @@ type UpdateGroupParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// GetIdentityProviderParams defines parameters for GetIdentityProvider.
+type GetIdentityProviderParams struct {
+	// Organization ID or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListInstancesParams defines parameters for ListInstances.
 type ListInstancesParams struct {
 	// Limit Defaults to 1000.
@@ -6309,6 +6318,12 @@ type CreateJoinTokenParams struct {
 type GetLedgerParams struct {
 	// Organization ID or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ListLoginProvidersParams defines parameters for ListLoginProviders.
+type ListLoginProvidersParams struct {
+	// Organization ID or name of an organization, or RESELLER/CUSTOMER: its own providers. One that does not exist has none.
+	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ReceiveSAMLResponseFormdataBody defines parameters for ReceiveSAMLResponse.

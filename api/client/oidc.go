@@ -8,16 +8,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// LoginProviders returns the names of the identity providers.
-func (a *API) LoginProviders(ctx context.Context) ([]string, error) {
-	p, err := get[api.LoginProviders](ctx, a, nil, "login", "oidc")
+// LoginProviders returns the names of the identity providers of operators, or of an
+// organization.
+func (a *API) LoginProviders(ctx context.Context, organization string) ([]string, error) {
+	p, err := get[api.LoginProviders](ctx, a, api.ListLoginProvidersParams{Organization: organization}, "login", "oidc")
 	return p.Names, err
 }
 
-// BeginOIDCLogin begins a login with a provider, which sends the browser back to
+// BeginOIDCLogin begins a login with a provider, which sends the browser back to the
 // redirect.
-func (a *API) BeginOIDCLogin(ctx context.Context, provider, redirect string) (api.OIDCFlow, error) {
-	return post[api.OIDCFlow](ctx, a, api.OIDCBegin{Provider: provider, Redirect: redirect}, "login", "oidc")
+func (a *API) BeginOIDCLogin(ctx context.Context, in api.OIDCBegin) (api.OIDCFlow, error) {
+	return post[api.OIDCFlow](ctx, a, in, "login", "oidc")
 }
 
 // FinishOIDCLogin begins a session with the provider's response.

@@ -87,15 +87,29 @@ func (h *handlers) groupMembers(ctx context.Context, m api.Meta, was, members []
 }
 
 // providerOf returns the ID of an identity provider whose users belong to the
-// organization. Admins cannot list providers, but the names are public.
+// organization: one of its own, or of the operators'. Admins cannot list the latter, but
+// their names are public.
 func (h *handlers) providerOf(ctx context.Context, organization, ref string) (api.IdentityProviderID, error) {
-	all, err := pages.All[api.IdentityProvider](ctx, h.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
-	for _, p := range all {
-		if (p.Meta.ID == ref || p.Meta.Name == ref) && organization != "" && p.Spec.Organization == organization {
-			return api.IdentityProviderID(p.Meta.ID), nil
+	one, there, err := api.Find[api.IdentityProvider](ctx, h.opts.Store, api.KindIdentityProvider, ref)
+	if err != nil {
+		return "", err
+	}
+	found := []api.IdentityProvider{one}
+	if !there {
+		if found, err = pages.All[api.IdentityProvider](ctx, h.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: ref}); err != nil {
+			return "", err
 		}
 	}
-	return "", cmp.Or(err, error(notFound(api.KindIdentityProvider, ref).WithHint("its spec.organization must be the organization of the group; an operator can set it")))
+	found = slices.DeleteFunc(found, func(p api.IdentityProvider) bool {
+		return ref == "" || organization == "" || p.UsersOrganization() != organization
+	})
+	switch len(found) {
+	case 0:
+		return "", notFound(api.KindIdentityProvider, ref).WithHint("want one of the organization of the group, or one of the operators with that spec.organization")
+	case 1:
+		return api.IdentityProviderID(found[0].Meta.ID), nil
+	}
+	return "", api.Errorf(api.CodeInvalid, "both the organization and an operator have an identity provider named %s", ref).WithHint("use its ID")
 }
 
 // decidedElsewhere returns an error if a change by a person concerns what the source of a

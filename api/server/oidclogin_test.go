@@ -167,7 +167,7 @@ func newOIDCWorld(t *testing.T) *oidcWorld {
 func (w *oidcWorld) login(t *testing.T) (api.Session, error) {
 	t.Helper()
 	nobody := connect(t, w.Env, "")
-	f, err := nobody.BeginOIDCLogin(t.Context(), "id", portal)
+	f, err := nobody.BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "id", Redirect: portal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestOIDCFlows(t *testing.T) {
 	w := newOIDCWorld(t)
 	nobody := connect(t, w.Env, "")
 	begin := func() (f api.OIDCFlow, state, code string) {
-		f = must(t, ret(nobody.BeginOIDCLogin(t.Context(), "id", "http://127.0.0.1:4711/callback"))).v
+		f = must(t, ret(nobody.BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "id", Redirect: "http://127.0.0.1:4711/callback"}))).v
 		state, code = w.p.visit(t, f.URL)
 		return f, state, code
 	}
@@ -307,7 +307,7 @@ func TestOIDCFlows(t *testing.T) {
 	w.skew = 0
 
 	for _, to := range []string{"https://evil.example", portal + "/x", "http://127.0.0.1.evil.example/", "http://localhost/", "javascript:alert(1)", "http://u@127.0.0.1/", ""} {
-		if _, err := nobody.BeginOIDCLogin(t.Context(), "id", to); api.CodeOf(err) != api.CodeInvalid && api.CodeOf(err) != api.CodeRateLimited {
+		if _, err := nobody.BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "id", Redirect: to}); api.CodeOf(err) != api.CodeInvalid && api.CodeOf(err) != api.CodeRateLimited {
 			t.Errorf("begin a login that returns to %q: %v, want it refused", to, err)
 		}
 	}
@@ -325,7 +325,7 @@ func TestIdentityProviders(t *testing.T) {
 	}
 	o = must(t, ret(client.Of[api.IdentityProvider](w.op).Update(t.Context(), o.Meta.ID, o))).v // without a secret the old one is kept
 	must(t, ret(w.login(t)))
-	if names := must(t, ret(connect(t, w.Env, "").LoginProviders(t.Context()))).v; len(names) != 1 || names[0] != "id" {
+	if names := must(t, ret(connect(t, w.Env, "").LoginProviders(t.Context(), ""))).v; len(names) != 1 || names[0] != "id" {
 		t.Errorf("login providers = %q, want id only", names)
 	}
 	for field, change := range map[string]func(*api.IdentityProviderSpec){
@@ -346,7 +346,7 @@ func TestIdentityProviders(t *testing.T) {
 // try returns the result of a test of the provider.
 func (w *oidcWorld) try(t *testing.T, as *client.API) (api.IdentityProviderTestResult, error) {
 	t.Helper()
-	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "id", portal))).v
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "id", Redirect: portal}))).v
 	state, code := w.p.visit(t, f.URL)
 	return as.TestIdentityProvider(t.Context(), "id", api.IdentityProviderTest{Flow: f.Flow, State: state, Code: code})
 }
@@ -395,7 +395,7 @@ func TestTestIdentityProvider(t *testing.T) {
 func TestTestIdentityProviderRefusals(t *testing.T) {
 	w := newOIDCWorld(t)
 	must(t, ret(client.Of[api.IdentityProvider](w.op).Create(t.Context(), api.IdentityProvider{Meta: api.Meta{Name: "other"}, Spec: api.IdentityProviderSpec{Issuer: "https://other.example", ClientID: "x"}})))
-	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "id", portal))).v
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "id", Redirect: portal}))).v
 	state, code := w.p.visit(t, f.URL)
 	in := api.IdentityProviderTest{Flow: f.Flow, State: state, Code: code}
 	_, err := w.op.TestIdentityProvider(t.Context(), "none", in)

@@ -242,11 +242,15 @@ func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*a
 		if err != nil {
 			return err
 		}
-		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
+		providers, err := h.ownProviders(ctx, org.Meta.ID)
+		if err != nil {
+			return err
+		}
+		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append(append(providers, api.Command{
 			Op: api.OpDelete, Kind: api.KindOrganization, ID: org.Meta.ID, Expect: org.Meta.Revision, Used: used,
-		}}, brand...)})
+		}), brand...)})
 		if err == nil {
-			o, err = decode[api.Organization](out[0])
+			o, err = decode[api.Organization](out[len(providers)])
 		}
 		return err
 	})

@@ -124,7 +124,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetLedger", h.GetLedger)
 	serve(r, "Login", body(h.auth.Login))
 	serve(r, "LoginWithLink", body(h.auth.LoginWithLink))
-	serve(r, "ListLoginProviders", bare(h.auth.ListLoginProviders))
+	serve(r, "ListLoginProviders", h.ListLoginProviders)
 	serve(r, "BeginOIDCLogin", body(h.auth.BeginOIDCLogin))
 	serve(r, "FinishOIDCLogin", body(h.auth.FinishOIDCLogin))
 	serve(r, "TestIdentityProvider", h.TestIdentityProvider)

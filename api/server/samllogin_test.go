@@ -48,7 +48,7 @@ func (w *samlWorld) create(ctx context.Context, name string, i *samltest.IdP) (a
 // begin begins a login, and returns the request that the browser brings to the provider.
 func (w *samlWorld) begin(t *testing.T, redirect string) (api.OIDCFlow, samltest.Request) {
 	t.Helper()
-	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "corp", redirect))).v
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "corp", Redirect: redirect}))).v
 	return f, samltest.Read(t, f.URL)
 }
 
@@ -217,7 +217,7 @@ func TestSAMLRelayState(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"https://evil.example", portal + "/x", "http://127.0.0.1:1/" + strings.Repeat("x", 60), ""} {
-		_, err := connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "corp", to)
+		_, err := connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "corp", Redirect: to})
 		wantErr(t, err, api.CodeInvalid, "redirect")
 	}
 }
@@ -266,7 +266,7 @@ func TestSAMLProvidersAreApart(t *testing.T) {
 	must(t, ret(w.login(t, nil)))
 	evil := samltest.New(t) // with the same entity ID, but another key
 	must(t, ret(w.create(t.Context(), "evil", evil)))
-	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), "evil", portal))).v
+	f := must(t, ret(connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Provider: "evil", Redirect: portal}))).v
 	r := samltest.Read(t, f.URL)
 	response := evil.Response(t, samltest.To(r))
 	if _, to, _ := w.deliver(t, "corp", samltest.Form(response, r.RelayState)); to.Query().Get("code") != "" {

@@ -14,10 +14,10 @@ const claimedTries = 5
 
 // groupsDecidedBy returns the groups whose members an identity provider decides.
 func (a *Authenticator) groupsDecidedBy(ctx context.Context, p api.IdentityProvider) ([]api.Group, error) {
-	if p.Spec.Organization == "" {
+	if p.UsersOrganization() == "" {
 		return nil, nil
 	}
-	all, err := pages.All[api.Group](ctx, a.opts.Store, api.ListQuery{Kind: api.KindGroup, Organization: p.Spec.Organization})
+	all, err := pages.All[api.Group](ctx, a.opts.Store, api.ListQuery{Kind: api.KindGroup, Organization: p.UsersOrganization()})
 	return slices.DeleteFunc(all, func(g api.Group) bool {
 		return g.Spec.Source != api.GroupIdentityProvider || string(g.Spec.IdentityProvider) != p.Meta.ID
 	}), err

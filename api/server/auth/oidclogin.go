@@ -52,17 +52,6 @@ func errProvider() error {
 	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; the server's log has the reason")
 }
 
-// ListLoginProviders returns the names of identity providers, which are public.
-func (a *Authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProviders, error) {
-	out := api.LoginProviders{Names: []string{}}
-	providers, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
-	for _, p := range providers {
-		out.Names = append(out.Names, p.Meta.Name)
-	}
-	slices.Sort(out.Names)
-	return &out, err
-}
-
 // oidcClient returns the client of a provider for one login.
 func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
 	c := oidc.Client{Issuer: p.Spec.Issuer, ID: p.Spec.ClientID, Redirect: redirect, Scopes: p.Spec.Scopes}
@@ -82,16 +71,9 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return nil, api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
 	}
-	found, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: in.Provider})
+	p, err := a.loginProvider(ctx, in)
 	if err != nil {
 		return nil, err
-	}
-	if len(found) != 1 || in.Provider == "" {
-		return nil, api.Errorf(api.CodeInvalid, "identity provider does not exist").At("provider").WithHint("basalt identity-provider list, for operators")
-	}
-	p := found[0]
-	if !p.Spec.MayReturnTo(in.Redirect) {
-		return nil, api.Errorf(api.CodeInvalid, "the provider is not allowed to redirect there").At("redirect").WithHint("an operator can add it to spec.redirects")
 	}
 	f := flow{Use: flowUse, ID: rand.Text(), Provider: p.Meta.ID, Redirect: in.Redirect, State: rand.Text(), Nonce: rand.Text(), Verifier: oidc.Verifier(),
 		Until: a.opts.Now().UTC().Add(flowLife)}
@@ -115,9 +97,9 @@ func (a *Authenticator) loginURL(ctx context.Context, p api.IdentityProvider, f 
 	if err != nil {
 		return "", err
 	}
-	url, err := a.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
+	url, err := a.discovered(p).URL(ctx, c, f.State, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "error", err)
+		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "organization", p.Meta.Organization, "error", err)
 		return "", api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
 	}
 	return url, nil
@@ -204,22 +186,22 @@ func (a *Authenticator) redeemed(ctx context.Context, p api.IdentityProvider, f 
 	if err != nil {
 		return who, err
 	}
-	claims, err := a.oidc.Redeem(ctx, c, code, f.Nonce, f.Verifier)
+	claims, err := a.discovered(p).Redeem(ctx, c, code, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "address", addressOf(Request(ctx)), "error", err)
+		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "organization", p.Meta.Organization, "address", addressOf(Request(ctx)), "error", err)
 		return who, errProvider()
 	}
 	email := api.Login(claims.Email)
 	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
 		return who, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and sign in again")
 	}
-	return person{Issuer: p.Spec.Issuer, Subject: claims.Subject, Email: email, Name: claims.Name, Claims: claims.All}, nil
+	return person{Issuer: p.IdentityIssuer(), Subject: claims.Subject, Email: email, Name: claims.Name, Claims: claims.All}, nil
 }
 
 // recognized returns the user of the provider's issuer and subject, and whether they are
 // already linked to it: a user that the organization's directory has provisioned is linked
 // at its first sign-in. Without a user, its ID is empty. An e-mail address alone never
-// identifies any other user.
+// identifies any other user. A user whom the provider may not sign in is refused.
 func (a *Authenticator) recognized(ctx context.Context, p api.IdentityProvider, c person) (u api.User, linked bool, err error) {
 	id := api.ExternalIdentityID(c.Issuer, c.Subject)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
@@ -238,8 +220,12 @@ func (a *Authenticator) recognized(ctx context.Context, p api.IdentityProvider, 
 			return u, linked, errNotWelcome()
 		}
 	}
-	if err == nil && u.Spec.Disabled {
+	switch {
+	case err != nil || u.Meta.ID == "":
+	case u.Spec.Disabled:
 		err = errNotWelcome()
+	case !p.Admits(u):
+		err = errBeyond()
 	}
 	return u, linked, err
 }
@@ -261,7 +247,11 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	case linked:
 		return a.withGrants(ctx, u, p, grants)
 	}
-	return a.withGrants(ctx, u, p, grants, linkOf(p, c, u))
+	link, err := a.linked(ctx, p, c, u)
+	if err != nil {
+		return u, err
+	}
+	return a.withGrants(ctx, u, p, grants, link...)
 }
 
 // linkOf returns the command that links a user to an account at a provider.
@@ -287,6 +277,9 @@ func (a *Authenticator) withGrants(ctx context.Context, u api.User, p api.Identi
 		return u, nil
 	}
 	u.Spec.Grants = grants
+	if !p.Admits(u) {
+		return u, errBeyond()
+	}
 	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
 		Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}}, with...)})
 	if err != nil {
@@ -301,10 +294,10 @@ func (a *Authenticator) withGrants(ctx context.Context, u api.User, p api.Identi
 // the same organization, so the address alone identifies its user; users whom an admin has
 // created are never found.
 func (a *Authenticator) provisioned(ctx context.Context, p api.IdentityProvider, email string) (api.User, bool, error) {
-	if p.Spec.Organization == "" {
+	if p.UsersOrganization() == "" {
 		return api.User{}, false, nil
 	}
-	found, err := pages.All[api.User](ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Organization: p.Spec.Organization, Name: email})
+	found, err := pages.All[api.User](ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Organization: p.UsersOrganization(), Name: email})
 	for _, u := range found {
 		if u.Spec.Scim != nil && u.Meta.DeletedAt == nil {
 			return u, true, err
@@ -332,7 +325,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 		return api.User{}, err
 	}
 	user := api.RandomID(api.KindUser)
-	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
+	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.UsersOrganization()}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
 	speak(ctx, &u)
 	if api.ValidateUser(u.Spec) != nil { // the display name is not essential
 		u.Spec.DisplayName = ""
@@ -340,8 +333,11 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 	if err := api.ValidateUser(u.Spec); err != nil {
 		return u, err
 	}
+	if !p.Admits(u) {
+		return u, errBeyond()
+	}
 	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindUser, ID: user, Name: email, Organization: p.Spec.Organization, Claims: api.LoginClaim(email), Data: api.Encode(u.Spec)},
+		{Op: api.OpPutSpec, Kind: api.KindUser, ID: user, Name: email, Organization: u.Meta.Organization, Claims: claimedBy(p, email), Data: api.Encode(u.Spec)},
 		linkOf(p, c, u),
 	}})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {

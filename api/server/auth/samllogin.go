@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/server/pages"
 	"github.com/basalt-gpu/basalt/api/server/saml"
 )
 
@@ -54,7 +53,7 @@ func errSAMLOver() *api.Error {
 // samlProvider returns a provider as package saml needs it.
 func samlProvider(p api.IdentityProvider) saml.Provider {
 	s := *p.Spec.SAML
-	return saml.Provider{Issuer: p.Spec.Issuer, EntityID: s.EntityID(p.Meta.Name), ACSURL: s.ACSURL(p.Meta.Name), SAML: s}
+	return saml.Provider{Issuer: p.Spec.Issuer, EntityID: s.EntityID(p.AddressName()), ACSURL: s.ACSURL(p.AddressName()), SAML: s}
 }
 
 // relayState returns a new state of a login. It contains which of the provider's redirects
@@ -95,19 +94,17 @@ func (a *Authenticator) samlURL(p api.IdentityProvider, f *flow) (string, error)
 	return u, nil
 }
 
-// samlNamed returns the SAML provider with a name.
+// samlNamed returns the SAML provider whose addresses contain a name.
 func (a *Authenticator) samlNamed(ctx context.Context, name string) (api.IdentityProvider, error) {
-	found, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: name})
-	if err == nil && (len(found) != 1 || name == "" || found[0].Spec.SAML == nil) {
-		err = api.Errorf(api.CodeNotFound, "identity provider %.64q does not exist, or does not use SAML", name).WithHint("the address contains the provider's name, which may have changed")
+	p, ok, err := a.addressed(ctx, name)
+	if err == nil && (!ok || p.Spec.SAML == nil) {
+		err = api.Errorf(api.CodeNotFound, "identity provider %.64q does not exist, or does not use SAML", name).WithHint("the address contains the provider's name, which may have changed, or its ID if it belongs to an organization")
 	}
-	if err != nil {
-		return api.IdentityProvider{}, err
-	}
-	return found[0], nil
+	return p, err
 }
 
-// SAMLMetadata returns the metadata of this service for the provider with a name.
+// SAMLMetadata returns the metadata of this service for the provider whose addresses contain
+// a name.
 func (a *Authenticator) SAMLMetadata(ctx context.Context, name string) ([]byte, error) {
 	p, err := a.samlNamed(ctx, name)
 	if err != nil {
@@ -121,7 +118,7 @@ func (a *Authenticator) SAMLMetadata(ctx context.Context, name string) ([]byte, 
 }
 
 // ReceiveSAMLResponse returns the address to which the browser is redirected after the
-// provider with a name has sent this form.
+// provider whose addresses contain a name has sent this form.
 func (a *Authenticator) ReceiveSAMLResponse(ctx context.Context, name string, form []byte) (string, error) {
 	if a.opts.Secrets == nil {
 		return "", api.Errorf(api.CodeUnavailable, "sign-in with an identity provider is not available on this server")
@@ -151,7 +148,7 @@ func (a *Authenticator) ReceiveSAMLResponse(ctx context.Context, name string, fo
 		}
 	}
 	if err != nil {
-		a.opts.Log.Warn("response of identity provider refused", "provider", p.Meta.Name, "address", address, "error", clipped(err))
+		a.opts.Log.Warn("response of identity provider refused", "provider", p.Meta.Name, "organization", p.Meta.Organization, "address", address, "error", clipped(err))
 		back.Set("error", "access_denied")
 	}
 	return withQuery(to, back), nil
@@ -234,9 +231,7 @@ func (a *Authenticator) relevant(ctx context.Context, p api.IdentityProvider, al
 	return out, nil
 }
 
-// samlPerson opens a code that the assertion consumer service has made for this flow. The
-// provider is a part of the issuer: unlike that of OpenID Connect, an entity ID does not
-// prove who owns it.
+// samlPerson opens a code that the assertion consumer service has made for this flow.
 func (a *Authenticator) samlPerson(ctx context.Context, p api.IdentityProvider, f flow, code string) (who person, err error) {
 	var c samlCode
 	plain, err := "", errors.New("too long")
@@ -246,5 +241,5 @@ func (a *Authenticator) samlPerson(ctx context.Context, p api.IdentityProvider, 
 	if err != nil || json.Unmarshal([]byte(plain), &c) != nil || c.Use != samlCodeUse || c.Provider != p.Meta.ID || c.State != f.State || c.Subject == "" || !a.opts.Now().Before(c.Until) {
 		return who, errProvider()
 	}
-	return person{Issuer: "saml:" + p.Meta.ID, Subject: c.Subject, Email: c.Email, Name: c.Name, Claims: c.Claims}, nil
+	return person{Issuer: p.IdentityIssuer(), Subject: c.Subject, Email: c.Email, Name: c.Name, Claims: c.Claims}, nil
 }

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,6 +76,9 @@ func (pc *ProviderCache) provider(ctx context.Context, issuer string) (*coreos.P
 	}
 	// Its keys are fetched with this context later, too.
 	p, err := coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), pc.http), issuer)
+	if err == nil {
+		err = checkPage(p.Endpoint().AuthURL, issuer)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +89,17 @@ func (pc *ProviderCache) provider(ctx context.Context, issuer string) (*coreos.P
 	}
 	pc.known[issuer] = known{p, pc.now().Add(keep)}
 	return p, nil
+}
+
+// checkPage refuses an address that browsers should not be sent to. The provider chooses it,
+// and a page of the portal opens it: javascript: would run in that page. Only an issuer on
+// loopback may use http.
+func checkPage(address, issuer string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && strings.HasPrefix(issuer, "http:")) {
+		return fmt.Errorf("authorization endpoint %.256q is not an https URL", address)
+	}
+	return nil
 }
 
 func (c Client) config(p *coreos.Provider) oauth2.Config {

@@ -13,7 +13,7 @@ import (
 // drop, although what runs depends on them. The last column is what a user calls it.
 var newFields = []struct {
 	kinds []api.Kind
-	path  string // below spec; with "=VALUE", only that value
+	path  string // below spec, or ofOrganization; with "=VALUE", only that value
 	level int
 	what  string
 }{
@@ -44,6 +44,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindOrganization}, "billing.country", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindIdentityProvider}, "saml", state.SAMLLevel, "SAML"},
+	{[]api.Kind{api.KindIdentityProvider}, ofOrganization, state.OwnProviderLevel, "identity providers of organizations"},
 	{[]api.Kind{api.KindMailSuppression}, "address", state.SuppressionLevel, "addresses from which mail was returned"}, // each has one
 	{[]api.Kind{api.KindDispute}, "payment", state.RefundLevel, "disputes of payments"},
 	{[]api.Kind{api.KindPaymentSettings}, "chargeDisputeFees", state.RefundLevel, "disputes of payments"},
@@ -53,6 +54,10 @@ var newFields = []struct {
 	{[]api.Kind{api.KindSecuritySettings}, "encryptTunnels", state.EncryptionLevel, "encrypted tunnels"},
 	{[]api.Kind{api.KindMigration}, "offline", state.OfflineMigrationLevel, "migration of stopped instances"},
 }
+
+// ofOrganization is the path of meta.organization, for a kind whose objects did not belong to
+// organizations.
+const ofOrganization = "meta.organization"
 
 // checkNewFields refuses specs with a field that not all members of the cluster support.
 func (s *Store) checkNewFields(b api.Batch) error {
@@ -72,9 +77,13 @@ func (s *Store) checkNewFields(b api.Batch) error {
 			if spec == nil && json.Unmarshal(c.Data, &spec) != nil {
 				break // another check reports what is not an object
 			}
-			if isSet(spec, f.path) {
-				field, _, _ := strings.Cut(f.path, "=")
-				return api.Errorf(api.CodeState, "not all nodes support %s", f.what).At("spec." + field).WithHint("upgrade all nodes of the cluster first")
+			field, _, _ := strings.Cut("spec."+f.path, "=")
+			set := isSet(spec, f.path)
+			if f.path == ofOrganization {
+				field, set = f.path, c.Organization != ""
+			}
+			if set {
+				return api.Errorf(api.CodeState, "not all nodes support %s", f.what).At(field).WithHint("upgrade all nodes of the cluster first")
 			}
 		}
 	}

@@ -35,13 +35,18 @@ import (
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
 // monitors have addresses of their own; payments have refunds and disputes; addresses
 // from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
-// VAT numbers are verified with VIES. 15: stopped instances migrate with their disks.
+// VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
+// organizations have identity providers of their own.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
 // source would refuse it, and an older leader would assign the instance to its target
 // without the volumes that were copied.
 const OfflineMigrationLevel = 15
+
+// OwnProviderLevel is the level from which identity providers belong to organizations: older
+// programs would offer such a provider to everybody, and let it sign in any user.
+const OwnProviderLevel = 15
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the
