@@ -65,7 +65,7 @@ func validateLocalGrant(at, what string, m Meta, g Grant) error {
 		return err
 	}
 	if g.Organization != m.Organization {
-		return invalid(at+"organization", "is not the organization of %s", what).WithHint("create one in that organization")
+		return invalid(at+"organization", "must be the organization of %s, meta.organization", what).WithHint("create one in that organization")
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ func (a *API) TestIdentityProvider(ctx context.Context, id string, in api.Identi
 	return post[api.IdentityProviderTestResult](ctx, a, in, "identity-providers", id, "test")
 }
 
-// SAMLMetadata writes the metadata of the service for the SAML provider with a name, an XML
-// document, to w.
+// SAMLMetadata writes the metadata of the service for a SAML provider, an XML document, to w.
+// The provider is given as in its addresses (api.IdentityProvider.AddressName).
 func (a *API) SAMLMetadata(ctx context.Context, provider string, w io.Writer) error {
 	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"login", "saml", provider, "metadata"}})
 }

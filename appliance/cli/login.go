@@ -24,7 +24,7 @@ func (a *App) loginCommand() *cobra.Command {
 			"readable only by its owner.",
 	}
 	email := cmd.Flags().String("email", "", "sign in as this user; the password is prompted for, or read from standard input")
-	oidc := cmd.Flags().String("oidc", "", "sign in with this identity provider (OpenID Connect or SAML), in a browser on this computer")
+	oidc := cmd.Flags().String("oidc", "", "sign in with this identity provider (OpenID Connect or SAML), in a browser on this computer; ORGANIZATION/NAME for one of an organization")
 	cmd.MarkFlagsMutuallyExclusive("email", "oidc")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.ConfigDir == "" {

@@ -19,9 +19,14 @@ import (
 // oidcWait is how long a sign-in in the browser may take.
 const oidcWait = 10 * time.Minute
 
-// oidcSession signs in with an identity provider.
+// oidcSession signs in with an identity provider, or with one of an organization:
+// ORGANIZATION/NAME.
 func (a *App) oidcSession(ctx context.Context, provider string) error {
-	in, err := a.oidcCode(ctx, provider)
+	organization := ""
+	if i := strings.LastIndexByte(provider, '/'); i >= 0 { // RESELLER/CUSTOMER contains one too
+		organization, provider = provider[:i], provider[i+1:]
+	}
+	in, err := a.oidcCode(ctx, organization, provider)
 	if err != nil {
 		return err
 	}
@@ -35,13 +40,13 @@ func (a *App) oidcSession(ctx context.Context, provider string) error {
 
 // oidcCode lets the user sign in at an identity provider, and returns the provider's answer.
 // The browser is redirected to a port that only this machine can reach (RFC 8252).
-func (a *App) oidcCode(ctx context.Context, provider string) (api.OIDCFinish, error) {
+func (a *App) oidcCode(ctx context.Context, organization, provider string) (api.OIDCFinish, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return api.OIDCFinish{}, err
 	}
 	defer l.Close()
-	f, err := a.api.BeginOIDCLogin(ctx, provider, "http://"+l.Addr().String()+"/callback")
+	f, err := a.api.BeginOIDCLogin(ctx, api.OIDCBegin{Organization: organization, Provider: provider, Redirect: "http://" + l.Addr().String() + "/callback"})
 	if err != nil {
 		return api.OIDCFinish{}, err
 	}
@@ -100,10 +105,10 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 
 func (a *App) identityProviders() *kind[api.IdentityProvider] {
 	return &kind[api.IdentityProvider]{
-		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect, SAML)",
+		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect, SAML) of organizations and of the cluster",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
-		columns: []string{"PROTOCOL", "ISSUER", "CLIENT", "CREATES USERS", "GRANTS"},
+		columns: []string{"ORGANIZATION", "PROTOCOL", "ISSUER", "CLIENT", "CREATES USERS", "GRANTS"},
 		row: func(p api.IdentityProvider) []string {
 			makes := "no"
 			if p.Spec.Create {
@@ -117,7 +122,7 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 			if p.Spec.SAML != nil {
 				protocol = "saml"
 			}
-			return []string{protocol, p.Spec.Issuer, cmp.Or(p.Spec.ClientID, "-"), makes, strings.Join(grants, ", ")}
+			return []string{a.named(p.Meta.Organization), protocol, p.Spec.Issuer, cmp.Or(p.Spec.ClientID, "-"), makes, strings.Join(grants, ", ")}
 		},
 		detail: samlDetail,
 		flags:  identityProviderFlags,
@@ -133,7 +138,7 @@ func (a *App) providerTestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := a.oidcCode(cmd.Context(), p.Meta.Name)
+			in, err := a.oidcCode(cmd.Context(), p.Meta.Organization, p.Meta.Name)
 			if err != nil {
 				return err
 			}
@@ -168,10 +173,10 @@ func providerTestTable(r api.IdentityProviderTestResult, roles string) table {
 func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 	issuer, id := f.String("issuer", "", "issuer URL as in its tokens, without /.well-known/openid-configuration"), f.String("client-id", "", "Basalt's client ID at the provider")
 	secret := f.String("client-secret-file", "", "file with the client's secret")
-	redirects := f.StringSlice("redirect", nil, "portal URL that browsers return to; not needed for the CLI")
+	redirects := f.StringSlice("redirect", nil, "portal URL that browsers return to; not needed for the CLI, and not allowed with --organization")
 	scopes := f.StringSlice("scopes", nil, "additional scopes to request")
 	makes := f.Bool("create-users", false, "create a user at first sign-in for anyone who has a grant by their claims")
-	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates")
+	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates; for a provider of the cluster")
 	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; CLAIM is a claim or SAML attribute; replaces the previous ones; repeatable")
 	groups := f.String("groups-claim", "", "claim or SAML attribute that decides the members of groups of this provider, e.g. groups; empty: none")
 	saml := samlFlags(f)

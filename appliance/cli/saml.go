@@ -19,7 +19,7 @@ func samlFlags(f *pflag.FlagSet) func(*api.IdentityProviderSpec) error {
 	format := f.String("name-id-format", "", "SAML: what identifies a user, persistent or emailAddress; default: persistent")
 	email := f.String("email-attribute", "", "SAML: attribute with the e-mail address; has a default")
 	name := f.String("name-attribute", "", "SAML: attribute with the displayed name")
-	base := f.String("base-url", "", "SAML: address of this service in browsers, e.g. https://cloud.example; default: that of the first --redirect")
+	base := f.String("base-url", "", "SAML: address of this service in browsers, e.g. https://cloud.example; default: that of the first --redirect, or, with --organization, of the portal")
 	return func(p *api.IdentityProviderSpec) error {
 		s := api.SAMLProvider{}
 		if p.SAML != nil {
@@ -58,8 +58,8 @@ func samlDetail(p api.IdentityProvider) (d detail) {
 	if s == nil {
 		return nil
 	}
-	d.add("Entity ID (audience), metadata", s.EntityID(p.Meta.Name))
-	d.add("ACS URL (reply URL, recipient)", s.ACSURL(p.Meta.Name))
+	d.add("Entity ID (audience), metadata", s.EntityID(p.AddressName()))
+	d.add("ACS URL (reply URL, recipient)", s.ACSURL(p.AddressName()))
 	d.add("NameID format", string(s.NameIDFormat))
 	d.add("E-mail attribute", s.EmailAttribute)
 	d.add("E-mail domains", strings.Join(s.EmailDomains, ", "))
@@ -80,6 +80,6 @@ func (a *App) samlMetadataCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.api.SAMLMetadata(cmd.Context(), p.Meta.Name, a.Out)
+			return a.api.SAMLMetadata(cmd.Context(), p.AddressName(), a.Out)
 		}}
 }
