@@ -121,22 +121,27 @@ func (w *world) floodedWebhooks(ctx context.Context) error {
 }
 
 func (w *world) providerTries() []try {
-	return []try{{"A2 identity providers inside", "not reached, and one answer for open and closed ports", w.insideProviders},
+	return []try{
+		{"A2 identity providers inside", "not reached, and one answer for open and closed ports", func(ctx context.Context) error { return w.insideProviders(ctx, w.op, "") }},
+		{"A2 identity providers of an organization inside", "not reached, and one answer for open and closed ports", func(ctx context.Context) error {
+			return w.insideProviders(ctx, w.admin, w.foe.Meta.ID)
+		}},
+		{"A3 an organization's identity provider for others", "no roles, redirects or sign-ins outside of the organization", w.ownedProvider},
 		{"A3 SAML responses that nobody has signed", "no code, and no redirect elsewhere", w.forgedSAML}}
 }
 
-// insideProviders begins logins at providers with internal addresses, which only an
-// operator can have created: the caller must learn nothing from them.
-func (w *world) insideProviders(ctx context.Context) error {
+// insideProviders begins logins at providers with internal addresses, which an operator or the
+// admin of an organization has created: the caller must learn nothing from them.
+func (w *world) insideProviders(ctx context.Context, token, organization string) error {
 	first := ""
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "169.254.169.254"} {
 		for _, port := range []string{w.hostile.inside, w.hostile.closed} {
 			issuer := "https://" + host + ":" + port + "/"
-			o, err := w.make(ctx, w.op, "/v1/identity-providers", w.tag+"-"+word(), api.Meta{}, api.IdentityProviderSpec{Issuer: issuer, ClientID: "x"})
+			o, err := w.make(ctx, token, "/v1/identity-providers", w.tag+"-"+word(), api.Meta{Organization: organization}, api.IdentityProviderSpec{Issuer: issuer, ClientID: "x"})
 			if err != nil {
 				return err
 			}
-			a, err := w.once(ctx, "", http.MethodPost, "/v1/login/oidc", map[string]string{"provider": o.Meta.Name, "redirect": "http://127.0.0.1:1/"})
+			a, err := w.once(ctx, "", http.MethodPost, "/v1/login/oidc", api.OIDCBegin{Provider: o.Meta.Name, Organization: organization, Redirect: "http://127.0.0.1:1/"})
 			if err := errors.Join(err, w.drop(ctx, o)); err != nil {
 				return err
 			}
@@ -149,4 +154,43 @@ func (w *world) insideProviders(ctx context.Context) error {
 		}
 	}
 	return w.hostile.untouched()
+}
+
+// ownedProvider configures a provider of the attacker's organization with roles, redirects and
+// users that are not the organization's, and begins logins with it as if it were another's.
+func (w *world) ownedProvider(ctx context.Context) error {
+	foe := api.Meta{Organization: w.foe.Meta.ID}
+	plain := api.IdentityProviderSpec{Issuer: "https://id.example/", ClientID: "x", Create: true}
+	with := func(change func(*api.IdentityProviderSpec)) api.IdentityProviderSpec {
+		s := plain
+		change(&s)
+		return s
+	}
+	grant := func(g api.Grant) api.IdentityProviderSpec {
+		return with(func(s *api.IdentityProviderSpec) { s.Grants = []api.ClaimGrant{{Claim: "a", Value: "b", Grant: g}} })
+	}
+	err := each([]api.IdentityProviderSpec{
+		grant(api.Grant{Role: api.RoleOperator}), grant(api.Grant{Role: api.RoleReseller, Organization: w.foe.Meta.ID}), grant(api.Grant{Role: api.RoleAdmin, Organization: w.victim.Meta.ID}),
+		grant(api.Grant{Role: api.RoleMember, Organization: w.foe.Meta.ID, Project: w.web.Meta.ID}),
+		with(func(s *api.IdentityProviderSpec) { s.Redirects = []string{"https://evil.example/login/oidc"} }),
+		with(func(s *api.IdentityProviderSpec) { s.Organization = w.victim.Meta.ID }),
+	}, func(s api.IdentityProviderSpec) error {
+		return w.refused(ctx, w.admin, http.MethodPost, "/v1/identity-providers", body{withName(foe, w.tag+"-"+word()), s}, api.CodeInvalid, api.CodeForbidden)
+	})
+	victim := withName(api.Meta{Organization: w.victim.Meta.ID}, w.tag+"-"+word())
+	err = errors.Join(err, w.refused(ctx, w.admin, http.MethodPost, "/v1/identity-providers", body{victim, plain}, api.CodeInvalid, api.CodeForbidden))
+	if err != nil {
+		return err
+	}
+	o, err := w.make(ctx, w.admin, "/v1/identity-providers", w.tag+"-"+word(), foe, plain)
+	if err != nil {
+		return err
+	}
+	return errors.Join(each([]api.OIDCBegin{
+		{Provider: o.Meta.Name, Redirect: "http://127.0.0.1:1/"},
+		{Provider: o.Meta.Name, Organization: w.victim.Meta.ID, Redirect: "http://127.0.0.1:1/"},
+		{Provider: o.Meta.Name, Organization: w.foe.Meta.ID, Redirect: "https://evil.example/login/oidc"},
+	}, func(in api.OIDCBegin) error {
+		return w.refused(ctx, "", http.MethodPost, "/v1/login/oidc", in, api.CodeInvalid)
+	}), w.drop(ctx, o))
 }

@@ -66,7 +66,8 @@ func (w *world) beyondQuotas(ctx context.Context) error {
 		{"/v1/images", within, api.ImageSpec{Format: api.FormatRaw}}, {"/v1/volumes", within, api.VolumeSpec{SizeBytes: mib}},
 		{"/v1/networks", within, api.NetworkSpec{Cidr4: "10.78.0.0/24"}}, {"/v1/security-groups", within, api.SecurityGroupSpec{}},
 		{"/v1/projects", whole, api.ProjectSpec{}}, {"/v1/api-keys", whole, api.APIKeySpec{Role: api.RoleBilling}},
-		{"/v1/webhooks", whole, api.WebhookSpec{URL: "https://x.example/"}}, {"/v1/budgets", whole, map[string]any{"amountMicros": 1}},
+		{"/v1/webhooks", whole, api.WebhookSpec{URL: "https://x.example/"}}, {"/v1/identity-providers", whole, api.IdentityProviderSpec{Issuer: "https://x.example/", ClientID: "x"}},
+		{"/v1/budgets", whole, map[string]any{"amountMicros": 1}},
 	}, func(c struct {
 		path string
 		meta api.Meta

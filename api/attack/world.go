@@ -212,6 +212,7 @@ func (w *world) victimThings() []struct {
 		{"/v1/snapshots", web, map[string]any{"volume": w.canary}},
 		{"/v1/groups", org, api.GroupSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: w.victim.Meta.ID}}}},
 		{"/v1/budgets", org, map[string]any{"amountMicros": 1_000_000}},
+		{"/v1/identity-providers", org, api.IdentityProviderSpec{Issuer: "https://" + w.canary + ".example/", ClientID: "x"}},
 		{"/v1/webhooks", org, api.WebhookSpec{URL: "https://" + w.canary + ".example/", Paused: true}},
 		{"/v1/price-books", api.Meta{}, api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}},
 	}
@@ -224,7 +225,11 @@ func (w *world) settleVictim(ctx context.Context) error {
 		if t.path == "/v1/price-books" {
 			token = w.op
 		}
-		a, err := w.ask(ctx, token, http.MethodPost, t.path, body{withName(t.meta, w.canary), t.spec})
+		name := w.canary
+		if t.path == "/v1/identity-providers" { // its name is public: sign-in pages show it
+			name = "sign-in"
+		}
+		a, err := w.ask(ctx, token, http.MethodPost, t.path, body{withName(t.meta, name), t.spec})
 		if err != nil {
 			return err
 		}
