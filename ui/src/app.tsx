@@ -16,6 +16,9 @@ const Shell = lazy(loadShell);
 const loadSignIn = () => import('./pages/sign-in').then((m) => ({ default: m.SignIn }));
 const SignIn = lazy(loadSignIn);
 const Sso = lazy(withWords(() => import('./pages/sso').then((m) => ({ default: m.Sso }))));
+const OrganizationSignIn = lazy(
+  withWords(() => import('./pages/organization-sign-in').then((m) => ({ default: m.OrganizationSignIn }))),
+);
 const SetPassword = lazy(withWords(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword }))));
 const ForgotPassword = lazy(
   withWords(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword }))),
@@ -65,6 +68,7 @@ function Inside() {
   if (path.startsWith('/password')) return <SetPassword />;
   if (path === '/sign-up' || path.startsWith('/sign-up/')) return <SignUp />;
   if (path.startsWith('/forgot')) return <ForgotPassword />;
+  if (path === '/login' || path.startsWith('/login/')) return <OrganizationSignIn path={path} />;
   if (session.isPending) return <Loading />;
   if (session.isError)
     return (

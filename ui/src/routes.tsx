@@ -162,12 +162,12 @@ export const routes: RouteTo[] = [
   },
   {
     path: '/identity-providers',
-    when: operator,
+    when: admin,
     Page: lazy(() => import('./pages/identity-providers/list').then((m) => ({ default: m.IdentityProviders }))),
   },
   {
     path: '/identity-providers/:id/:tab?',
-    when: operator,
+    when: admin,
     Page: lazy(() => import('./pages/identity-providers/provider').then((m) => ({ default: m.IdentityProviderPage }))),
   },
   {

@@ -14,12 +14,21 @@ export const useIdentityProvider = (id: string) =>
 export const deleteProvider = (p: IdentityProvider) =>
   ok(api.DELETE('/v1/identity-providers/{id}', { params: { path: { id: p.meta.id ?? '' } } }));
 
-/** useLoginProviders returns the names of the providers, which are public. */
-export const useLoginProviders = () =>
+/** useLoginProviders returns the names of the operators' providers, or of an organization's, which are public. */
+export const useLoginProviders = (organization = '') =>
   useQuery({
-    queryKey: ['login-providers'],
-    queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })),
+    queryKey: ['login-providers', organization],
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/login/oidc', { ...(organization && { params: { query: { organization } } }), signal })),
     retry: false,
+  });
+
+/** useOwnProviders returns the providers of an organization, to its administrators. There are few. */
+export const useOwnProviders = (organization: string) =>
+  useQuery({
+    queryKey: [...identityProviders.lists, 'of', organization],
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/identity-providers', { params: { query: { organization, limit: 100 } }, signal })),
   });
 
 /** useBeginLogin begins a sign-in; then gets the address at the provider, and the flow to keep. */

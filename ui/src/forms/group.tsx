@@ -3,7 +3,7 @@ import { Button, Label, LabelGroup } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import type { Grant, Group } from '../api/groups';
-import { useLoginProviders } from '../api/identity-providers';
+import { useLoginProviders, useOwnProviders } from '../api/identity-providers';
 import { groups } from '../api/resource';
 import type { Role } from '../api/session';
 import { useText, type Key } from '../i18n';
@@ -131,17 +131,24 @@ function Grants({ organization, grants, set }: GrantsProps) {
 
 /** Source is who decides the members of a new group: its administrators, or an identity provider. */
 function Source({
+  organization,
   form,
   set,
 }: {
+  organization: string;
   form: Form;
   set: (name: 'provider' | 'externalId' | 'members') => (v: string) => void;
 }) {
   const { t } = useText();
-  const names = useLoginProviders().data?.names ?? [];
+  const shared = useLoginProviders().data?.names ?? [];
+  const own = (useOwnProviders(organization).data?.items ?? []).filter((p) => p.meta.organization === organization);
+  const providers = [
+    ...own.map((p): [string, string] => [p.meta.id ?? '', p.meta.name]),
+    ...shared.map((n): [string, string] => [n, n]),
+  ];
   return (
     <>
-      {names.length > 0 && (
+      {providers.length > 0 && (
         <SelectField
           id="group-provider"
           label={t('grp.source')}
@@ -151,7 +158,7 @@ function Source({
           onChange={set('provider')}
           options={[
             ['', t('grp.source.local')],
-            ...names.map((n): [string, string] => [n, t('grp.sourceProvider', { name: n })]),
+            ...providers.map(([ref, name]): [string, string] => [ref, t('grp.sourceProvider', { name })]),
           ]}
         />
       )}
@@ -246,7 +253,7 @@ export function GroupForm({ organization, group, onClose }: Props) {
         </>
       )}
       <Grants organization={organization} grants={form.grants} set={edit.set('grants')} />
-      {!group && <Source form={form} set={edit.set} />}
+      {!group && <Source organization={organization} form={form} set={edit.set} />}
       {group?.spec.source === 'identity-provider' && (
         <ExternalID value={form.externalId} set={edit.set('externalId')} />
       )}

@@ -30,6 +30,8 @@ import { SelectField, TextField } from '../parts/text-field';
 import { TextFileField } from '../parts/text-file';
 
 const roles = ['operator', 'reseller', 'admin', 'member', 'viewer', 'billing'] as const satisfies Role[];
+/** The roles that a provider of an organization can give. */
+const ownRoles = ['admin', 'member', 'viewer', 'billing'] as const satisfies Role[];
 const maxMetadata = 256 * 1024;
 const maxCertificate = 8 * 1024;
 
@@ -181,7 +183,13 @@ function ProjectOf({ id, row, path, set }: { id: string; row: GrantRow; path: st
   );
 }
 
-function Grants({ edit, organizations }: Pick<PartProps, 'edit'> & { organizations: [string, string][] }) {
+interface GrantsProps extends Pick<PartProps, 'edit'> {
+  organizations: [string, string][];
+  /** The organization of the provider: its roles are within it. */
+  owner: string;
+}
+
+function Grants({ edit, organizations, owner }: GrantsProps) {
   const { t } = useText();
   const rows = edit.form.grants;
   const change = (r: GrantRow, to: Partial<GrantRow>) =>
@@ -214,9 +222,9 @@ function Grants({ edit, organizations }: Pick<PartProps, 'edit'> & { organizatio
               path={`${at}.grant.role`}
               value={r.role}
               onChange={(role) => change(r, { role: role as Role })}
-              options={roles.map((role) => [role, t(`role.${role}`)])}
+              options={(owner ? ownRoles : roles).map((role) => [role, t(`role.${role}`)])}
             />
-            {hasOrganization(r.role) && (
+            {hasOrganization(r.role) && !owner && (
               <SelectField
                 id={of('organization')}
                 label={t('common.organization')}
@@ -245,7 +253,9 @@ function Grants({ edit, organizations }: Pick<PartProps, 'edit'> & { organizatio
       <div>
         <Button
           variant="secondary"
-          onClick={() => edit.set('grants')([...rows, { ...newGrant(), organization: edit.form.organization }])}
+          onClick={() =>
+            edit.set('grants')([...rows, { ...newGrant(), organization: owner || edit.form.organization }])
+          }
         >
           {t('idp.grantAdd')}
         </Button>
@@ -287,15 +297,17 @@ interface Props {
   protocol: Protocol;
   /** The provider to change; none creates one. */
   provider?: IdentityProvider;
+  /** The organization of the provider; empty: it is the operators'. */
+  owner: string;
   onSaved?: (p: IdentityProvider) => void;
 }
 
-export function IdentityProviderForm({ protocol, provider, onSaved }: Props) {
+export function IdentityProviderForm({ protocol, provider, owner, onSaved }: Props) {
   const { t } = useText();
   const edit = useEdit<IdentityProvider, ProviderForm>({
     of: identityProviders,
     object: provider,
-    fields: providerForm,
+    fields: (p) => providerForm(p, owner),
     body: (p, f) => providerOf(protocol, p, f),
     onSaved,
     secrets: { 'spec.clientSecret': 'SECRET' },
@@ -325,7 +337,7 @@ export function IdentityProviderForm({ protocol, provider, onSaved }: Props) {
       />
       <TextField
         {...text('name', 'meta.name')}
-        help={t(protocol === 'saml' ? 'idp.nameHelpSaml' : 'idp.nameHelp')}
+        help={t(protocol === 'saml' && !owner ? 'idp.nameHelpSaml' : 'idp.nameHelp')}
         required
       />
       {protocol === 'oidc' ? (
@@ -333,18 +345,20 @@ export function IdentityProviderForm({ protocol, provider, onSaved }: Props) {
       ) : (
         <SamlFields edit={edit} text={text} known={known} />
       )}
-      <TextField {...text('redirects', 'spec.redirects')} help={t('idp.redirectsHelp')} rows={2} />
+      {!owner && <TextField {...text('redirects', 'spec.redirects')} help={t('idp.redirectsHelp')} rows={2} />}
       {protocol === 'saml' && known && !edit.form.metadata && <Certificates edit={edit} text={text} />}
       <FormSection title={t('idp.users')} titleElement="h2">
-        <SelectField
-          id="idp-organization"
-          label={t('idp.organization')}
-          help={t('idp.organizationHelp')}
-          path="spec.organization"
-          value={edit.form.organization}
-          onChange={edit.set('organization')}
-          options={[['', t('idp.operators')], ...organizations]}
-        />
+        {!owner && (
+          <SelectField
+            id="idp-organization"
+            label={t('idp.organization')}
+            help={t('idp.organizationHelp')}
+            path="spec.organization"
+            value={edit.form.organization}
+            onChange={edit.set('organization')}
+            options={[['', t('idp.operators')], ...organizations]}
+          />
+        )}
         <CheckField
           id="idp-create"
           label={t('idp.create')}
@@ -355,7 +369,7 @@ export function IdentityProviderForm({ protocol, provider, onSaved }: Props) {
         />
         <TextField {...text('groupsClaim', 'spec.groupsClaim')} help={t('idp.groupsClaimHelp')} />
       </FormSection>
-      <Grants edit={edit} organizations={organizations} />
+      <Grants edit={edit} organizations={organizations} owner={owner} />
       <div>
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t(known ? 'cust.save' : 'common.create')}

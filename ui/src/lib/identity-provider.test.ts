@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { expect, test } from 'vitest';
 import type { IdentityProvider } from '../api/identity-providers';
-import { grantWord, providerForm, providerOf, serviceOf } from './identity-provider';
+import { grantWord, ownerOf, providerForm, providerOf, serviceOf } from './identity-provider';
 
 const saml: IdentityProvider = {
   kind: 'IdentityProvider',
@@ -66,4 +66,14 @@ test('what the provider must be told', () => {
     acsURL: 'https://cloud.example/v1/login/saml/okta/acs',
     metadata: '/v1/login/saml/okta/metadata',
   });
+});
+
+test('a provider of an organization has its ID in the addresses, and no redirects', () => {
+  const own = { ...saml, meta: { ...saml.meta, organization: 'org-1' }, spec: { ...saml.spec, redirects: undefined } };
+  expect(ownerOf(own)).toBe('org-1');
+  expect(ownerOf(saml)).toBe('');
+  expect(serviceOf(own).acsURL).toBe('https://cloud.example/v1/login/saml/idp-1/acs');
+  expect(serviceOf(saml).acsURL).toBe('https://cloud.example/v1/login/saml/okta/acs');
+  expect(providerForm(undefined, 'org-1').redirects).toBe('');
+  expect(providerForm(undefined).redirects).not.toBe('');
 });

@@ -56,13 +56,17 @@ export const newGrant = (): GrantRow => ({
 const lines = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 const joined = (list: string[] | undefined) => (list ?? []).join('\n');
 
-export const providerForm = (p: IdentityProvider | undefined): ProviderForm => ({
+/** ownerOf returns the organization that a provider belongs to; empty: the operators'. */
+export const ownerOf = (p: IdentityProvider) => p.meta.organization ?? '';
+
+/** providerForm returns the form of a provider; without one, of a new one of an organization or of the operators. */
+export const providerForm = (p: IdentityProvider | undefined, organization = ''): ProviderForm => ({
   name: p?.meta.name ?? '',
   issuer: p?.spec.issuer ?? '',
   clientId: p?.spec.clientId ?? '',
   clientSecret: '',
   scopes: (p?.spec.scopes ?? []).join(' '),
-  redirects: p ? joined(p.spec.redirects) : redirectAddress(),
+  redirects: p ? joined(p.spec.redirects) : organization ? '' : redirectAddress(),
   organization: p?.spec.organization ?? '',
   create: p?.spec.create ?? false,
   grants: (p?.spec.grants ?? []).map(({ claim, value, grant }) => ({
@@ -139,9 +143,13 @@ export function grantWord(g: GrantRow): string {
   return `${g.claim}=${g.value}:${g.role}${scope}`;
 }
 
+/** organizationAddress is the address of the page at which people of an organization sign in. */
+export const organizationAddress = (organization: string) => `${location.origin}/#/login/${organization}`;
+
 /** serviceOf returns what a SAML provider must be told about this service. */
 export function serviceOf(p: IdentityProvider): { entityID: string; acsURL: string; metadata: string } {
-  const path = `/v1/login/saml/${encodeURIComponent(p.meta.name)}`;
+  const name = (ownerOf(p) && p.meta.id) || p.meta.name;
+  const path = `/v1/login/saml/${encodeURIComponent(name)}`;
   const base = `${p.spec.saml?.baseURL ?? ''}${path}`;
   return { entityID: `${base}/metadata`, acsURL: `${base}/acs`, metadata: `${path}/metadata` };
 }

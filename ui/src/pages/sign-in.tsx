@@ -186,9 +186,12 @@ export function SignIn() {
                   {t('signIn.back')}
                 </Button>
               )}
-              {step === 'password' && providers.data && providers.data.names.length > 0 && (
+              {step === 'password' && providers.data && (
                 <>
                   <Divider />
+                  <p className="basalt-note">
+                    <a href="#/login">{t('signIn.byOrganization')}</a>
+                  </p>
                   {providers.data.names.map((name) => (
                     <Button
                       key={name}

@@ -99,6 +99,7 @@ const rest: Group[] = [
       { href: '/projects', text: 'nav.projects', when: admin },
       { href: '/members', text: 'nav.members', when: admin },
       { href: '/groups', text: 'grp.title', when: admin },
+      { href: '/identity-providers', text: 'idp.title', when: (s) => admin(s) && !operator(s) }, // operators: cluster
       { href: '/keys', text: 'nav.keys', when: admin },
       { href: '/webhooks', text: 'nav.webhooks', when: admin },
       { href: '/support-grants', text: 'sgr.title', when: admin },

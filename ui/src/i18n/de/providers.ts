@@ -3,6 +3,19 @@ import type { providers as en } from '../en/providers';
 export const providers: Record<keyof typeof en, string> = {
   'idp.help':
     'Benutzer melden sich mit dem Identitätsanbieter ihrer Organisation über OpenID Connect oder SAML 2.0 an. Die Anmeldeseite hat für jeden Anbieter eine Schaltfläche.',
+  'idp.ownHelp':
+    'Die Benutzer Ihrer Organisation melden sich mit deren Identitätsanbieter über OpenID Connect oder SAML 2.0 an: mit „Mit Ihrer Organisation anmelden“ auf der Anmeldeseite.',
+  'idp.addOwnOidcHelp':
+    'Registrieren Sie dieses Portal zuerst beim Anbieter als Client (Webanwendung), mit der Redirect-URI {redirect}: Er vergibt die Client-ID und das Client-Secret.',
+  'idp.addOwnSamlHelp':
+    'Die Adressen dieses Dienstes enthalten die ID des Anbieters, die er beim Erstellen erhält. Fragt der Anbieter zuerst danach, tragen Sie dort andere ein, und berichtigen Sie sie danach.',
+  'idp.signInAt':
+    'Die Benutzer Ihrer Organisation melden sich hier an. Wer anderswo eine Rolle hat, meldet sich mit Passwort oder Passkey an.',
+  'idp.signInPage': 'Anmeldeseite',
+  'orgSignIn.none':
+    '{organization} hat hier keinen Identitätsanbieter. Prüfen Sie den Namen, oder fragen Sie Ihren Administrator.',
+  'orgSignIn.help': 'Ihr Name oder ihre ID. Kunden eines Resellers geben beide an: reseller/kunde.',
+  'orgSignIn.next': 'Weiter',
   'idp.empty': 'Keine Identitätsanbieter',
   'idp.emptyHelp': 'Bis Sie einen hinzufügen, melden sich Benutzer mit Passwort oder Passkey an.',
   'idp.addOidc': 'OpenID-Connect-Anbieter hinzufügen',

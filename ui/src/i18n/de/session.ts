@@ -21,6 +21,7 @@ export const session: Record<keyof typeof en, string> = {
   'signIn.linkFailed': 'Dieser Anmeldelink ist nicht gültig',
   'signIn.refused': 'Der Identitätsanbieter hat Ihre Identität nicht bestätigt',
   'signIn.other': 'Auf andere Weise anmelden',
+  'signIn.byOrganization': 'Mit Ihrer Organisation anmelden',
   'signIn.forgot': 'Passwort vergessen?',
 
   'pass.title': 'Passkeys',

@@ -1,6 +1,18 @@
 export const providers = {
   'idp.help':
     'Users sign in with their organization’s identity provider by OpenID Connect or SAML 2.0. The sign-in page has a button for each provider.',
+  'idp.ownHelp':
+    'People of your organization sign in with its identity provider, by OpenID Connect or SAML 2.0: with “Sign in with your organization” on the sign-in page.',
+  'idp.addOwnOidcHelp':
+    'Register this portal as a client (web application) at the provider first, with the redirect URI {redirect}: it issues the client ID and the secret.',
+  'idp.addOwnSamlHelp':
+    'The addresses of this service contain the ID of the provider, which it gets when it is created. If the provider asks for them first, enter others there, and correct them afterwards.',
+  'idp.signInAt':
+    'People of your organization sign in here. Whoever has a role elsewhere signs in with a password or a passkey.',
+  'idp.signInPage': 'Sign-in page',
+  'orgSignIn.none': '{organization} has no identity provider here. Check the name, or ask your administrator.',
+  'orgSignIn.help': 'Its name or ID. Customers of a reseller enter both: reseller/customer.',
+  'orgSignIn.next': 'Continue',
   'idp.empty': 'No identity providers',
   'idp.emptyHelp': 'Until you add one, users sign in with a password or a passkey.',
   'idp.addOidc': 'Add OpenID Connect provider',

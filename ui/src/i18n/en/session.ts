@@ -18,6 +18,7 @@ export const session = {
   'signIn.linkFailed': 'This sign-in link is not valid',
   'signIn.refused': 'The identity provider did not confirm your identity',
   'signIn.other': 'Sign in another way',
+  'signIn.byOrganization': 'Sign in with your organization',
   'signIn.forgot': 'Forgot your password?',
 
   'pass.title': 'Passkeys',

@@ -12,7 +12,8 @@ import { Link } from 'wouter';
 import type { IdentityProvider } from '../../api/identity-providers';
 import { useCertificateText } from '../../forms/identity-provider';
 import { useText } from '../../i18n';
-import { serviceOf } from '../../lib/identity-provider';
+import { organizationAddress, ownerOf, serviceOf } from '../../lib/identity-provider';
+import { redirectAddress } from '../../lib/oidc';
 
 interface Row {
   term: string;
@@ -50,7 +51,10 @@ function Oidc({ provider: p }: { provider: IdentityProvider }) {
       <p>{t('idp.connectOidc')}</p>
       <Rows
         rows={[
-          ...(p.spec.redirects ?? []).map((text) => ({ term: t('idp.redirectURI'), text })),
+          ...(ownerOf(p) ? [redirectAddress()] : (p.spec.redirects ?? [])).map((text) => ({
+            term: t('idp.redirectURI'),
+            text,
+          })),
           { term: t('idp.grantType'), text: t('idp.grantTypeIs'), plain: true },
           { term: t('idp.scopesAsked'), text: ['openid', 'email', ...(p.spec.scopes ?? [])].join(' '), plain: true },
         ]}
@@ -105,6 +109,12 @@ export function Connection({ provider: p }: { provider: IdentityProvider }) {
   const { t } = useText();
   return (
     <div className="basalt-stack">
+      {ownerOf(p) && (
+        <>
+          <p>{t('idp.signInAt')}</p>
+          <Rows rows={[{ term: t('idp.signInPage'), text: organizationAddress(ownerOf(p)) }]} />
+        </>
+      )}
       {p.spec.saml ? <Saml provider={p} /> : <Oidc provider={p} />}
       <Title headingLevel="h2" size="lg">
         {t('idp.scim')}

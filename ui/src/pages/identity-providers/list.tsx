@@ -5,13 +5,14 @@ import { Link, useLocation } from 'wouter';
 import { collections } from '../../api/collection';
 import { useOrganizations } from '../../api/customers';
 import { deleteProvider, type IdentityProvider } from '../../api/identity-providers';
+import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { protocolOf } from '../../lib/identity-provider';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { useRemoval } from '../../parts/removal';
 
-export function IdentityProviders() {
+export function IdentityProviders({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
   const list = useListing(collections.identityProviders);
@@ -33,7 +34,11 @@ export function IdentityProviders() {
     },
     { id: 'protocol', title: t('idp.protocol'), cell: (p) => t(`idp.${protocolOf(p)}`) },
     { id: 'issuer', title: t('idp.issuer'), cell: (p) => p.spec.issuer ?? '–' },
-    { id: 'organization', title: t('idp.organization'), cell: (p) => nameOf(p.spec.organization) },
+    {
+      id: 'organization',
+      title: t('idp.organization'),
+      cell: (p) => nameOf(p.meta.organization ?? p.spec.organization),
+    },
     { id: 'create', title: t('idp.creates'), cell: (p) => t(p.spec.create ? 'op.yes' : 'op.no') },
   ];
   return (
@@ -49,7 +54,7 @@ export function IdentityProviders() {
       }
     >
       <div className="basalt-stack">
-        <p className="basalt-note">{t('idp.help')}</p>
+        <p className="basalt-note">{t(may(session, 'operator') ? 'idp.help' : 'idp.ownHelp')}</p>
         <ObjectList
           name="identity-providers"
           label={t('idp.title')}

@@ -5,7 +5,9 @@ import { Link, useLocation } from 'wouter';
 import { deleteProvider, useIdentityProvider, type IdentityProvider } from '../../api/identity-providers';
 import { IdentityProviderForm } from '../../forms/identity-provider';
 import { useText, type Key } from '../../i18n';
-import { protocolOf, type Protocol } from '../../lib/identity-provider';
+import { may, type Session } from '../../api/session';
+import { ownerOf, protocolOf, type Protocol } from '../../lib/identity-provider';
+import { redirectAddress } from '../../lib/oidc';
 import { ErrorAlert } from '../../parts/error';
 import { Empty } from '../../parts/list';
 import { Loading } from '../../parts/loading';
@@ -21,7 +23,7 @@ const views: { tab: string; text: Key }[] = [
   { tab: 'test', text: 'idp.test' },
 ];
 
-function Create({ protocol }: { protocol: Protocol }) {
+function Create({ protocol, owner }: { protocol: Protocol; owner: string }) {
   const { t } = useText();
   const [, go] = useLocation();
   return (
@@ -31,14 +33,17 @@ function Create({ protocol }: { protocol: Protocol }) {
     >
       <div className="basalt-stack basalt-form">
         <p className="basalt-note">
-          {t(protocol === 'saml' ? 'idp.addSamlHelp' : 'idp.addOidcHelp', {
-            entityID: `${location.origin}/v1/login/saml/NAME/metadata`,
-          })}
+          {owner
+            ? t(protocol === 'saml' ? 'idp.addOwnSamlHelp' : 'idp.addOwnOidcHelp', { redirect: redirectAddress() })
+            : t(protocol === 'saml' ? 'idp.addSamlHelp' : 'idp.addOidcHelp', {
+                entityID: `${location.origin}/v1/login/saml/NAME/metadata`,
+              })}
         </p>
         <Card>
           <CardBody>
             <IdentityProviderForm
               protocol={protocol}
+              owner={owner}
               onSaved={(p) => go(`/identity-providers/${p.meta.id}/connection`)}
             />
           </CardBody>
@@ -77,7 +82,7 @@ function Provider({ provider: p, tab }: { provider: IdentityProvider; tab: strin
         />
         <Card>
           <CardBody>
-            {tab === '' && <IdentityProviderForm protocol={protocolOf(p)} provider={p} />}
+            {tab === '' && <IdentityProviderForm protocol={protocolOf(p)} provider={p} owner={ownerOf(p)} />}
             {tab === 'connection' && <Connection provider={p} />}
             {tab === 'test' && <SignInTest provider={p} />}
           </CardBody>
@@ -113,7 +118,8 @@ function Known({ id, tab }: { id: string; tab: string }) {
   return <Provider provider={query.data} tab={tab} />;
 }
 
-export function IdentityProviderPage({ id, tab }: { id: string; tab: string }) {
-  if (id === 'new') return <Create key={tab} protocol={tab === 'saml' ? 'saml' : 'oidc'} />;
+export function IdentityProviderPage({ session, id, tab }: { session: Session; id: string; tab: string }) {
+  const owner = may(session, 'operator') ? '' : (session.organization ?? '');
+  if (id === 'new') return <Create key={tab} protocol={tab === 'saml' ? 'saml' : 'oidc'} owner={owner} />;
   return <Known id={id} tab={tab} />;
 }

@@ -12,6 +12,7 @@ import { useBeginLogin, useTestResult, type IdentityProvider, type TestResult } 
 import { useProjectsOf } from '../../api/customers';
 import { useOrganizationNames } from '../../api/cluster';
 import { useText } from '../../i18n';
+import { ownerOf } from '../../lib/identity-provider';
 import { keepFlow, redirectAddress, returnOfTest } from '../../lib/oidc';
 import { asCommand } from '../../lib/shell';
 import { Copyable } from '../../parts/copyable';
@@ -67,7 +68,8 @@ export function SignInTest({ provider: p }: { provider: IdentityProvider }) {
     keepFlow(flow, id);
     location.assign(url);
   });
-  const returns = p.spec.redirects?.includes(redirectAddress());
+  const owner = ownerOf(p);
+  const returns = owner || p.spec.redirects?.includes(redirectAddress());
   return (
     <div className="basalt-stack">
       <p>{t('idp.testHelp')}</p>
@@ -78,7 +80,13 @@ export function SignInTest({ provider: p }: { provider: IdentityProvider }) {
         <Button
           isLoading={begin.isPending}
           isDisabled={begin.isPending}
-          onClick={() => begin.mutate({ provider: p.meta.name, redirect: redirectAddress() })}
+          onClick={() =>
+            begin.mutate({
+              provider: p.meta.name,
+              ...(owner && { organization: owner }),
+              redirect: redirectAddress(),
+            })
+          }
         >
           {t('idp.testBegin')}
         </Button>
