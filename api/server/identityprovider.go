@@ -68,9 +68,11 @@ func (h *handlers) namedInProvider(ctx context.Context, m api.Meta, s api.Identi
 	if s.Organization != "" {
 		o, err := h.find(ctx, api.KindOrganization, s.Organization, "", "")
 		bad = append(bad, at(err, "spec.organization"))
-		s.Organization = o.Meta.ID
+		if err == nil {
+			s.Organization = o.Meta.ID
+		}
 	}
-	return s, api.Join(append(bad, api.ValidateIdentityProvider(m, s))...)
+	return s, api.Join(append([]error{api.ValidateIdentityProvider(m, s)}, bad...)...)
 }
 
 // samlSpec sets defaults of a SAML provider, and replaces its metadata with what is needed
