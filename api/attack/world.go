@@ -192,7 +192,8 @@ func (w *world) settleKeys(ctx context.Context) (err error) {
 	return nil
 }
 
-// victimThings returns the victim's objects, one of each kind that can be created here.
+// victimThings returns the victim's objects, one of each kind that can be created here and
+// whose name is not public, as that of an identity provider is.
 func (w *world) victimThings() []struct {
 	path string
 	meta api.Meta
@@ -212,7 +213,6 @@ func (w *world) victimThings() []struct {
 		{"/v1/snapshots", web, map[string]any{"volume": w.canary}},
 		{"/v1/groups", org, api.GroupSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: w.victim.Meta.ID}}}},
 		{"/v1/budgets", org, map[string]any{"amountMicros": 1_000_000}},
-		{"/v1/identity-providers", org, api.IdentityProviderSpec{Issuer: "https://" + w.canary + ".example/", ClientID: "x"}},
 		{"/v1/webhooks", org, api.WebhookSpec{URL: "https://" + w.canary + ".example/", Paused: true}},
 		{"/v1/price-books", api.Meta{}, api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}},
 	}
@@ -225,11 +225,7 @@ func (w *world) settleVictim(ctx context.Context) error {
 		if t.path == "/v1/price-books" {
 			token = w.op
 		}
-		name := w.canary
-		if t.path == "/v1/identity-providers" { // its name is public: sign-in pages show it
-			name = "sign-in"
-		}
-		a, err := w.ask(ctx, token, http.MethodPost, t.path, body{withName(t.meta, name), t.spec})
+		a, err := w.ask(ctx, token, http.MethodPost, t.path, body{withName(t.meta, w.canary), t.spec})
 		if err != nil {
 			return err
 		}
