@@ -108,8 +108,8 @@ const (
 	// KindVoucherCode is internal: its ID is the hash of a voucher's code, by which the
 	// voucher is found.
 	KindVoucherCode Kind = "VoucherCode"
-	// KindSignUpSettings is internal: its only object is shown by the API as
-	// SignUpSettings.
+	// KindSignUpSettings is internal: the objects of the cluster and of resellers are
+	// shown by the API as SignUpSettings.
 	KindSignUpSettings Kind = "SignUpSettings"
 	// KindSecuritySettings is internal: its only object is shown by the API as
 	// SecuritySettings.

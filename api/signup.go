@@ -10,14 +10,28 @@ import (
 	"time"
 )
 
-// SignUpSettingsID is the ID of the only object of its kind.
+// SignUpSettingsID is the ID of the settings of the cluster's portal; SignUpSettingsIDOf
+// returns that of a reseller's.
 const SignUpSettingsID = "signupsettings-000000000000"
+
+// SignUpSettingsIDOf returns the ID of the settings of a reseller; empty: of the cluster.
+func SignUpSettingsIDOf(reseller string) string {
+	if reseller == "" {
+		return SignUpSettingsID
+	}
+	_, rest, _ := strings.Cut(reseller, "-")
+	return KindSignUpSettings.Info().IDPrefix + "-" + rest
+}
 
 // SignUpLife is how long the link in a sign-up message is valid.
 const SignUpLife = 24 * time.Hour
 
-// MaxPendingSignUps limits the sign-up messages that wait in the outbox.
-const MaxPendingSignUps = 500
+// Limits of the sign-up messages that wait in the outbox: of all portals, and of those of
+// one reseller and the resellers below it.
+const (
+	MaxPendingSignUps         = 500
+	MaxPendingResellerSignUps = 100
+)
 
 // SignUpCreditReference is the reference of the payment that grants the sign-up credit,
 // of which an organization has one.
@@ -57,6 +71,7 @@ type SignUpSettingsSpec struct {
 	SiteKey        string          `json:"siteKey,omitempty"`
 	VerifyURL      string          `json:"verifyURL,omitempty"`
 	CaptchaSecret  string          `json:"captchaSecret,omitempty"` // sealed
+	Resellers      bool            `json:"resellers,omitempty"`     // may resellers directly below have sign-up
 }
 
 // StoredSignUpSettings is the stored settings object.
@@ -71,13 +86,14 @@ func (p StoredSignUpSettings) View() SignUpSettings {
 	s := p.Spec
 	return SignUpSettings{Revision: p.Meta.Revision, Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, AllowedDomains: s.AllowedDomains,
 		BlockedDomains: s.BlockedDomains, PriceBook: s.PriceBook, CreditMicros: s.CreditMicros, Currency: s.Currency, Quota: s.Quota,
-		Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: s.VerifyURL, HasCaptchaSecret: s.CaptchaSecret != ""}
+		Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: s.VerifyURL, HasCaptchaSecret: s.CaptchaSecret != "", Resellers: s.Resellers}
 }
 
 // Spec returns the settings in a client's request, with defaults for what it left out.
 func (s SignUpSettings) Spec() SignUpSettingsSpec {
 	out := SignUpSettingsSpec{Enabled: s.Enabled, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, PriceBook: s.PriceBook, CreditMicros: s.CreditMicros, Currency: s.Currency,
-		Quota: s.Quota, Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: cmp.Or(s.VerifyURL, captchaVerify[s.Captcha]), CaptchaSecret: s.CaptchaSecret}
+		Quota: s.Quota, Captcha: s.Captcha, SiteKey: s.SiteKey, VerifyURL: cmp.Or(s.VerifyURL, captchaVerify[s.Captcha]), CaptchaSecret: s.CaptchaSecret,
+		Resellers: s.Resellers}
 	for _, d := range s.AllowedDomains {
 		out.AllowedDomains = append(out.AllowedDomains, Login(d))
 	}
@@ -171,4 +187,15 @@ func (s SignUpSettingsSpec) AllowsAddress(email string) bool {
 	_, domain, _ := strings.Cut(email, "@")
 	in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
 	return !slices.ContainsFunc(s.BlockedDomains, in) && (len(s.AllowedDomains) == 0 || slices.ContainsFunc(s.AllowedDomains, in))
+}
+
+// SellsBy reports whether a reseller's customers may pay by a price book: the reseller's
+// own, or one of the cluster's that is named default, that the reseller itself pays by, or
+// that it may offer.
+func (o Organization) SellsBy(b PriceBook) bool {
+	if b.Meta.Organization != "" {
+		return b.Meta.Organization == o.Meta.ID
+	}
+	id := PriceBookID(b.Meta.ID)
+	return b.Meta.Name == DefaultPriceBook || id == o.Spec.PriceBook || slices.Contains(o.Spec.Offers, id)
 }

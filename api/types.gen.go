@@ -4633,6 +4633,9 @@ type SignUpRequest struct {
 
 // SignUpSettings defines model for SignUpSettings.
 type SignUpSettings struct {
+	// Allowed Whether the providers above permit sign-up in this portal. Set by the server; always true for the cluster.
+	Allowed bool `json:"allowed,omitempty,omitzero"`
+
 	// AllowedDomains Only addresses of these mail domains and their subdomains can sign up. Defaults to all.
 	AllowedDomains []string `json:"allowedDomains,omitempty,omitzero"`
 
@@ -4662,6 +4665,9 @@ type SignUpSettings struct {
 
 	// Quota Quota of new organizations.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// Resellers Whether resellers directly below, of the cluster or of this reseller, may let people sign up in portals of their own. `blockedDomains` applies there, too.
+	Resellers bool `json:"resellers,omitempty,omitzero"`
 
 	// Revision Revision of the last change. 0: the settings were never changed.
 	Revision int64 `json:"revision,omitempty,omitzero"`
@@ -6489,6 +6495,21 @@ type PutOrganizationLogoParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// PatchOrganizationSignUpSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchOrganizationSignUpSettings.
+type PatchOrganizationSignUpSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchOrganizationSignUpSettingsParams defines parameters for PatchOrganizationSignUpSettings.
+type PatchOrganizationSignUpSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateOrganizationSignUpSettingsParams defines parameters for UpdateOrganizationSignUpSettings.
+type UpdateOrganizationSignUpSettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // PatchPaymentSettingsApplicationMergePatchPlusJSONBody defines parameters for PatchPaymentSettings.
 type PatchPaymentSettingsApplicationMergePatchPlusJSONBody map[string]interface{}
 
@@ -7175,6 +7196,12 @@ type PatchOrganizationBrandingApplicationMergePatchPlusJSONRequestBody PatchOrga
 
 // UpdateOrganizationBrandingJSONRequestBody defines body for UpdateOrganizationBranding for application/json ContentType.
 type UpdateOrganizationBrandingJSONRequestBody = Branding
+
+// PatchOrganizationSignUpSettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchOrganizationSignUpSettings for application/merge-patch+json ContentType.
+type PatchOrganizationSignUpSettingsApplicationMergePatchPlusJSONRequestBody PatchOrganizationSignUpSettingsApplicationMergePatchPlusJSONBody
+
+// UpdateOrganizationSignUpSettingsJSONRequestBody defines body for UpdateOrganizationSignUpSettings for application/json ContentType.
+type UpdateOrganizationSignUpSettingsJSONRequestBody = SignUpSettings
 
 // BeginPasskeyJSONRequestBody defines body for BeginPasskey for application/json ContentType.
 type BeginPasskeyJSONRequestBody = PasskeyBegin

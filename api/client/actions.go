@@ -246,6 +246,24 @@ func (a *API) UpdateSignUpSettings(ctx context.Context, s api.SignUpSettings) (a
 	return put[api.SignUpSettings](ctx, a, s, "sign-up-settings")
 }
 
+// OrganizationSignUpSettings returns the settings of sign-up in a reseller's portal, without
+// the secret.
+func (a *API) OrganizationSignUpSettings(ctx context.Context, organization string) (api.SignUpSettings, error) {
+	return get[api.SignUpSettings](ctx, a, nil, "organizations", organization, "sign-up-settings")
+}
+
+// UpdateOrganizationSignUpSettings replaces the settings of sign-up in a reseller's portal,
+// unless they were changed since their revision was read.
+func (a *API) UpdateOrganizationSignUpSettings(ctx context.Context, organization string, s api.SignUpSettings) (api.SignUpSettings, error) {
+	return put[api.SignUpSettings](ctx, a, s, "organizations", organization, "sign-up-settings")
+}
+
+// PatchOrganizationSignUpSettings changes the fields of the settings of sign-up in a reseller's
+// portal that a JSON merge patch names, as MergePatch returns.
+func (a *API) PatchOrganizationSignUpSettings(ctx context.Context, organization string, changes any) (api.SignUpSettings, error) {
+	return patch[api.SignUpSettings](ctx, a, changes, "organizations", organization, "sign-up-settings")
+}
+
 // PatchSignUpSettings changes the fields of the settings that a JSON merge patch names, as MergePatch returns.
 func (a *API) PatchSignUpSettings(ctx context.Context, changes any) (api.SignUpSettings, error) {
 	return patch[api.SignUpSettings](ctx, a, changes, "sign-up-settings")

@@ -22,62 +22,19 @@ func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUp
 	return info, nil
 }
 
-// signUpSettings defines the sign-up settings. Without a new secret the stored one is kept
-// if the verification URL is the same.
-func (h *handlers) signUpSettings() settings[none, api.StoredSignUpSettings, api.SignUpSettings] {
-	return settings[none, api.StoredSignUpSettings, api.SignUpSettings]{
-		what:  "sign-up settings",
-		unset: ofCluster(api.KindSignUpSettings, api.SignUpSettingsID, "sign-up"),
-		view: func(_ context.Context, s api.StoredSignUpSettings) (api.SignUpSettings, error) {
-			return s.View(), nil
-		},
-		spec: h.signUpSpec,
-	}
-}
-
-func (h *handlers) signUpSpec(ctx context.Context, old api.StoredSignUpSettings, s api.SignUpSettings) (any, error) {
-	spec := s.Spec()
-	err := api.ValidateCaptchaSecret(spec.CaptchaSecret)
-	if err != nil {
-		return nil, err
-	}
-	if err = h.sealed(ctx, &spec.CaptchaSecret, old.Spec.CaptchaSecret, spec.Captcha != "" && spec.VerifyURL == old.Spec.VerifyURL); err != nil {
-		return nil, err
-	}
-	if err := api.ValidateSignUpSettings(spec); err != nil {
-		return nil, err
-	}
-	if spec.PriceBook, err = h.priceBook(ctx, spec.PriceBook, old.Spec.PriceBook, ""); err != nil {
-		return nil, at(err, "priceBook")
-	}
-	if spec.CreditMicros > 0 {
-		is, err := h.bookCurrency(ctx, spec.PriceBook)
-		if err != nil {
-			return nil, err
-		}
-		if is == "" {
-			return nil, at(notFound(api.KindPriceBook, cmp.Or(string(spec.PriceBook), api.DefaultPriceBook)), "priceBook")
-		}
-		if is != spec.Currency {
-			return nil, api.Errorf(api.CodeInvalid, "the price book is in %s, got %s", is, spec.Currency).At("currency").WithHint("give the credit in %s", is)
-		}
-	}
-	return spec, nil
-}
-
 // FinishSignUp creates an organization, its first project, its owner, the sign-up
 // credit and a session in one batch. The batch claims the address for the user, so that
-// a link is valid once.
+// a link is valid once. In the portal of a reseller the organization is its customer.
 func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpCompletion]) (*api.Session, error) {
 	s, err := h.auth.SignUpOpen(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of sign-up: %w", err)
 	}
-	email, err := h.auth.SigningUp(ctx, r.Body.Token)
+	email, err := h.auth.SigningUp(ctx, r.Body.Token, s.Reseller)
 	if err != nil {
 		return nil, fmt.Errorf("check the link of a sign-up: %w", err)
 	}
-	if err := h.validSignUp(s, email, *r.Body); err != nil {
+	if err := api.Join(h.validSignUp(s.SignUpSettingsSpec, email, *r.Body), h.signUpPrices(ctx, s)); err != nil {
 		return nil, err
 	}
 	known, err := h.auth.UserFor(ctx, email, "")
@@ -106,6 +63,9 @@ func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpComple
 		return &session, nil
 	case code == api.CodeConflict: // the address was claimed concurrently
 		return nil, haveAccount()
+	case code == api.CodeQuota:
+		h.opts.Log.Warn("sign-up refused by a quota", "reseller", s.Reseller, "error", err)
+		return nil, api.Errorf(api.CodeState, "no more people can sign up here").WithHint("ask your provider of this service")
 	case code == api.CodeExists:
 		return nil, api.Errorf(api.CodeExists, "organization %s already exists", r.Body.Organization).At("organization").WithHint("choose another name")
 	}
@@ -131,11 +91,11 @@ func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.Sig
 }
 
 // signedUp returns the commands that create a customer.
-func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api.User, name string, now time.Time) []api.Command {
-	org := api.NewAssignment(api.OrganizationSpec{PriceBook: s.PriceBook, Quota: s.Quota,
+func (h *handlers) signedUp(ctx context.Context, s auth.SignUp, u api.User, name string, now time.Time) []api.Command {
+	org := api.NewAssignment(api.OrganizationSpec{Parent: api.OrganizationID(s.Reseller), PriceBook: s.PriceBook, Quota: s.Quota,
 		Billing: api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)})
 	cmds := []api.Command{
-		{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: u.Meta.Organization, Name: name, Finalizers: api.KindOrganization.Info().Finalizers, Limits: org.Limits(), Data: api.Encode(org)},
+		{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: u.Meta.Organization, Name: name, Organization: s.Reseller, Finalizers: api.KindOrganization.Info().Finalizers, Limits: org.Limits(), Data: api.Encode(org)},
 		{Op: api.OpPutSpec, Kind: api.KindProject, ID: newID(api.KindProject), Name: firstProject, Organization: u.Meta.Organization, Finalizers: api.KindProject.Info().Finalizers,
 			Limits: api.ProjectSpec{}.Limits(), Data: api.Encode(api.ProjectSpec{})},
 		{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Name: u.Meta.Name, Organization: u.Meta.Organization, Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)},
@@ -153,6 +113,13 @@ func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api
 
 // bookCurrency is currencyOf for a caller without an account.
 func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (currency string, err error) {
+	book, err := h.bookOf(ctx, id)
+	return book.Spec.Currency, err
+}
+
+// bookOf returns a price book for a caller without an account; an empty ID stands for the
+// cluster's that is named default. Without such a book it returns the zero value.
+func (h *handlers) bookOf(ctx context.Context, id api.PriceBookID) (found api.PriceBook, err error) {
 	q := api.ListQuery{Kind: api.KindPriceBook}
 	if id == "" {
 		q.Name = api.DefaultPriceBook
@@ -162,8 +129,8 @@ func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (curren
 		if decodeErr != nil || o.Meta.ID != cmp.Or(string(id), o.Meta.ID) || id == "" && o.Meta.Organization != "" { // a reseller's of that name
 			return true
 		}
-		currency = book.Spec.Currency
+		found = book
 		return false
 	})
-	return currency, err
+	return found, err
 }

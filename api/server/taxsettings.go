@@ -37,6 +37,11 @@ func (h *handlers) ofSeller(ctx context.Context, organization string) ([]api.Com
 	if err != nil {
 		return nil, err
 	}
+	unsigned, err := h.unsigned(ctx, organization)
+	if err != nil {
+		return nil, err
+	}
+	cmds = append(cmds, unsigned...)
 	o, err := h.opts.Store.Get(ctx, api.KindTaxSettings, api.TaxSettingsID(api.OrganizationID(organization)))
 	if api.CodeOf(err) == api.CodeNotFound {
 		return cmds, nil

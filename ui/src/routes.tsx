@@ -177,7 +177,7 @@ export const routes: RouteTo[] = [
   },
   {
     path: '/sign-up-settings',
-    when: operator,
+    when: seller,
     Page: lazy(() => import('./pages/sign-up-settings').then((m) => ({ default: m.SignUpSettingsPage }))),
   },
   { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },

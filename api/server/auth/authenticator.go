@@ -67,9 +67,9 @@ type Authenticator struct {
 	resetsFrom, resetsOf, invitations, invitationsBy *limiter
 	// Voucher codes that were not valid, by organization and caller, and by address.
 	vouchers, vouchersFrom *limiter
-	// Sign-ups, by client address, by e-mail address, and in total.
-	signUpsFrom, signUpsOf, signUps *limiter
-	captchas                        *captcha.Verifier
+	// Sign-ups, by client address, by e-mail address, by highest reseller, and in total.
+	signUpsFrom, signUpsOf, signUpsAt, signUps *limiter
+	captchas                                   *captcha.Verifier
 	// guesses counts wrong passwords, by account.
 	guesses *throttle
 	// oidc has the metadata of operators' providers, and owned that of organizations', of
@@ -83,7 +83,7 @@ type Authenticator struct {
 func New(o Options) *Authenticator {
 	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		resetsFrom: newLimiter(1.0/60, 20), resetsOf: newLimiter(1.0/600, 3), invitations: newLimiter(1.0/600, 3), invitationsBy: newLimiter(1.0/60, 30),
-		signUpsFrom: newLimiter(1.0/600, 5), signUpsOf: newLimiter(1.0/600, 3), signUps: newLimiter(0.5, 60), captchas: captcha.New(o.URLs),
+		signUpsFrom: newLimiter(1.0/600, 5), signUpsOf: newLimiter(1.0/600, 3), signUpsAt: newLimiter(0.1, 20), signUps: newLimiter(0.5, 60), captchas: captcha.New(o.URLs),
 		vouchers: newLimiter(1.0/60, 10), vouchersFrom: newLimiter(1.0/30, 20),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
 		oidc: oidc.New(o.Now, o.URLs, o.Log), owned: oidc.New(o.Now, o.URLs, o.Log)}

@@ -150,15 +150,16 @@ var kindRights = map[api.Kind]rights{
 
 // settingsRights are the roles that may read settings, and those that may change them.
 var settingsRights = map[string]struct{ read, write Roles }{
-	"Branding":             {read: Everybody, write: operators},
-	"OrganizationBranding": {read: Sellers, write: Sellers},
-	"MailSettings":         {read: operators, write: operators},
-	"PaymentSettings":      {read: operators, write: operators},
-	"SecuritySettings":     {read: operators, write: operators},
-	"SignUpSettings":       {read: operators, write: operators},
-	"TopUp":                {read: admins | billing, write: admins | billing},
-	"AutoPay":              {read: admins | billing, write: admins | billing},
-	"TaxSettings":          {read: Sellers, write: Sellers},
+	"Branding":                   {read: Everybody, write: operators},
+	"OrganizationBranding":       {read: Sellers, write: Sellers},
+	"MailSettings":               {read: operators, write: operators},
+	"PaymentSettings":            {read: operators, write: operators},
+	"SecuritySettings":           {read: operators, write: operators},
+	"SignUpSettings":             {read: operators, write: operators},
+	"OrganizationSignUpSettings": {read: Sellers, write: Sellers},
+	"TopUp":                      {read: admins | billing, write: admins | billing},
+	"AutoPay":                    {read: admins | billing, write: admins | billing},
+	"TaxSettings":                {read: Sellers, write: Sellers},
 }
 
 // withKinds adds the operations that kinds have in common, and those that settings have.

@@ -16,9 +16,12 @@ import (
 // messages is limited. The token is sealed by the cluster and contains the address that
 // it was sent to. It is valid until it expires or a user has claimed the address.
 type signUpToken struct {
-	Use   string    `json:"use"` // signUpUse, which distinguishes it from other sealed texts
-	Email string    `json:"email"`
-	Until time.Time `json:"until"`
+	Use   string `json:"use"` // signUpUse, which distinguishes it from other sealed texts
+	Email string `json:"email"`
+	// Reseller is the reseller in whose portal the link was requested, and is valid: each
+	// has a captcha, terms and a credit of its own. Empty: the cluster's.
+	Reseller string    `json:"reseller,omitempty"`
+	Until    time.Time `json:"until"`
 }
 
 const signUpUse = "sign-up"
@@ -26,32 +29,10 @@ const signUpUse = "sign-up"
 // maxSignUpToken limits the size of a token that is checked, in bytes.
 const maxSignUpToken = 4 << 10
 
-// SignUpSettings returns the stored settings; revision 0 means that they were never
-// changed.
-func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSettings, error) {
-	return api.Settings[api.StoredSignUpSettings](ctx, a.opts.Store, api.KindSignUpSettings, api.SignUpSettingsID)
-}
-
-// SignUpOpen returns the settings, or an error if sign-up is disabled. It is disabled in the
-// portals of resellers.
-func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec, error) {
-	s, err := a.SignUpSettings(ctx)
-	if err != nil {
-		return s.Spec, err
-	}
-	m, err := a.MailSettings(ctx)
-	if err != nil {
-		return s.Spec, err
-	}
-	p, err := a.Portal(ctx)
-	if err != nil {
-		return s.Spec, err
-	}
-	// A new organization is a customer of the operator's, and could not sign in there.
-	if !s.Spec.Enabled || !m.Spec.Enabled || a.opts.Secrets == nil || p.Organization != "" {
-		return s.Spec, api.Errorf(api.CodeState, "nobody can sign up here").WithHint("ask your provider of this service for an account")
-	}
-	return s.Spec, nil
+// SignUpSettings returns the stored settings of a reseller, or those of the cluster if it
+// is empty; revision 0 means that they were never changed.
+func (a *Authenticator) SignUpSettings(ctx context.Context, reseller string) (api.StoredSignUpSettings, error) {
+	return api.Settings[api.StoredSignUpSettings](ctx, a.opts.Store, api.KindSignUpSettings, api.SignUpSettingsIDOf(reseller))
 }
 
 // GetSignUp returns whether sign-up is enabled, and the terms to accept.
@@ -83,20 +64,20 @@ func (a *Authenticator) RequestSignUp(ctx context.Context, in *api.SignUpRequest
 	if !s.AllowsAddress(email) {
 		return nil, api.Errorf(api.CodeForbidden, "addresses of this domain cannot sign up").At("email").WithHint("use the address of your company, or ask your provider of this service")
 	}
-	if !a.signUps.take("", now) {
-		return nil, api.Errorf(api.CodeRateLimited, "many people are signing up now").WithHint("try again in a minute")
-	}
-	if err := a.solved(ctx, s, in.Captcha); err != nil {
+	if err := a.withinRates(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := a.roomForSignUp(ctx); err != nil {
+	if err := a.solved(ctx, s.SignUpSettingsSpec, in.Captcha); err != nil {
+		return nil, err
+	}
+	if err := a.roomForSignUp(ctx, s); err != nil {
 		return nil, err
 	}
 	out := &api.SignUpRequest{Email: in.Email}
 	if !a.signUpsOf.take(email, now) {
 		return out, nil
 	}
-	return out, a.mailSignUp(ctx, email, now)
+	return out, a.mailSignUp(ctx, s.Reseller, email, now)
 }
 
 // solved verifies the captcha, if one is configured. If its provider is unreachable,
@@ -121,28 +102,34 @@ func (a *Authenticator) solved(ctx context.Context, s api.SignUpSettingsSpec, to
 }
 
 // roomForSignUp returns an error if too many messages are waiting, for example because
-// the mail server is unreachable or robots request them.
-func (a *Authenticator) roomForSignUp(ctx context.Context) error {
-	n := 0
+// the mail server is unreachable or robots request them: of all portals, or of those of
+// one highest reseller.
+func (a *Authenticator) roomForSignUp(ctx context.Context, s SignUp) error {
+	all, theirs := 0, 0
 	err := pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindMailMessage}, func(o api.Object) bool {
 		if m, err := api.Decode[api.MailMessage](o); err == nil && !m.Done() && (m.Spec.Type == api.MailTypeSignUp || m.Spec.Type == api.MailTypeSignUpKnown) {
-			n++
+			all++
+			if s.root != "" && a.rootOf(ctx, m.Spec.Organization) == s.root {
+				theirs++
+			}
 		}
-		return n < api.MaxPendingSignUps
+		return all < api.MaxPendingSignUps && theirs < api.MaxPendingResellerSignUps
 	})
-	if err == nil && n >= api.MaxPendingSignUps {
+	if err == nil && (all >= api.MaxPendingSignUps || theirs >= api.MaxPendingResellerSignUps) {
 		err = api.Errorf(api.CodeRateLimited, "many people are signing up now").WithHint("try again later")
 	}
 	return err
 }
 
-func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.Time) error {
+// mailSignUp queues the message of a sign-up in the portal of a reseller, or of the cluster if
+// it is empty. The owner of an account gets a message of the portal where that can sign in.
+func (a *Authenticator) mailSignUp(ctx context.Context, reseller, email string, now time.Time) error {
 	u, err := a.UserFor(ctx, email, "")
 	if err != nil {
 		return err
 	}
 	end := now.Add(api.SignUpLife).Truncate(time.Second)
-	token, err := a.Sealed(ctx, string(api.Encode(signUpToken{Use: signUpUse, Email: email, Until: end})))
+	token, err := a.Sealed(ctx, string(api.Encode(signUpToken{Use: signUpUse, Email: email, Reseller: reseller, Until: end})))
 	if err != nil {
 		return err
 	}
@@ -150,9 +137,9 @@ func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.T
 	if err != nil {
 		return err
 	}
-	m := api.MailMessageSpec{Type: api.MailTypeSignUp, To: email, Language: Spoken(ctx), Secret: sealed, ExpiresAt: &end}
+	m := api.MailMessageSpec{Type: api.MailTypeSignUp, To: email, Language: Spoken(ctx), Organization: reseller, Secret: sealed, ExpiresAt: &end}
 	if u.Meta.ID != "" {
-		m.Type, m.Secret = api.MailTypeSignUpKnown, ""
+		m.Type, m.Organization, m.Secret = api.MailTypeSignUpKnown, u.Meta.Organization, ""
 	}
 	_, err = a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{api.QueueMail(api.RandomID(api.KindMailMessage), m)}})
 	if err != nil {
@@ -161,8 +148,9 @@ func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.T
 	return nil
 }
 
-// SigningUp returns the address that a token was sent to.
-func (a *Authenticator) SigningUp(ctx context.Context, token string) (email string, err error) {
+// SigningUp returns the address that a token was sent to. It must have been requested in
+// the portal of the same reseller.
+func (a *Authenticator) SigningUp(ctx context.Context, token, reseller string) (email string, err error) {
 	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid, or has expired").At("token").WithHint("sign up again")
 	if token == "" || len(token) > maxSignUpToken || a.opts.Secrets == nil {
@@ -172,6 +160,9 @@ func (a *Authenticator) SigningUp(ctx context.Context, token string) (email stri
 	plain, err := a.unsealed(ctx, token)
 	if err != nil || json.Unmarshal([]byte(plain), &t) != nil || t.Use != signUpUse || !now.Before(t.Until) || api.ValidateLogin(t.Email) != nil {
 		return "", a.refused(Request(ctx), "", refused, now)
+	}
+	if t.Reseller != reseller {
+		return "", api.Errorf(api.CodeInvalid, "the link belongs to another portal").At("token").WithHint("open the address in the message, or sign up here again")
 	}
 	return t.Email, nil
 }

@@ -111,3 +111,44 @@ func TestSignUpByMail(t *testing.T) {
 		t.Errorf("message to the owner of an account = %s, want a link to the portal without a token", text)
 	}
 }
+
+// TestSignUpMailOfReseller checks that the message of a sign-up in a reseller's portal has the
+// reseller's product name, and a link to its host name.
+func TestSignUpMailOfReseller(t *testing.T) {
+	h := newFixture(t)
+	p := newPost(t, nil)
+	h.configure(p.at, nil)
+	const shop = "org-00000000005a"
+	put := func(kind api.Kind, id, name, organization string, spec any, claims ...string) {
+		h.apply(api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: name, Organization: organization, Data: api.Encode(spec), Claims: claims})
+	}
+	put(api.KindOrganization, shop, "shop", "", api.OrganizationSpec{})
+	put(api.KindBranding, api.BrandingIDOf(shop), "branding", shop, api.BrandingSpec{ProductName: "Shop Cloud"})
+	put(api.KindPortalDomain, "pdom-00000000005a", "portal.shop.example", shop, api.PortalDomainSpec{Approved: true}, "portal-domain/portal.shop.example")
+	put(api.KindSignUpSettings, api.SignUpSettingsID, "sign-up", "", api.SignUpSettingsSpec{Resellers: true})
+	put(api.KindSignUpSettings, api.SignUpSettingsIDOf(shop), "sign-up", shop, api.SignUpSettingsSpec{Enabled: true})
+	begun := h.clock()
+	s, err := server.New(server.Options{Store: h.store, Secrets: vault{}, Now: func() time.Time { return begun }, KeyRate: 1e6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, "https://portal.shop.example/v1/sign-up", strings.NewReader(`{"email":"ann@example.com"}`))
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	if s.ServeHTTP(rec, r); rec.Code != http.StatusAccepted {
+		t.Fatalf("request a link: status %d, want 202: %s", rec.Code, rec.Body)
+	}
+	h.run(h.store, func(o *Options) { o.Open = vault{}.Open })
+	h.until("the message is delivered", func() bool { return len(p.taken()) == 1 })
+	raw := p.taken()[0].raw
+	if text := textOf(t, raw); !strings.Contains(text, "https://portal.shop.example/#/sign-up?token=") || !strings.Contains(text, "Shop Cloud") || strings.Contains(text, "cloud.example.com") {
+		t.Errorf("message = %s, want Shop Cloud and a link to its portal", text)
+	}
+	m, err := mail.ReadMessage(strings.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := m.Header.Get("From"); !strings.Contains(from, "Shop Cloud") {
+		t.Errorf("From = %s, want the product name of the reseller", from)
+	}
+}

@@ -126,7 +126,13 @@ export const branding = single<Schemas['Branding']>('/v1/branding', ['branding']
 export const mail = single<Schemas['MailSettings']>('/v1/mail', ['mail']);
 export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-settings', ['payment-settings']);
 export const securitySettings = single<Schemas['SecuritySettings']>('/v1/security-settings', ['security-settings']);
-export const signUpSettings = single<Schemas['SignUpSettings']>('/v1/sign-up-settings', ['sign-up-settings']);
+
+/** signUpSettingsOf returns the sign-up settings of a reseller's portal; undefined: of the cluster's. */
+export const signUpSettingsOf = (reseller: string | undefined) =>
+  single<Schemas['SignUpSettings']>(
+    reseller ? `/v1/organizations/${reseller}/sign-up-settings` : '/v1/sign-up-settings',
+    ['sign-up-settings', reseller],
+  );
 
 const queried = (path: string, organization: string | undefined) =>
   organization ? `${path}?organization=${encodeURIComponent(organization)}` : path;

@@ -18,11 +18,11 @@ const books = {
   ],
 };
 
-function show(settings: SignUpSettings, mail = { enabled: true }) {
+function show(settings: SignUpSettings, mail = { enabled: true }, reseller?: string) {
   const asked = answering({ 'price-books': books, mail, 'sign-up-settings': settings });
   render(
     <QueryClientProvider client={newQueryClient()}>
-      <SignUpSettingsForm settings={settings} />
+      <SignUpSettingsForm settings={settings} reseller={reseller} />
     </QueryClientProvider>,
   );
   return asked;
@@ -48,6 +48,7 @@ test('terms, domains, credit and quota are sent in the units of the API', async 
     path: 'sign-up-settings',
     body: {
       enabled: true,
+      resellers: false,
       termsURL: 'https://example.com/terms',
       termsVersion: '2026-03',
       allowedDomains: ['example.com', 'example.org'],
@@ -91,4 +92,17 @@ test('an amount or a limit that is no number is not sent', async () => {
 test('without mail nobody can sign up, which is shown', async () => {
   show({ enabled: true }, { enabled: false });
   expect(await screen.findByText(/does not send e-mail/)).toBeVisible();
+});
+
+test('the settings of a reseller are its own, and say that its provider does not permit sign-up', async () => {
+  const asked = show({ revision: 4, allowed: false }, { enabled: true }, 'org-1');
+  expect(await screen.findByText(/your provider does not permit it/)).toBeVisible();
+  await userEvent.click(screen.getByLabelText('Resellers can let people sign up'));
+  await save();
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]).toMatchObject({
+    method: 'PATCH',
+    path: 'organizations/org-1/sign-up-settings',
+    body: { enabled: false, resellers: true },
+  });
 });

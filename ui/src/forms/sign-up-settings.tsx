@@ -3,7 +3,7 @@ import { Alert, Button, FormSection } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { usePriceBooks } from '../api/customers';
 import { useMailSettings } from '../api/mail';
-import { signUpSettings } from '../api/resource';
+import { signUpSettingsOf } from '../api/resource';
 import type { SignUpSettings } from '../api/sign-up';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
@@ -29,10 +29,11 @@ const labels = {
 } as const satisfies Record<string, Key>;
 
 type Text = keyof typeof labels;
-type Fields = { enabled: boolean } & Record<Text, string> & QuotaForm;
+type Fields = { enabled: boolean; resellers: boolean } & Record<Text, string> & QuotaForm;
 
 const formOf = (s: SignUpSettings | undefined): Fields => ({
   enabled: s?.enabled ?? false,
+  resellers: s?.resellers ?? false,
   termsURL: s?.termsURL ?? '',
   termsVersion: s?.termsVersion ?? '',
   allowedDomains: s?.allowedDomains?.join(', ') ?? '',
@@ -53,6 +54,7 @@ const bodyOf = (s: SignUpSettings | undefined, f: Fields, currency: string): Sig
   return {
     revision: s?.revision,
     enabled: f.enabled,
+    resellers: f.resellers,
     termsURL: f.termsURL.trim(),
     termsVersion: f.termsVersion.trim(),
     allowedDomains: words(f.allowedDomains),
@@ -85,7 +87,8 @@ function NoMail() {
   ) : null;
 }
 
-export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
+/** SignUpSettingsForm edits the settings of a reseller's portal, or of the cluster's. */
+export function SignUpSettingsForm({ settings, reseller }: { settings: SignUpSettings; reseller?: string }) {
   const { t } = useText();
   const books = usePriceBooks().data?.items ?? [];
   const currencyOf = (book: string) =>
@@ -93,7 +96,7 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
     settings.currency ??
     '';
   const edit = useEdit<SignUpSettings, Fields>({
-    of: signUpSettings,
+    of: signUpSettingsOf(reseller),
     object: settings,
     fields: formOf,
     body: (s, f) => bodyOf(s, f, currencyOf(f.priceBook)),
@@ -110,7 +113,7 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
   });
   const quotaLabel = (q: Quota) => (isSize(q) ? t('cust.quotaGib', { name: t(quotaKey(q)) }) : t(quotaKey(q)));
   const label = (f: keyof Fields) =>
-    f === 'enabled' ? t('sus.enabled') : f in labels ? t(labels[f as Text]) : quotaLabel(f as Quota);
+    f === 'enabled' || f === 'resellers' ? t(`sus.${f}`) : f in labels ? t(labels[f as Text]) : quotaLabel(f as Quota);
   // The address and the secret belong to a provider.
   const choose = (v: string) => (set('captcha')(v), set('verifyURL')(''), set('captchaSecret')(''));
   return (
@@ -132,7 +135,16 @@ export function SignUpSettingsForm({ settings }: { settings: SignUpSettings }) {
         checked={form.enabled}
         onChange={(on) => edit.set('enabled')(on)}
       />
-      {form.enabled && <NoMail />}
+      {form.enabled && !reseller && <NoMail />}
+      {reseller && !settings.allowed && <Alert component="p" variant="warning" isInline title={t('sus.notAllowed')} />}
+      <CheckField
+        id="sus-resellers"
+        label={t('sus.resellers')}
+        help={t('sus.resellersHelp')}
+        path="resellers"
+        checked={form.resellers}
+        onChange={(on) => edit.set('resellers')(on)}
+      />
       <FormSection title={t('sus.who')} titleElement="h2">
         <TextField {...text('termsURL')} type="url" help={t('sus.termsURLHelp')} />
         <TextField {...text('termsVersion')} help={t('sus.termsVersionHelp')} required={form.termsURL.trim() !== ''} />

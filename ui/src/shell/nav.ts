@@ -57,7 +57,7 @@ const customers: Group = {
     { href: '/prices', text: 'nav.prices', when: seller },
     { href: '/tax-settings', text: 'tax.title', when: seller },
     { href: '/vouchers', text: 'vch.title', when: operator },
-    { href: '/sign-up-settings', text: 'sus.title', when: operator },
+    { href: '/sign-up-settings', text: 'sus.title', when: seller },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
     { href: '/refunds', text: 'refund.title', when: seller },
     { href: '/disputes', text: 'dispute.title', when: seller },

@@ -36,7 +36,8 @@ import (
 // monitors have addresses of their own; payments have refunds and disputes; addresses
 // from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
 // VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
-// organizations have identity providers of their own.
+// organizations have identity providers of their own; people can sign up in the portals
+// of resellers.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
@@ -47,6 +48,10 @@ const OfflineMigrationLevel = 15
 // OwnProviderLevel is the level from which identity providers belong to organizations: older
 // programs would offer such a provider to everybody, and let it sign in any user.
 const OwnProviderLevel = 15
+
+// ResellerSignUpLevel is the level from which people can sign up in the portals of
+// resellers: an older program would accept a link of such a portal in that of the cluster.
+const ResellerSignUpLevel = 15
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the

@@ -16,7 +16,13 @@ export const signup: Record<keyof typeof en, string> = {
 
   'sus.help':
     'Personen können selbst ein Konto erstellen: eine Organisation, die im Voraus bezahlt, mit einem Projekt. Ihre E-Mail-Adresse bestätigen sie zuvor durch einen Link.',
+  'sus.helpReseller':
+    'Personen können unter den Hostnamen Ihres Portals selbst ein Konto erstellen: eine Organisation, die im Voraus bezahlt, mit einem Projekt, als Ihr Kunde. Ihre E-Mail-Adresse bestätigen sie zuvor durch einen Link. Sie bezahlen, was diese nutzen; ein Startguthaben geben Sie selbst.',
   'sus.enabled': 'Personen können sich registrieren',
+  'sus.notAllowed': 'In Ihrem Portal kann sich niemand registrieren, da Ihr Anbieter das nicht erlaubt.',
+  'sus.resellers': 'Reseller dürfen Registrierung anbieten',
+  'sus.resellersHelp':
+    'Die direkt darunter, unter den Hostnamen ihrer eigenen Portale und mit ihren eigenen Einstellungen.',
   'sus.noMail': 'Niemand kann sich registrieren, da der Cluster keine E-Mails sendet.',
   'sus.saved': 'Einstellungen der Registrierung gespeichert.',
   'sus.who': 'Wer sich registrieren kann',

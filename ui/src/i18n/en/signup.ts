@@ -13,7 +13,12 @@ export const signup = {
 
   'sus.help':
     'People can create an account themselves: an organization that prepays, with one project. They confirm their e-mail address by a link first.',
+  'sus.helpReseller':
+    'People can create an account themselves under the host names of your portal: an organization that prepays, with one project, as your customer. They confirm their e-mail address by a link first. You pay for what they use; an initial credit is yours to give.',
   'sus.enabled': 'People can sign up',
+  'sus.notAllowed': 'Nobody can sign up in your portal, because your provider does not permit it.',
+  'sus.resellers': 'Resellers can let people sign up',
+  'sus.resellersHelp': 'Those directly below, under the host names of their own portals and with their own settings.',
   'sus.noMail': 'Nobody can sign up, because the cluster does not send e-mail.',
   'sus.saved': 'Sign-up settings saved.',
   'sus.who': 'Who can sign up',
