@@ -44,6 +44,7 @@ require (
 	github.com/fsnotify/fsnotify v1.5.1 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/josharian/native v1.1.0 // indirect
+	github.com/letsencrypt/challtestsrv v1.4.2 // indirect
 	github.com/mdlayher/genetlink v1.3.2 // indirect
 	github.com/mdlayher/netlink v1.7.2 // indirect
 	github.com/mdlayher/socket v0.5.1 // indirect
@@ -72,6 +73,7 @@ require (
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/emersion/go-imap/v2 v2.0.0-beta.8
 	github.com/go-pdf/fpdf v0.9.0
+	github.com/letsencrypt/pebble/v2 v2.10.3
 	github.com/stripe/stripe-go/v84 v84.4.1
 	golang.org/x/image v0.30.0
 	golang.zx2c4.com/wireguard v0.0.0-20260522210424-ecfc5a8d5446
@@ -104,7 +106,7 @@ require (
 	github.com/erikgeiser/coninput v0.0.0-20211004153227-1c3628e74d0f // indirect
 	github.com/fatih/color v1.13.0 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.8 // indirect
-	github.com/go-jose/go-jose/v4 v4.1.3
+	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-logr/logr v1.4.3
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect

@@ -111,6 +111,8 @@ const (
 	// KindSignUpSettings is internal: the objects of the cluster and of resellers are
 	// shown by the API as SignUpSettings.
 	KindSignUpSettings Kind = "SignUpSettings"
+	// KindACMESettings is internal: its objects are shown by the API as ACMESettings.
+	KindACMESettings Kind = "ACMESettings"
 	// KindSecuritySettings is internal: its only object is shown by the API as
 	// SecuritySettings.
 	KindSecuritySettings Kind = "SecuritySettings"
@@ -351,6 +353,7 @@ var kinds = []KindInfo{
 	{Kind: KindTaxSettings, IDPrefix: "taxes"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
+	{Kind: KindACMESettings, IDPrefix: "acme"},
 	{Kind: KindSecuritySettings, IDPrefix: "secsettings"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},

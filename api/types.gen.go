@@ -73,6 +73,27 @@ func (e SampleSeriesUnit) Valid() bool {
 	}
 }
 
+// ACMESettings defines model for ACMESettings.
+type ACMESettings struct {
+	// AcceptTerms The terms of the certificate authority are accepted. Required to enable the settings.
+	AcceptTerms bool `json:"acceptTerms,omitempty,omitzero"`
+
+	// DirectoryURL Address of the directory of the certificate authority: https://
+	DirectoryURL string `json:"directoryURL,omitempty,omitzero"`
+
+	// Email Address at which the certificate authority may contact the operator.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// Enabled Whether certificates are requested and renewed.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// Revision Revision of the last change. 0: the settings were never changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// Status Certificate of the cluster's own portal. Set by the server.
+	Status CertificateStatus `json:"status,omitempty,omitzero"`
+}
+
 // APIKey defines model for APIKey.
 type APIKey struct {
 	Kind Kind `json:"kind"`
@@ -882,6 +903,36 @@ type CertificateAuthority struct {
 
 	// WaitingFor Names of the nodes that are not done with the phase, or do not answer.
 	WaitingFor []string `json:"waitingFor,omitempty,omitzero"`
+}
+
+// CertificateStatus A certificate that the cluster requested by ACME. Set by the server.
+type CertificateStatus struct {
+	// Attempts Number of failed requests since the last certificate.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Certificate The certificate, with the intermediate ones after it (PEM).
+	Certificate string `json:"certificate,omitempty,omitzero"`
+
+	// ChallengeCertificate Certificate that answers the challenge of the current request (RFC 8737). Never sent to clients.
+	ChallengeCertificate string `json:"challengeCertificate,omitempty,omitzero"`
+
+	// ChallengeKey Its private key. Encrypted. Never sent to clients.
+	ChallengeKey string `json:"challengeKey,omitempty,omitzero"`
+
+	// Conditions `CertificateReady`: whether there is a valid certificate; the message has the reason and what to do.
+	Conditions []Condition `json:"conditions,omitempty,omitzero"`
+
+	// ExpiresAt When the certificate expires.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// HostName Host name that it is requested for.
+	HostName string `json:"hostName,omitempty,omitzero"`
+
+	// Key Private key of the certificate. Encrypted. Never sent to clients.
+	Key string `json:"key,omitempty,omitzero"`
+
+	// NextAt When it is renewed, or requested again after a failure.
+	NextAt *time.Time `json:"nextAt,omitempty"`
 }
 
 // Checkout A payment by card: on a page of the payment provider, or a charge of a card on file.
@@ -3779,6 +3830,9 @@ type PortalDomain struct {
 	Kind Kind             `json:"kind"`
 	Meta Meta             `json:"meta"`
 	Spec PortalDomainSpec `json:"spec"`
+
+	// Status Certificate that the cluster requested for the name. Used while the one in `spec` is absent or has expired.
+	Status CertificateStatus `json:"status,omitempty,omitzero"`
 }
 
 // PortalDomainList defines model for PortalDomainList.
@@ -5846,6 +5900,21 @@ type ListAccessParams struct {
 	UnusedDays int `form:"unusedDays,omitempty" json:"unusedDays,omitempty,omitzero"`
 }
 
+// PatchACMESettingsApplicationMergePatchPlusJSONBody defines parameters for PatchACMESettings.
+type PatchACMESettingsApplicationMergePatchPlusJSONBody map[string]interface{}
+
+// PatchACMESettingsParams defines parameters for PatchACMESettings.
+type PatchACMESettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// UpdateACMESettingsParams defines parameters for UpdateACMESettings.
+type UpdateACMESettingsParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes. The request is refused with precondition_failed when the object has changed since. An asterisk matches any revision.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
 	// Limit Defaults to 1000.
@@ -7100,6 +7169,12 @@ type ListWebhookDeliveriesParams struct {
 	// Continue The `continue` value of the previous page.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
+
+// PatchACMESettingsApplicationMergePatchPlusJSONRequestBody defines body for PatchACMESettings for application/merge-patch+json ContentType.
+type PatchACMESettingsApplicationMergePatchPlusJSONRequestBody PatchACMESettingsApplicationMergePatchPlusJSONBody
+
+// UpdateACMESettingsJSONRequestBody defines body for UpdateACMESettings for application/json ContentType.
+type UpdateACMESettingsJSONRequestBody = ACMESettings
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = APIKey

@@ -235,6 +235,23 @@ func (a *API) PatchSecuritySettings(ctx context.Context, changes any) (api.Secur
 	return patch[api.SecuritySettings](ctx, a, changes, "security-settings")
 }
 
+// ACMESettings returns the settings of certificates, without private keys.
+func (a *API) ACMESettings(ctx context.Context) (api.ACMESettings, error) {
+	return get[api.ACMESettings](ctx, a, nil, "acme-settings")
+}
+
+// UpdateACMESettings replaces the settings of certificates, unless they were changed since
+// their revision was read.
+func (a *API) UpdateACMESettings(ctx context.Context, s api.ACMESettings) (api.ACMESettings, error) {
+	return put[api.ACMESettings](ctx, a, s, "acme-settings")
+}
+
+// PatchACMESettings changes the fields of the settings of certificates that a JSON merge patch
+// names, as MergePatch returns.
+func (a *API) PatchACMESettings(ctx context.Context, changes any) (api.ACMESettings, error) {
+	return patch[api.ACMESettings](ctx, a, changes, "acme-settings")
+}
+
 // SignUpSettings returns the settings without the secret.
 func (a *API) SignUpSettings(ctx context.Context) (api.SignUpSettings, error) {
 	return get[api.SignUpSettings](ctx, a, nil, "sign-up-settings")

@@ -18,6 +18,7 @@ func (h *handlers) settings(r *router) {
 	serveSettings(r, h, "SecuritySettings", h.securitySettings())
 	serveSettings(r, h, "SignUpSettings", h.signUpSettings())
 	serveSettings(r, h, "OrganizationSignUpSettings", h.organizationSignUpSettings())
+	serveSettings(r, h, "ACMESettings", h.acmeSettings())
 	serveSettings(r, h, "TopUp", h.topUp())
 	serveSettings(r, h, "AutoPay", h.autoPay())
 	serveSettings(r, h, "TaxSettings", h.taxSettings())

@@ -213,7 +213,7 @@ func (a *App) root() *cobra.Command {
 		cmd.GroupID = "kinds"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.doctorCommand(), a.applyCommand(), a.watchCommand(), a.ledgerCommand(), a.walletCommand(), a.topUpCommand(), a.autoPayCommand(), a.taxSettingsCommand(), a.usageCommand(), a.costCommand(), a.auditCommand(), a.alertsCommand(), a.capacityCommand(), a.revenueCommand(), a.offerCommand(), a.brandingCommand(), a.mailCommand(), a.paymentSettingsCommand(), a.signUpSettingsCommand(), a.securitySettingsCommand(), a.loginCommand(), a.logoutCommand(), a.passwordCommand(), a.languageCommand(), a.totpCommand(), a.passkeyCommand(),
+	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.doctorCommand(), a.applyCommand(), a.watchCommand(), a.ledgerCommand(), a.walletCommand(), a.topUpCommand(), a.autoPayCommand(), a.taxSettingsCommand(), a.usageCommand(), a.costCommand(), a.auditCommand(), a.alertsCommand(), a.capacityCommand(), a.revenueCommand(), a.offerCommand(), a.brandingCommand(), a.mailCommand(), a.paymentSettingsCommand(), a.signUpSettingsCommand(), a.acmeSettingsCommand(), a.securitySettingsCommand(), a.loginCommand(), a.logoutCommand(), a.passwordCommand(), a.languageCommand(), a.totpCommand(), a.passkeyCommand(),
 		a.serviceCommand(), a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
 		cmd.GroupID = "more"
 		root.AddCommand(cmd)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -16,21 +18,23 @@ func (a *App) portalDomains() *kind[api.PortalDomain] {
 			if d.Spec.Approved {
 				approved = "yes"
 			}
-			return []string{a.named(d.Meta.Organization), approved, a.portalCertificate(d.Spec)}
+			return []string{a.named(d.Meta.Organization), approved, a.portalCertificate(d)}
 		},
 		flags: portalDomainFlags,
 	}
 }
 
-// portalCertificate describes the certificate of a host name.
-func (a *App) portalCertificate(s api.PortalDomainSpec) string {
-	switch {
-	case s.ExpiresAt == nil:
-		return "the cluster's"
-	case !a.Now().Before(*s.ExpiresAt):
-		return "expired"
+// portalCertificate describes the certificate of a host name: the one that was stored, or the
+// one that the cluster requested.
+func (a *App) portalCertificate(d api.PortalDomain) string {
+	if d.Uploaded(a.Now()) {
+		return "until " + formatTime(*d.Spec.ExpiresAt)
 	}
-	return "until " + formatTime(*s.ExpiresAt)
+	none := "the cluster's"
+	if d.Spec.ExpiresAt != nil {
+		none = "expired"
+	}
+	return cmp.Or(a.requestedCertificate(d.Status), none)
 }
 
 func portalDomainFlags(f *pflag.FlagSet) func(*api.PortalDomain) error {

@@ -51,6 +51,7 @@ var rules = []rule{
 	{"appliance/controlplane/webhook", []string{"api"}, "events and a cursor; main passes the store of the leader's term"},
 	{"appliance/controlplane/mail", []string{"api"}, "messages and events; main passes the store of the leader's term"},
 	{"appliance/controlplane/vatcheck", []string{"api", "billing/tax"}, "tax settings and organizations decide which numbers are verified; main passes the store of the leader's term"},
+	{"appliance/controlplane/certificates", []string{"api"}, "settings and host names decide which certificates are requested; main passes the store of the leader's term and the client of the authority"},
 	{"appliance/controlplane/payment", []string{"api"}, "checkouts and a provider; main passes the store"},
 	{"appliance/controlplane/network", []string{"api", "sdn", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "it applies the decisions of sdn; main passes the store of the leader's term"},
 	{"appliance/controlplane/storage", []string{"api", "sds", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "it manages Ceph; main passes the store of the leader's term and the monitors"},

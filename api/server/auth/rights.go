@@ -157,6 +157,7 @@ var settingsRights = map[string]struct{ read, write Roles }{
 	"SecuritySettings":           {read: operators, write: operators},
 	"SignUpSettings":             {read: operators, write: operators},
 	"OrganizationSignUpSettings": {read: Sellers, write: Sellers},
+	"ACMESettings":               {read: operators, write: operators},
 	"TopUp":                      {read: admins | billing, write: admins | billing},
 	"AutoPay":                    {read: admins | billing, write: admins | billing},
 	"TaxSettings":                {read: Sellers, write: Sellers},

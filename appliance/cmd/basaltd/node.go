@@ -158,7 +158,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	sealed := secrets.NewKeyStore(n.store)
 	n.sealed = sealed
-	n.portals = newPortalCerts(sealed.Open, n.log)
+	n.portals = newPortalCerts(n.store, sealed.Open, c.tlsCert != "", n.log)
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
@@ -457,6 +457,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { _ = n.bounces(term{n.store, in}).Run(ctx) })
 		wg.Go(func() { _ = payment.NewCollector(n.payments(hookTerm{term{n.store, in}})).Run(ctx) })
 		wg.Go(func() { n.vatChecker(term{n.store, in}).Run(ctx) })
+		wg.Go(func() { n.certificates(term{n.store, in}).Run(ctx) })
 		_ = planner.Run(ctx, n.cache, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()

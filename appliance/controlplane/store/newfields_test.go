@@ -86,7 +86,7 @@ func TestNewFieldsExist(t *testing.T) {
 	specs := map[api.Kind]any{api.KindFlavor: api.FlavorSpec{}, api.KindInstance: api.InstanceSpec{}, api.KindCephCluster: api.CephClusterSpec{}, api.KindDisk: api.DiskSpec{}, api.KindCheckout: api.CheckoutSpec{}, api.KindNode: api.NodeSpec{}, api.KindImage: api.ImageSpec{},
 		api.KindGroup: api.GroupSpec{}, api.KindUser: api.UserSpec{}, api.KindIdentityProvider: api.IdentityProviderSpec{}, api.KindMailSettings: api.MailSettingsSpec{},
 		api.KindPriceBook: api.PriceBookSpec{}, api.KindInvoice: api.InvoiceSpec{}, api.KindTaxSettings: api.TaxSettings{}, api.KindOrganization: api.OrganizationSpec{},
-		api.KindRefund: api.RefundSpec{}, api.KindMailSuppression: api.MailSuppressionSpec{}, api.KindDispute: api.DisputeSpec{}, api.KindVATCheck: api.VATCheckSpec{}, api.KindPaymentSettings: api.PaymentSettingsSpec{}, api.KindSecuritySettings: api.SecuritySettingsSpec{}, api.KindMigration: api.MigrationSpec{}, api.KindSignUpSettings: api.SignUpSettingsSpec{}}
+		api.KindRefund: api.RefundSpec{}, api.KindMailSuppression: api.MailSuppressionSpec{}, api.KindDispute: api.DisputeSpec{}, api.KindVATCheck: api.VATCheckSpec{}, api.KindPaymentSettings: api.PaymentSettingsSpec{}, api.KindSecuritySettings: api.SecuritySettingsSpec{}, api.KindMigration: api.MigrationSpec{}, api.KindSignUpSettings: api.SignUpSettingsSpec{}, api.KindACMESettings: api.ACMESettingsSpec{}}
 	for _, f := range newFields {
 		for _, kind := range f.kinds {
 			if f.path != ofOrganization && !hasField(reflect.TypeOf(specs[kind]), f.path) {

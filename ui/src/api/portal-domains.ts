@@ -11,6 +11,16 @@ export const certificateOf = (d: PortalDomain, now: Date = new Date()) => {
   return new Date(d.spec.expiresAt) <= now ? 'expired' : 'valid';
 };
 
+/** requestedOf returns the certificate that the cluster requested for a host name: when it expires, if it is valid, and
+ * why the last request failed. It is used while none that was stored is valid. */
+export const requestedOf = (d: PortalDomain, now: Date = new Date()) => {
+  const { expiresAt, conditions } = d.status ?? {};
+  return {
+    expiresAt: expiresAt && new Date(expiresAt) > now ? expiresAt : undefined,
+    problem: certificateOf(d, now) === 'valid' ? undefined : conditions?.find((c) => c.message)?.message,
+  };
+};
+
 const idOf = (d: PortalDomain) => d.meta.id ?? d.meta.name;
 
 function useWrite<V>(send: (v: V) => Promise<PortalDomain>, onDone: () => void) {

@@ -5,7 +5,7 @@ import { cleanup, render, screen, waitFor, within } from '@testing-library/react
 import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test } from 'vitest';
 import { answering } from '../api/fake';
-import { certificateOf, type PortalDomain } from '../api/portal-domains';
+import { certificateOf, requestedOf, type PortalDomain } from '../api/portal-domains';
 import { newQueryClient, type Session } from '../api/session';
 import { BrandingPage } from './branding';
 
@@ -118,4 +118,20 @@ test('the state of a certificate', () => {
   expect(certificateOf(domain(), now)).toBe('none');
   expect(certificateOf(domain({ expiresAt: '2026-03-01T00:00:00Z' }), now)).toBe('expired');
   expect(certificateOf(domain({ expiresAt: '2026-03-01T00:00:01Z' }), now)).toBe('valid');
+});
+
+test('a requested certificate counts while none that was stored is valid', () => {
+  const now = new Date('2026-03-01T00:00:00Z');
+  const of = (expiresAt: string | undefined, stored?: string): PortalDomain => ({
+    kind: 'PortalDomain',
+    meta: { name: 'portal.shop.example' },
+    spec: { approved: true, expiresAt: stored },
+    status: { expiresAt, conditions: [{ type: 'CertificateReady', status: false, message: 'refused' }] },
+  });
+  expect(requestedOf(of('2026-04-01T00:00:00Z'), now)).toEqual({
+    expiresAt: '2026-04-01T00:00:00Z',
+    problem: 'refused',
+  });
+  expect(requestedOf(of('2026-02-01T00:00:00Z'), now).expiresAt).toBeUndefined();
+  expect(requestedOf(of(undefined, '2026-05-01T00:00:00Z'), now).problem).toBeUndefined();
 });

@@ -4,7 +4,13 @@ import { GlobeIcon } from '@patternfly/react-icons';
 import { useMemo, useState } from 'react';
 import { collections } from '../api/collection';
 import { useOrganizations } from '../api/customers';
-import { approvePortalDomain, certificateOf, deletePortalDomain, type PortalDomain } from '../api/portal-domains';
+import {
+  approvePortalDomain,
+  certificateOf,
+  deletePortalDomain,
+  requestedOf,
+  type PortalDomain,
+} from '../api/portal-domains';
 import { RequestPortalDomain, SetCertificate } from '../forms/portal-domain';
 import { useText } from '../i18n';
 import { formatDay } from '../lib/format';
@@ -33,6 +39,8 @@ export function PortalDomains({ operator }: { operator: boolean }) {
   }, [t, operator]);
   const certificate = (d: PortalDomain) => {
     const state = certificateOf(d);
+    const requested = requestedOf(d).expiresAt;
+    if (state !== 'valid' && requested) return t('dom.certRequested', { day: formatDay(requested, language) });
     if (state === 'none') return t('dom.certNone');
     const day = formatDay(d.spec.expiresAt ?? '', language);
     return state === 'expired' ? t('dom.certExpired', { day }) : t('dom.certUntil', { day });
@@ -69,6 +77,7 @@ export function PortalDomains({ operator }: { operator: boolean }) {
           >
             {t('dom.certSet')}
           </Button>
+          {requestedOf(d).problem && <p className="basalt-note">{requestedOf(d).problem}</p>}
         </>
       ),
     },

@@ -37,7 +37,7 @@ import (
 // from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
 // VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
 // organizations have identity providers of their own; people can sign up in the portals
-// of resellers.
+// of resellers; certificates are requested by ACME.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
@@ -48,6 +48,10 @@ const OfflineMigrationLevel = 15
 // OwnProviderLevel is the level from which identity providers belong to organizations: older
 // programs would offer such a provider to everybody, and let it sign in any user.
 const OwnProviderLevel = 15
+
+// CertificateLevel is the level from which certificates are requested: older programs do not
+// know the kind of the settings, and would not answer challenges.
+const CertificateLevel = 15
 
 // ResellerSignUpLevel is the level from which people can sign up in the portals of
 // resellers: an older program would accept a link of such a portal in that of the cluster.

@@ -51,6 +51,7 @@ export const branding: Record<keyof typeof en, string> = {
   'dom.cert': 'Zertifikat',
   'dom.certNone': 'Keines',
   'dom.certUntil': 'Bis {day}',
+  'dom.certRequested': 'Bis {day}, wird automatisch erneuert',
   'dom.certExpired': 'Abgelaufen am {day}',
   'dom.certSet': 'Ändern',
   'dom.certSetOf': 'Zertifikat von {name} ändern',
