@@ -147,7 +147,9 @@ func (p *portalCerts) keep(name, id string, i int, k keyPair) {
 // challenge returns the configuration of a connection of a certificate authority; nil: it is
 // another connection. Any node can answer: the challenge is read from the store.
 func (p *portalCerts) challenge(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	ctx := hello.Context()
+	const most = 10 * time.Second // without a leader, reads wait
+	ctx, cancel := context.WithTimeout(hello.Context(), most)
+	defer cancel()
 	return certificates.ChallengeConfig(hello, func(host string) (api.CertificateStatus, error) { return p.find(ctx, host) },
 		func(sealed string) (string, error) { return p.open(ctx, sealed) })
 }
