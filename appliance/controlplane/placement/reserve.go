@@ -17,8 +17,9 @@ type Reservation struct {
 	vram, share, vgpus           int64
 }
 
-// Reserve counts what is wanted as in use on a node and GPU, as far as it is free.
-func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Request) Reservation {
+// Reserve counts what is wanted as in use on a node and GPU, as far as it is free. has is
+// what the instance has now; it must not be counted, and is not reserved again.
+func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Request, has api.InstanceAssignment) Reservation {
 	id := api.NodeID(n.Meta.ID)
 	x := Reservation{node: id, gpu: gpu, pages: pagePool{id, w.HugePages}, disk: poolOf(id, w.DiskPool),
 		vcpus: upTo(neededVCPUs(n, w), r.freeVCPUs(n)), memory: upTo(w.Taken(), r.FreeMemory(n))}
@@ -33,7 +34,23 @@ func (r *Room) Reserve(n api.Node, gpu api.GPUID, w Request) Reservation {
 			x.vram, x.share, x.vgpus = upTo(w.VRAM, c.Promised-r.vram[gpu]), upTo(w.Share, 100-r.share[gpu]), 1
 		}
 	}
+	x = x.besides(has)
 	r.CountReserved(x, 1)
+	return x
+}
+
+// besides returns a reservation without what its instance has already.
+func (x Reservation) besides(a api.InstanceAssignment) Reservation {
+	if a.Node != x.node {
+		return x
+	}
+	x.vcpus, x.memory = max(x.vcpus-a.Vcpus, 0), max(x.memory-MemoryUse(a), 0)
+	if a.HugePages == x.pages.size {
+		x.paged = max(x.paged-a.MemoryBytes, 0)
+	}
+	if a.Gpu != "" && a.Gpu == x.gpu {
+		x.vram, x.share, x.vgpus = max(x.vram-a.VgpuVramBytes, 0), max(x.share-a.VgpuSharePercent, 0), 0
+	}
 	return x
 }
 

@@ -2,20 +2,14 @@ package plan
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// urgent returns the instances in the order in which capacity is allocated
-// (compareWaiting).
-func urgent(s *State) []api.Instance {
-	list := objects.Sorted(s.Instances)
-	slices.SortStableFunc(list, compareWaiting)
-	return list
-}
+// urgent returns the instances in the order in which capacity is allocated.
+func urgent(s *State) []api.Instance { return byTurn(s, objects.Sorted(s.Instances)) }
 
 // root returns the instance's root volume, or the zero value.
 func root(s *State, in api.Instance) api.Volume {
@@ -99,11 +93,22 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 const waitingForCapacity = "waiting for capacity: "
 
 // move assigns an instance that certainly runs nowhere to another node. Without
-// capacity it stays pending without a node, and its reason explains why.
+// capacity it stays pending without a node, and its reason explains why. One whose node
+// released it only for a resize stays there with the size that it has.
 func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.Remove(in.Assignment)
-	next := place(s, u, withoutNode(in), now)
+	forResize := !lost(s, was.Node) && !s.Nodes[string(was.Node)].Spec.Drain
+	from := withoutNode(in)
+	if forResize && !mayLeave(s, u, in) {
+		from = withoutGPU(in)
+	}
+	next := place(s, u, from, now)
+	if next.Node == "" && forResize {
+		u.Add(was)
+		was.Epoch, was.Release, was.Reason = was.Epoch+1, false, next.Reason
+		return assign(api.KindInstance, in.Meta, stillWaits(was, now))
+	}
 	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, cmp.Or(in.Spec.RootVolume, was.RootVolume), was.Ports
 	next = waited(was, next, now)
 	if next.Node != "" {

@@ -188,7 +188,7 @@ func Count(s *State, r *placement.Room, in api.Instance, w placement.Request, no
 // without what is reserved for those that have waited longer.
 func RoomOf(s *State, now time.Time) *placement.Room {
 	u := usage(s)
-	u.reserveHeads(s, now)
+	u.reserveHeads(s, "", now)
 	return u.Room
 }
 

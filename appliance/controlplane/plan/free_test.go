@@ -58,7 +58,7 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 		w := wants(s.Flavors["flv-1"], in)
 		got := Count(s, RoomOf(s, now), in, w, now)
 		u := usage(s)
-		u.reserveHeads(s, now)
+		u.reserveHeads(s, "", now)
 		want, nodes := int64(0), map[api.NodeID]bool{}
 		for {
 			a := place(s, u, in, now)

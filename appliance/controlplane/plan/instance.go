@@ -61,8 +61,12 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		}
 	}
 	if a.Node != "" && !resized(s, in) && !without(s, in) {
-		// The spec changed in a field that does not affect placement.
+		// The spec changed in a field that does not affect placement, or a resize that
+		// waited was withdrawn.
 		a.Generation, a.Ports, a.Reason = in.Meta.Generation, ports, ""
+		if queued(a) {
+			a.QueuedAt = nil
+		}
 		return assignPorts(in, a)
 	}
 	if a.Node != "" && in.Status.Phase != api.InstanceStopped {
@@ -75,21 +79,19 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		a.Reason = ""
 		return assign(api.KindInstance, in.Meta, a)
 	}
-	u.Remove(in.Assignment)
+	if a.Node != "" {
+		return planResize(s, u, in, a, ports, now)
+	}
 	next := u.placeInQueue(s, in, now)
 	next.Epoch = a.Epoch
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 		next.RootVolume = cmp.Or(next.RootVolume, a.RootVolume)
 		next.Ports = ports
-	} else if a.Node == "" && a.RootVolume != "" {
-		next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waitingForCapacity+next.Reason
-	} else if a.Node != "" { // it stays unchanged, with the reason
-		reason := next.Reason
-		next = a
-		next.Reason = reason
-	}
-	if next.Node == "" {
+	} else {
+		if a.RootVolume != "" {
+			next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waitingForCapacity+next.Reason
+		}
 		u.ips.dropPorts(in, ports)
 	}
 	u.add(s, in, next)
@@ -101,16 +103,6 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		cmds[0].Event = queueEvent(api.EventInstancePlaced, in, next.QueuedAt)
 	}
 	return cmds
-}
-
-// resized reports whether the spec requests other resources than are assigned.
-func resized(s *State, in api.Instance) bool {
-	f, ok := s.Flavors[string(in.Spec.Flavor)]
-	if !ok {
-		return false
-	}
-	w, a := wants(f, in), in.Assignment
-	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.HugePages != a.HugePages || w.Dedicated != a.Dedicated() || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
 }
 
 // without reports whether an instance is stopped and its node does not have all CPUs any

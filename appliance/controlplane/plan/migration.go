@@ -50,8 +50,6 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		return endMigration(m, api.MigrationAborted, "aborted before it started")
 	case cannotMigrate(s, m, in) != "":
 		return endMigration(m, api.MigrationFailed, cannotMigrate(s, m, in))
-	case a.MigrateTo != "", precededBy(s, m):
-		return endMigration(m, api.MigrationFailed, "the instance is already being migrated")
 	}
 	to := target(s, u, m, in, now)
 	if to.Node == "" {
@@ -82,6 +80,8 @@ func cannotMigrate(s *State, m api.Migration, in api.Instance) string {
 		return "an instance with an ephemeral disk cannot be migrated: stop it and drain its node instead"
 	case a.Node == "" || lost(s, a.Node):
 		return "the instance is not running"
+	case a.MigrateTo != "", precededBy(s, m):
+		return "the instance is already being migrated"
 	case m.Spec.Offline && (!api.AtRest(in) || in.Status.Epoch != a.Epoch || a.Release):
 		return "the instance is not stopped"
 	case m.Spec.Offline:

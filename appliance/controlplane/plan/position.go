@@ -16,8 +16,7 @@ const (
 	minSamples, maxSamples = 3, 20
 )
 
-// QueuePlaces returns the places of instances in their queues, by ID. An instance that
-// does not exist yet gets the place that it would have; one that does not wait gets none.
+// QueuePlaces returns the places of those of the instances that wait in a queue, by ID.
 func QueuePlaces(s *State, ins []api.Instance, now time.Time) map[string]api.InstanceQueue {
 	length, position := map[queueKey]int64{}, map[string]int64{}
 	for _, in := range waiting(s) {
@@ -27,20 +26,32 @@ func QueuePlaces(s *State, ins []api.Instance, now time.Time) map[string]api.Ins
 	}
 	out := map[string]api.InstanceQueue{}
 	for _, in := range ins {
-		key := queueOf(in)
-		q := api.InstanceQueue{Position: position[in.Meta.ID], Length: length[key]}
-		if q.Position > 0 {
-			since := *s.Instances[in.Meta.ID].Assignment.QueuedAt
-			q.Since = &since
-		} else if _, known := s.Instances[in.Meta.ID]; !known {
-			q.Length++
-			q.Position = q.Length
-		} else {
+		if position[in.Meta.ID] == 0 {
 			continue
 		}
+		since := *s.Instances[in.Meta.ID].Assignment.QueuedAt
+		q := api.InstanceQueue{Position: position[in.Meta.ID], Length: length[queueOf(in)], Since: &since}
 		out[in.Meta.ID] = estimated(s, in, q, now)
 	}
 	return out
+}
+
+// NextPlace returns the place that an instance would have if it began to wait now.
+func NextPlace(s *State, in api.Instance, now time.Time) api.InstanceQueue {
+	q, mine := api.InstanceQueue{Position: 1, Length: 1}, turn{Instance: in, class: wantsRoom}
+	if queued(in.Assignment) { // with another size it keeps its place
+		mine = turn{in, waitsRoom, *in.Assignment.QueuedAt}
+	}
+	for _, other := range waiting(s) {
+		if queueOf(other) != queueOf(in) || other.Meta.ID == in.Meta.ID {
+			continue
+		}
+		q.Length++
+		if compareTurns(turnOf(s, other), mine) < 0 {
+			q.Position++
+		}
+	}
+	return estimated(s, in, q, now)
 }
 
 // estimated adds to a place how long similar instances waited.

@@ -12,8 +12,9 @@ import (
 )
 
 // Instances that no node has room for wait in queues, one for each GPU pool and
-// requested model, and one for those without a virtual GPU. All instances are tried in
-// the order of compareWaiting. The first of a queue that does not fit is its head: it
+// requested model, and one for those without a virtual GPU. Stopped instances that are to
+// be resized wait in the same queues. All instances are tried in
+// the order of their turns. The first of a queue that does not fit is its head: it
 // reserves the node that lacks the least of what it wants, and later instances are
 // placed only in what is free besides that. So small instances continue to start while
 // a large one waits, but what it lacks never grows because of an instance behind it.
@@ -33,19 +34,53 @@ func queueOf(in api.Instance) queueKey {
 // fallen reports whether an instance had a node and lost it.
 func fallen(in api.Instance) bool { return in.Assignment.Node == "" && in.Assignment.RootVolume != "" }
 
-// compareWaiting orders instances for capacity. Those that have or had a node come
-// first, by their priority; new ones follow in the order of their creation.
-func compareWaiting(a, b api.Instance) int {
-	newA, newB := isNew(a), isNew(b)
+// turn is when it is an instance's turn for capacity.
+type turn struct {
+	api.Instance
+	class turnClass
+	since time.Time // start of its wait, for those of one class that wait
+}
+
+type turnClass int
+
+const (
+	keepsRoom turnClass = iota // it has a node, or lost it: by priority
+	waitsRoom                  // it is new, or waits to be resized: by the start of its wait
+	wantsRoom                  // it is going to be resized, and has not waited yet
+)
+
+// turnOf returns the turn of an instance. That of a new one begins with its creation.
+func turnOf(s *State, in api.Instance) turn {
 	switch {
-	case newA && newB:
-		return cmp.Or(a.Meta.CreatedAt.Compare(b.Meta.CreatedAt), strings.Compare(a.Meta.ID, b.Meta.ID))
-	case newA:
-		return 1
-	case newB:
-		return -1
+	case isNew(in):
+		return turn{in, waitsRoom, in.Meta.CreatedAt}
+	case !wantsSize(s, in):
+		return turn{Instance: in}
+	case queued(in.Assignment):
+		return turn{in, waitsRoom, *in.Assignment.QueuedAt}
 	}
-	return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), strings.Compare(a.Meta.ID, b.Meta.ID))
+	return turn{Instance: in, class: wantsRoom}
+}
+
+func compareTurns(a, b turn) int {
+	priority := 0
+	if a.class == keepsRoom {
+		priority = cmp.Compare(b.Spec.Priority, a.Spec.Priority)
+	}
+	return cmp.Or(cmp.Compare(a.class, b.class), priority, a.since.Compare(b.since), strings.Compare(a.Meta.ID, b.Meta.ID))
+}
+
+// byTurn sorts instances by their turns.
+func byTurn(s *State, list []api.Instance) []api.Instance {
+	turns := make([]turn, len(list))
+	for i, in := range list {
+		turns[i] = turnOf(s, in)
+	}
+	slices.SortFunc(turns, compareTurns)
+	for i, t := range turns {
+		list[i] = t.Instance
+	}
+	return list
 }
 
 // isNew reports whether an instance never had a node.
@@ -92,11 +127,11 @@ func placeBehind(s *State, u *used, in api.Instance, w placement.Request, now ti
 	return next
 }
 
-// placeInQueue places an instance that has no node, or resizes one on its node. An
-// instance that does not fit waits in its queue.
+// placeInQueue places an instance that has no node. One that does not fit waits in its
+// queue.
 func (u *used) placeInQueue(s *State, in api.Instance, now time.Time) api.InstanceAssignment {
 	was, next := in.Assignment, place(s, u, in, now)
-	if _, why := ready(s, in); why != "" || was.Node != "" {
+	if _, why := ready(s, in); why != "" {
 		next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
 		return next
 	}
@@ -107,8 +142,8 @@ func (u *used) placeInQueue(s *State, in api.Instance, now time.Time) api.Instan
 }
 
 // reserve makes an instance that does not fit the head of its queue, if the queue has no
-// head yet and a node could hold the instance. An instance that would be held is none:
-// its organization is suspended.
+// head yet and a node could hold the instance. What the instance uses itself must not be
+// counted. An instance that would be held is none: its organization is suspended.
 func (u *used) reserve(s *State, in api.Instance, now time.Time) {
 	key, f := queueOf(in), s.Flavors[string(in.Spec.Flavor)]
 	if u.queues.heads[key] || hold(s, in) != "" {
@@ -117,11 +152,16 @@ func (u *used) reserve(s *State, in api.Instance, now time.Time) {
 	if u.queues.empty == nil {
 		u.queues.empty = placement.NewRoom(s.GPUs, s.Pools, s.Health)
 	}
-	w, root := wants(f, in), rootOf(s, in)
+	w, root, has := wants(f, in), rootOf(s, in), in.Assignment
+	stays := has.Node != "" && !mayLeave(s, u, in)
 	var best api.Node
 	var onGPU api.GPUID
 	least := int64(-1)
 	for _, n := range objects.Sorted(s.Nodes) {
+		if stays && has.Node != api.NodeID(n.Meta.ID) {
+			continue
+		}
+		w.There = has.Node == api.NodeID(n.Meta.ID)
 		w.Disk, w.DiskPool = diskOn(s, in, root, w.Root, n)
 		if u.queues.empty.OnNode(n, w, "", now).Why != "" || cmp.Or(canRun(in, n), reachable(s, in, n), u.unreachableVolume(in, n)) != "" {
 			continue
@@ -135,7 +175,7 @@ func (u *used) reserve(s *State, in api.Instance, now time.Time) {
 	}
 	w.Disk, w.DiskPool = diskOn(s, in, root, w.Root, best)
 	u.queues.heads[key] = true
-	u.queues.reserved = append(u.queues.reserved, u.Reserve(best, onGPU, w))
+	u.queues.reserved = append(u.queues.reserved, u.Reserve(best, onGPU, w, has))
 }
 
 // waited sets since when an instance without a node waits, or when its wait ended.
@@ -152,23 +192,32 @@ func waited(was, next api.InstanceAssignment, now time.Time) api.InstanceAssignm
 }
 
 // reserveHeads reserves for the heads of the queues, as the planner does before it
-// considers an instance that is created now.
-func (u *used) reserveHeads(s *State, now time.Time) {
+// considers an instance that is created or changed now; except is that instance.
+func (u *used) reserveHeads(s *State, except string, now time.Time) {
 	for _, in := range waiting(s) {
-		f, why := ready(s, in)
-		if why == "" && !u.queues.heads[queueOf(in)] && placeBehind(s, u, in, wants(f, in), now).Node == "" {
+		if _, why := ready(s, in); why != "" || u.queues.heads[queueOf(in)] || in.Meta.ID == except {
+			continue
+		}
+		u.Remove(in.Assignment)
+		next := api.InstanceAssignment{}
+		if in.Assignment.Node == "" {
+			next = place(s, u, in, now)
+		} else {
+			next = u.placeResized(s, in, now)
+		}
+		if next.Node == "" {
 			u.reserve(s, in, now)
 		}
+		u.Add(in.Assignment)
 	}
 }
 
 // waiting returns the instances in all queues, in order.
 func waiting(s *State) (list []api.Instance) {
 	for _, in := range s.Instances {
-		if a := in.Assignment; a.Node == "" && a.QueuedAt != nil && in.Meta.DeletedAt == nil {
+		if queued(in.Assignment) && in.Meta.DeletedAt == nil && (in.Assignment.Node == "" || wantsSize(s, in)) {
 			list = append(list, in)
 		}
 	}
-	slices.SortFunc(list, compareWaiting)
-	return list
+	return byTurn(s, list)
 }

@@ -262,7 +262,7 @@ func TestOrderOfQueue(t *testing.T) {
 		at("fallen-high", 9, 50, api.InstanceAssignment{RootVolume: "v", Epoch: 1}),
 		at("running", 9, 20, api.InstanceAssignment{Node: "n1", RootVolume: "v"}),
 	}
-	slices.SortFunc(list, compareWaiting)
+	list = byTurn(cluster(), list)
 	var got []string
 	for _, in := range list {
 		got = append(got, in.Meta.ID)
@@ -288,10 +288,11 @@ func TestQueuePlaces(t *testing.T) {
 	}
 	put("w1", 4*gib, minute(-30), nil)
 	put("w2", 4*gib, minute(-5), nil)
+	s.created("w1", -30).created("w2", -5)
 	put("plain", 0, minute(-5), nil)
 	put("runs", 4*gib, nil, nil)
-	places := func(more ...api.Instance) map[string]api.InstanceQueue {
-		return QueuePlaces(s, append([]api.Instance{s.Instances["w1"], s.Instances["w2"], s.Instances["plain"], s.Instances["runs"]}, more...), now)
+	places := func() map[string]api.InstanceQueue {
+		return QueuePlaces(s, []api.Instance{s.Instances["w1"], s.Instances["w2"], s.Instances["plain"], s.Instances["runs"]}, now)
 	}
 	want := map[string]api.InstanceQueue{
 		"w1":    {Position: 1, Length: 2, Since: minute(-30)},
@@ -311,10 +312,18 @@ func TestQueuePlaces(t *testing.T) {
 		"w1":    {Position: 1, Length: 2, Since: minute(-30), Samples: 3, UsualSeconds: 1200},
 		"w2":    {Position: 2, Length: 2, Since: minute(-5), Samples: 3, UsualSeconds: 1200, ExpectedAt: minute(15)},
 		"plain": {Position: 1, Length: 1, Since: minute(-5)},
-		"tried": {Position: 3, Length: 3, Samples: 3, UsualSeconds: 1200, ExpectedAt: minute(20)},
 	}
-	if diff := cmp.Diff(want, places(tried)); diff != "" {
+	if diff := cmp.Diff(want, places()); diff != "" {
 		t.Errorf("places with samples differ (-want +got):\n%s", diff)
+	}
+	last := api.InstanceQueue{Position: 3, Length: 3, Samples: 3, UsualSeconds: 1200, ExpectedAt: minute(20)}
+	if diff := cmp.Diff(last, NextPlace(s, tried, now)); diff != "" {
+		t.Errorf("place of an instance that does not exist yet differs (-want +got):\n%s", diff)
+	}
+	larger := s.Instances["runs"]
+	larger.Assignment.QueuedAt = minute(-10) // its resize was queued before w2
+	if q := NextPlace(s, larger, now); q.Position != 2 || q.Length != 3 {
+		t.Errorf("place of a queued resize with another size = %+v, want 2 of 3", q)
 	}
 }
 

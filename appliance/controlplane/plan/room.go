@@ -19,6 +19,6 @@ func PendingReason(s *State, in api.Instance, now time.Time) string {
 	if !ok {
 		return "flavor " + string(in.Spec.Flavor) + " does not exist any more"
 	}
-	u.reserveHeads(s, now)
+	u.reserveHeads(s, "", now)
 	return placeBehind(s, u, in, wants(f, in), now).Reason
 }

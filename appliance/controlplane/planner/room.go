@@ -29,8 +29,37 @@ func (r Room) PendingReason(ctx context.Context, in api.Instance) (string, error
 	return plan.PendingReason(s, in, time.Now()), nil
 }
 
-// Queue returns the places of those of the instances that wait for room, by ID; one
-// that does not exist yet gets the place that it would have.
+// ResizeReason returns why an instance with a changed spec would keep its size if it were
+// stopped now, or nothing if it would get the size that the spec requests.
+func (r Room) ResizeReason(ctx context.Context, in api.Instance) (string, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return "", err
+	}
+	return plan.ResizeReason(s, in, time.Now()), nil
+}
+
+// MigrationTarget returns the node that a migration of an instance would choose that is
+// created now, or why it would fail.
+func (r Room) MigrationTarget(ctx context.Context, in api.Instance, m api.MigrationSpec) (api.NodeID, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return "", err
+	}
+	return plan.MigrationTarget(s, in, m, time.Now()) //nolint:wrapcheck // the error names the instance
+}
+
+// NextPlace returns the place in the queue that an instance would have if it began to
+// wait now.
+func (r Room) NextPlace(ctx context.Context, in api.Instance) (api.InstanceQueue, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return api.InstanceQueue{}, err
+	}
+	return plan.NextPlace(s, in, time.Now()), nil
+}
+
+// Queue returns the places of those of the instances that wait for room, by ID.
 func (r Room) Queue(ctx context.Context, ins []api.Instance) (map[string]api.InstanceQueue, error) {
 	s, err := r.state(ctx)
 	if err != nil {
