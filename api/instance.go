@@ -66,10 +66,12 @@ const (
 	CPUEmulated CPUClass = "emulated" // without KVM; users cannot choose it
 )
 
-// WhenFull is what happens when no node has room for a new instance.
+// WhenFull is what happens when there is no room for a new instance, or for another size
+// of one.
 type WhenFull string
 
-// Values of WhenFull; an empty value means WhenFullQueue.
+// Values of WhenFull; an empty value means WhenFullQueue for a new instance, and
+// WhenFullRefuse for another size.
 const (
 	WhenFullQueue  WhenFull = "Queue"
 	WhenFullRefuse WhenFull = "Refuse"
@@ -109,6 +111,18 @@ func firmware(s InstanceSpec) *Error {
 		return invalid("spec.tpm", "an ephemeral instance is created anew on another node, without the content of its TPM").WithHint("one of tpm and ephemeral")
 	}
 	return nil
+}
+
+// SameSize reports whether two specs request the same resources of a node.
+func (s InstanceSpec) SameSize(o InstanceSpec) bool {
+	return s.Flavor == o.Flavor && s.HugePages == o.HugePages && s.CPUPolicy == o.CPUPolicy && reflect.DeepEqual(DefaultInstance(s).Vgpu, DefaultInstance(o).Vgpu)
+}
+
+// Waits reports whether an instance waits in the queue: for a node, or while it is
+// stopped for another size.
+func (i Instance) Waits() bool {
+	a := i.Assignment
+	return a.QueuedAt != nil && a.PlacedAt == nil && i.Meta.DeletedAt == nil && (a.Node == "" || i.Status.Phase == InstanceStopped)
 }
 
 // Equal reports whether two assignments are the same.

@@ -1923,7 +1923,7 @@ type Instance struct {
 	Kind       Kind               `json:"kind"`
 	Meta       Meta               `json:"meta"`
 
-	// Queue Place of an instance that waits for room, calculated for the response; only in responses that read or list instances, and in that of a dry run of a creation. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
+	// Queue Place of an instance that waits for room, for a node or while it is stopped for another size, calculated for the response; only in responses that read or list instances, in that of a dry run of a creation, and in that of a change with a size that there is no room for. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
 	Queue  *InstanceQueue `json:"queue,omitempty"`
 	Spec   InstanceSpec   `json:"spec"`
 	Status InstanceStatus `json:"status,omitempty,omitzero"`
@@ -1982,10 +1982,10 @@ type InstanceAssignment struct {
 	// Ports In the order of spec.networks.
 	Ports []InstancePort `json:"ports,omitempty,omitzero"`
 
-	// QueuedAt Start of its last wait in the queue, because no node had room. Empty: it did not wait.
+	// QueuedAt Start of its last wait in the queue, because no node had room for it or for its new size. Empty: it did not wait.
 	QueuedAt *time.Time `json:"queuedAt,omitempty"`
 
-	// Reason Why the instance has no node.
+	// Reason Why the instance has no node, or has not got the size that its spec requests.
 	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Release The node is to stop the instance and to report this (status.released); then it is assigned to another node.
@@ -2145,21 +2145,21 @@ type InstancePort struct {
 	Network  NetworkID `json:"network"`
 }
 
-// InstanceQueue Place of an instance that waits for room, calculated for the response; only in responses that read or list instances, and in that of a dry run of a creation. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
+// InstanceQueue Place of an instance that waits for room, for a node or while it is stopped for another size, calculated for the response; only in responses that read or list instances, in that of a dry run of a creation, and in that of a change with a size that there is no room for. There is a queue for each GPU pool and requested model, and one for instances without a virtual GPU.
 type InstanceQueue struct {
-	// ExpectedAt When the instance gets a node if it waits as long as those. Empty: unknown, or it has waited longer.
+	// ExpectedAt When the wait of the instance ends if it takes as long as theirs. Empty: unknown, or it has waited longer.
 	ExpectedAt *time.Time `json:"expectedAt,omitempty"`
 
 	// Length Number of instances in the queue, of all organizations, with this one.
 	Length int64 `json:"length"`
 
-	// Position 1: first in the queue. In a dry run, the position that the instance would have.
+	// Position 1: first in the queue. In a dry run, and for a running instance, the position that the instance would have.
 	Position int64 `json:"position"`
 
-	// Samples Number of instances of similar size that waited in this queue in the last 30 days, exist, and have got a node since; usualSeconds is calculated from at most the last 20.
+	// Samples Number of instances of similar size that waited in this queue in the last 30 days, exist, and have got what they waited for; usualSeconds is calculated from at most the last 20.
 	Samples int64 `json:"samples"`
 
-	// Since Start of the wait. Empty in a dry run.
+	// Since Start of the wait. Empty if it has not begun.
 	Since *time.Time `json:"since,omitempty"`
 
 	// UsualSeconds Median of how long those waited, in seconds. 0: unknown, because there are fewer than 3.
@@ -2225,7 +2225,7 @@ type InstanceSpec struct {
 	// Priority If capacity is short after a node is lost, instances with higher priority start first.
 	Priority int64 `json:"priority,omitempty,omitzero"`
 
-	// QueueUntil The instance is deleted if it still waits for its first node at this time. Not with Refuse. Empty: it waits until it is deleted.
+	// QueueUntil The instance is deleted if it still waits for its first node at this time; without effect on a resize. Not with Refuse. Empty: it waits until it is deleted.
 	QueueUntil *time.Time `json:"queueUntil,omitempty"`
 
 	// Rescue The medium from which the instance boots, so that its system can be repaired: name or ID of an image of format iso, stored as ID. It is in the first CD drive, in place of the medium that `media` has there, and comes first whatever `bootFrom` is. RescueInstance sets it and restarts the instance. Not for ephemeral instances.
@@ -2256,7 +2256,7 @@ type InstanceSpec struct {
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
 
-	// WhenFull What happens when no node has room at the creation. Queue: the instance is created and waits in the queue. Refuse: the creation fails with `no_capacity`; an instance that finds its room taken by another one at the same moment waits in the queue. Empty: Queue.
+	// WhenFull What happens when there is no room. At the creation: with Queue or empty, the instance is created and waits in the queue; with Refuse, the creation fails with `no_capacity`. When its flavor or virtual GPU is changed: with Queue, it keeps its size and waits in the queue while it is stopped; with Refuse or empty, the change fails. It is checked when the request is made: an instance that finds its room taken by another one at the same moment waits in the queue.
 	WhenFull WhenFull `json:"whenFull,omitempty,omitzero"`
 }
 
@@ -2302,13 +2302,13 @@ type InstanceStatus struct {
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: only for a dry run; the instance would be pending, and the message has the reason.
+	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: only for a dry run; the instance would be pending, and the message has the reason.
+// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.

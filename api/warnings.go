@@ -37,3 +37,8 @@ func vgpuWarnings(image string, can ImageAbilities) []InstanceWarning {
 func NoRoom(why string) InstanceWarning {
 	return InstanceWarning{Code: WarnNoRoom, Message: "the instance would wait: " + why, Hint: "make it smaller, or create it and let it wait for room"}
 }
+
+// NoRoomToResize returns the warning that an instance keeps its size, for that reason.
+func NoRoomToResize(why string) InstanceWarning {
+	return InstanceWarning{Code: WarnNoRoom, Message: "there is no room for the new size now: " + why, Hint: "it waits in the queue while it is stopped; until it gets the new size it can be started with the size that it has"}
+}

@@ -150,19 +150,22 @@ func TestDryRunHasOneValue(t *testing.T) {
 	w.unchanged("delete", func() { asked[api.Problem](t, w, 400, "DELETE", "/v1/projects/"+w.web+"?dryRun=all", "") })
 }
 
-// room returns the same reason for every instance.
-type room string
+// room gives the same reason for every new instance.
+type room struct {
+	server.Room
+	why string
+}
 
-func (r room) PendingReason(context.Context, api.Instance) (string, error) { return string(r), nil }
+func (r room) PendingReason(context.Context, api.Instance) (string, error) { return r.why, nil }
 
-func (r room) Queue(context.Context, []api.Instance) (map[string]api.InstanceQueue, error) {
-	return nil, nil
+func (r room) NextPlace(context.Context, api.Instance) (api.InstanceQueue, error) {
+	return api.InstanceQueue{Position: 1, Length: 1}, nil
 }
 
 // TestWarningsOfTheAPI checks that the API warns of an instance that nobody can sign in
 // to, and in a dry run of one that would stay pending.
 func TestWarningsOfTheAPI(t *testing.T) {
-	e := servertest.StartWith(t, func(o *server.Options) { o.Room = room("no node fits: n1: 2 vCPUs requested, 1 of 4 free") })
+	e := servertest.StartWith(t, func(o *server.Options) { o.Room = room{why: "no node fits: n1: 2 vCPUs requested, 1 of 4 free"} })
 	w := worldOf(t, e)
 	ctx := t.Context()
 	instances := client.Of[api.Instance](w.op)

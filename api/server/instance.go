@@ -184,7 +184,10 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 			return s, err
 		}
 	}
-	return s, api.ChangeInstance(old.Spec, s)
+	if err := api.ChangeInstance(old.Spec, s); err != nil {
+		return s, err
+	}
+	return s, h.resizeRefused(ctx, *old, s)
 }
 
 // DeleteInstance detaches its data volumes and floating IPs, and removes the instance

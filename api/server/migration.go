@@ -2,13 +2,14 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // migrationSpec replaces names with IDs and validates; the only change is to abort.
-// Whether the instance is stopped is decided here, once. The planner decides whether a migration is possible; errors that are already known are
-// returned here.
+// Whether the instance is stopped is decided here, once. The planner decides whether a
+// migration is possible; what it would refuse now is refused here.
 func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migration, s api.MigrationSpec) (api.MigrationSpec, error) {
 	if old != nil {
 		return s, api.ChangeMigration(old.Spec, s)
@@ -28,7 +29,39 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 		return s, err
 	}
 	s.Offline = api.AtRest(in)
-	return s, migratable(in, s)
+	if err := migratable(in, s); err != nil {
+		return s, err
+	}
+	_, err = h.migrationTarget(ctx, in, s)
+	return s, err
+}
+
+// migrationTarget returns the node that a migration would choose, or an error if it would
+// fail; empty if this server does not know the nodes' room.
+func (h *handlers) migrationTarget(ctx context.Context, in api.Instance, s api.MigrationSpec) (api.NodeID, error) {
+	if h.opts.Room == nil {
+		return "", nil
+	}
+	to, err := h.opts.Room.MigrationTarget(ctx, in, s)
+	if err != nil && domainError(err) == nil {
+		return "", fmt.Errorf("find a node for instance %s: %w", in.Meta.Name, err)
+	}
+	return to, err
+}
+
+// wouldMigrate shows in a dry run where the instance would be migrated to. A real
+// migration reports that in its assignment, after it was planned.
+func (h *handlers) wouldMigrate(ctx context.Context, old, m *api.Migration) error {
+	if !dryRun(ctx) || old != nil {
+		return nil
+	}
+	in, err := get[api.Instance](ctx, h, api.KindInstance, string(m.Spec.Instance), "", "")
+	if err != nil {
+		return err
+	}
+	to, err := h.migrationTarget(ctx, in, m.Spec)
+	m.Assignment.Source, m.Assignment.Target = in.Assignment.Node, to
+	return err
 }
 
 // migrationDeleted refuses to delete a migration that has not ended.

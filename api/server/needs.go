@@ -147,13 +147,21 @@ type Payments interface {
 	Event(ctx context.Context, header http.Header, body []byte) error
 }
 
-// Room predicts whether a new instance could be placed now.
+// Room predicts whether instances could be placed, resized and migrated now.
 type Room interface {
 	// PendingReason returns why the instance would stay pending, or "" if a node has enough
 	// free capacity.
 	PendingReason(ctx context.Context, in api.Instance) (why string, err error)
-	// Queue returns the places of those of the instances that wait for room, by ID. An
-	// instance that does not exist yet gets the place that it would have.
+	// ResizeReason returns why the instance would keep its size if it were stopped now, or
+	// "" if it would get the size that its spec requests.
+	ResizeReason(ctx context.Context, in api.Instance) (why string, err error)
+	// MigrationTarget returns the node that a migration that is created now would choose,
+	// or a domain error with the reason why it would fail.
+	MigrationTarget(ctx context.Context, in api.Instance, m api.MigrationSpec) (api.NodeID, error)
+	// NextPlace returns the place in the queue that an instance would have if it began to
+	// wait now.
+	NextPlace(ctx context.Context, in api.Instance) (api.InstanceQueue, error)
+	// Queue returns the places of those of the instances that wait for room, by ID.
 	Queue(ctx context.Context, ins []api.Instance) (map[string]api.InstanceQueue, error)
 }
 

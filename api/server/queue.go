@@ -27,32 +27,46 @@ func (h *handlers) inTime(s api.InstanceSpec) error {
 	return nil
 }
 
-// refused returns an error if no node has room for an instance that is not to wait. Its
-// field is the part of the spec that does not fit.
+// refused returns an error if no node has room for an instance that is not to wait.
 func (h *handlers) refused(ctx context.Context, m api.Meta, s api.InstanceSpec) error {
 	if s.WhenFull != api.WhenFullRefuse || h.opts.Room == nil {
 		return nil
 	}
-	in := api.Instance{Kind: api.KindInstance, Meta: m, Spec: s}
-	why, err := h.opts.Room.PendingReason(ctx, in)
+	return noRoom(ctx, api.Instance{Kind: api.KindInstance, Meta: m, Spec: s}, h.opts.Room.PendingReason, "wait")
+}
+
+// resizeRefused returns an error if there is no room for the new size of an instance that
+// is not to wait for it.
+func (h *handlers) resizeRefused(ctx context.Context, in api.Instance, s api.InstanceSpec) error {
+	if s.WhenFull == api.WhenFullQueue || h.opts.Room == nil || s.SameSize(in.Spec) {
+		return nil
+	}
+	in.Spec = s
+	return noRoom(ctx, in, h.opts.Room.ResizeReason, "keep its size")
+}
+
+// noRoom returns an error if there is a reason why an instance does not fit. Its field is
+// the part of the spec that does not fit; would is what the instance would do.
+func noRoom(ctx context.Context, in api.Instance, reason func(context.Context, api.Instance) (string, error), would string) error {
+	why, err := reason(ctx, in)
 	if err != nil {
-		return fmt.Errorf("find room for instance %s: %w", m.Name, err)
+		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
 	}
 	if why == "" {
 		return nil
 	}
 	field, hint := "spec.flavor", "choose a smaller flavor"
-	if s.Vgpu != nil {
+	if in.Spec.Vgpu != nil {
 		in.Spec.Vgpu = nil
-		without, err := h.opts.Room.PendingReason(ctx, in)
+		without, err := reason(ctx, in)
 		if err != nil {
-			return fmt.Errorf("find room for instance %s without its vGPU: %w", m.Name, err)
+			return fmt.Errorf("find room for instance %s without its vGPU: %w", in.Meta.Name, err)
 		}
 		if without == "" {
 			field, hint = "spec.vgpu", "choose another offer"
 		}
 	}
-	return api.Errorf(api.CodeNoCapacity, "the instance would wait: %s", why).At(field).WithHint("%s, or let it wait in the queue (whenFull %s)", hint, api.WhenFullQueue)
+	return api.Errorf(api.CodeNoCapacity, "the instance would %s: %s", would, why).At(field).WithHint("%s, or let it wait in the queue (whenFull %s)", hint, api.WhenFullQueue)
 }
 
 // wouldWait adds a warning in a dry run if the instance would stay pending, and the
@@ -70,13 +84,33 @@ func (h *handlers) wouldWait(ctx context.Context, in *api.Instance) error {
 		return nil
 	}
 	in.Warnings = append(in.Warnings, api.NoRoom(why))
-	places, err := h.opts.Room.Queue(ctx, []api.Instance{*in})
-	if q, ok := places[in.Meta.ID]; ok {
-		in.Queue = &q
+	return h.nextPlace(ctx, in)
+}
+
+// resizeWaits adds a warning to the response to a resize if there is no room for the new
+// size, and the place in the queue that the instance has when it is stopped.
+func (h *handlers) resizeWaits(ctx context.Context, old, in *api.Instance) error {
+	if h.opts.Room == nil || old == nil || in.Spec.SameSize(old.Spec) {
+		return nil
 	}
+	why, err := h.opts.Room.ResizeReason(ctx, *in)
+	if err != nil {
+		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
+	}
+	if why == "" {
+		return nil
+	}
+	in.Warnings = append(in.Warnings, api.NoRoomToResize(why))
+	return h.nextPlace(ctx, in)
+}
+
+// nextPlace sets the place that an instance of a response would have in the queue.
+func (h *handlers) nextPlace(ctx context.Context, in *api.Instance) error {
+	q, err := h.opts.Room.NextPlace(ctx, *in)
 	if err != nil {
 		return fmt.Errorf("read the place of instance %s in the queue: %w", in.Meta.Name, err)
 	}
+	in.Queue = &q
 	return nil
 }
 
@@ -85,7 +119,7 @@ func (h *handlers) wouldWait(ctx context.Context, in *api.Instance) error {
 func (h *handlers) withQueue(ctx context.Context, ins []api.Instance) error {
 	var waiting []api.Instance
 	for _, in := range ins {
-		if a := in.Assignment; a.Node == "" && a.QueuedAt != nil && in.Meta.DeletedAt == nil {
+		if in.Waits() {
 			waiting = append(waiting, in)
 		}
 	}

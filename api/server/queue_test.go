@@ -116,3 +116,88 @@ func TestPlaceInQueue(t *testing.T) {
 		t.Errorf("places when read differ (-want +got):\n%s", diff)
 	}
 }
+
+// TestResizeNeedsRoom checks what a change of the size does when there is no room: it is
+// refused at the part that does not fit, unless the instance is to wait, and a dry run
+// shows the same. Changes of nothing else are not refused.
+func TestResizeNeedsRoom(t *testing.T) {
+	e := servertest.Start(t, nil)
+	w := worldOf(t, e)
+	ctx := t.Context()
+	instances := client.Of[api.Instance](w.op)
+	vgpu := func(n int64) *api.VGPUSpec { return &api.VGPUSpec{VramBytes: n << 30} }
+	for _, c := range []struct {
+		name     string
+		unplaced bool
+		onlyVGPU bool
+		change   func(*api.InstanceSpec)
+		code     api.Code
+		field    string
+		waits    bool
+	}{
+		{name: "vgpu", onlyVGPU: true, change: func(s *api.InstanceSpec) { s.Vgpu = vgpu(2) }, code: api.CodeNoCapacity, field: "spec.vgpu"},
+		{name: "machine", change: func(s *api.InstanceSpec) { s.Vgpu = vgpu(2) }, code: api.CodeNoCapacity, field: "spec.flavor"},
+		{name: "flavor", change: func(s *api.InstanceSpec) { s.Flavor = "large" }, code: api.CodeNoCapacity, field: "spec.flavor"},
+		{name: "refuse", change: func(s *api.InstanceSpec) { s.Flavor, s.WhenFull = "large", api.WhenFullRefuse }, code: api.CodeNoCapacity, field: "spec.flavor"},
+		{name: "queue", change: func(s *api.InstanceSpec) { s.Flavor, s.WhenFull = "large", api.WhenFullQueue }, waits: true},
+		{name: "same", change: func(s *api.InstanceSpec) { s.Priority, s.Flavor = 3, "small" }},
+		{name: "unplaced", unplaced: true, change: func(s *api.InstanceSpec) { s.Flavor = "large" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e.Room.Fill("", false, 0)
+			if c.name == "vgpu" { // once
+				must(t, ret(client.Of[api.Flavor](w.op).Create(ctx, api.Flavor{Meta: api.Meta{Name: "large"}, Spec: api.FlavorSpec{Vcpus: 8, MemoryBytes: 8 << 30, RootBytes: 1 << 30}})))
+			}
+			in := must(t, ret(instances.Create(ctx, api.Instance{Meta: api.Meta{Name: c.name, Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian", Vgpu: vgpu(1)}}))).v
+			if !c.unplaced {
+				e.Apply(t, api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: in.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-1"})})
+			}
+			in = must(t, ret(instances.Get(ctx, in.Meta.ID, client.Query{}))).v
+			e.Room.Fill("no node fits: n1: full", c.onlyVGPU, 2)
+			c.change(&in.Spec)
+			tried, dryErr := instances.DryRun().Update(ctx, in.Meta.ID, in)
+			changed, err := instances.Update(ctx, in.Meta.ID, in)
+			for _, err := range []error{dryErr, err} {
+				if api.CodeOf(err) != c.code && (err != nil || c.code != "") || c.code != "" && fieldOf(err) != c.field {
+					t.Errorf("error = %v at %q, want code %q at %q", err, fieldOf(err), c.code, c.field)
+				}
+			}
+			for _, o := range []api.Instance{tried, changed} {
+				waits := o.Queue != nil && o.Queue.Position == 3 && len(o.Warnings) == 1 && o.Warnings[0].Code == api.WarnNoRoom
+				if waits != c.waits {
+					t.Errorf("response has place %+v and warnings %+v, want a place: %t", o.Queue, o.Warnings, c.waits)
+				}
+			}
+			if now := must(t, ret(instances.Get(ctx, in.Meta.ID, client.Query{}))).v; (now.Meta.Generation == in.Meta.Generation) != (c.code != "") {
+				t.Errorf("generation after the change = %d, was %d; want it changed if nothing was refused", now.Meta.Generation, in.Meta.Generation)
+			}
+		})
+	}
+}
+
+// TestMigrationNeedsRoom checks that a migration is refused, in a dry run as well, if no
+// node can take the instance, and that a dry run shows the target.
+func TestMigrationNeedsRoom(t *testing.T) {
+	e := servertest.Start(t, nil)
+	w := worldOf(t, e)
+	ctx := t.Context()
+	in := must(t, ret(client.Of[api.Instance](w.op).Create(ctx, api.Instance{Meta: api.Meta{Name: "a", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}}))).v
+	e.Apply(t,
+		api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: in.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-1"})},
+		api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: in.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.InstanceStatus{Phase: api.InstanceRunning})})
+	migrations := client.Of[api.Migration](w.op)
+	m := api.Migration{Spec: api.MigrationSpec{Instance: "a"}}
+	tried := must(t, ret(migrations.DryRun().Create(ctx, m))).v
+	if a := tried.Assignment; a.Source != "node-1" || a.Target != "node-2" {
+		t.Errorf("assignment in the dry run = %+v, want node-1 to node-2", a)
+	}
+	e.Room.Fill("no node fits: n2: full", false, 0)
+	_, err := migrations.DryRun().Create(ctx, m)
+	wantErr(t, err, api.CodeNoCapacity, "spec.target")
+	_, err = migrations.Create(ctx, m)
+	wantErr(t, err, api.CodeNoCapacity, "spec.target")
+	e.Room.Fill("", false, 0)
+	if real := must(t, ret(migrations.Create(ctx, m))).v; real.Assignment.Target != "" {
+		t.Errorf("assignment in the response to a migration = %+v, want none: the planner makes it", real.Assignment)
+	}
+}

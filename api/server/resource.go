@@ -25,6 +25,8 @@ type resource[T, S any] struct {
 	listed func(o *T)
 	// change is an update that needs more than spec.
 	change func(ctx context.Context, ref string, o T) (*T, error)
+	// answer completes the response to a creation (old is nil) or a change.
+	answer func(ctx context.Context, old, o *T) error
 	// unnamed objects get a name derived from their ID.
 	unnamed bool
 }
@@ -152,7 +154,7 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 		}
 	}
 	out, err := create[T](ctx, h, kind, id, m, spec, idempotency, with...)
-	return &out, err
+	return k.answered(ctx, nil, &out, err)
 }
 
 // ofMeta reports whether an error is about an object's name or labels only, so that the
@@ -167,14 +169,24 @@ func (k resource[T, S]) update(ctx context.Context, h *handlers, ref string, o T
 		return k.change(ctx, ref, o)
 	}
 	asked := *api.MetaOf(&o)
+	var was T
 	out, err := update(ctx, h, api.KindOf[T](), ref, asked, func(old T) (any, error) {
+		was = old
 		m := *api.MetaOf(&old)
 		if asked.Name != "" {
 			m.Name = asked.Name
 		}
 		return k.spec(ctx, m, &old, specOf[T, S](o))
 	})
-	return &out, err
+	return k.answered(ctx, &was, &out, err)
+}
+
+// answered completes the response to a creation or a change that did not fail.
+func (k resource[T, S]) answered(ctx context.Context, old, o *T, err error) (*T, error) {
+	if err != nil || k.answer == nil {
+		return o, err
+	}
+	return o, k.answer(ctx, old, o)
 }
 
 func (k resource[T, S]) delete(ctx context.Context, h *handlers, ref string) (*T, error) {

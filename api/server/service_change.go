@@ -117,6 +117,9 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 	if err := api.ChangeInstance(in.Spec, spec); err != nil {
 		return contents{}, want, ofMachine(err)
 	}
+	if err := h.resizeRefused(ctx, in, spec); err != nil {
+		return contents{}, want, ofMachine(err)
+	}
 	c := contents{uses: spec.Uses(flavor.Spec)}
 	if !bytes.Equal(api.Encode(in.Spec), api.Encode(spec)) {
 		c.cmds = append(c.cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: in.Meta.ID, Expect: in.Meta.Revision,

@@ -81,12 +81,14 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		var d detail
 		if i.Assignment.Node == "" {
 			d.add("Not placed", i.Assignment.Reason)
-			if i.Queue != nil {
-				d.add("Queue", queueNote(*i.Queue, a.Now()))
-			}
-			if u := i.Spec.QueueUntil; u != nil {
-				d.add("Waits until", formatTime(*u))
-			}
+		} else if i.Queue != nil {
+			d.add("Not resized", i.Assignment.Reason)
+		}
+		if i.Queue != nil {
+			d.add("Queue", queueNote(*i.Queue, a.Now()))
+		}
+		if u := i.Spec.QueueUntil; u != nil && i.Assignment.Node == "" {
+			d.add("Waits until", formatTime(*u))
 		}
 		d.add("Dedicated CPUs", dedicatedCPUs(i.Assignment.Cells))
 		a.addressesOf(&d, i)

@@ -19,7 +19,7 @@ func (a *App) instances() *kind[api.Instance] {
 		app: a, noun: "instance", about: "Virtual machines",
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
-		detail: instanceDetail(a), made: a.printWarnings,
+		detail: instanceDetail(a), made: a.printWarnings, changed: a.printWarnings,
 		ready: instanceReady, flags: instanceFlags,
 		filter: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
@@ -37,7 +37,7 @@ func (a *App) instances() *kind[api.Instance] {
 	return k
 }
 
-// printWarnings prints the warnings of the server about a new instance.
+// printWarnings prints the warnings of the server about a new or changed instance.
 func (a *App) printWarnings(i api.Instance) {
 	for _, w := range i.Warnings {
 		text := "warning: " + w.Message
@@ -68,6 +68,9 @@ func (a *App) instanceRow(i api.Instance) []string {
 	}
 	if i.Queue != nil {
 		note = queueNote(*i.Queue, a.Now())
+		if i.Assignment.Node != "" {
+			note = "resize: " + note
+		}
 	}
 	if c, known := api.GPUReadyOf(i); known && !c.Status {
 		note = cmp.Or(note, "GPU not ready: "+c.Reason)
@@ -306,11 +309,13 @@ func rescueCommand(k *kind[api.Instance]) *cobra.Command {
 }
 
 func resizeCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor, virtual GPU, huge pages or CPU policy; applies at the next start", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor, virtual GPU, huge pages or CPU policy; applies at the next start", Args: cobra.ExactArgs(1),
+		Long: "The new size is applied while the instance is stopped: on its node or, if its root volume and volumes are in shared storage, on another node. Without room for it, the command fails, or with --queue the instance waits in the queue while it is stopped; until it has the new size, it can be started with the size that it has."}
 	flavor := cmd.Flags().String("flavor", "", "flavor, name or ID")
 	vgpu := vgpuFlags(cmd.Flags())
 	pages := hugePagesFlag(cmd.Flags(), "the flavor's")
 	policy := cpuPolicyFlag(cmd.Flags(), instancePolicies)
+	queue := cmd.Flags().Bool("queue", false, "when there is no room for the new size: wait in the queue while the instance is stopped")
 	w := writing{dry: dryRunFlag(cmd.Flags())}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.changeIn(cmd.Context(), k.target(w), args[0], func(i *api.Instance) error {
@@ -318,6 +323,12 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 			policy(&i.Spec.CPUPolicy)
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
 			vgpu(&i.Spec)
+			switch {
+			case *queue:
+				i.Spec.WhenFull = api.WhenFullQueue
+			case i.Assignment.Node != "" && i.Spec.WhenFull == api.WhenFullQueue: // it was requested for another wait
+				i.Spec.WhenFull = ""
+			}
 			if i.Spec.Power != api.PowerStopped {
 				fmt.Fprintf(k.app.Err, "instance %s is not stopped: the new size takes effect when it is next stopped and started\n", i.Meta.Name)
 			}
@@ -326,6 +337,7 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		k.changed(o)
 		return k.finish(cmd.Context(), o, w, "resized")
 	}
 	return cmd

@@ -35,6 +35,8 @@ type kind[T any] struct {
 	ready func(T) (bool, string, error)
 	// made prints what only the response to a create contains.
 	made func(T)
+	// changed prints what only the response to a change contains.
+	changed func(T)
 	// secret: made prints a secret, which a dry run does not create.
 	secret bool
 	// remove is another way to delete, with its own flags; nil uses the standard one.
@@ -242,6 +244,9 @@ func (k *kind[T]) setCommand() *cobra.Command {
 		})
 		if err != nil {
 			return err
+		}
+		if k.changed != nil {
+			k.changed(o)
 		}
 		return k.finish(cmd.Context(), o, *w, "changed")
 	}

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -31,6 +32,31 @@ func (r *Room) PendingReason(_ context.Context, in api.Instance) (string, error)
 		return "", nil
 	}
 	return r.why, nil
+}
+
+// ResizeReason implements server.Room: an instance with a node lacks room as a new one does.
+func (r *Room) ResizeReason(ctx context.Context, in api.Instance) (string, error) {
+	if in.Assignment.Node == "" {
+		return "", nil
+	}
+	return r.PendingReason(ctx, in)
+}
+
+// MigrationTarget implements server.Room: the requested node, or any.
+func (r *Room) MigrationTarget(_ context.Context, in api.Instance, m api.MigrationSpec) (api.NodeID, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why != "" {
+		return "", api.Errorf(api.CodeNoCapacity, "cannot migrate instance %s: %s", in.Meta.Name, r.why).At("spec.target")
+	}
+	return cmp.Or(m.Target, "node-2"), nil
+}
+
+// NextPlace implements server.Room: it is behind those that wait.
+func (r *Room) NextPlace(context.Context, api.Instance) (api.InstanceQueue, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return api.InstanceQueue{Position: r.waiting + 1, Length: r.waiting + 1}, nil
 }
 
 // Queue implements server.Room: all instances are behind those that wait.
