@@ -113,10 +113,20 @@ func firmware(s InstanceSpec) *Error {
 	return nil
 }
 
-// SameSize reports whether two specs request the same resources of a node.
-func (s InstanceSpec) SameSize(o InstanceSpec) bool {
-	return s.Flavor == o.Flavor && s.HugePages == o.HugePages && s.CPUPolicy == o.CPUPolicy && reflect.DeepEqual(DefaultInstance(s).Vgpu, DefaultInstance(o).Vgpu)
+// Size returns what a spec requests of a node.
+func (s InstanceSpec) Size() InstanceSize {
+	s = DefaultInstance(s)
+	return InstanceSize{Flavor: s.Flavor, Vgpu: s.Vgpu, HugePages: s.HugePages, CPUPolicy: s.CPUPolicy}
 }
+
+// WithSize returns a spec that requests another size.
+func (s InstanceSpec) WithSize(z InstanceSize) InstanceSpec {
+	s.Flavor, s.Vgpu, s.HugePages, s.CPUPolicy = z.Flavor, z.Vgpu, z.HugePages, z.CPUPolicy
+	return s
+}
+
+// SameSize reports whether two specs request the same of a node.
+func (s InstanceSpec) SameSize(o InstanceSpec) bool { return reflect.DeepEqual(s.Size(), o.Size()) }
 
 // Waits reports whether an instance waits in the queue: for a node, or while it is
 // stopped for another size.

@@ -1989,12 +1989,15 @@ type InstanceAssignment struct {
 	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Release The node is to stop the instance and to report this (status.released); then it is assigned to another node.
-	Release          bool     `json:"release,omitempty,omitzero"`
-	RootVolume       VolumeID `json:"rootVolume,omitempty,omitzero"`
-	Vcpus            int64    `json:"vcpus,omitempty,omitzero"`
-	VgpuSharePercent int64    `json:"vgpuSharePercent,omitempty,omitzero"`
-	VgpuTier         GPUTier  `json:"vgpuTier,omitempty,omitzero"`
-	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
+	Release    bool     `json:"release,omitempty,omitzero"`
+	RootVolume VolumeID `json:"rootVolume,omitempty,omitzero"`
+
+	// Size The size that it has, as its spec requested it when it got it. It differs from the spec until a resize is applied. Empty: an earlier version placed it.
+	Size             *InstanceSize `json:"size,omitempty"`
+	Vcpus            int64         `json:"vcpus,omitempty,omitzero"`
+	VgpuSharePercent int64         `json:"vgpuSharePercent,omitempty,omitzero"`
+	VgpuTier         GPUTier       `json:"vgpuTier,omitempty,omitzero"`
+	VgpuVramBytes    int64         `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
 // InstanceCPU CPU in the current or last run.
@@ -2179,6 +2182,14 @@ type InstanceReinstall struct {
 type InstanceRescue struct {
 	// Medium Name or ID of an image of format iso.
 	Medium ImageID `json:"medium"`
+}
+
+// InstanceSize What an instance requests of its node.
+type InstanceSize struct {
+	CPUPolicy CPUPolicy `json:"cpuPolicy,omitempty,omitzero"`
+	Flavor    FlavorID  `json:"flavor"`
+	HugePages HugePages `json:"hugePages,omitempty,omitzero"`
+	Vgpu      *VGPUSpec `json:"vgpu,omitempty"`
 }
 
 // InstanceSpec defines model for InstanceSpec.

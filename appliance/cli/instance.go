@@ -316,9 +316,16 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 	pages := hugePagesFlag(cmd.Flags(), "the flavor's")
 	policy := cpuPolicyFlag(cmd.Flags(), instancePolicies)
 	queue := cmd.Flags().Bool("queue", false, "when there is no room for the new size: wait in the queue while the instance is stopped")
+	cancel := cmd.Flags().Bool("cancel", false, "keep the size that it has: ends the wait for another one")
+	for _, size := range []string{"flavor", "vram", "gpu-pool", "gpu-model", "gpu-share", "gpu-tier", "no-gpu", "huge-pages", "cpu-policy", "queue"} {
+		cmd.MarkFlagsMutuallyExclusive("cancel", size)
+	}
 	w := writing{dry: dryRunFlag(cmd.Flags())}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.changeIn(cmd.Context(), k.target(w), args[0], func(i *api.Instance) error {
+			if *cancel {
+				return cancelResize(i)
+			}
 			pages(&i.Spec.HugePages)
 			policy(&i.Spec.CPUPolicy)
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
@@ -341,4 +348,14 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 		return k.finish(cmd.Context(), o, w, "resized")
 	}
 	return cmd
+}
+
+// cancelResize requests the size that an instance has.
+func cancelResize(i *api.Instance) error {
+	has := i.Assignment.Size
+	if has == nil || i.Spec.SameSize(i.Spec.WithSize(*has)) {
+		return api.Errorf(api.CodeState, "instance %s is not waiting to be resized", i.Meta.Name).WithHint("basalt instance get %s", i.Meta.Name)
+	}
+	i.Spec = i.Spec.WithSize(*has)
+	return nil
 }

@@ -98,7 +98,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 			w.HasPages = in.Assignment.MemoryBytes
 		}
 	}
-	root := rootOf(s, in)
+	root, size := rootOf(s, in), in.Spec.Size()
 	for _, n := range objects.Sorted(s.Nodes) {
 		id := api.NodeID(n.Meta.ID)
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
@@ -116,7 +116,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 		}
 		if free := u.FreeAfter(n, w); best.Node == "" || free > bestFree {
 			bestFree = free
-			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, HugePages: w.HugePages, Cells: fit.Cells, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
+			best = api.InstanceAssignment{Node: id, Size: &size, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, HugePages: w.HugePages, Cells: fit.Cells, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
 		}
 	}
 	if best.Node == "" {

@@ -63,7 +63,8 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if a.Node != "" && !resized(s, in) && !without(s, in) {
 		// The spec changed in a field that does not affect placement, or a resize that
 		// waited was withdrawn.
-		a.Generation, a.Ports, a.Reason = in.Meta.Generation, ports, ""
+		size := in.Spec.Size()
+		a.Generation, a.Size, a.Ports, a.Reason = in.Meta.Generation, &size, ports, ""
 		if queued(a) {
 			a.QueuedAt = nil
 		}

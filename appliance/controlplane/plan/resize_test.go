@@ -260,10 +260,14 @@ func TestResizeInTheQueue(t *testing.T) {
 
 	s.resize("a", vram(16*gib))
 	at(8)
-	s.resize("a", vram(8*gib))
+	size := s.Instances["a"].Assignment.Size
+	if size == nil || size.Flavor != "flv-1" || size.Vgpu.VramBytes != 8*gib {
+		t.Fatalf("size while the resize waits = %+v, want the one that it has", size)
+	}
+	s.resize("a", func(i *api.InstanceSpec) { *i = i.WithSize(*size) })
 	at(9)
 	if a := s.Instances["a"].Assignment; queued(a) || a.Generation != 4 || a.Reason != "" {
-		t.Errorf("assignment after the resize was withdrawn = %+v, want generation 4 and no wait", a)
+		t.Errorf("assignment after the resize was cancelled = %+v, want generation 4 and no wait", a)
 	}
 }
 

@@ -5,6 +5,8 @@ export interface Asked {
   method: string;
   path: string;
   body: unknown;
+  /** It was a dry run. */
+  dry?: boolean;
 }
 
 /** answering responds to a GET of each path with its object, to any other GET with an empty list, and returns the
@@ -12,8 +14,10 @@ export interface Asked {
 export function answering(objects: Record<string, object>): Asked[] {
   const asked: Asked[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {
-    const path = new URL(r.url).pathname.replace('/portal/v1/', '');
-    if (r.method !== 'GET') asked.push({ method: r.method, path, body: await r.json().catch(() => undefined) });
+    const url = new URL(r.url);
+    const path = url.pathname.replace('/portal/v1/', '');
+    const dry = url.searchParams.has('dryRun') && { dry: true };
+    if (r.method !== 'GET') asked.push({ method: r.method, path, body: await r.json().catch(() => undefined), ...dry });
     return Response.json(objects[path] ?? { items: [] });
   });
   return asked;

@@ -82,22 +82,40 @@ export interface Tried {
 const nothing: Tried = { error: null, warnings: [] };
 
 /** useDryRun creates an instance, given as JSON text, as a dry run. */
-export function useDryRun(body: string, on: boolean): Tried {
+export const useDryRun = (body: string, on: boolean): Tried =>
+  useTried(['create', body], on, (signal) =>
+    ok(
+      api.POST('/v1/instances', {
+        params: { query: { dryRun: 'all' } },
+        body: JSON.parse(body) as Instance,
+        signal,
+      }),
+    ),
+  );
+
+/** useDryChange changes an instance by a merge patch, given as JSON text, as a dry run. */
+export const useDryChange = (id: string, patch: string, on: boolean): Tried =>
+  useTried(['change', id, patch], on, (signal) =>
+    ok(
+      api.PATCH('/v1/instances/{id}', {
+        params: { path: { id }, query: { dryRun: 'all' } },
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+        body: JSON.parse(patch) as Record<string, never>,
+        signal,
+      }),
+    ),
+  );
+
+function useTried(key: string[], on: boolean, send: (signal: AbortSignal) => Promise<Instance>): Tried {
   const tried = useQuery({
-    queryKey: ['dryRun', 'Instance', body],
+    queryKey: ['dryRun', 'Instance', ...key],
     enabled: on,
     gcTime: 0,
     staleTime: 5_000,
     retry: false,
     queryFn: async ({ signal }): Promise<Tried> => {
       try {
-        const i = await ok(
-          api.POST('/v1/instances', {
-            params: { query: { dryRun: 'all' } },
-            body: JSON.parse(body) as Instance,
-            signal,
-          }),
-        );
+        const i = await send(signal);
         return { error: null, warnings: (i.warnings ?? []).map((w) => w.code), queue: i.queue };
       } catch (e) {
         const said = asApiError(e);

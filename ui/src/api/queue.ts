@@ -2,8 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, ok, type Instance } from './client';
 
-/** waits reports whether an instance waits for a node with room. */
-export const waits = ({ meta, assignment: a = {} }: Instance) => !meta.deletedAt && !a.node && Boolean(a.queuedAt);
+/** waits reports whether an instance waits in the queue: for a node, or while it is stopped for another size. */
+export const waits = ({ meta, assignment: a = {}, status }: Instance) =>
+  !meta.deletedAt && Boolean(a.queuedAt) && !a.placedAt && (!a.node || status?.phase === 'Stopped');
 
 /** useQueuePlace returns the place of an instance that waits. */
 export const useQueuePlace = (i: Instance) =>

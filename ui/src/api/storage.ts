@@ -17,6 +17,9 @@ export const useVolumes = (q: PageOf) =>
     placeholderData: keepPreviousData,
   });
 
+export const useVolume = (id: string) =>
+  useQuery({ queryKey: volumes.key(id), enabled: id !== '', queryFn: () => volumes.get(id), retry: false });
+
 export const useSnapshots = (q: PageOf) =>
   useQuery({
     queryKey: ['Snapshot', 'list', none(q)],

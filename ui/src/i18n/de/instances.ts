@@ -90,6 +90,22 @@ export const instances: Record<keyof typeof en, string> = {
   'queue.help':
     'Die Warteschlange folgt der Reihenfolge der Erstellung; kleinere Instanzen starten eher, wo sie denen vor ihnen nichts wegnehmen. Während die Instanz wartet, wird nichts berechnet, sie zählt aber zum Kontingent. Um die Warteschlange zu verlassen, löschen Sie die Instanz.',
 
+  'queue.resizeTitle': 'Neue Größe: in der Warteschlange',
+  'queue.expectedSize': 'Voraussichtlich',
+  'queue.resizeHelp':
+    'Die Instanz bekommt ihre neue Größe, wenn dafür Platz ist, solange sie gestoppt ist. Sie kann mit ihrer bisherigen Größe gestartet werden; solange sie läuft, hat sie keinen Platz in der Warteschlange. Die neue Größe zählt zum Kontingent und wird berechnet, sobald die Instanz sie hat.',
+  'queue.cancelResize': 'Bisherige Größe behalten',
+
+  'size.now': 'Preis jetzt',
+  'size.then': 'Preis der neuen Größe',
+  'size.priceGPU': '{reserved}, bei voller Nutzung {full}',
+  'size.queue': 'In der Warteschlange warten, wenn für die neue Größe kein Platz ist',
+  'size.queueHelp':
+    'Sonst wird die Änderung abgelehnt, wenn kein Platz ist. Gewartet wird, solange die Instanz gestoppt ist.',
+  'size.noRoom': 'Für die neue Größe ist jetzt kein Platz',
+  'size.noRoomHelp':
+    'Die Instanz behält ihre Größe, bis Platz ist; ihren Platz in der Warteschlange bekommt sie, wenn sie gestoppt wird.',
+
   'next.title': 'Verbinden',
   'next.console': 'Melden Sie sich an der Konsole als {user} mit dem gesetzten Passwort an.',
   'next.consoleAny': 'Melden Sie sich an der Konsole als Standardbenutzer des Images mit dem gesetzten Passwort an.',

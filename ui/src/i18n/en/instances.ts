@@ -87,6 +87,21 @@ export const instances = {
   'queue.help':
     'The queue is in the order of creation; smaller instances may start earlier where they take nothing from those before them. Nothing is billed while the instance waits, but it counts in the quota. To leave the queue, delete the instance.',
 
+  'queue.resizeTitle': 'New size: in the queue',
+  'queue.expectedSize': 'Expected',
+  'queue.resizeHelp':
+    'The instance gets its new size when there is room for it, as long as it is stopped. It can be started with the size that it has; while it runs, it has no place in the queue. The new size counts in the quota, and is billed once the instance has it.',
+  'queue.cancelResize': 'Keep the present size',
+
+  'size.now': 'Price now',
+  'size.then': 'Price of the new size',
+  'size.priceGPU': '{reserved}, at full use {full}',
+  'size.queue': 'Wait in the queue if there is no room for the new size',
+  'size.queueHelp': 'Otherwise the change is refused when there is no room. It waits while the instance is stopped.',
+  'size.noRoom': 'There is no room for the new size now',
+  'size.noRoomHelp':
+    'The instance keeps its size until there is room; it takes its place in the queue when it is stopped.',
+
   'next.title': 'Connect',
   'next.console': 'Sign in on the console as {user} with the password you set.',
   'next.consoleAny': 'Sign in on the console as the image’s default user with the password you set.',

@@ -18,7 +18,9 @@ const flavor = (name: string, cpuPolicy?: string) => ({
   spec: { vcpus: 2, memoryBytes: gib, ...(cpuPolicy && { cpuPolicy }) },
 });
 
-async function show(spec: Partial<Instance['spec']>) {
+const offer = (micros: number) => ({ currency: 'EUR', reservedMicros: micros, fullUseMicros: micros });
+
+async function show(spec: Partial<Instance['spec']>, answer: Partial<Instance> = {}, offers: object[] = []) {
   const instance: Instance = {
     kind: 'Instance',
     meta: { id: 'ins-1', name: 'web-1', project: 'prj-1', revision: 4 },
@@ -26,7 +28,8 @@ async function show(spec: Partial<Instance['spec']>) {
   };
   const asked = answering({
     flavors: { items: [flavor('choice', 'optional'), flavor('small')] },
-    'instances/ins-1': instance,
+    'instances/ins-1': { ...instance, ...answer },
+    offers: { items: offers },
   });
   render(
     <QueryClientProvider client={newQueryClient()}>
@@ -37,8 +40,12 @@ async function show(spec: Partial<Instance['spec']>) {
   return {
     save: async () => {
       await userEvent.click(screen.getByRole('button', { name: 'Save' }));
-      await waitFor(() => expect(asked).toHaveLength(1));
-      return asked[0]?.body;
+      await waitFor(() => expect(asked.filter((a) => !a.dry)).toHaveLength(1));
+      return asked.find((a) => !a.dry)?.body;
+    },
+    tried: async () => {
+      await waitFor(() => expect(asked.some((a) => a.dry)).toBe(true), { timeout: 10_000 });
+      return asked.findLast((a) => a.dry)?.body;
     },
   };
 }
@@ -82,4 +89,22 @@ test('the processor that all nodes support is the default', async () => {
   await userEvent.selectOptions(screen.getByLabelText('Processor'), 'What all nodes support');
   expect(screen.getByText(/--cpu baseline/)).toBeInTheDocument();
   expect(await save()).toEqual({ spec: { cpu: null } });
+});
+
+test('another size is tried, with its price beside the present one, and may wait in the queue', async () => {
+  const { save, tried } = await show(
+    {},
+    { warnings: [{ code: 'no-room-now', message: 'full' }], queue: { position: 3, length: 3, samples: 0 } },
+    [offer(20_000)],
+  );
+  expect(screen.queryByLabelText(/^Wait in the queue/)).toBeNull();
+  await userEvent.selectOptions(screen.getByLabelText('Flavor'), 'small');
+  await userEvent.click(screen.getByLabelText(/^Wait in the queue/));
+  expect(await tried()).toEqual({ spec: { flavor: 'flv-small', whenFull: 'Queue' } });
+  expect(await screen.findByText('There is no room for the new size now')).toBeVisible();
+  expect(screen.getByText(/position 3 of 3/)).toBeVisible();
+  expect(await screen.findByText('Price now')).toBeVisible();
+  expect(screen.getByText('Price of the new size')).toBeVisible();
+  expect(screen.getByText(/--queue/)).toBeInTheDocument();
+  expect(await save()).toEqual({ spec: { flavor: 'flv-small', whenFull: 'Queue' } });
 });

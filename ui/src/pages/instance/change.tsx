@@ -1,11 +1,13 @@
 // Changes an instance's name, size and CPUs.
 import type { Instance, Schemas } from '../../api/client';
+import { useDryChange, useSettled } from '../../api/offers';
 import { useFlavors, usePools } from '../../api/queries';
 import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { gib } from '../../lib/draft';
 import { policyIn, type Machine } from '../../lib/machine';
 import { tiers, type Tier } from '../../lib/tier';
+import { sameSize } from '../../lib/resize';
 import { asCommand, sizeFlag } from '../../lib/shell';
 import { CheckField } from '../../parts/check-field';
 import { Conflict } from '../../parts/conflict';
@@ -14,6 +16,7 @@ import { FormDialog } from '../../parts/form-dialog';
 import { CPUField, CPUPolicyField, HugePagesField } from '../../parts/machine-fields';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
+import { NewSize } from './new-size';
 
 interface Form {
   name: string;
@@ -27,6 +30,7 @@ interface Form {
   cpuPolicy: Machine['cpuPolicy'];
   hugePages: Machine['hugePages'];
   bootFrom: NonNullable<Instance['spec']['bootFrom']>;
+  queue: boolean;
 }
 
 const labels: Record<keyof Form, Key> = {
@@ -41,6 +45,7 @@ const labels: Record<keyof Form, Key> = {
   cpuPolicy: 'mach.policy',
   hugePages: 'mach.pages',
   bootFrom: 'mach.boot',
+  queue: 'size.queue',
 };
 
 function formOf(i: Instance | undefined): Form {
@@ -57,6 +62,7 @@ function formOf(i: Instance | undefined): Form {
     cpuPolicy: i?.spec.cpuPolicy ?? '',
     hugePages: i?.spec.hugePages ?? '',
     bootFrom: i?.spec.bootFrom ?? 'disk',
+    queue: i?.spec.whenFull === 'Queue',
   };
 }
 
@@ -84,6 +90,7 @@ function bodyOf(i: Instance | undefined, f: Form): Instance {
       cpuPolicy: f.cpuPolicy || undefined,
       hugePages: (!f.vgpu && f.hugePages) || undefined,
       bootFrom: f.bootFrom === 'medium' ? 'medium' : undefined,
+      whenFull: f.queue ? 'Queue' : i?.spec.whenFull === 'Queue' ? undefined : i?.spec.whenFull,
     },
   };
 }
@@ -103,6 +110,10 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
     form,
     body: { meta, spec },
   } = edit;
+  const resizes = !sameSize(instance.spec, spec);
+  const patch = JSON.stringify(instances.partial(instance, edit.body));
+  const settled = useSettled(patch, 600);
+  const tried = useDryChange(instance.meta.id ?? '', settled, resizes && settled === patch && !edit.busy);
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
   const flavorSpec = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.spec;
   const resized = (id: string) => {
@@ -122,6 +133,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
       busy={edit.busy}
       disabled={edit.gone || !edit.edited}
       error={edit.error}
+      live={tried.error}
       schema="Instance"
       body={edit.body}
       onSubmit={edit.submit}
@@ -231,6 +243,19 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           />
         </>
       )}
+      {resizes && (
+        <>
+          <CheckField
+            id="change-queue"
+            label={t('size.queue')}
+            help={t('size.queueHelp')}
+            path="spec.whenFull"
+            checked={form.queue}
+            onChange={edit.set('queue')}
+          />
+          <NewSize instance={instance} spec={spec} tried={tried} />
+        </>
+      )}
       <Same
         cli={asCommand(['instance', 'set', instance.meta.name], {
           name: meta.name === instance.meta.name ? undefined : meta.name,
@@ -245,6 +270,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           'cpu-policy=': Boolean(instance.spec.cpuPolicy) && !spec.cpuPolicy,
           'huge-pages': spec.hugePages,
           'boot-from': spec.bootFrom ?? (instance.spec.bootFrom === 'medium' ? 'disk' : undefined),
+          queue: resizes && form.queue,
           'huge-pages=': Boolean(instance.spec.hugePages) && !spec.hugePages,
         })}
         curl={edit.curl}

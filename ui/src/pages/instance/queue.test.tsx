@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test } from 'vitest';
 import type { Instance } from '../../api/client';
 import { answering } from '../../api/fake';
@@ -43,6 +44,27 @@ test('it shows what the estimate is based on', async () => {
 });
 
 test('an instance that has a node shows nothing', () => {
-  show({ ...waiting, assignment: { node: 'node-1', queuedAt: '2026-11-29T10:00:00Z' } });
+  show({
+    ...waiting,
+    assignment: { node: 'node-1', queuedAt: '2026-11-29T10:00:00Z', placedAt: '2026-11-29T11:00:00Z' },
+  });
   expect(screen.queryByText('In the queue')).toBeNull();
+});
+
+test('a stopped instance that waits for another size can keep the present one', async () => {
+  const resizing: Instance = {
+    ...waiting,
+    meta: { ...waiting.meta, revision: 4 },
+    assignment: { node: 'node-1', queuedAt: '2026-11-29T10:00:00Z', size: { flavor: 'small' } },
+    status: { phase: 'Stopped' },
+  };
+  const asked = show(resizing, { position: 2, length: 5, since: '2026-11-29T10:00:00Z', samples: 1 });
+  expect(await screen.findByText('New size: in the queue')).toBeVisible();
+  await userEvent.click(screen.getByRole('button', { name: 'Keep the present size' }));
+  await waitFor(() => expect(asked.map((a) => a.body)).toEqual([{ spec: { flavor: 'small' } }]));
+});
+
+test('a running instance has no place in the queue', () => {
+  show({ ...waiting, assignment: { node: 'node-1', queuedAt: '2026-11-29T10:00:00Z' }, status: { phase: 'Running' } });
+  expect(screen.queryByText('New size: in the queue')).toBeNull();
 });
