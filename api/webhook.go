@@ -87,8 +87,9 @@ type EventObject struct {
 
 // Types of events about the queue of instances; their data is a QueueEvent.
 const (
-	EventInstancePlaced = "instance.placed"        // a node has room for an instance that waited
-	EventQueueExpired   = "instance.queue_expired" // an instance was deleted at its deadline
+	EventInstancePlaced  = "instance.placed"        // a node has room for an instance that waited
+	EventInstanceResized = "instance.resized"       // an instance that waited for another size has it
+	EventQueueExpired    = "instance.queue_expired" // an instance was deleted at its deadline
 )
 
 // QueueEvent is the data of an event about an instance that was in the queue.

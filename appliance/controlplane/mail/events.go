@@ -25,7 +25,7 @@ var mailTypes = map[string]api.MailType{
 	api.EventRefunded: api.MailTypeRefund, api.EventRefundFailed: api.MailTypeRefund,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
-	api.EventInstancePlaced: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
+	api.EventInstancePlaced: api.MailTypeQueue, api.EventInstanceResized: api.MailTypeQueue, api.EventQueueExpired: api.MailTypeQueue,
 }
 
 // leastWait is how long an instance must have waited in the queue for a message that it
@@ -243,7 +243,7 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		data["state"], data["deleteAt"] = strings.TrimPrefix(e.Type, "billing."), day(about.DeleteAt)
 	case api.MailTypeQueue:
 		var about api.QueueEvent
-		if json.Unmarshal(e.Data, &about) != nil || e.Type == api.EventInstancePlaced && e.Timestamp.Sub(about.QueuedAt) < leastWait {
+		if json.Unmarshal(e.Data, &about) != nil || e.Type != api.EventQueueExpired && e.Timestamp.Sub(about.QueuedAt) < leastWait {
 			return nil, false, nil
 		}
 		data["instance"], data["state"] = about.Name, strings.TrimPrefix(e.Type, "instance.")

@@ -191,8 +191,10 @@ func TestQueueIsTold(t *testing.T) {
 	h.until("both are sent", func() bool { return len(p.taken()) >= 2 })
 	stop()
 	h.run(h.store, nil)
+	h.queued(api.EventInstanceResized, "brief", "prj-1", 10*time.Second) // nobody has waited for it
+	h.queued(api.EventInstanceResized, "grown", "prj-1", 2*time.Hour)
 	h.queued(api.EventQueueExpired, "other", "prj-2", 10*time.Second)
-	h.until("another is sent after a change of the leader", func() bool { return len(p.taken()) >= 3 })
+	h.until("two are sent after a change of the leader", func() bool { return len(p.taken()) >= 4 })
 	var got []string
 	for _, d := range p.taken() {
 		m := parse(t, d.raw)
@@ -201,6 +203,7 @@ func TestQueueIsTold(t *testing.T) {
 	want := []string{
 		"member@example.com: Instance train starts: Instance train in project render of acme has been in the queue since 2026-03-01 10:00 UTC. A node has room for it now, and it starts.",
 		"member@example.com: Instance late was not started in time: Instance late in project render of acme was in the queue until its deadline, 2026-03-01 12:00 UTC. No node had room for it, so it was deleted.",
+		"member@example.com: Instance grown has its new size: Instance grown in project render of acme has been in the queue for its new size since 2026-03-01 10:00 UTC. There is room for it now: the instance has the new size, which is in effect when it is started.",
 		"admin@example.com: Instance other was not started in time: Instance other of acme was in the queue until its deadline, ",
 	}
 	if len(got) != len(want) {

@@ -144,13 +144,15 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 		}},
 	},
 	api.MailTypeQueue: {
-		api.MailEnglish: {subject: `{{if eq .state "placed"}}Instance {{.instance}} starts{{else}}Instance {{.instance}} was not started in time{{end}}`, action: "Open the instances", path: "/instances", paragraphs: []string{
+		api.MailEnglish: {subject: `{{if eq .state "placed"}}Instance {{.instance}} starts{{else if eq .state "resized"}}Instance {{.instance}} has its new size{{else}}Instance {{.instance}} was not started in time{{end}}`, action: "Open the instances", path: "/instances", paragraphs: []string{
 			`{{if eq .state "placed"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} has been in the queue since {{.since}}. A node has room for it now, and it starts.{{end}}`,
+			`{{if eq .state "resized"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} has been in the queue for its new size since {{.since}}. There is room for it now: the instance has the new size, which is in effect when it is started.{{end}}`,
 			`{{if eq .state "queue_expired"}}Instance {{.instance}}{{if .project}} in project {{.project}}{{end}} of {{.organization}} was in the queue until its deadline, {{.until}}. No node had room for it, so it was deleted.{{end}}`,
 			`{{if eq .state "queue_expired"}}Its data volumes and floating IPs still exist. To wait longer, create it again.{{end}}`,
 		}},
-		api.MailGerman: {subject: `{{if eq .state "placed"}}Instanz {{.instance}} startet{{else}}Instanz {{.instance}} ist nicht rechtzeitig gestartet{{end}}`, action: "Instanzen öffnen", path: "/instances", paragraphs: []string{
+		api.MailGerman: {subject: `{{if eq .state "placed"}}Instanz {{.instance}} startet{{else if eq .state "resized"}}Instanz {{.instance}} hat ihre neue Größe{{else}}Instanz {{.instance}} ist nicht rechtzeitig gestartet{{end}}`, action: "Instanzen öffnen", path: "/instances", paragraphs: []string{
 			`{{if eq .state "placed"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war seit {{.since}} in der Warteschlange. Jetzt hat ein Knoten Platz für sie, und sie startet.{{end}}`,
+			`{{if eq .state "resized"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war seit {{.since}} für ihre neue Größe in der Warteschlange. Jetzt ist Platz dafür: Die Instanz hat die neue Größe, die gilt, wenn sie gestartet wird.{{end}}`,
 			`{{if eq .state "queue_expired"}}Die Instanz {{.instance}}{{if .project}} im Projekt {{.project}}{{end}} von {{.organization}} war bis zu ihrer Frist, {{.until}}, in der Warteschlange. Kein Knoten hatte Platz für sie, deshalb wurde sie gelöscht.{{end}}`,
 			`{{if eq .state "queue_expired"}}Ihre Datenvolumes und Floating IPs bestehen weiter. Um länger zu warten, erstellen Sie sie noch einmal.{{end}}`,
 		}},

@@ -118,7 +118,11 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		u.reserve(s, withoutNode(in), now)
 	}
 	u.add(s, in, next)
-	return assign(api.KindInstance, in.Meta, next)
+	cmds := assign(api.KindInstance, in.Meta, next)
+	if forResize {
+		cmds = withResized(cmds, in, next)
+	}
+	return cmds
 }
 
 func withoutNode(in api.Instance) api.Instance {

@@ -45,7 +45,16 @@ func planResize(s *State, u *used, in api.Instance, a api.InstanceAssignment, po
 	if a.Equal(in.Assignment) {
 		return nil
 	}
-	return assignPorts(in, a)
+	return withResized(assignPorts(in, a), in, a)
+}
+
+// withResized adds to the assignment of an instance that it has got the size that it
+// waited for, if its wait has ended with it.
+func withResized(cmds []api.Command, in api.Instance, next api.InstanceAssignment) []api.Command {
+	if next.Node != "" && next.PlacedAt != nil && queued(in.Assignment) {
+		cmds[0].Event = queueEvent(api.EventInstanceResized, in, next.QueuedAt)
+	}
+	return cmds
 }
 
 // placeResized returns the assignment that an instance would have with the size that its

@@ -203,10 +203,12 @@ func TestResizeInTheQueue(t *testing.T) {
 	settle(t, s)
 	s.running()
 	s.resize("a", vram(8*gib))
+	var events []string
 	at := func(minute int) {
 		t.Helper()
 		for range 10 {
 			cmds := next(t, s, now.Add(time.Duration(minute)*time.Minute))
+			events = append(events, raised(t, cmds)...)
 			for _, c := range cmds {
 				commit(t, s, c)
 			}
@@ -256,6 +258,9 @@ func TestResizeInTheQueue(t *testing.T) {
 	at(7)
 	if a := s.Instances["a"].Assignment; a.VgpuVramBytes != 8*gib || a.Generation != 2 || a.Reason != "" || a.PlacedAt == nil || !a.PlacedAt.Equal(now.Add(7*time.Minute)) {
 		t.Errorf("assignment of a once there is room = %+v, want 8 GiB, and the end of its wait", a)
+	}
+	if want := []string{"instance.placed late since 12:03:00", "instance.resized a since 12:02:00"}; !slices.Equal(events, want) {
+		t.Errorf("events = %q, want %q", events, want)
 	}
 
 	s.resize("a", vram(16*gib))
@@ -308,6 +313,14 @@ func TestRoomGoneWhileReleased(t *testing.T) {
 	}
 	s.phase("a", api.InstanceStopped)
 	s.gpu("g2", "n2", 16*gib)
+	settle(t, s)
+	s.phase("a", api.InstanceStopped)
+	in := s.Instances["a"]
+	in.Status.Released = true
+	s.Instances["a"] = in
+	if got := raised(t, next(t, s, now)); !slices.Equal(got, []string{"instance.resized a since 12:00:00"}) {
+		t.Errorf("events of the move to the node with room = %q, want one", got)
+	}
 	s.agents(t)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.VgpuVramBytes != 12*gib || a.PlacedAt == nil {
 		t.Errorf("assignment once there is room again = %+v, want 12 GiB on n2", a)
