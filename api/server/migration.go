@@ -43,10 +43,10 @@ func (h *handlers) migrationTarget(ctx context.Context, in api.Instance, s api.M
 		return "", nil
 	}
 	to, err := h.opts.Room.MigrationTarget(ctx, in, s)
-	if err != nil && domainError(err) == nil {
+	if err != nil {
 		return "", fmt.Errorf("find a node for instance %s: %w", in.Meta.Name, err)
 	}
-	return to, err
+	return to, nil
 }
 
 // wouldMigrate shows in a dry run where the instance would be migrated to. A real

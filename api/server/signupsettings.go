@@ -33,8 +33,11 @@ func (h *handlers) organizationSignUpSettings() settings[none, api.StoredSignUpS
 func (h *handlers) signUpView(ctx context.Context, s api.StoredSignUpSettings) (api.SignUpSettings, error) {
 	view := s.View()
 	above, err := h.auth.SignUpAbove(ctx, s.Meta.Organization)
+	if err != nil {
+		return view, fmt.Errorf("read the sign-up settings above organization %s: %w", s.Meta.Organization, err)
+	}
 	view.Allowed = above.Allowed
-	return view, err
+	return view, nil
 }
 
 func (h *handlers) signUpSpec(ctx context.Context, old api.StoredSignUpSettings, s api.SignUpSettings) (any, error) {

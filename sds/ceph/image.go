@@ -97,7 +97,7 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 		}
 	}
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("copy image %s into the cluster: %w", in.ID, err)
 	}
 	return r, d.keepSnap(ctx, disk, base)
 }

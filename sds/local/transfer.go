@@ -134,10 +134,10 @@ func allocated(file seeker, size int64, f func(at, bytes int64) error) error {
 		case errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP):
 			from = at
 		case err != nil:
-			return err
+			return fmt.Errorf("find data after byte %d: %w", at, err)
 		default:
 			if to, err = file.Seek(from, unix.SEEK_HOLE); err != nil {
-				return err
+				return fmt.Errorf("find the end of the data at byte %d: %w", from, err)
 			}
 		}
 		if to = min(to, size); from < to {

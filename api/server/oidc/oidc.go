@@ -96,7 +96,7 @@ func (pc *ProviderCache) provider(ctx context.Context, issuer string) (*coreos.P
 // loopback may use http.
 func checkPage(address, issuer string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && strings.HasPrefix(issuer, "http:")) {
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !strings.HasPrefix(issuer, "http:")) {
 		return fmt.Errorf("authorization endpoint %.256q is not an https URL", address)
 	}
 	return nil

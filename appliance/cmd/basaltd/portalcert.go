@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -150,8 +151,12 @@ func (p *portalCerts) challenge(hello *tls.ClientHelloInfo) (*tls.Config, error)
 	const most = 10 * time.Second // without a leader, reads wait
 	ctx, cancel := context.WithTimeout(hello.Context(), most)
 	defer cancel()
-	return certificates.ChallengeConfig(hello, func(host string) (api.CertificateStatus, error) { return p.find(ctx, host) },
+	c, err := certificates.ChallengeConfig(hello, func(host string) (api.CertificateStatus, error) { return p.find(ctx, host) },
 		func(sealed string) (string, error) { return p.open(ctx, sealed) })
+	if err != nil {
+		return nil, fmt.Errorf("answer a challenge for %.256q: %w", hello.ServerName, err)
+	}
+	return c, nil
 }
 
 // beside adds the certificates to a configuration, whose own one is presented to clients
