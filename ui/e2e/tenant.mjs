@@ -418,10 +418,16 @@ step('another name and size', async () => {
   await dialog.locator('#change-vram-help').getByText('Enter at least 16 MiB.').waitFor();
   await dialog.getByLabel('VRAM (GiB)').fill('2');
   await dialog.getByLabel('Tier').selectOption('premium');
+  await dialog.getByText('has no GPU in pool default').waitFor();
+  await dialog.getByRole('button', { name: 'Save' }).click(); // refused
+  await dialog.getByLabel('Wait in the queue').check();
+  await dialog.getByText('There is no room for the new size now').waitFor();
+  await inspect(page, 'instance-change-queue-light');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await heading(page, 'train-2');
   await page.getByText('premium').waitFor();
+  await inspect(page, 'instance-queue-light');
   await button(page, 'Edit').click();
   await dialog.getByLabel('Name').fill('train-1');
   await dialog.getByLabel('Attach a virtual GPU').uncheck();

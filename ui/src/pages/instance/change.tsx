@@ -6,6 +6,7 @@ import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { gib } from '../../lib/draft';
 import { policyIn, type Machine } from '../../lib/machine';
+import { problems } from '../../lib/problems';
 import { tiers, type Tier } from '../../lib/tier';
 import { sameSize } from '../../lib/resize';
 import { asCommand, sizeFlag } from '../../lib/shell';
@@ -96,7 +97,8 @@ function bodyOf(i: Instance | undefined, f: Form): Instance {
 }
 
 export function ChangeInstance({ instance, onClose }: { instance: Instance; onClose: () => void }) {
-  const { t } = useText();
+  const text = useText();
+  const { t } = text;
   const flavors = useFlavors();
   const pools = usePools();
   const edit = useEdit<Instance, Form>({
@@ -113,7 +115,9 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
   const resizes = !sameSize(instance.spec, spec);
   const patch = JSON.stringify(instances.partial(instance, edit.body));
   const settled = useSettled(patch, 600);
-  const tried = useDryChange(instance.meta.id ?? '', settled, resizes && settled === patch && !edit.busy);
+  // What is being typed, or is not valid, has neither room nor a price.
+  const complete = settled === patch && problems('Instance', edit.body, text).length === 0;
+  const tried = useDryChange(instance.meta.id ?? '', settled, resizes && complete && !edit.busy);
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
   const flavorSpec = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.spec;
   const resized = (id: string) => {
@@ -253,7 +257,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
             checked={form.queue}
             onChange={edit.set('queue')}
           />
-          <NewSize instance={instance} spec={spec} tried={tried} />
+          <NewSize instance={instance} spec={spec} tried={tried} complete={complete} />
         </>
       )}
       <Same

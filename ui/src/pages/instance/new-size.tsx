@@ -33,10 +33,18 @@ function Hourly({ offer: o }: { offer: Offer }) {
   return <>{t('size.priceGPU', { reserved: money(o.reservedMicros), full: money(o.fullUseMicros) })}</>;
 }
 
-export function NewSize({ instance, spec, tried }: { instance: Instance; spec: Instance['spec']; tried: Tried }) {
+interface NewSizeProps {
+  instance: Instance;
+  spec: Instance['spec'];
+  tried: Tried;
+  /** The spec is valid, and has not changed for a moment. */
+  complete: boolean;
+}
+
+export function NewSize({ instance, spec, tried, complete }: NewSizeProps) {
   const { t } = useText();
   const now = usePrice(instance, instance.spec, true);
-  const then = usePrice(instance, spec, true);
+  const then = usePrice(instance, spec, complete);
   return (
     <div className="basalt-stack" aria-live="polite">
       {now && then && (
