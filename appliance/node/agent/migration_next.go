@@ -169,9 +169,19 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 	return moveDecision{status: st}
 }
 
-// stopMove returns why a migration must not continue, and the phase in which it
-// then ends.
+// stopMove returns why a migration of a running instance must not continue, and the phase
+// in which it then ends.
 func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
+	why, end = stopMigration(m, in)
+	if why == "" && (in.Spec.Power == api.PowerStopped || in.Assignment.Hold != "" || in.Spec.Restarts > in.Status.Restarts) {
+		return "the instance was asked to stop or restart", api.MigrationFailed
+	}
+	return why, end
+}
+
+// stopMigration is stopMove for any migration. That a stopped instance is to start is no
+// reason: it waits.
+func stopMigration(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
 	switch {
 	case m.Spec.Abort:
 		return "aborted", api.MigrationAborted
@@ -179,8 +189,6 @@ func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPh
 		return "the cluster ended the migration", api.MigrationFailed
 	case in.Meta.DeletedAt != nil:
 		return "the instance is being deleted", api.MigrationFailed
-	case in.Spec.Power == api.PowerStopped || in.Assignment.Hold != "" || in.Spec.Restarts > in.Status.Restarts:
-		return "the instance was asked to stop or restart", api.MigrationFailed
 	}
 	return "", ""
 }

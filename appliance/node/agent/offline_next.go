@@ -60,7 +60,7 @@ func nextOffline(m api.Migration, in api.Instance, s offlineSeen, now time.Time)
 	if st.Phase.Ended() {
 		return offlineDecision{status: st}
 	}
-	stop, phase := stopOffline(m, in)
+	stop, phase := stopMigration(m, in)
 	limit := copyStall
 	if s.reply.Waits != "" {
 		limit = fetchTime
@@ -89,18 +89,4 @@ func nextOffline(m api.Migration, in api.Instance, s offlineSeen, now time.Time)
 	st.Phase, st.TotalBytes, st.LastError = api.MigrationCopying, s.total, s.reply.Waits
 	st.ProgressBytes = min(max(s.reply.DoneBytes, 0), s.total)
 	return offlineDecision{step: offlineAsk, status: st, again: time.Second}
-}
-
-// stopOffline returns why a stopped instance's migration must not continue, and the
-// phase in which it then ends. That the instance is to start is no reason: it waits.
-func stopOffline(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
-	switch {
-	case m.Spec.Abort:
-		return "aborted", api.MigrationAborted
-	case m.Meta.DeletedAt != nil, m.Assignment.Phase.Ended(), in.Assignment.MigrateTo != m.Assignment.Target:
-		return "the cluster ended the migration", api.MigrationFailed
-	case in.Meta.DeletedAt != nil:
-		return "the instance is being deleted", api.MigrationFailed
-	}
-	return "", ""
 }
