@@ -117,7 +117,7 @@ func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (curren
 	return book.Spec.Currency, err
 }
 
-// bookOf returns a price book for a caller without an account; an empty ID stands for the
+// bookOf returns a price book for a caller without an account; an empty ID is the
 // cluster's that is named default. Without such a book it returns the zero value.
 func (h *handlers) bookOf(ctx context.Context, id api.PriceBookID) (found api.PriceBook, err error) {
 	q := api.ListQuery{Kind: api.KindPriceBook}
