@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -42,23 +41,4 @@ func (h *handlers) GetOrganizationLogo(ctx context.Context, r in[none, none]) (*
 		return nil, err
 	}
 	return logoOf(b)
-}
-
-// unbranded returns the commands that delete the branding and the host names of an
-// organization that is deleted.
-func (h *handlers) unbranded(ctx context.Context, organization string) ([]api.Command, error) {
-	var cmds []api.Command
-	gone := func(o api.Object) {
-		cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision})
-	}
-	if o, err := h.opts.Store.Get(ctx, api.KindBranding, api.BrandingIDOf(organization)); err == nil {
-		gone(o)
-	} else if api.CodeOf(err) != api.CodeNotFound {
-		return nil, fmt.Errorf("read the branding of organization %s: %w", organization, err)
-	}
-	err := h.each(ctx, api.ListQuery{Kind: api.KindPortalDomain, Organization: organization}, func(o api.Object) bool {
-		gone(o)
-		return true
-	})
-	return cmds, err
 }

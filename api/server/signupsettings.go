@@ -131,16 +131,3 @@ func (h *handlers) signUpPrices(ctx context.Context, s auth.SignUp) error {
 	}
 	return err
 }
-
-// unsigned returns the commands that delete the sign-up settings of an organization that is
-// deleted.
-func (h *handlers) unsigned(ctx context.Context, organization string) ([]api.Command, error) {
-	o, err := h.opts.Store.Get(ctx, api.KindSignUpSettings, api.SignUpSettingsIDOf(organization))
-	if api.CodeOf(err) == api.CodeNotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the sign-up settings of organization %s: %w", organization, err)
-	}
-	return []api.Command{{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision}}, nil
-}

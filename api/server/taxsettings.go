@@ -32,22 +32,27 @@ func (h *handlers) taxSettings() settings[api.GetTaxSettingsParams, api.StoredTa
 
 // ofSeller returns the commands that delete what only a seller has, of an organization that
 // is deleted.
-func (h *handlers) ofSeller(ctx context.Context, organization string) ([]api.Command, error) {
-	cmds, err := h.unbranded(ctx, organization)
-	if err != nil {
-		return nil, err
+func (h *handlers) ofSeller(ctx context.Context, organization string) (cmds []api.Command, err error) {
+	gone := func(o api.Object) bool {
+		cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision})
+		return true
 	}
-	unsigned, err := h.unsigned(ctx, organization)
-	if err != nil {
-		return nil, err
+	for _, x := range []struct {
+		kind api.Kind
+		id   string
+	}{
+		{api.KindBranding, api.BrandingIDOf(organization)},
+		{api.KindSignUpSettings, api.SignUpSettingsIDOf(organization)},
+		{api.KindTaxSettings, api.TaxSettingsID(api.OrganizationID(organization))},
+	} {
+		o, err := h.opts.Store.Get(ctx, x.kind, x.id)
+		switch {
+		case err == nil:
+			gone(o)
+		case api.CodeOf(err) != api.CodeNotFound:
+			return nil, fmt.Errorf("read %s of organization %s: %w", x.kind, organization, err)
+		}
 	}
-	cmds = append(cmds, unsigned...)
-	o, err := h.opts.Store.Get(ctx, api.KindTaxSettings, api.TaxSettingsID(api.OrganizationID(organization)))
-	if api.CodeOf(err) == api.CodeNotFound {
-		return cmds, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the tax settings of organization %s: %w", organization, err)
-	}
-	return append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision}), nil
+	err = h.each(ctx, api.ListQuery{Kind: api.KindPortalDomain, Organization: organization}, gone)
+	return cmds, err
 }
