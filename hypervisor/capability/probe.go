@@ -25,8 +25,9 @@ import (
 )
 
 // limitKVM and limitTCG are how long one boot may take. Under KVM the guest
-// finishes in a fraction of a second. Without KVM, the machine may be emulated
-// itself, and busy: there is no further fallback, so the limit is long.
+// finishes in a fraction of a second, but in half a minute on a machine that is
+// emulated with its virtualization and busy: each repeated probe may take twice
+// as long as the one before. TCG has no further fallback, so its limit is long.
 const (
 	limitKVM = 20 * time.Second
 	limitTCG = 5 * time.Minute
@@ -44,7 +45,7 @@ const exitOK = 0x2a<<1 | 1
 
 // A probe without a result, perhaps because the machine was overloaded, is
 // repeated after retryInterval, at most maxAttempts times: where KVM hangs,
-// each probe takes limitKVM.
+// each probe takes all of its limit.
 const (
 	retryInterval = 10 * time.Minute
 	maxAttempts   = 4
@@ -112,7 +113,7 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 	}
 	var silent bool
 	var err error
-	if c.Result, silent, err = probe(ctx, boot); err != nil {
+	if c.Result, silent, err = probe(ctx, boot, limitKVM<<c.Asked); err != nil {
 		return Result{}, err
 	}
 	if silent {
@@ -150,10 +151,10 @@ func Watch(ctx context.Context, cache string, r Result, tell func(Result)) error
 	return nil
 }
 
-// probe boots the guest under KVM and, if that fails, under TCG. silent
-// reports whether the boot under KVM had no result.
-func probe(ctx context.Context, boot booter) (r Result, silent bool, err error) {
-	kvm := boot(ctx, "kvm", "host", limitKVM)
+// probe boots the guest under KVM, for at most limit, and, if that fails, under
+// TCG. silent reports whether the boot under KVM had no result.
+func probe(ctx context.Context, boot booter, limit time.Duration) (r Result, silent bool, err error) {
+	kvm := boot(ctx, "kvm", "host", limit)
 	if kvm == nil {
 		return Result{Accelerator: hypervisor.KVM}, false, nil
 	}

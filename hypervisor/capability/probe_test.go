@@ -74,11 +74,13 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var kvm error
 	asked := 0
-	boot := func(_ context.Context, accel, _ string, _ time.Duration) error {
+	var limit time.Duration
+	boot := func(_ context.Context, accel, _ string, l time.Duration) error {
 		if accel != "kvm" {
 			return nil
 		}
 		asked++
+		limit = l
 		return kvm
 	}
 	cache := filepath.Join(t.TempDir(), "accelerator.json")
@@ -96,6 +98,9 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 	ask("with a clock that was set back", now.Add(-24*time.Hour), 2, Result{silent.Accelerator, silent.Why, now.Add(retryInterval - 24*time.Hour)})
 	ask("later", now, 3, silent)
 	ask("last retry", now.Add(retryInterval), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
+	if want := 8 * limitKVM; limit != want {
+		t.Errorf("limit of the last retry = %v, want %v: each is twice as long as the one before", limit, want)
+	}
 	ask("after the last retry", now.Add(24*time.Hour), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
 
 	for answer, want := range map[error]Result{

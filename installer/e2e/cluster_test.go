@@ -69,7 +69,7 @@ func install(t *testing.T, iso string) *members {
 	front, back := newLAN(t, "bxfront", "10.77.1.254/24", 1500), newLAN(t, "bxback", "", 9000)
 	for i := range clusterSize {
 		c := newComputer(t, fmt.Sprintf("node%d", i+1), fmt.Sprintf("MEMBER%d", i+1))
-		c.mirror, c.memory = true, 4<<30
+		c.mirror, c.memory = true, 5<<30 // of which Ceph and the node take 4
 		run(t, "truncate", "-s", "16G", c.secondDisk())
 		c.host, c.sshPort, c.apiPort, c.gatewayPort = fmt.Sprintf("10.77.1.%d", i+1), 22, 7480, 2222
 		c.cards = []card{front.card(t, i+1, fmt.Sprintf("52:54:00:77:01:0%d", i+1)), back.card(t, i+1, fmt.Sprintf("52:54:00:77:02:0%d", i+1))}

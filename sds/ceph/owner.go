@@ -106,7 +106,7 @@ func (d *Driver) fenceClients(ctx context.Context, disk string, node api.NodeID,
 			err = errors.Join(err, bad)
 			continue
 		}
-		_, failed := d.run(ctx, nil, "ceph", "--connect-timeout", "10", "osd", "blocklist", "add", w, strconv.Itoa(int(fenceTime.Seconds())))
+		_, failed := d.run(ctx, nil, "ceph", "osd", "blocklist", "add", w, strconv.Itoa(int(fenceTime.Seconds())))
 		err = errors.Join(err, failed)
 	}
 	return err

@@ -42,7 +42,7 @@ func (d *Driver) knownSpace(age time.Duration) (s sds.Space, young bool) {
 }
 
 func (d *Driver) freshSpace(ctx context.Context) (sds.Space, error) {
-	raw, err := d.runner().Run(ctx, nil, "ceph", "--connect-timeout", "10", "df", "detail", "--format", "json")
+	raw, err := d.runner().Run(ctx, nil, "ceph", "df", "detail", "--format", "json")
 	if err != nil {
 		return sds.Space{}, fmt.Errorf("query the free space of the cluster: %w", err)
 	}

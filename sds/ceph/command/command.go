@@ -6,6 +6,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
+
+// standardLimit is how long a program may run if nothing else is given.
+const standardLimit = 30 * time.Second
 
 const (
 	maxOut  = 64 << 20 // `rbd du` of a pool with 100,000 images: 20 MiB
@@ -28,7 +33,8 @@ type Runner struct {
 	Conf string // ceph.conf, which names the keyring
 	User string // without "client."; empty: admin
 	// Timeout is the limit of one program; 0: 30 s. Without a limit Ceph's
-	// programs wait for an unreachable cluster for ever.
+	// programs wait for an unreachable cluster for ever. After a time-out the
+	// limit of the same program is up to eight times longer (stretches).
 	Timeout time.Duration
 }
 
@@ -65,15 +71,24 @@ func (e *Killed) Error() string {
 // ErrTimeout is in the error chain if the cluster did not answer in time.
 var ErrTimeout = errors.New("the Ceph cluster did not respond in time")
 
-// Run runs ceph, rbd or rados and returns its output. stdin may be nil.
+// Run runs ceph, rbd or rados and returns its output. stdin may be nil. ceph may
+// take a third of the limit to connect.
 func (r Runner) Run(ctx context.Context, stdin io.Reader, program string, args ...string) ([]byte, error) {
 	user := r.User
 	if user == "" {
 		user = "admin"
 	}
 	// Read settings from the file instead of querying the mons first.
-	all := append([]string{"--conf", r.Conf, "--id", user, "--no-mon-config"}, args...)
-	return Exec(ctx, Exe{Program: program, Args: all, Stdin: stdin, Timeout: r.Timeout})
+	all := []string{"--conf", r.Conf, "--id", user, "--no-mon-config"}
+	base := cmp.Or(r.Timeout, standardLimit)
+	limit := stretched.limit(program, base)
+	if program == "ceph" {
+		all = append(all, "--connect-timeout", strconv.Itoa(int(connectTime(limit).Seconds())))
+	}
+	start := time.Now()
+	out, err := Exec(ctx, Exe{Program: program, Args: append(all, args...), Stdin: stdin, Timeout: limit})
+	stretched.ended(program, base, limit, time.Since(start), err)
+	return out, err
 }
 
 // Exe is a program to run.
@@ -94,9 +109,7 @@ const maxRuns = 3
 
 // Exec runs the program; a read-only one is run again if it was killed.
 func Exec(ctx context.Context, x Exe) ([]byte, error) {
-	if x.Timeout == 0 {
-		x.Timeout = 30 * time.Second
-	}
+	x.Timeout = cmp.Or(x.Timeout, standardLimit)
 	var said []byte
 	if x.Stdin != nil {
 		var err error

@@ -44,7 +44,7 @@ func TestReadOnlyIsRetried(t *testing.T) {
 		out, err               string
 	}{
 		{program: "rbd", script: half, args: []string{"status", "--format", "json", "p/v.1"}, runs: 3, out: "{\"half\":\n1}\n"},
-		{program: "ceph", script: half, args: []string{"--connect-timeout", "10"}, stdin: "mon dump\nosd dump\n", runs: 3, out: "{\"half\":\n1}\nmon dump\nosd dump\n"},
+		{program: "ceph", script: half, stdin: "mon dump\nosd dump\n", runs: 3, out: "{\"half\":\n1}\nmon dump\nosd dump\n"},
 		{program: "rbd", script: dies, args: []string{"status", "--format", "json", "p/v.1"}, runs: 3, err: "rbd status p/v.1 was killed by signal 6"},
 		{program: "rados", script: dies, args: []string{"--pool", "p", "get", "basalt.volume.1", "-"}, runs: 3, err: "rados get basalt.volume.1 - was killed by signal 6"},
 		// A change that may be half done is not repeated.

@@ -122,7 +122,7 @@ func (n Node) admin() command.Runner { return command.Runner{Conf: n.files().con
 
 func (n Node) ceph(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	//nolint:wrapcheck // it names the command
-	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--connect-timeout", "10", "--format", "json"}, args...)...)
+	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--format", "json"}, args...)...)
 }
 
 // publish renames a complete directory to its name.
