@@ -8,9 +8,10 @@
 # image exists and none of its inputs has changed.
 #
 # The image contains Debian's standard kernel with the modules of a virtual machine,
-# started by GRUB from a BIOS disk; an ext4 root with busybox, the C library and
-# qemu-guest-agent; and the files in root/. It is configured by the same disc as every
-# guest: root/lib/seed implements the part of cloud-init that tests need.
+# started by GRUB from a BIOS disk; an ext4 root with busybox, the C library,
+# qemu-guest-agent and OpenSSH's server; and the files in root/. It is configured by the
+# same disc as every guest: root/lib/seed implements the part of cloud-init that tests
+# need.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,14 +25,14 @@ die() { printf 'small guest: %s\n' "$*" >&2; exit 1; }
 PATH=$PATH:/usr/sbin:/sbin
 . "$here/../loader.sh"
 
-size_mib=60   # of the root file system
+size_mib=80   # of the root file system
 first_mib=1   # where it starts; the boot loader is before it
 uuid=6d1f1f0e-5a1e-4bd4-9d3a-2f7f0f6b6d01
 boot_modules="virtio_pci virtio_blk ext4 crc32c_generic" # in the initramfs
 root_modules="evdev button virtio_console virtio_net virtio_scsi sr_mod isofs virtio_gpu"
 
 # The image's inputs: these files, and the versions of the packages.
-versions() { apt-cache policy linux-image-amd64 qemu-guest-agent busybox-static libc6 libglib2.0-0 | awk '/^[a-z]|Candidate/'; }
+versions() { apt-cache policy linux-image-amd64 qemu-guest-agent busybox-static libc6 libglib2.0-0 openssh-server libssl3 | awk '/^[a-z]|Candidate/'; }
 inputs() { (cd "$here" && find . ../loader.sh -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); versions; }
 if [ "${1:-}" != --make ]; then
 	want=$(inputs | sha256sum | cut -d' ' -f1)
@@ -50,7 +51,7 @@ fi
 # --make DIR, called by cache.sh: builds the image in DIR.
 work=$2
 [ "$(id -u)" = 0 ] || die "run it as root: the guest's files belong to who makes them"
-for tool in busybox cpio depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
+for tool in busybox cpio sshd ssh-keygen depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
 	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
 done
 began=$SECONDS
@@ -114,8 +115,19 @@ copy_modules "$root" $boot_modules $root_modules
 echo "$root_modules" >"$root/lib/modules/load"
 install -m 755 "$p/usr/sbin/qemu-ga" "$root/usr/sbin/"
 install -m 755 /sbin/ldconfig "$root/usr/sbin/"
-ldd "$p/usr/sbin/qemu-ga" | grep -q 'not found' && die "qemu-ga's libraries are not installed here: run installer/dev/setup.sh"
-libraries=$(ldd "$p/usr/sbin/qemu-ga" | grep -o '/[^ ]*')
+# OpenSSH is this machine's (installer/dev/setup.sh). Debian 13 has a program for each
+# part of a session.
+mkdir -p "$root/usr/bin" "$root/usr/lib/openssh"
+programs=("$p/usr/sbin/qemu-ga")
+for program in /usr/sbin/sshd /usr/bin/ssh-keygen /usr/lib/openssh/sshd-{session,auth}; do
+	[ -e "$program" ] || continue
+	install -m 755 "$program" "$root$program"
+	programs+=("$program")
+done
+for program in "${programs[@]}"; do
+	ldd "$program" | grep -q 'not found' && die "libraries of $program are not installed here: run installer/dev/setup.sh"
+done
+libraries=$(ldd "${programs[@]}" | grep -o '[[:space:]]/[^ :]*' | tr -d '[:blank:]' | sort -u)
 libc=$(grep '/libc\.so\.6$' <<<"$libraries")
 # The guest tools link to the libraries that glibc had before 2.34, which every
 # distribution provides.

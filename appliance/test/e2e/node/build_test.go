@@ -67,7 +67,7 @@ func programs(t *testing.T) (dir string) {
 }
 
 // guestImage returns the path of a guest's image: "debian", or "small", which boots in seconds
-// and has no network tools, no Python and no cloud-init.
+// and has OpenSSH and DHCP, but no Python and no cloud-init.
 func guestImage(t *testing.T, name string) string {
 	t.Helper()
 	return filepath.Join(outputs(t), "images", name+"-guest.qcow2")
