@@ -195,7 +195,7 @@ func (m *members) ceph(t *testing.T) {
 		m.basalt("disk", "use", c.name+"-basalt0002", "ceph")
 	}
 	for _, c := range m.nodes {
-		m.basalt("disk", "use", c.name+"-basalt0002", "ceph", "--wait", "--timeout", "15m")
+		m.basalt("disk", "use", c.name+"-basalt0002", "ceph", "--wait", "--timeout", "60m") // a monitor needs minutes here
 	}
 	m.on[0].poll("Ceph is ready", func(ctx context.Context) error {
 		out, err := m.try(ctx, "ceph", "status", "-o", "json")

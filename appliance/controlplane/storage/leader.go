@@ -58,8 +58,6 @@ func (l *Leader) Run(ctx context.Context) error {
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	f, c := s.bootstrap(), s.cluster()
 	if c == nil && f.FSID == "" {
 		return time.Hour // until something changes
@@ -80,8 +78,8 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	}
 	st := explain(f, now, why)
 	if !reflect.DeepEqual(st, c.Status) {
-		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{
-			{Op: api.OpReport, Kind: api.KindCephCluster, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}}}); err != nil && api.CodeOf(err) != api.CodeConflict {
+		report := api.Command{Op: api.OpReport, Kind: api.KindCephCluster, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}
+		if err := l.write(ctx, report); err != nil && api.CodeOf(err) != api.CodeConflict {
 			l.trouble("report status of Ceph cluster failed", err)
 			return observeBusy
 		}
@@ -149,8 +147,7 @@ func (l *Leader) images(ctx context.Context, f Bootstrap, v deploy.Survey, enabl
 }
 
 func (l *Leader) writeBootstrap(ctx context.Context, s *state, f Bootstrap) error {
-	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
-		Op: api.OpPutSpec, Kind: api.KindCephKeys, ID: cephID, Name: "cluster", Expect: s.ceph[cephID].Meta.Revision, Data: api.Encode(f)}}})
+	err := l.write(ctx, api.Command{Op: api.OpPutSpec, Kind: api.KindCephKeys, ID: cephID, Name: "cluster", Expect: s.ceph[cephID].Meta.Revision, Data: api.Encode(f)})
 	if err != nil {
 		return fmt.Errorf("write the keys of Ceph: %w", err)
 	}
@@ -163,4 +160,13 @@ func (l *Leader) trouble(what string, err error) {
 		l.lastError = err.Error()
 		l.Log.Warn("storage: "+what, "error", err)
 	}
+}
+
+// write applies a command. What queries Ceph has limits of its own, which grow on a slow
+// node (sds/ceph/command).
+func (l *Leader) write(ctx context.Context, c api.Command) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{c}})
+	return err //nolint:wrapcheck // the callers do
 }
