@@ -2313,13 +2313,13 @@ type InstanceStatus struct {
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
+	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app, and the SSH gateway cannot sign in to it. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
+// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app, and the SSH gateway cannot sign in to it. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.

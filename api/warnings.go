@@ -9,12 +9,13 @@ const (
 )
 
 // InstanceWarnings returns warnings about what will probably not work in a new
-// instance, given the name and the abilities of its image.
-func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities) (all []InstanceWarning) {
+// instance, given the name and the abilities of its image, and whether the SSH gateway
+// signs in to it.
+func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities, gateway bool) (all []InstanceWarning) {
 	if s.Vgpu != nil {
 		all = append(all, vgpuWarnings(image, can)...)
 	}
-	if s.App == "" && s.Image != "" && WithoutSSH(s) { // an app brings its own user data; who installs a system chooses how to sign in
+	if s.App == "" && s.Image != "" && WithoutSSH(s) && !gateway { // an app brings its own user data; who installs a system chooses how to sign in
 		all = append(all, InstanceWarning{Code: WarnNoSSHKey, Message: "the instance has no SSH key and no user data: nobody can sign in to it directly",
 			Hint: "create it with an SSH key or with user data; neither can be added later"})
 	}

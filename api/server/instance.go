@@ -57,7 +57,8 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if err != nil {
 		return nil, err
 	}
-	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, abilitiesOf(image, app))
+	gateway := h.opts.SSHGateway != nil && image.Spec.DefaultUser != "" && len(spec.Networks) > 0
+	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, abilitiesOf(image, app), gateway)
 	return &in, h.wouldWait(ctx, &in)
 }
 

@@ -197,15 +197,28 @@ func TestSSHHostKeyAndAudit(t *testing.T) {
 // TestConnection checks that an instance reports how to sign in to it.
 func TestConnection(t *testing.T) {
 	p := newPeople(t, func(o *server.Options) {
+		o.Networking = true
 		o.SSHGateway = func(context.Context) (api.SSHGateway, error) {
 			return api.SSHGateway{Port: 2222, HostKey: "ssh-ed25519 AAAA", Fingerprint: "SHA256:x"}, nil
 		}
 	})
 	ann, _, in := entered(t, p)
+	withoutKey := func(name string) []api.InstanceWarning {
+		t.Helper()
+		made, err := ask[api.Instance](p, ann.token, "POST", "/v1/instances", api.Instance{Meta: api.Meta{Name: name, Project: in.Meta.Project}, Spec: api.InstanceSpec{Flavor: in.Spec.Flavor, Image: "debian"}})
+		wanted(t, "instance without a key", err, "")
+		return made.Warnings
+	}
+	if got := withoutKey("unknown-user"); len(got) != 1 || got[0].Code != api.WarnNoSSHKey {
+		t.Errorf("warnings for an image without a default user = %+v, want %s: the gateway does not know the user", got, api.WarnNoSSHKey)
+	}
 	image, err := ask[api.Image](p, p.Token, "GET", "/v1/images/debian", nil)
 	wanted(t, "image", err, "")
 	_, err = ask[api.Image](p, p.Token, "PATCH", "/v1/images/"+image.Meta.ID, map[string]any{"spec": map[string]any{"defaultUser": "debian"}})
 	wanted(t, "its user", err, "")
+	if got := withoutKey("known-user"); len(got) != 0 {
+		t.Errorf("warnings for an image with a default user = %+v, want none: the gateway signs in", got)
+	}
 	c, err := ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/"+in.Meta.ID+"/connection", nil)
 	wanted(t, "connection", err, "")
 	if c.User != "debian" || c.Target != "web/demo" || c.Gateway == nil || c.Gateway.Port != 2222 || !c.WithoutKey || len(c.Addresses) != 0 {

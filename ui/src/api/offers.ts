@@ -71,6 +71,8 @@ export function useSettled<T>(value: T, ms: number): T {
 
 /** Tried is the server's response to a dry run of an instance. */
 export interface Tried {
+  /** Whether there is a response. */
+  done: boolean;
   /** An error at fields. */
   error: ApiError | null;
   /** Codes of its warnings. */
@@ -79,7 +81,7 @@ export interface Tried {
   queue?: Schemas['InstanceQueue'] | undefined;
 }
 
-const nothing: Tried = { error: null, warnings: [] };
+const nothing: Tried = { done: false, error: null, warnings: [] };
 
 /** useDryRun creates an instance, given as JSON text, as a dry run. */
 export const useDryRun = (body: string, on: boolean): Tried =>
@@ -116,10 +118,10 @@ function useTried(key: string[], on: boolean, send: (signal: AbortSignal) => Pro
     queryFn: async ({ signal }): Promise<Tried> => {
       try {
         const i = await send(signal);
-        return { error: null, warnings: (i.warnings ?? []).map((w) => w.code), queue: i.queue };
+        return { done: true, error: null, warnings: (i.warnings ?? []).map((w) => w.code), queue: i.queue };
       } catch (e) {
         const said = asApiError(e);
-        if (said.fields.length > 0) return { error: said, warnings: [] };
+        if (said.fields.length > 0) return { done: true, error: said, warnings: [] };
         throw e;
       }
     },

@@ -37,6 +37,9 @@ export function kindsOf(offers: Offer[], tier: string): GpuKind[] {
   }));
 }
 
+/** firstSlice returns the whole GPU if it is free, else the largest free slice. */
+export const firstSlice = (k: GpuKind): Offer => k.slices.find((s) => s.free > 0) ?? k.slices[0]!;
+
 /** kindOf returns the GPU kind that a draft requests; empty for none. */
 export const kindOf = (d: Draft): string =>
   d.vgpu ? idOf({ model: d.model || undefined, pool: d.pool || 'default' }) : '';

@@ -4,6 +4,10 @@
 const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
 const length = 16; // of 32 letters: 80 bits
 
+/** suffix returns a few random letters that tell names apart. */
+export const suffix = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(4)), (b) => letters[b % letters.length]).join('');
+
 /** generated returns a new password that is easy to type. */
 export function generated(): string {
   const random = crypto.getRandomValues(new Uint8Array(length));

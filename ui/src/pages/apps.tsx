@@ -14,6 +14,7 @@ import { imageOf } from '../lib/source';
 import { AppIcon } from '../parts/app-icon';
 import { ErrorAlert } from '../parts/error';
 import { Empty } from '../parts/list';
+import { newWithApp } from '../lib/new-instance';
 import { PageBody } from '../parts/page';
 
 const named = { system: 'app.system', workbench: 'app.workbench', inference: 'app.inference' } as const;
@@ -78,7 +79,7 @@ function AppCard({ app, ready, session, bring }: CardProps) {
           <Button
             variant="secondary"
             aria-label={`${t('app.create')}: ${displayName}`}
-            onClick={() => go(`/instances/new/${encodeURIComponent(app.meta.name)}`)}
+            onClick={() => go(newWithApp(app.meta.name))}
           >
             {t('app.create')}
           </Button>

@@ -105,7 +105,7 @@ const shop = {
 };
 
 /** form renders the page with available GPUs, and responds to its requests. */
-function form(dryRuns: (query: string, body: { meta?: { name?: string } }) => Response | undefined) {
+function form(dryRuns: (query: string, body: { meta?: { name?: string } }) => Response | undefined, id = '') {
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (r: Request) => {
     const url = new URL(r.url);
@@ -125,7 +125,7 @@ function form(dryRuns: (query: string, body: { meta?: { name?: string } }) => Re
     <QueryClientProvider client={newQueryClient()}>
       <Router hook={hook}>
         <ProjectProvider session={session}>
-          <CreateInstance session={session} id="" />
+          <CreateInstance session={session} id={id} />
         </ProjectProvider>
       </Router>
     </QueryClientProvider>,
@@ -156,7 +156,7 @@ test('errors of a dry run stand at their fields before anything is created', asy
   await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
-  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await named('web-1');
   expect(await screen.findByText('an instance is called web-1')).toBeVisible();
   expect(new Set(asked)).toEqual(new Set(['instances?dryRun=all']));
 });
@@ -168,7 +168,7 @@ test('that it would wait for capacity is said before it is created, and it can b
   await screen.findByRole('radio', { name: 'NVIDIA L4' });
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
-  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await named('web-1');
   expect(await screen.findByText(/There is no free capacity for this instance now/)).toBeVisible();
   expect(screen.getByRole('button', { name: /^Add to the queue/ })).toBeEnabled();
 });
@@ -184,11 +184,17 @@ test('the place that it would have in the queue is shown, with the basis of the 
   await screen.findByRole('radio', { name: 'NVIDIA L4' });
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
-  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await named('web-1');
   expect(
     await screen.findByText(/position 3 of 3\..*Similar instances waited 20 minutes \(median of 7\)/s),
   ).toBeVisible();
 });
+
+/** named types a name in place of the suggested one. */
+async function named(name: string) {
+  await userEvent.clear(screen.getByLabelText(/^Name/));
+  await userEvent.type(screen.getByLabelText(/^Name/), name);
+}
 
 /** sentAs fills in the form's required fields and creates the instance, and returns what was sent last. */
 async function sentAs(fill: () => Promise<void>): Promise<Schemas['InstanceSpec']> {
@@ -200,7 +206,7 @@ async function sentAs(fill: () => Promise<void>): Promise<Schemas['InstanceSpec'
   await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
-  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await named('web-1');
   await fill();
   await userEvent.click(screen.getByRole('button', { name: /^Create/ })); // warns if nobody can sign in
   const shut = screen.queryByRole('button', { name: 'Create without access' });
@@ -264,7 +270,7 @@ test('a deadline that is wanted has to be given', async () => {
   await screen.findByRole('radio', { name: 'NVIDIA L4' }); // the project is loaded, which images depend on
   await screen.findByRole('option', { name: 'debian' });
   await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
-  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await named('web-1');
   await userEvent.selectOptions(screen.getByLabelText('If no node has room'), 'Wait in the queue until a time');
   await userEvent.click(screen.getByRole('button', { name: /^Create/ }));
   expect(screen.getByLabelText(/^Wait until/)).toBeInvalid();
@@ -280,4 +286,30 @@ test('a system is installed from media onto a root disk of a given size', async 
   });
   expect(spec).toMatchObject({ media: ['windows', 'virtio-win'], rootBytes: 64 * gib });
   expect(spec).not.toHaveProperty('image');
+});
+
+test('an image and a name are chosen, and the GPU of the link', async () => {
+  form(() => undefined, encodeURIComponent('gpu:default:NVIDIA L4'));
+  expect(await screen.findByRole('radio', { name: 'NVIDIA L4' })).toBeChecked();
+  expect(screen.getByRole('radio', { name: '50% of a GPU' })).toBeChecked();
+  expect(screen.getByLabelText(/^Image or app/)).toHaveValue('image:debian');
+  expect((screen.getByLabelText(/^Name/) as HTMLInputElement).value).toMatch(/^debian-[a-z2-9]{4}$/);
+});
+
+test('without a key the server decides whether anybody can sign in', async () => {
+  const warns = (...codes: string[]) =>
+    Response.json({ meta: { id: 'ins-1' }, warnings: codes.map((code) => ({ code, message: code })) });
+  const warned = form(() => warns('no-ssh-key'));
+  await screen.findByDisplayValue(/^debian-/);
+  await waitFor(() => expect(warned).toContain('instances?dryRun=all'));
+  await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+  expect(await screen.findByText('Nobody can sign in to this instance')).toBeVisible();
+  expect(warned).not.toContain('instances');
+  cleanup();
+  const through = form(() => warns());
+  await screen.findByDisplayValue(/^debian-/);
+  await waitFor(() => expect(through).toContain('instances?dryRun=all'));
+  await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+  await waitFor(() => expect(through).toContain('instances'));
+  expect(screen.queryByText('Nobody can sign in to this instance')).toBeNull();
 });

@@ -28,7 +28,9 @@ import { command, curl } from '../lib/command';
 import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
 import { policyIn, usualMachine } from '../lib/machine';
-import { fitting, isOf, take, vramOf } from '../lib/offer';
+import { asked, renamed, smallest, usualImage } from '../lib/new-instance';
+import { firstSlice, fitting, isOf, kindsOf, take, vramOf } from '../lib/offer';
+import { suffix } from '../lib/password';
 import { abilityOf, choose, imageOf, isMedium, sourceOf, systemOf } from '../lib/source';
 import { CheckGroup } from '../parts/check-group';
 import { ConsolePassword } from '../parts/console-password';
@@ -47,6 +49,8 @@ import { MachineFields } from './create/machine';
 import { MediumFields } from './create/medium';
 import { Price } from './create/price';
 import { WhenFullFields } from './create/when-full';
+
+const noKey = 'no-ssh-key'; // the code of a warning
 
 /** About describes an app, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
@@ -82,10 +86,11 @@ function NoProject({ session }: { session: Session }) {
   );
 }
 
-export function CreateInstance({ session, id: fromApp }: { session: Session; id: string }) {
+export function CreateInstance({ session, id: fromLink }: { session: Session; id: string }) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
+  const [ownSuffix] = useState(suffix);
   const [draft, setDraft] = useState<Draft>({
     name: '',
     project: '',
@@ -129,11 +134,8 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const images = useImages(inProject);
   const networks = useNetworks(inProject);
   // The smallest flavor is the initial choice.
-  if (!draft.flavor && flavors.data?.items.length) {
-    const size = (f: Schemas['Flavor']) => f.spec.vcpus * 2 ** 40 + f.spec.memoryBytes;
-    const flavor = flavors.data.items.reduce((a, b) => (size(b) < size(a) ? b : a)).meta.name;
-    setDraft((d) => ({ ...d, flavor }));
-  }
+  const usualFlavor = smallest(flavors.data?.items ?? [])?.meta.name;
+  if (!draft.flavor && usualFlavor) setDraft((d) => ({ ...d, flavor: usualFlavor }));
   const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
   const disks = usable.filter((i) => !isMedium(i));
   const media = usable.filter(isMedium);
@@ -174,13 +176,20 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const chosen = (d: Draft, source: string): Draft => {
     const next = choose(d, source, catalogue, flavors.data?.items);
     const fits = next.vgpu && !next.model ? fitting(offers, vramOf(next)) : undefined;
-    return fits ? take(next, fits) : next;
+    return renamed(d, fits ? take(next, fits) : next, ownSuffix);
   };
-  // The app from which the user came.
-  const [given, setGiven] = useState(fromApp);
-  if (given && apps.data && flavors.isFetched && (all.isFetched || all.isError)) {
-    setGiven('');
-    setDraft((d) => chosen(d, `app:${decodeURIComponent(given)}`));
+  // The app or the GPU of the link, and an image, are chosen once all choices are known.
+  const [begun, setBegun] = useState(false);
+  if (!begun && apps.data && images.data && flavors.isFetched && (all.isFetched || all.isError)) {
+    setBegun(true);
+    const link = asked(fromLink);
+    const kind = kindsOf(offers, 'standard').find((k) => k.pool === link.gpu?.pool && k.model === link.gpu.model);
+    const usual = usualImage(usable)?.meta.name;
+    setDraft((d) => {
+      const source = link.app ? `app:${link.app}` : sourceOf(d) || (usual ? `image:${usual}` : '');
+      const next = source ? chosen(d, source) : d;
+      return kind ? take(next, firstSlice(kind)) : next;
+    });
   }
   // The user's own SSH keys are added by name, unless the user removes them.
   const own = useSSHKeys();
@@ -194,24 +203,31 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const wanted = instanceOf({ ...draft, project: inProject }, app?.spec.userData);
   // Names are easier to read in the command than IDs.
   const readable = instanceOf({ ...draft, project: projectObject?.meta.name ?? inProject }, app?.spec.userData);
+  // Whether the form has warned that nobody could sign in.
+  const [warned, setWarned] = useState(false);
   const create = useMutation({
-    mutationFn: () =>
-      ok(
+    mutationFn: async () => {
+      if (!letsIn(wanted, app?.spec.userData) && !shut) {
+        // Only the server knows whether the SSH gateway signs in.
+        const dry = await ok(api.POST('/v1/instances', { params: { query: { dryRun: 'all' } }, body: wanted }));
+        if (dry.warnings?.some((w) => w.code === noKey)) return setWarned(true);
+      }
+      return ok(
         api.POST('/v1/instances', {
           params: { header: { 'Idempotency-Key': `${attempt}-${JSON.stringify(wanted).length}-${wanted.meta.name}` } },
           body: wanted,
         }),
-      ),
-    onSuccess: (i) => go(`/instances/${i.meta.id}`),
+      );
+    },
+    onSuccess: (i) => i && go(`/instances/${i.meta.id}`),
   });
   const body = JSON.stringify(wanted);
-  const asked = useSettled(body, 600);
-  const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
+  const settled = useSettled(body, 600);
+  const tried = useDryRun(settled, settled === body && missing(draft).length === 0 && !create.isPending);
   const full = tried.warnings.includes('no-room-now');
+  const entry = letsIn(wanted, app?.spec.userData) || (tried.done && !tried.warnings.includes(noKey));
+  const shut = warned && !entry;
   const [advanced, setAdvanced] = useState(false);
-  // From the first attempt on, the form warns that nobody could sign in.
-  const [pressed, setPressed] = useState(false);
-  const open = letsIn(wanted, app?.spec.userData);
   const inAdvanced = [
     'spec.vgpu.tier',
     'spec.vgpu.vramBytes',
@@ -228,8 +244,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     'spec.tpm',
   ];
   const hidden = inAdvanced.some((path) => atField(create.error ?? tried.error, path) !== undefined);
-  const shut = pressed && !open;
-  const submit = () => (open || shut ? create.mutate() : setPressed(true));
   const groups = useSecurityGroups({ project: inProject, limit: 1000 });
   const above = { href: '/instances', title: t('inst.title') };
   const inability = draft.vgpu ? abilityOf(app, image) : undefined;
@@ -252,7 +266,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               busy={create.isPending}
               error={create.error}
               live={tried.error}
-              onSubmit={submit}
+              onSubmit={() => create.mutate()}
             >
               <ErrorAlert error={flavors.error ?? images.error ?? apps.error} />
               <Gpu offers={offers} draft={draft} set={setDraft} />

@@ -52,6 +52,10 @@ export const dashboard: Record<keyof typeof en, string> = {
   'first.gpuHelp': 'Verbinden Sie sich mit der Instanz und führen Sie nvidia-smi aus.',
   'first.done': 'Erledigt:',
   'first.open': 'Offen:',
+  'first.gpus': 'GPU wählen',
+  'first.from': 'ab {price}',
+  'first.free': '{n} verfügbar',
+  'first.full': 'Keine verfügbar',
 
   'quota.instances': 'Instanzen',
   'quota.vcpus': 'vCPUs',

@@ -118,6 +118,7 @@ export const instances: Record<keyof typeof en, string> = {
   'next.noKeys':
     'Sie haben noch keine SSH-Schlüssel. Fügen Sie Ihrem Konto einen hinzu, um sich über das SSH-Gateway anzumelden.',
   'next.open': 'Konsole öffnen',
+  'next.shell': 'Shell im Browser öffnen',
   'next.cost': 'Sie kostet {price}, während sie läuft.',
   'next.costGPU': 'Sie kostet {reserved}, während sie läuft, und bis zu {full}, wenn ihre GPU durchgehend arbeitet.',
   'next.spent': 'Bisher in diesem Monat: {price}.',

@@ -49,6 +49,10 @@ export const dashboard = {
   'first.gpuHelp': 'Connect to the instance and run nvidia-smi.',
   'first.done': 'Done:',
   'first.open': 'To do:',
+  'first.gpus': 'Choose a GPU',
+  'first.from': 'from {price}',
+  'first.free': '{n} available',
+  'first.full': 'None available',
 
   'quota.instances': 'Instances',
   'quota.vcpus': 'vCPUs',

@@ -111,6 +111,7 @@ export const instances = {
   'next.gatewayHelp': 'Works from anywhere with one of your SSH keys. The gateway’s host key is {fingerprint}.',
   'next.noKeys': 'You have no SSH keys yet. Add one to your account to sign in through the SSH gateway.',
   'next.open': 'Open the console',
+  'next.shell': 'Open a shell in the browser',
   'next.cost': 'It costs {price} while it runs.',
   'next.costGPU': 'It costs {reserved} while it runs, and up to {full} when its GPU is busy all the time.',
   'next.spent': 'This month so far: {price}.',

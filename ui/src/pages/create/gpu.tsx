@@ -5,7 +5,7 @@ import { useText } from '../../i18n';
 import type { Draft } from '../../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../../lib/format';
 import { useField } from '../../parts/form';
-import { isOf, kindOf, kindsOf, take, type GpuKind, type Offer } from '../../lib/offer';
+import { firstSlice, isOf, kindOf, kindsOf, take, type Offer } from '../../lib/offer';
 
 interface TileProps {
   name: string;
@@ -57,8 +57,6 @@ export function Gpu({ offers, draft, set }: Props) {
   const several = new Set(kinds.map((k) => k.pool)).size > 1;
   const perHour = (micros: number, currency: string) =>
     t('unit.perHour', { price: formatMicros(micros, currency, language) });
-  // The whole GPU if it is free, else the largest free slice.
-  const first = (k: GpuKind) => k.slices.find((s) => s.free > 0) ?? k.slices[0]!;
   return (
     <>
       <FormGroup role="radiogroup" fieldId="new-gpu" label={t('new.gpu')}>
@@ -73,7 +71,7 @@ export function Gpu({ offers, draft, set }: Props) {
               name="new-gpu"
               title={several ? t('new.gpuIn', { model: k.model, pool: k.pool }) : k.model}
               checked={k === kind}
-              onChange={() => set(take(draft, first(k)))}
+              onChange={() => set(take(draft, firstSlice(k)))}
             >
               <span className="basalt-note">{t('inst.vram', { size: formatBytes(k.vramBytes, language) })}</span>
               <span>{t('new.from', { price: perHour(k.fromMicros, k.currency) })}</span>

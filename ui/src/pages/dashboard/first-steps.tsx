@@ -8,6 +8,7 @@ import { useSSHKeys } from '../../api/ssh';
 import { useText } from '../../i18n';
 import { firstSteps, readyWithGpu } from '../../lib/first-steps';
 import { useProject } from '../../parts/project';
+import { ChooseGpu } from './choose-gpu';
 
 const stored = 'basalt.first-steps';
 
@@ -44,6 +45,7 @@ export function FirstSteps() {
             </li>
           ))}
         </ol>
+        {items.length === 0 && <ChooseGpu />}
       </CardBody>
       <CardFooter>
         <Button variant="link" isInline onClick={() => (localStorage.setItem(stored, 'hidden'), hide(true))}>

@@ -145,3 +145,22 @@ test('what it costs is said, with what it has cost this month', async () => {
     'This month so far: €12.34.',
   );
 });
+
+test('with the SSH gateway a shell in the browser is offered, and no password is spoken of', async () => {
+  answering({
+    images: { items: [{ meta: { id: 'img-1', name: 'debian-13' }, spec: {} }] },
+    'instances/ins-1/connection': {
+      user: 'debian',
+      target: 'web/demo',
+      gateway: { host: 'gw.example.com', port: 22, fingerprint: 'SHA256:x' },
+    },
+  });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Next instance={running({})} />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText('ssh web/demo@gw.example.com')).toBeVisible();
+  expect(screen.getByRole('link', { name: 'Open a shell in the browser' })).toBeVisible();
+  expect(screen.queryByText(/password/)).toBeNull();
+});

@@ -16,8 +16,8 @@ import { GPUReady } from './gpu-ready';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
 
-/** Access explains the sign-in: by SSH if there is a key; without one by the console's password, which the API does
- * not return. */
+/** Access explains the sign-in: through the SSH gateway, also with a shell in the browser; by SSH if there is a key;
+ * without both by the console's password, which the API does not return. */
 function Access({ instance: i }: { instance: Instance }) {
   const { t } = useText();
   const images = useImages('');
@@ -42,8 +42,8 @@ function Access({ instance: i }: { instance: Instance }) {
         </>
       )}
       <p>
-        {!keys && (user ? t('next.console', { user }) : t('next.consoleAny'))}{' '}
-        <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link>
+        {!keys && !gateway && (user ? t('next.console', { user }) : t('next.consoleAny'))}{' '}
+        <Link href={`/instances/${i.meta.id}/console`}>{t(gateway ? 'next.shell' : 'next.open')}</Link>
       </p>
     </>
   );
