@@ -26,8 +26,8 @@
 // its handshake; a guest can only make the connection fail that was opened to it:
 // its output is sent to its own user and nowhere else.
 //
-// Files: target.go parses the user name; gateway.go accepts connections; limits.go
-// has their limits; guest.go signs in to guests; shell.go opens shells; channel.go
-// forwards sessions, forward.go TCP connections; authority.go stores the host key
-// and the CA.
+// Files: target.go parses the user name; gateway.go accepts connections; buffered.go
+// has their buffers, limits.go their limits; guest.go signs in to guests; shell.go
+// opens shells; channel.go forwards sessions, forward.go TCP connections;
+// authority.go stores the host key and the CA.
 package sshgateway

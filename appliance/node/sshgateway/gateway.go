@@ -175,7 +175,7 @@ func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*s
 	if err := raw.SetDeadline(time.Now().Add(g.limits.handshakeTime)); err != nil {
 		return nil, nil, nil, err
 	}
-	c, channels, requests, err := ssh.NewServerConn(raw, config)
+	c, channels, requests, err := ssh.NewServerConn(buffer(raw), config)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -85,7 +85,7 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 	stop := context.AfterFunc(n.ctx, func() { _ = raw.Close() })
 	defer stop()
 	_ = raw.SetDeadline(time.Now().Add(n.g.limits.guestTime)) // a closed connection fails below
-	c, channels, requests, err := ssh.NewClientConn(raw, string(n.access.Instance), config)
+	c, channels, requests, err := ssh.NewClientConn(buffer(raw), string(n.access.Instance), config)
 	switch {
 	case keyErr != nil:
 		return nil, keyErr

@@ -40,6 +40,7 @@ type world struct {
 	authority *Authority
 	key       string // file of the client's key
 	port      int    // port of the guest's sshd
+	sshdPID   int
 
 	mu       sync.Mutex // guards the following fields
 	owner    string     // fingerprint of the admitted key
@@ -222,6 +223,7 @@ func (w *world) sshd(t testing.TB, principal string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	w.sshdPID = cmd.Process.Pid
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -467,40 +469,5 @@ func TestHostileGuests(t *testing.T) {
 	w.mu.Unlock()
 	if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "in\n" || code != 0 {
 		t.Errorf("ssh after the hostile guests: stdout %q, stderr %q, status %d; want in and 0", out, stderr, code)
-	}
-}
-
-// BenchmarkThroughput transfers 1 GiB from a program in the guest, through the
-// gateway and directly.
-func BenchmarkThroughput(b *testing.B) {
-	const size = 1 << 30
-	for _, way := range []string{"direct", "gateway"} {
-		b.Run(way, func(b *testing.B) {
-			w := newWorld(b)
-			_, port, _ := net.SplitHostPort(w.gateway)
-			name := "web/demo"
-			if way == "direct" {
-				port, name = fmt.Sprint(w.port), w.access.GuestUser
-			}
-			args := []string{"-F", "none", "-i", w.key, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-				"-o", "LogLevel=ERROR", "-c", "aes128-gcm@openssh.com", "-p", port, "-l", name, "127.0.0.1"}
-			args = append(args, fmt.Sprintf("head -c %d /dev/zero", size))
-			b.SetBytes(size)
-			for b.Loop() {
-				cmd := exec.CommandContext(b.Context(), tool(b, "ssh"), args...) //nolint:gosec // found above
-				out, err := cmd.StdoutPipe()
-				if err != nil {
-					b.Fatal(err)
-				}
-				cmd.Stderr = os.Stderr
-				if err := cmd.Start(); err != nil {
-					b.Fatal(err)
-				}
-				n, err := io.Copy(io.Discard, out)
-				if err := errors.Join(err, cmd.Wait()); err != nil || n != size {
-					b.Fatalf("received %d bytes, error %v, want %d bytes", n, err, size)
-				}
-			}
-		})
 	}
 }
