@@ -58,12 +58,19 @@ type Error struct {
 	// (CodeConflict). Stores set it; the API server turns it into text for callers who
 	// may read that object, and never sends it.
 	By *ObjectRef `json:"by,omitempty"`
+	// Detail is what operators read in addition: names of nodes, why each is full.
+	Detail string `json:"detail,omitempty"`
+	// Cause is the cause that Message is about. Not set: none that programs distinguish.
+	Cause Cause `json:"cause,omitempty,omitzero"`
 	// Others are further invalid fields, each with its message.
 	Others []*Error `json:"others,omitempty"`
 }
 
 func (e *Error) Error() string {
 	s := e.Message
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
 	if e.By != nil {
 		s += " by " + e.By.String()
 	}
@@ -87,6 +94,13 @@ func Errorf(code Code, format string, args ...any) *Error {
 // WithHint sets the hint, which says what to do, and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// Because sets the cause, and the details about it that only operators read, and returns
+// e.
+func (e *Error) Because(c Cause, detail string) *Error {
+	e.Cause, e.Detail = c, detail
 	return e
 }
 

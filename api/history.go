@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"strings"
 	"time"
 )
@@ -15,13 +14,14 @@ const (
 
 // HistoryOf returns the history entry for one change of an instance: its user requested
 // an operation (asked, or empty), or its state, the state's reason or its node changed.
-// It returns nil if the change is not visible to the user.
-func HistoryOf(before *Object, change Event, asked string, at time.Time) *InstanceEvent {
+// It returns nil if the change is not visible to the user. Without causes, it is that of
+// clusters in which not all nodes know them.
+func HistoryOf(before *Object, change Event, asked string, at time.Time, causes bool) *InstanceEvent {
 	if change.Object.Kind != KindInstance || change.Type != EventPut {
 		return nil
 	}
-	e := seenOf(change.Object)
-	if before != nil && asked == "" && seenOf(*before) == e {
+	e := seenOf(change.Object, causes)
+	if before != nil && asked == "" && seenOf(*before, causes) == e {
 		return nil
 	}
 	e.Revision, e.At, e.Operation = change.Revision, at.UTC(), asked
@@ -29,14 +29,20 @@ func HistoryOf(before *Object, change Event, asked string, at time.Time) *Instan
 }
 
 // seenOf returns the part of an instance that its user sees.
-func seenOf(o Object) InstanceEvent {
+func seenOf(o Object, causes bool) InstanceEvent {
 	i, err := Decode[Instance](o)
 	if err != nil {
 		return InstanceEvent{State: string(InstancePending)} // only the cluster writes these documents, so a broken one has no history
 	}
-	e := InstanceEvent{State: string(InstancePhaseOf(i)), Node: i.Assignment.Node, Message: cmp.Or(i.Status.LastError, i.Assignment.Hold)}
+	e := InstanceEvent{State: string(InstancePhaseOf(i)), Node: i.Assignment.Node, Message: i.Status.LastError, Cause: i.Status.Cause}
+	if e.Message == "" && i.Assignment.Hold != "" {
+		e.Message, e.Cause = i.Assignment.Hold, Plain
+	}
 	if e.Message == "" && (i.Assignment.Node == "" || i.Assignment.NodeLost) {
-		e.Message = i.Assignment.Reason
+		e.Message, e.Cause = i.Assignment.Reason, i.Assignment.Cause
+	}
+	if e.Message == "" || !causes {
+		e.Cause = Cause{}
 	}
 	if len(e.Message) > maxHistoryNote {
 		e.Message = strings.ToValidUTF8(e.Message[:maxHistoryNote], "")

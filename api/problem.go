@@ -19,25 +19,25 @@ var titles = map[Code]string{
 // about the code in the API's own documentation.
 func (e *Error) Problem() Problem {
 	p := Problem{Type: "/docs#error-" + string(e.Code), Title: titles[e.Code], Status: int64(e.Code.HTTPStatus()),
-		Detail: e.Message, Code: e.Code, Hint: e.Hint}
+		Detail: e.Message, Code: e.Code, Hint: e.Hint, Cause: e.Cause}
 	if e.Field == "" {
 		return p
 	}
 	for _, f := range append([]*Error{e}, e.Others...) {
-		p.Errors = append(p.Errors, FieldProblem{Field: f.Field, Detail: f.Message, Hint: f.Hint})
+		p.Errors = append(p.Errors, FieldProblem{Field: f.Field, Detail: f.Message, Hint: f.Hint, Cause: f.Cause})
 	}
 	return p
 }
 
 // AsError returns the error that a problem document describes.
 func (p Problem) AsError() *Error {
-	e := &Error{Code: p.Code, Message: p.Detail, Hint: p.Hint}
+	e := &Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, Cause: p.Cause}
 	for i, f := range p.Errors {
 		if i == 0 {
-			e.Field, e.Message, e.Hint = f.Field, f.Detail, f.Hint
+			e.Field, e.Message, e.Hint, e.Cause = f.Field, f.Detail, f.Hint, f.Cause
 			continue
 		}
-		e.Others = append(e.Others, &Error{Code: e.Code, Message: f.Detail, Hint: f.Hint, Field: f.Field})
+		e.Others = append(e.Others, &Error{Code: e.Code, Message: f.Detail, Hint: f.Hint, Field: f.Field, Cause: f.Cause})
 	}
 	return e
 }

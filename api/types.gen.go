@@ -486,7 +486,9 @@ type Backup struct {
 
 // BackupAssignment defines model for BackupAssignment.
 type BackupAssignment struct {
-	Node NodeID `json:"node,omitempty,omitzero"`
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause  `json:"cause,omitempty,omitzero"`
+	Node  NodeID `json:"node,omitempty,omitzero"`
 
 	// Reason Why the object has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
@@ -520,7 +522,10 @@ type BackupSpec struct {
 // BackupStatus defines model for BackupStatus.
 type BackupStatus struct {
 	// AddedBytes Newly stored data; the rest is shared with earlier backups.
-	AddedBytes    int64       `json:"addedBytes,omitempty,omitzero"`
+	AddedBytes int64 `json:"addedBytes,omitempty,omitzero"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause         Cause       `json:"cause,omitempty,omitzero"`
 	EndedAt       *time.Time  `json:"endedAt,omitempty"`
 	LastError     string      `json:"lastError,omitempty,omitzero"`
 	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
@@ -565,6 +570,8 @@ type BackupTargetSpec struct {
 
 // BackupTargetStatus defines model for BackupTargetStatus.
 type BackupTargetStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause              Cause       `json:"cause,omitempty,omitzero"`
 	LastError          string      `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              TargetPhase `json:"phase,omitempty,omitzero"`
@@ -770,6 +777,25 @@ type CardStatus struct {
 
 	// URL Page of the provider on which the card is entered, while it is open.
 	URL string `json:"url,omitempty,omitzero"`
+}
+
+// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+type Cause struct {
+	// Bytes What is requested of it: bytes of VRAM, memory or storage.
+	Bytes int64     `json:"bytes,omitempty,omitzero"`
+	Code  CauseCode `json:"code,omitempty,omitzero"`
+
+	// Count For no-room of CPUs: how many are requested; for that of a GPU: the guaranteed share in %.
+	Count int64 `json:"count,omitempty,omitzero"`
+
+	// Missing For no-room: what is not free in sufficient quantity. Empty: several things.
+	Missing CauseMissing `json:"missing,omitempty,omitzero"`
+
+	// Model For no-room of a GPU: the requested model. Empty: any.
+	Model string `json:"model,omitempty,omitzero"`
+
+	// Pool For no-room of a GPU: the requested GPU pool.
+	Pool string `json:"pool,omitempty,omitzero"`
 }
 
 // CephCheck defines model for CephCheck.
@@ -1379,6 +1405,8 @@ type ExternalNetworkSpec struct {
 
 // ExternalNetworkStatus defines model for ExternalNetworkStatus.
 type ExternalNetworkStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause              Cause        `json:"cause,omitempty,omitzero"`
 	LastError          string       `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
 	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
@@ -1386,6 +1414,9 @@ type ExternalNetworkStatus struct {
 
 // FieldProblem defines model for FieldProblem.
 type FieldProblem struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Detail What is wrong with the field, for people.
 	Detail string `json:"detail"`
 
@@ -1443,6 +1474,9 @@ type FloatingIP struct {
 type FloatingIPAssignment struct {
 	Address string `json:"address,omitempty,omitzero"`
 
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// MeteredTo Time until which its usage has been recorded.
 	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
 
@@ -1477,6 +1511,8 @@ type FloatingIPSpec struct {
 
 // FloatingIPStatus defines model for FloatingIPStatus.
 type FloatingIPStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause     Cause        `json:"cause,omitempty,omitzero"`
 	LastError string       `json:"lastError,omitempty,omitzero"`
 	Phase     NetworkPhase `json:"phase,omitempty,omitzero"`
 }
@@ -1899,6 +1935,8 @@ type ImageSpec struct {
 
 // ImageStatus defines model for ImageStatus.
 type ImageStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause     Cause  `json:"cause,omitempty,omitzero"`
 	LastError string `json:"lastError,omitempty,omitzero"`
 
 	// Node Node that stores the content.
@@ -1944,6 +1982,9 @@ type InstanceApp struct {
 
 // InstanceAssignment defines model for InstanceAssignment.
 type InstanceAssignment struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Cells CPUs of its node that no other instance has, and where its memory is. Each is a NUMA cell of the guest, if there are several. Empty: it shares CPUs.
 	Cells []InstanceCell `json:"cells,omitempty,omitzero"`
 
@@ -2074,6 +2115,9 @@ type InstanceCost struct {
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
 	At time.Time `json:"at"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
 
 	// Message Reason in words; up to 512 bytes.
 	Message string `json:"message,omitempty,omitzero"`
@@ -2274,7 +2318,10 @@ type InstanceSpec struct {
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus struct {
 	// BootID ID of the node's boot in which the current run began.
-	BootID     string              `json:"bootId,omitempty,omitzero"`
+	BootID string `json:"bootId,omitempty,omitzero"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause      Cause               `json:"cause,omitempty,omitzero"`
 	Conditions []InstanceCondition `json:"conditions,omitempty,omitzero"`
 
 	// Epoch Epoch of the assignment that this status refers to.
@@ -2313,13 +2360,16 @@ type InstanceStatus struct {
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app, and the SSH gateway cannot sign in to it. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
+	// Code image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app, and the SSH gateway cannot sign in to it. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
+// InstanceWarningCode image-vgpu-unsupported: the instance has a virtual GPU, which its image cannot use. image-vgpu-new-kernel: the image can use a virtual GPU after the guest tools have replaced its kernel, which requires access to its distribution's packages, and a reboot. no-ssh-key: the instance has neither an SSH key nor user data, and no app. no-room-now: for a dry run of a creation, the instance would be pending, and for a change with another size, it keeps the size that it has; the message has the reason.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.
@@ -2607,6 +2657,9 @@ type LoadBalancerAssignment struct {
 	// Address Address of the load balancer in the network.
 	Address string `json:"address,omitempty,omitzero"`
 
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Reason Why the object has no address.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
@@ -2649,8 +2702,11 @@ type LoadBalancerSpec struct {
 
 // LoadBalancerStatus defines model for LoadBalancerStatus.
 type LoadBalancerStatus struct {
-	BackendsDown       int64        `json:"backendsDown,omitempty,omitzero"`
-	BackendsUp         int64        `json:"backendsUp,omitempty,omitzero"`
+	BackendsDown int64 `json:"backendsDown,omitempty,omitzero"`
+	BackendsUp   int64 `json:"backendsUp,omitempty,omitzero"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause              Cause        `json:"cause,omitempty,omitzero"`
 	LastError          string       `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
 	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
@@ -3096,6 +3152,8 @@ type NetworkSpec struct {
 
 // NetworkStatus defines model for NetworkStatus.
 type NetworkStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause              Cause        `json:"cause,omitempty,omitzero"`
 	LastError          string       `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
 	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
@@ -4041,6 +4099,9 @@ type PriceTier struct {
 
 // Problem An error, as a problem document (RFC 9457).
 type Problem struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Code Stable code, for programs.
 	Code Code `json:"code"`
 
@@ -4264,6 +4325,9 @@ type RouterAssignment struct {
 	Address4 string `json:"address4,omitempty,omitzero"`
 	Address6 string `json:"address6,omitempty,omitzero"`
 
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Reason Why the router has no address.
 	Reason string `json:"reason,omitempty,omitzero"`
 }
@@ -4288,6 +4352,8 @@ type RouterSpec struct {
 
 // RouterStatus defines model for RouterStatus.
 type RouterStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause     Cause  `json:"cause,omitempty,omitzero"`
 	LastError string `json:"lastError,omitempty,omitzero"`
 
 	// Node Node that the outbound traffic passes through now.
@@ -4784,6 +4850,9 @@ type Snapshot struct {
 
 // SnapshotAssignment defines model for SnapshotAssignment.
 type SnapshotAssignment struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// MeteredTo Time until which its usage has been recorded.
 	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
 	Node      NodeID    `json:"node,omitempty,omitzero"`
@@ -4814,6 +4883,9 @@ type SnapshotSpec struct {
 
 // SnapshotStatus defines model for SnapshotStatus.
 type SnapshotStatus struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// CreatedAt Time of the content.
 	CreatedAt *time.Time    `json:"createdAt,omitempty"`
 	LastError string        `json:"lastError,omitempty,omitzero"`
@@ -5434,6 +5506,9 @@ type Volume struct {
 
 // VolumeAssignment defines model for VolumeAssignment.
 type VolumeAssignment struct {
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Epoch Increased by one each time that the object is assigned to another node.
 	Epoch int64  `json:"epoch,omitempty,omitzero"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
@@ -5519,7 +5594,10 @@ type VolumeStatus struct {
 	AllocatedBytes int64 `json:"allocatedBytes,omitempty,omitzero"`
 
 	// Attached The instance that has the volume open.
-	Attached           InstanceID  `json:"attached,omitempty,omitzero"`
+	Attached InstanceID `json:"attached,omitempty,omitzero"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead. plain: the text beside it. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. Not set: a problem of the cluster.
+	Cause              Cause       `json:"cause,omitempty,omitzero"`
 	LastError          string      `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`

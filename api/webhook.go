@@ -101,8 +101,9 @@ type QueueEvent struct {
 
 // EventsOf returns the events of one change: at most one for the change itself, and the
 // one that its command raised. Order and IDs are derived from the revision, so that
-// they are the same on every node and not reused after a restore.
-func EventsOf(before *Object, change Event, event *CommandEvent, at time.Time) []WebhookEvent {
+// they are the same on every node and not reused after a restore. Without causes, they are
+// those of clusters in which not all nodes know them.
+func EventsOf(before *Object, change Event, event *CommandEvent, at time.Time, causes bool) []WebhookEvent {
 	var out []WebhookEvent
 	m := change.Object.Meta
 	org, project := m.Organization, m.Project
@@ -118,6 +119,9 @@ func EventsOf(before *Object, change Event, event *CommandEvent, at time.Time) [
 	}
 	if what := typeOf(before, change); what != "" {
 		phase, failed := phaseOf(change.Object)
+		if causes && hasCause(change.Object.Kind) {
+			failed = causeOf(change.Object).Text(failed)
+		}
 		add(2*change.Revision, what, org, project, "", Encode(EventObject{Kind: change.Object.Kind, ID: m.ID, Name: m.Name,
 			Organization: m.Organization, Project: m.Project, Phase: phase, Error: failed, Revision: change.Revision}))
 	}
@@ -177,6 +181,14 @@ func phaseOf(o Object) (phase, failed string) {
 	}
 	_ = json.Unmarshal(o.Status, &s) // an invalid status has no phase
 	return s.Phase, s.LastError
+}
+
+func causeOf(o Object) Cause {
+	var s struct {
+		Cause Cause `json:"cause"`
+	}
+	_ = json.Unmarshal(o.Status, &s) // an invalid status has no cause
+	return s.Cause
 }
 
 func suspended(o Object) bool {

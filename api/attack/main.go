@@ -141,7 +141,7 @@ func oneLine(err error) string {
 
 // tries returns all tries. Those that count against this machine's address come last.
 func (w *world) tries() (all []try) {
-	for _, area := range []func() []try{w.urlTries, w.webhookTries, w.providerTries, w.tenantTries, w.secretTries, w.roleTries, w.groupTries, w.scopeTries,
+	for _, area := range []func() []try{w.urlTries, w.webhookTries, w.providerTries, w.tenantTries, w.secretTries, w.nodeTries, w.roleTries, w.groupTries, w.scopeTries,
 		w.quotaTries, w.referenceTries, w.moneyTries, w.auditTries, w.addressTries, w.factorTries, w.transportTries, w.credentialTries} {
 		all = append(all, area()...)
 	}

@@ -17,7 +17,7 @@ func (m *Store) recordEvents(t *txn, asked string) {
 		if o, ok := m.objects[k]; ok && !seen {
 			before = &o
 		}
-		m.told = append(m.told, api.EventsOf(before, e, t.raised[e.Revision], t.at)...)
+		m.told = append(m.told, api.EventsOf(before, e, t.raised[e.Revision], t.at, true)...)
 		m.appendHistory(before, e, t, asked)
 		if was[k] = &e.Object; e.Type == api.EventRemove {
 			was[k] = nil

@@ -14,7 +14,7 @@ func (m *Store) appendHistory(before *api.Object, e api.Event, t *txn, asked str
 		delete(m.histories, id)
 		return
 	}
-	if h := api.HistoryOf(before, e, asked, t.at); h != nil {
+	if h := api.HistoryOf(before, e, asked, t.at, true); h != nil {
 		all := append(m.histories[id], *h)
 		m.histories[id] = all[max(0, len(all)-api.MaxHistory):]
 	}

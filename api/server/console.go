@@ -38,7 +38,7 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 		}
 	}
 	if err != nil && saysWhy(b.request) {
-		return &bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path)}, nil
+		return &bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path, readerOf(ctx))}, nil
 	}
 	return b, err
 }

@@ -17,7 +17,7 @@ func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object)
 }
 
 // decode converts o to T for a response. Fields that openapi.yaml marks as secret are
-// cleared later, when the response is written (secrets.go).
+// cleared later, when the response is written (marks.go).
 func decode[T any](o api.Object) (T, error) { return api.Decode[T](shown(o)) }
 
 // shown returns an object in the form that clients see.

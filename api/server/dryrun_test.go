@@ -156,7 +156,9 @@ type room struct {
 	why string
 }
 
-func (r room) PendingReason(context.Context, api.Instance) (string, error) { return r.why, nil }
+func (r room) PendingReason(context.Context, api.Instance) (api.Reason, error) {
+	return api.Reason{Text: r.why, Cause: api.Cause{Code: api.CauseNoRoom}}, nil
+}
 
 func (r room) NextPlace(context.Context, api.Instance) (api.InstanceQueue, error) {
 	return api.InstanceQueue{Position: 1, Length: 1}, nil

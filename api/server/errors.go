@@ -24,7 +24,7 @@ func (s *Server) sendError(err error, c echo.Context) {
 		s.sendScimError(err, c)
 		return
 	}
-	e := s.outward(err, c.Request().Method, c.Path())
+	e := s.outward(err, c.Request().Method, c.Path(), readerOf(c.Request().Context()))
 	if e.Code == api.CodeUnauthenticated {
 		c.Response().Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -33,12 +33,16 @@ func (s *Server) sendError(err error, c echo.Context) {
 	}
 }
 
-// outward returns what the client gets for err. An error that is not a domain error is
+// outward returns what the client gets for err. Only operators get its details. An error that is not a domain error is
 // logged, and the client gets the number of its log entry.
-func (s *Server) outward(err error, method, route string) *api.Error {
+func (s *Server) outward(err error, method, route string, by reader) *api.Error {
 	if e := domainError(err); e != nil {
 		out := *e
 		out.By = nil // the caller may not be allowed to see it (inuse.go)
+		if out.Detail != "" && by == anOperator {
+			out.Message += ": " + out.Detail
+		}
+		out.Detail = ""
 		return &out
 	}
 	var id [6]byte

@@ -84,7 +84,7 @@ func (h *handlers) medium(ctx context.Context, m api.Meta, ref api.ImageID, fiel
 	case image.Spec.Format != api.FormatISO:
 		return "", api.Errorf(api.CodeInvalid, "image %s is a disk image, want an installation medium", image.Meta.Name).At(field).WithHint("choose an image of format iso")
 	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
-		return "", api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At(field).WithHint("%s", image.Status.LastError)
+		return "", api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At(field).WithHint("%s", image.Status.Cause.Text(image.Status.LastError))
 	}
 	return api.ImageID(image.Meta.ID), nil
 }

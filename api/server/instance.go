@@ -35,7 +35,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, api.Errorf(api.CodeInvalid, "only a reinstall names a root volume").At("spec.rootVolume").WithHint("leave it out: a new instance has a new root volume")
 	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
-		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
+		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.Cause.Text(image.Status.LastError))
 	}
 	if len(spec.Networks) == 0 {
 		if spec.Networks, err = h.firstNetwork(ctx, m); err != nil {

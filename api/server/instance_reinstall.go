@@ -60,7 +60,7 @@ func (h *handlers) rootSource(ctx context.Context, in api.Instance, r api.Instan
 	}
 	switch {
 	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
-		return api.VolumeSpec{}, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("image").WithHint("%s", image.Status.LastError)
+		return api.VolumeSpec{}, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("image").WithHint("%s", image.Status.Cause.Text(image.Status.LastError))
 	case in.Spec.App != "" && image.Meta.ID != string(in.Spec.Image):
 		return api.VolumeSpec{}, api.Errorf(api.CodeInvalid, "instance %s is of an app, which has its own image", in.Meta.Name).At("image").WithHint("leave the image out")
 	}

@@ -149,12 +149,12 @@ type Payments interface {
 
 // Room predicts whether instances could be placed, resized and migrated now.
 type Room interface {
-	// PendingReason returns why the instance would stay pending, or "" if a node has enough
+	// PendingReason returns why the instance would stay pending, or nothing if a node has enough
 	// free capacity.
-	PendingReason(ctx context.Context, in api.Instance) (why string, err error)
+	PendingReason(ctx context.Context, in api.Instance) (api.Reason, error)
 	// ResizeReason returns why the instance would keep its size if it were stopped now, or
-	// "" if it would get the size that its spec requests.
-	ResizeReason(ctx context.Context, in api.Instance) (why string, err error)
+	// nothing if it would get the size that its spec requests.
+	ResizeReason(ctx context.Context, in api.Instance) (api.Reason, error)
 	// MigrationTarget returns the node that a migration that is created now would choose,
 	// or a domain error with the reason why it would fail.
 	MigrationTarget(ctx context.Context, in api.Instance, m api.MigrationSpec) (api.NodeID, error)

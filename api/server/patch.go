@@ -51,7 +51,7 @@ func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, patc
 	if err != nil {
 		return nil, err
 	}
-	kindSecrets[kind].clear(reflect.ValueOf(&now).Elem()) // the patch must not contain secrets that it does not change
+	kindMarks[kind].clear(reflect.ValueOf(&now).Elem(), anOperator) // the patch must not contain secrets that it does not change
 	m := api.MetaOf(&now)
 	if revision := expected(ctx); revision != api.AnyRevision {
 		m.Revision = revision

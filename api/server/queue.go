@@ -47,12 +47,12 @@ func (h *handlers) resizeRefused(ctx context.Context, in api.Instance, s api.Ins
 
 // noRoom returns an error if there is a reason why an instance does not fit. Its field is
 // the part of the spec that does not fit; would is what the instance would do.
-func noRoom(ctx context.Context, in api.Instance, reason func(context.Context, api.Instance) (string, error), would string) error {
+func noRoom(ctx context.Context, in api.Instance, reason func(context.Context, api.Instance) (api.Reason, error), would string) error {
 	why, err := reason(ctx, in)
 	if err != nil {
 		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
 	}
-	if why == "" {
+	if why == (api.Reason{}) {
 		return nil
 	}
 	field, hint := "spec.flavor", "choose a smaller flavor"
@@ -62,11 +62,11 @@ func noRoom(ctx context.Context, in api.Instance, reason func(context.Context, a
 		if err != nil {
 			return fmt.Errorf("find room for instance %s without its vGPU: %w", in.Meta.Name, err)
 		}
-		if without == "" {
+		if without == (api.Reason{}) {
 			field, hint = "spec.vgpu", "choose another offer"
 		}
 	}
-	return api.Errorf(api.CodeNoCapacity, "the instance would %s: %s", would, why).At(field).WithHint("%s, or let it wait in the queue (whenFull %s)", hint, api.WhenFullQueue)
+	return api.Errorf(api.CodeNoCapacity, "the instance would %s: %s", would, why.Cause.Text(why.Text)).Because(why.Cause, why.Detail()).At(field).WithHint("%s, or let it wait in the queue", hint)
 }
 
 // wouldWait adds a warning in a dry run if the instance would stay pending, and the
@@ -80,7 +80,7 @@ func (h *handlers) wouldWait(ctx context.Context, in *api.Instance) error {
 	if err != nil {
 		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
 	}
-	if why == "" {
+	if why == (api.Reason{}) {
 		return nil
 	}
 	in.Warnings = append(in.Warnings, api.NoRoom(why))
@@ -97,7 +97,7 @@ func (h *handlers) resizeWaits(ctx context.Context, old, in *api.Instance) error
 	if err != nil {
 		return fmt.Errorf("find room for instance %s: %w", in.Meta.Name, err)
 	}
-	if why == "" {
+	if why == (api.Reason{}) {
 		return nil
 	}
 	in.Warnings = append(in.Warnings, api.NoRoomToResize(why))

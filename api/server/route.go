@@ -24,11 +24,11 @@ import (
 //go:generate go run ./operationtable
 type operation struct {
 	method, path string
-	status       int        // of a successful response
-	conditional  bool       // supports If-Match
-	settings     bool       // it answers with settings, whose ETag is that of revision 0 before their first change
-	dryRun       bool       // it has a dry run
-	hides        []*secrets // in its responses
+	status       int      // of a successful response
+	conditional  bool     // supports If-Match
+	settings     bool     // it answers with settings, whose ETag is that of revision 0 before their first change
+	dryRun       bool     // it has a dry run
+	hides        []*marks // in its responses
 }
 
 // in is a request of an operation: the parameter in its path, its other parameters P,
@@ -119,7 +119,7 @@ func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]
 			return a.write(c.Response())
 		}
 		for _, s := range o.hides {
-			s.clear(reflect.ValueOf(out).Elem())
+			s.clear(reflect.ValueOf(out).Elem(), readerOf(ctx))
 		}
 		return answerJSON(c.Response(), o.status, out)
 	}, r.guard(name))

@@ -134,7 +134,7 @@ func writeScim(w http.ResponseWriter, a scimAnswer) error {
 func (s *Server) sendScimError(err error, c echo.Context) {
 	var e *scim.Error
 	if !errors.As(err, &e) {
-		out := s.outward(err, c.Request().Method, c.Path())
+		out := s.outward(err, c.Request().Method, c.Path(), readerOf(c.Request().Context()))
 		e = &scim.Error{Status: out.Code.HTTPStatus(), Detail: strings.TrimPrefix(out.Field+": "+out.Message, ": ")}
 		if out.Hint != "" {
 			e.Detail += " (" + out.Hint + ")"

@@ -130,7 +130,7 @@ func (h *handlers) machine(ctx context.Context, s api.ServiceSpec, networks []ap
 		return c, s, ofMachine(err)
 	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
-		return c, s, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.machine.image").WithHint("%s", image.Status.LastError)
+		return c, s, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.machine.image").WithHint("%s", image.Status.Cause.Text(image.Status.LastError))
 	}
 	spec.Networks = networks
 	id := newID(api.KindInstance)

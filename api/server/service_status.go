@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -27,6 +28,7 @@ func (h *handlers) shown(ctx context.Context, s api.Service) (api.Service, error
 			if err != nil {
 				return s, err
 			}
+			kindMarks[api.KindInstance].clear(reflect.ValueOf(&in).Elem(), readerOf(ctx))
 			machine = &in
 		}
 	}

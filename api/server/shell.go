@@ -25,7 +25,7 @@ const (
 // OpenInstanceShell signs in to an instance's guest and connects a session there to a
 // websocket.
 func (h *handlers) OpenInstanceShell(ctx context.Context, r in[api.OpenInstanceShellParams, none]) (*shellSocket, error) {
-	s := &shellSocket{h: h, request: auth.Request(ctx)}
+	s := &shellSocket{h: h, request: auth.Request(ctx), by: readerOf(ctx)}
 	err := s.open(ctx, r.ID, r.Params.User)
 	if err != nil && saysWhy(s.request) {
 		s.failure = s.outward(err)
@@ -38,6 +38,7 @@ func (h *handlers) OpenInstanceShell(ctx context.Context, r in[api.OpenInstanceS
 type shellSocket struct {
 	h       *handlers
 	request *http.Request
+	by      reader
 	failure *api.Error // why there is no shell, sent in the close frame
 
 	ctx      context.Context // ends with the right to the shell
@@ -48,7 +49,7 @@ type shellSocket struct {
 }
 
 func (s *shellSocket) outward(err error) *api.Error {
-	return s.h.outward(err, s.request.Method, s.request.URL.Path)
+	return s.h.outward(err, s.request.Method, s.request.URL.Path, s.by)
 }
 
 // open signs in to the guest and records it.

@@ -76,7 +76,7 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 			return s, err
 		}
 		if b.Status.Phase != api.BackupSucceeded {
-			return s, api.Errorf(api.CodeState, "backup %s has not succeeded", b.Meta.Name).At("spec.backup").WithHint("%s", b.Status.LastError)
+			return s, api.Errorf(api.CodeState, "backup %s has not succeeded", b.Meta.Name).At("spec.backup").WithHint("%s", b.Status.Cause.Text(b.Status.LastError))
 		}
 		s.Backup, least = api.BackupID(b.Meta.ID), max(b.Spec.SizeBytes, b.Status.TotalBytes) // the volume may have grown since the backup was requested
 	}

@@ -79,7 +79,7 @@ func (w watchResponse) write(out http.ResponseWriter) error {
 			}
 			ended := w.me.Ended(e) // before its credentials are removed
 			if w.wants(e) {
-				e.Object = withoutSecrets(shown(e.Object))
+				e.Object = delivered(shown(e.Object), readerOf(w.ctx))
 				line, err := json.Marshal(e)
 				if err != nil {
 					return fmt.Errorf("encode a change: %w", err)

@@ -176,3 +176,9 @@ func (a *Authenticator) keyIdentity(ctx context.Context, id string, proves func(
 // Caller returns the caller's identity. It panics without one, so that an operation
 // that bypassed the guard cannot act.
 func Caller(ctx context.Context) Identity { return ctx.Value(identityKey{}).(Identity) }
+
+// IsOperator reports whether a request was authenticated as an operator's.
+func IsOperator(ctx context.Context) bool {
+	id, known := ctx.Value(identityKey{}).(Identity)
+	return known && id.Role == api.RoleOperator
+}

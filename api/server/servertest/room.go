@@ -25,19 +25,19 @@ func (r *Room) Fill(why string, onlyVGPU bool, waiting int64) {
 }
 
 // PendingReason implements server.Room.
-func (r *Room) PendingReason(_ context.Context, in api.Instance) (string, error) {
+func (r *Room) PendingReason(_ context.Context, in api.Instance) (api.Reason, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.vgpu && in.Spec.Vgpu == nil {
-		return "", nil
+	if r.why == "" || r.vgpu && in.Spec.Vgpu == nil {
+		return api.Reason{}, nil
 	}
-	return r.why, nil
+	return api.Reason{Text: r.why, Cause: api.Cause{Code: api.CauseNoRoom}}, nil
 }
 
 // ResizeReason implements server.Room: an instance with a node lacks room as a new one does.
-func (r *Room) ResizeReason(ctx context.Context, in api.Instance) (string, error) {
+func (r *Room) ResizeReason(ctx context.Context, in api.Instance) (api.Reason, error) {
 	if in.Assignment.Node == "" {
-		return "", nil
+		return api.Reason{}, nil
 	}
 	return r.PendingReason(ctx, in)
 }

@@ -39,14 +39,13 @@ func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 		FlushInterval: -1, // events of a watch must not be delayed
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			c.log.Info("peer: forward API request failed", "node", node, "path", r.URL.Path, "error", err)
-			WriteError(w, api.Errorf(api.CodeUnavailable, "node %s, which must handle this request, is not reachable", node).
-				WithHint("try again; `basalt node list` shows which nodes are up"))
+			refuse(w, api.Errorf(api.CodeUnavailable, "the node that must handle this request is not reachable").WithHint("try again in a moment"))
 		},
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if Forwarded(r) {
-			WriteError(w, api.Errorf(api.CodeUnavailable, "the nodes disagree on which of them must handle this request").
+			refuse(w, api.Errorf(api.CodeUnavailable, "the nodes disagree on which of them must handle this request").
 				WithHint("try again in a moment"))
 			return
 		}
@@ -55,6 +54,11 @@ func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		proxy.ServeHTTP(w, r)
 	})
+}
+
+// refuse answers a request of the API's client, who need not be an operator.
+func refuse(w http.ResponseWriter, e *api.Error) {
+	_ = api.WriteProblem(w, e) // it fails only if the client is gone
 }
 
 // toNode is a transport that sends every request to one node.

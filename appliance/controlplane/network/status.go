@@ -12,18 +12,18 @@ import (
 // statuses returns the commands that report the objects' statuses, for those that have
 // changed.
 func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) []api.Command {
-	r := reporter{problems: map[string]string{}, realized: map[string]bool{}}
+	r := reporter{problems: map[string]api.Reason{}, realized: map[string]bool{}}
 	for _, p := range problems {
-		r.problems[p.ID] = p.Error.Error()
+		r.problems[p.ID] = api.ReasonOf(p.Error, "")
 	}
 	for _, n := range t.Networks {
 		r.realized[string(n.ID)] = true
 	}
-	cut := map[api.ExternalNetworkID]string{} // without a node that is connected to them
+	cut := map[api.ExternalNetworkID]api.Reason{} // without a node that is connected to them
 	for _, x := range t.External {
 		r.realized[string(x.ID)] = true
 		if len(x.Gateways) == 0 {
-			cut[x.ID] = fmt.Sprintf("no node that works has an interface for physical network %s (basaltd --external)", x.Physical)
+			cut[x.ID] = api.Reason{Text: fmt.Sprintf("no node that works has an interface for physical network %s (basaltd --external)", x.Physical), Cause: api.Cause{Code: api.CauseNodeUnavailable}}
 		}
 	}
 	for _, f := range t.FloatingIPs {
@@ -42,26 +42,26 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	}
 	for _, n := range objects.Sorted(s.networks) {
 		phase, why := r.phase(n.Meta.ID)
-		report(&r, api.KindNetwork, n.Meta, n.Status, api.NetworkStatus{ObservedGeneration: n.Meta.Generation, Phase: phase, LastError: why})
+		report(&r, api.KindNetwork, n.Meta, n.Status, api.NetworkStatus{ObservedGeneration: n.Meta.Generation, Phase: phase, LastError: why.Text, Cause: why.Cause})
 	}
 	for _, x := range objects.Sorted(s.external) {
 		phase, why := r.phase(x.Meta.ID)
-		if waits := cut[api.ExternalNetworkID(x.Meta.ID)]; waits != "" {
+		if waits := cut[api.ExternalNetworkID(x.Meta.ID)]; waits.Text != "" {
 			phase, why = api.NetworkPending, waits
 		}
-		report(&r, api.KindExternalNetwork, x.Meta, x.Status, api.ExternalNetworkStatus{ObservedGeneration: x.Meta.Generation, Phase: phase, LastError: why})
+		report(&r, api.KindExternalNetwork, x.Meta, x.Status, api.ExternalNetworkStatus{ObservedGeneration: x.Meta.Generation, Phase: phase, LastError: why.Text, Cause: why.Cause})
 	}
 	for _, x := range objects.Sorted(s.routers) {
 		project := api.ProjectID(x.Meta.Project)
-		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.problems[x.Meta.ID]}
+		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.problems[x.Meta.ID].Text, Cause: r.problems[x.Meta.ID].Cause}
 		if x.Meta.Name == api.MainRouter {
 			st.Node = seen.Gateways[project]
 		}
 		switch {
 		case st.LastError != "":
 			st.Phase = api.NetworkFailed
-		case cut[x.Spec.ExternalNetwork] != "":
-			st.LastError = cut[x.Spec.ExternalNetwork]
+		case cut[x.Spec.ExternalNetwork].Text != "":
+			st.LastError, st.Cause = cut[x.Spec.ExternalNetwork].Text, cut[x.Spec.ExternalNetwork].Cause
 		case out[link{project, x.Spec.ExternalNetwork}]:
 			st.Phase = api.NetworkReady
 		}
@@ -69,34 +69,34 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	}
 	for _, f := range objects.Sorted(s.floating) {
 		phase, why := r.phase(f.Meta.ID)
-		if f.Spec.Instance == "" && why == "" && f.Assignment.Address != "" {
+		if f.Spec.Instance == "" && why.Text == "" && f.Assignment.Address != "" {
 			phase = api.NetworkReady // no rows needed: the address is reserved for its project
 		}
-		report(&r, api.KindFloatingIP, f.Meta, f.Status, api.FloatingIPStatus{Phase: phase, LastError: why})
+		report(&r, api.KindFloatingIP, f.Meta, f.Status, api.FloatingIPStatus{Phase: phase, LastError: why.Text, Cause: why.Cause})
 	}
 	for _, b := range objects.Sorted(s.balancers) {
 		phase, why := r.phase(b.Meta.ID)
 		n := seen.Backends[api.LoadBalancerID(b.Meta.ID)]
 		report(&r, api.KindLoadBalancer, b.Meta, b.Status, api.LoadBalancerStatus{
-			ObservedGeneration: b.Meta.Generation, Phase: phase, BackendsUp: int64(n.Up), BackendsDown: int64(n.Down), LastError: why})
+			ObservedGeneration: b.Meta.Generation, Phase: phase, BackendsUp: int64(n.Up), BackendsDown: int64(n.Down), LastError: why.Text, Cause: why.Cause})
 	}
 	return r.cmds
 }
 
 type reporter struct {
-	problems map[string]string // by object id
+	problems map[string]api.Reason // by object id
 	realized map[string]bool
 	cmds     []api.Command
 }
 
-func (r *reporter) phase(id string) (api.NetworkPhase, string) {
+func (r *reporter) phase(id string) (api.NetworkPhase, api.Reason) {
 	switch {
-	case r.problems[id] != "":
+	case r.problems[id].Text != "":
 		return api.NetworkFailed, r.problems[id]
 	case r.realized[id]:
-		return api.NetworkReady, ""
+		return api.NetworkReady, api.Reason{}
 	}
-	return api.NetworkPending, ""
+	return api.NetworkPending, api.Reason{}
 }
 
 func report[T comparable](r *reporter, kind api.Kind, m api.Meta, was, now T) {

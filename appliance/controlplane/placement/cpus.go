@@ -220,7 +220,7 @@ func (r *Room) OnCPUs(n api.Node, w Request) (count int64, first []api.InstanceC
 	case first == nil && len(w.Cells) > 0:
 		return 0, nil, fmt.Sprintf("%d dedicated CPUs in %s requested, as the instance has now, the cell with the most free ones has %d", w.VCPUs, cellWords(len(w.Cells)), largest)
 	case first == nil:
-		return 0, nil, fmt.Sprintf("%d dedicated CPUs requested, which are in several NUMA cells, and %s of memory in pages of %s cannot be divided among them", w.VCPUs, Size(w.Memory), Size(max(w.HugePages.Bytes(), 1<<20)))
+		return 0, nil, fmt.Sprintf("%d dedicated CPUs requested, which are in several NUMA cells, and %s of memory in pages of %s cannot be divided among them", w.VCPUs, api.FormatBytes(w.Memory), api.FormatBytes(max(w.HugePages.Bytes(), 1<<20)))
 	}
 	for cells := first; cells != nil; cells = w.choose(free) {
 		count++

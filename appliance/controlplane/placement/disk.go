@@ -45,7 +45,7 @@ func (r *Room) OnDisk(n api.Node, pool string, bytes int64) (int64, string) {
 		return times(left, bytes), ""
 	}
 	return 0, fmt.Sprintf("%s of %s requested, %s of %s allocated and %s free beside the reserve of %s",
-		Size(bytes), storageOf(pool), Size(promised), Size(p.LimitBytes), Size(p.FreeBytes), Size(p.ReserveBytes))
+		api.FormatBytes(bytes), storageOf(pool), api.FormatBytes(promised), api.FormatBytes(p.LimitBytes), api.FormatBytes(p.FreeBytes), api.FormatBytes(p.ReserveBytes))
 }
 
 // storageOf returns the name of a pool for a sentence.

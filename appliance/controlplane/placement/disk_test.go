@@ -43,7 +43,7 @@ func TestDiskProperties(t *testing.T) {
 			}
 			if !fits {
 				refused++
-				for _, number := range []string{placement.Size(promised), placement.Size(pool.LimitBytes), placement.Size(pool.FreeBytes), placement.Size(pool.ReserveBytes)} {
+				for _, number := range []string{api.FormatBytes(promised), api.FormatBytes(pool.LimitBytes), api.FormatBytes(pool.FreeBytes), api.FormatBytes(pool.ReserveBytes)} {
 					if !strings.Contains(fit.Why, number) {
 						t.Fatalf("seed %d: reason %q, want it to contain %s", seed, fit.Why, number)
 					}

@@ -16,6 +16,9 @@ type Fit struct {
 	// Cells are CPUs of its own for the next one; empty if none are requested.
 	Cells []api.InstanceCell
 	Why   string // why none fits; empty if one does
+	// Missing is what the node has too little of; empty if there is another reason.
+	Missing api.CauseMissing
+	NoGPU   bool // the node has no GPU of the pool
 }
 
 // OnNode returns how many of what is wanted fit on a node besides what is there. keep
@@ -50,24 +53,24 @@ func (r *Room) OnNode(n api.Node, w Request, keep api.GPUID, now time.Time) Fit 
 func (r *Room) ofMachine(n api.Node, w Request) Fit {
 	cpus, cells, why := r.OnCPUs(n, w)
 	if why != "" {
-		return Fit{Why: why}
+		return Fit{Why: why, Missing: api.MissingCPUs}
 	}
 	free, needed := r.freeVCPUs(n), neededVCPUs(n, w)
 	if needed > free {
-		return Fit{Why: fewVCPUs(n, w, needed, max(free, 0))}
+		return Fit{Why: fewVCPUs(n, w, needed, max(free, 0)), Missing: api.MissingCPUs}
 	}
 	// An instance that stays on its node may keep its memory, however full the node is.
 	memory := max(r.FreeMemory(n), w.Has)
 	if taken := w.Taken(); taken > 0 && taken > memory {
-		return Fit{Why: r.tooLittle(n, w)}
+		return Fit{Why: r.tooLittle(n, w), Missing: api.MissingMemory}
 	}
 	pages, why := r.OnPages(n, w)
 	if why != "" {
-		return Fit{Why: why}
+		return Fit{Why: why, Missing: api.MissingMemory}
 	}
 	disks, why := r.OnDisk(n, w.DiskPool, w.Disk)
 	if why != "" {
-		return Fit{Why: why}
+		return Fit{Why: why, Missing: api.MissingStorage}
 	}
 	return Fit{Count: min(cpus, times(free, needed), times(memory, w.Taken()), pages, disks), Cells: cells}
 }
@@ -98,12 +101,12 @@ func times(whole, part int64) int64 {
 
 func (r *Room) tooLittle(n api.Node, w Request) string {
 	free := r.FreeMemory(n)
-	why := fmt.Sprintf("%s of RAM requested, %s of %s free", Size(w.Memory), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+	why := fmt.Sprintf("%s of RAM requested, %s of %s free", api.FormatBytes(w.Memory), api.FormatBytes(max(free, 0)), api.FormatBytes(n.Status.MemoryBytes))
 	if gpu := w.workers(); gpu > 0 {
-		why = fmt.Sprintf("%s of RAM requested and %s for GPU workers, %s of %s free", Size(w.Memory), Size(gpu), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+		why = fmt.Sprintf("%s of RAM requested and %s for GPU workers, %s of %s free", api.FormatBytes(w.Memory), api.FormatBytes(gpu), api.FormatBytes(max(free, 0)), api.FormatBytes(n.Status.MemoryBytes))
 	}
 	if swap := r.Swap(api.NodeID(n.Meta.ID)); swap > 0 {
-		why += fmt.Sprintf(" (%s is reserved for overcommitted VRAM)", Size(swap))
+		why += fmt.Sprintf(" (%s is reserved for overcommitted VRAM)", api.FormatBytes(swap))
 	}
 	return why
 }
@@ -111,7 +114,7 @@ func (r *Room) tooLittle(n api.Node, w Request) string {
 // onGPUs returns how many fit on the GPUs of a node.
 func (r *Room) onGPUs(n api.NodeID, w Request, keep api.GPUID) (f Fit) {
 	if !r.pools[w.Pool] {
-		return Fit{Why: "GPU pool " + w.Pool + " does not exist"}
+		return Fit{Why: "GPU pool " + w.Pool + " does not exist", NoGPU: true}
 	}
 	most := int64(-1)
 	var why []string
@@ -133,9 +136,9 @@ func (r *Room) onGPUs(n api.NodeID, w Request, keep api.GPUID) (f Fit) {
 	switch {
 	case f.GPU != "":
 	case len(why) == 0:
-		f.Why = "has no GPU in pool " + w.Pool
+		f.Why, f.NoGPU = "has no GPU in pool "+w.Pool, true
 	default:
-		f.Why = Reasons(why)
+		f.Why, f.Missing = Reasons(why), api.MissingGPU
 	}
 	return f
 }
@@ -150,11 +153,11 @@ func (r *Room) OnCard(c Card, w Request) (int64, string) {
 	case w.Model != "" && w.Model != c.GPU.Status.Model:
 		return 0, fmt.Sprintf("is a %s, want %s", c.GPU.Status.Model, w.Model)
 	case w.VRAM > vram:
-		return 0, fmt.Sprintf("%s of VRAM requested, the GPU has %s", Size(w.VRAM), Size(vram))
+		return 0, fmt.Sprintf("%s of VRAM requested, the GPU has %s", api.FormatBytes(w.VRAM), api.FormatBytes(vram))
 	}
 	free := c.Promised - r.vram[id]
 	if w.VRAM > free {
-		return 0, fmt.Sprintf("%s of VRAM requested, %s of %s free", Size(w.VRAM), Size(max(free, 0)), Size(c.Promised))
+		return 0, fmt.Sprintf("%s of VRAM requested, %s of %s free", api.FormatBytes(w.VRAM), api.FormatBytes(max(free, 0)), api.FormatBytes(c.Promised))
 	}
 	count := times(free, w.VRAM)
 	if free = 100 - r.share[id]; w.Share > free {
@@ -180,18 +183,4 @@ func Reasons(why []string) string {
 		return strings.Join(why[:most], "; ") + fmt.Sprintf("; and %d more", len(why)-most)
 	}
 	return strings.Join(why, "; ")
-}
-
-// Size formats a number of bytes: "24 GiB".
-func Size(n int64) string {
-	const units = "KMGTP"
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	return fmt.Sprintf("%.4g %ciB", f, units[i])
 }

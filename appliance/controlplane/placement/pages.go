@@ -40,11 +40,11 @@ func (r *Room) OnPages(n api.Node, w Request) (int64, string) {
 	case page == 0:
 		return 0, "knows no huge pages of size " + string(w.HugePages)
 	case w.Memory%page != 0:
-		return 0, fmt.Sprintf("%s of RAM requested, not a whole number of huge pages of %s", Size(w.Memory), Size(page))
+		return 0, fmt.Sprintf("%s of RAM requested, not a whole number of huge pages of %s", api.FormatBytes(w.Memory), api.FormatBytes(page))
 	case total == 0:
-		return 0, "has no huge pages of " + Size(page)
+		return 0, "has no huge pages of " + api.FormatBytes(page)
 	case w.Memory > max(free, w.HasPages):
-		return 0, fmt.Sprintf("%s of RAM in huge pages of %s requested, %s of %s free", Size(w.Memory), Size(page), Size(max(free, 0)), Size(total))
+		return 0, fmt.Sprintf("%s of RAM in huge pages of %s requested, %s of %s free", api.FormatBytes(w.Memory), api.FormatBytes(page), api.FormatBytes(max(free, 0)), api.FormatBytes(total))
 	}
 	return times(max(free, w.HasPages), w.Memory), ""
 }

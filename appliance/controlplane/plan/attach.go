@@ -153,7 +153,7 @@ func (u *used) withVolumes(in api.Instance, cmds []api.Command) (all []api.Comma
 // each time, whichever instance it has followed: by it the storage excludes the
 // previous node.
 func goWith(v api.VolumeAssignment, in api.InstanceAssignment) api.VolumeAssignment {
-	v.Node, v.Epoch, v.Reason = in.Node, max(v.Epoch+1, in.Epoch), ""
+	v.Node, v.Epoch, v.Reason, v.Cause = in.Node, max(v.Epoch+1, in.Epoch), "", api.Cause{}
 	return v
 }
 
@@ -161,7 +161,7 @@ func goWith(v api.VolumeAssignment, in api.InstanceAssignment) api.VolumeAssignm
 func planData(s *State, v api.Volume) api.VolumeAssignment {
 	a := v.Assignment
 	in, has := holder(s, v)
-	a.Reason = ""
+	a.Reason, a.Cause = "", api.Cause{}
 	switch {
 	case !has || in.Assignment.Node == "" || in.Assignment.Node == a.Node:
 	default:
@@ -170,6 +170,7 @@ func planData(s *State, v api.Volume) api.VolumeAssignment {
 			return goWith(a, in.Assignment)
 		}
 		a.Reason = "cannot be attached: its instance is on node " + nodeName(s, in.Assignment.Node) + " and the volume " + why
+		a.Cause = api.Cause{Code: api.CauseDataElsewhere}
 	}
 	return a
 }

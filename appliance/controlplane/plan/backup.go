@@ -34,15 +34,16 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	case deleted: // content of the target can be deleted from any node
 		next.Node, _ = anyNode(s, "", now)
 	case !ok || v.Meta.DeletedAt != nil:
-		next.Reason = "its volume does not exist any more"
+		next.Reason, next.Cause = "its volume does not exist any more", api.Plain
 	case v.Assignment.Node == "":
-		next.Reason = "waiting for its volume to be placed"
+		next.Reason, next.Cause = "waiting for its volume to be placed", api.Cause{Code: api.CauseNotPlaced}
 	case !lost(s, v.Assignment.Node) && alive(s, s.Nodes[string(v.Assignment.Node)], now) == "":
 		next.Node = v.Assignment.Node
 	case api.SharedPool(v.Assignment.Pool):
 		next.Node, _ = anyNode(s, v.Assignment.Pool, now)
 	}
 	if next.Node == "" && next.Reason == "" {
+		next.Cause = api.Cause{Code: api.CauseNodeUnavailable}
 		next.Reason = "no node can reach its volume: node " + nodeName(s, v.Assignment.Node) + " is not available"
 		if deleted {
 			next.Reason = "no node is available to delete it"

@@ -47,7 +47,7 @@ func TestDedicatedCPUsArePlaced(t *testing.T) {
 	if want := "n1: does not report CPUs that can be dedicated; n2: 2 dedicated CPUs requested, 1 of 7 free"; d.Node != "" || !strings.Contains(d.Reason, want) {
 		t.Errorf("assignment of d = %+v, want none because %q", d, want)
 	}
-	if why := PendingReason(s, cluster().instance("e", "flv-1", 0, 0).Instances["e"], now); !strings.Contains(why, "1 of 7 free") {
+	if why := PendingReason(s, cluster().instance("e", "flv-1", 0, 0).Instances["e"], now).Text; !strings.Contains(why, "1 of 7 free") {
 		t.Errorf("PendingReason = %q, want the reason in a dry run too", why)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 // localNode returns the node whose own pool stores the volume, or will, and the pool: a
@@ -76,7 +75,7 @@ func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	case api.InCeph(pool):
 		return ""
 	case free < v.Spec.SizeBytes:
-		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(free) + " free"
+		return api.FormatBytes(v.Spec.SizeBytes) + " requested, " + api.FormatBytes(free) + " free"
 	case api.SharedPool(pool):
 		return ""
 	}

@@ -52,9 +52,9 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		}
 		a := was
 		a.NodeLost, a.Release = true, false
-		a.Reason = bound(s, in) + " is stored on node " + nodeName(s, was.Node) + ", which is lost: waiting for the node to return"
+		a.Reason, a.Cause = bound(s, in)+" is stored on node "+nodeName(s, was.Node)+", which is lost: waiting for the node to return", api.Cause{Code: api.CauseNodeUnavailable}
 		if !known(s, was.Node) {
-			a.Reason = bound(s, in) + " was stored on a node that was removed: it cannot run any more, delete it"
+			a.Reason, a.Cause = bound(s, in)+" was stored on a node that was removed: it cannot run any more, delete it", api.Cause{Code: api.CauseDataLost}
 		}
 		if a.Equal(was) {
 			return nil
@@ -70,7 +70,7 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	a := in.Assignment
 	from, to := nodeName(s, a.Node), nodeName(s, m.Assignment.Target)
-	a.NodeLost, a.Release = true, false
+	a.NodeLost, a.Release, a.Cause = true, false, api.Cause{Code: api.CauseMoving}
 	switch {
 	case !lost(s, m.Assignment.Target) && copying(m) && m.Status.LastError != "": // reported by the target
 		a.Reason = "it was being migrated to node " + to + " when its node was lost: " + m.Status.LastError
@@ -106,7 +106,7 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	next := place(s, u, from, now)
 	if next.Node == "" && forResize {
 		u.Add(was)
-		was.Epoch, was.Release, was.Reason = was.Epoch+1, false, next.Reason
+		was.Epoch, was.Release, was.Reason, was.Cause = was.Epoch+1, false, next.Reason, next.Cause
 		return assign(api.KindInstance, in.Meta, stillWaits(was, now))
 	}
 	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, cmp.Or(in.Spec.RootVolume, was.RootVolume), was.Ports
@@ -136,6 +136,6 @@ func recoverFound(s *State, in api.Instance) []api.Command {
 	if !a.NodeLost || lost(s, a.Node) || s.Nodes[string(a.Node)].Assignment.State == api.NodeSuspect {
 		return nil
 	}
-	a.NodeLost, a.Reason = false, ""
+	a.NodeLost, a.Reason, a.Cause = false, "", api.Cause{}
 	return assign(api.KindInstance, in.Meta, a)
 }

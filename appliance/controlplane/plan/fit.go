@@ -58,18 +58,18 @@ func wants(f api.Flavor, in api.Instance) placement.Request {
 // Reason lists for every node what is missing.
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
 	f, why := ready(s, in)
-	if why != "" {
-		return api.InstanceAssignment{Reason: why}
+	if why.Text != "" {
+		return api.InstanceAssignment{Reason: why.Text, Cause: why.Cause}
 	}
 	return placeBehind(s, u, in, wants(f, in), now)
 }
 
 // ready returns the flavor of an instance, or why the instance cannot be placed even if
 // there is room.
-func ready(s *State, in api.Instance) (f api.Flavor, why string) {
+func ready(s *State, in api.Instance) (f api.Flavor, why api.Reason) {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return f, fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)
+		return f, api.PlainReason(fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor))
 	}
 	for _, id := range append([]api.ImageID{in.Spec.Image}, in.Spec.Drives()...) {
 		if id == "" { // a blank root volume, or an empty drive
@@ -77,13 +77,13 @@ func ready(s *State, in api.Instance) (f api.Flavor, why string) {
 		}
 		img, ok := s.Images[string(id)]
 		if !ok {
-			return f, fmt.Sprintf("image %s does not exist any more", id)
+			return f, api.PlainReason(fmt.Sprintf("image %s does not exist any more", id))
 		}
 		if img.Status.Phase != api.ImageReady {
-			return f, "image " + img.Meta.Name + " is not ready: " + imageState(img)
+			return f, imageReason(img)
 		}
 	}
-	return f, ""
+	return f, api.Reason{}
 }
 
 // placeOn returns the best node for what is wanted, among those for which may returns
@@ -92,6 +92,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 	var best api.InstanceAssignment
 	var bestFree int64
 	var why []string
+	var short shortage
 	if in.Assignment.Node != "" {
 		w.Has, w.There = memoryOf(in.Assignment), true
 		if in.Assignment.HugePages == w.HugePages {
@@ -111,6 +112,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 			reason = cmp.Or(canRun(in, n), reachable(s, in, n), u.unreachableVolume(in, n))
 		}
 		if reason != "" {
+			short.add(fit)
 			why = append(why, notHere(n, reason))
 			continue
 		}
@@ -120,7 +122,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 		}
 	}
 	if best.Node == "" {
-		best.Reason = "no node fits: " + placement.Reasons(why)
+		best.Reason, best.Cause = "no node fits: "+placement.Reasons(why), short.cause(w)
 		return best
 	}
 	best.RootVolume = rootVolume(s, in)
@@ -150,14 +152,18 @@ func rootVolume(s *State, in api.Instance) api.VolumeID {
 	return api.VolumeID(least)
 }
 
-func imageState(img api.Image) string {
+// imageReason returns why an image cannot be used yet.
+func imageReason(img api.Image) api.Reason {
+	why := api.Reason{Text: img.Status.LastError, Cause: img.Status.Cause}
 	switch {
-	case img.Status.LastError != "":
-		return img.Status.LastError
+	case why.Text != "":
 	case img.Status.Phase == "":
-		return "it has not been imported yet"
+		why = api.PlainReason("it has not been imported yet")
+	default:
+		why = api.PlainReason(string(img.Status.Phase))
 	}
-	return string(img.Status.Phase)
+	why.Text = "image " + img.Meta.Name + " is not ready: " + why.Text
+	return why
 }
 
 // alive returns why a node accepts no new work, or nothing.

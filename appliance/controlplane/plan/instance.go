@@ -53,7 +53,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if !samePorts(in) {
 		var why string
 		if ports, why = u.ips.ports(in); why != "" {
-			a.Reason = why
+			a.Reason, a.Cause = why, api.Plain
 			if a.Equal(in.Assignment) {
 				return nil
 			}
@@ -64,7 +64,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		// The spec changed in a field that does not affect placement, or a resize that
 		// waited was withdrawn.
 		size := in.Spec.Size()
-		a.Generation, a.Size, a.Ports, a.Reason = in.Meta.Generation, &size, ports, ""
+		a.Generation, a.Size, a.Ports, a.Reason, a.Cause = in.Meta.Generation, &size, ports, "", api.Cause{}
 		if queued(a) {
 			a.QueuedAt = nil
 		}
@@ -77,7 +77,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		if in.Status.Phase != api.InstanceRunning || a.Reason == "" {
 			return nil
 		}
-		a.Reason = ""
+		a.Reason, a.Cause = "", api.Cause{}
 		return assign(api.KindInstance, in.Meta, a)
 	}
 	if a.Node != "" {
@@ -143,17 +143,17 @@ func planVolume(s *State, u *used, v api.Volume, now time.Time) []api.Command {
 		return nil
 	case hasInstance:
 		a.Node = in.Assignment.Node
-		a.Reason = ""
+		a.Reason, a.Cause = "", api.Cause{}
 		if a.Node == "" {
-			a.Reason = "waiting for its instance to be placed"
+			a.Reason, a.Cause = "waiting for its instance to be placed", api.Cause{Code: api.CauseNotPlaced}
 		} else {
 			a.Pool = poolFor(s, v.Spec.Pool, a.Node)
 		}
 		if a.Node != "" && !v.Spec.Root && poolOfNode(s.Nodes[string(a.Node)], a.Pool) == nil {
-			a = api.VolumeAssignment{Reason: "its instance is on node " + nodeName(s, a.Node) + ", which has no storage pool " + a.Pool}
+			a = unplaced(api.CauseDataElsewhere, "its instance is on node "+nodeName(s, a.Node)+", which has no storage pool "+a.Pool)
 		}
 		if why := cmp.Or(cannotCreate(s, v, a), u.refuses(s, v, a)); why != "" {
-			a = api.VolumeAssignment{Reason: why}
+			a = unplaced(api.CauseDataElsewhere, why)
 		}
 	default:
 		a = placeVolume(s, u, v, now)
@@ -190,22 +190,24 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 		}
 	}
 	if best.Meta.ID == "" && api.InCeph(pool) && pool != api.PoolCeph {
-		return api.VolumeAssignment{Reason: "storage pool " + pool + " is not available on any node: basalt ceph status"}
+		return unplaced(api.CauseNodeUnavailable, "storage pool "+pool+" is not available on any node: basalt ceph status")
 	}
 	if best.Meta.ID == "" && pool == api.PoolCeph {
-		return api.VolumeAssignment{Reason: "Ceph is not available on any node: basalt ceph status"}
+		return unplaced(api.CauseNodeUnavailable, "Ceph is not available on any node: basalt ceph status")
 	}
 	if best.Meta.ID == "" && v.Spec.Snapshot != "" {
-		return api.VolumeAssignment{Reason: "waiting for the node that stores its snapshot"}
+		return unplaced(api.CauseNodeUnavailable, "waiting for the node that stores its snapshot")
 	}
 	if best.Meta.ID == "" && without {
-		return api.VolumeAssignment{Reason: "waiting for a node with a working hypervisor"}
+		return unplaced(api.CauseNodeUnavailable, "waiting for a node with a working hypervisor")
 	}
 	if best.Meta.ID == "" && emulated {
-		return api.VolumeAssignment{Reason: "waiting for a node with KVM"}
+		return unplaced(api.CauseNodeUnavailable, "waiting for a node with KVM")
 	}
 	if best.Meta.ID == "" {
-		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of free storage: " + placement.Reasons(why)}
+		a := unplaced(api.CauseNoStorage, "no node has "+api.FormatBytes(v.Spec.SizeBytes)+" of free storage: "+placement.Reasons(why))
+		a.Cause.Bytes = v.Spec.SizeBytes
+		return a
 	}
 	id := api.NodeID(best.Meta.ID)
 	a := api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
@@ -213,6 +215,11 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 		u.AddDisk(id, a.Pool, v.MaxBytes())
 	}
 	return a
+}
+
+// unplaced returns the assignment of a volume that has no node, with the reason.
+func unplaced(code api.CauseCode, reason string) api.VolumeAssignment {
+	return api.VolumeAssignment{Reason: reason, Cause: api.Cause{Code: code}}
 }
 
 func assign(kind api.Kind, m api.Meta, a any) []api.Command {

@@ -148,7 +148,7 @@ func followMigration(s *State, u *used, m api.Migration, in api.Instance) []api.
 		return u.handOver(s, m, in)
 	case m.Status.Phase == api.MigrationSucceeded:
 		a.Cells, a.MigrateCells = a.CellsOn(ma.Target), nil
-		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
+		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason, a.Cause = ma.Target, "", a.Epoch+1, false, "", api.Cause{}
 		return assign(api.KindInstance, in.Meta, a)
 	case m.Status.Phase.Ended():
 		return endMigration(m, m.Status.Phase, m.Status.LastError)

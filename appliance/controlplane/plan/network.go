@@ -69,7 +69,7 @@ func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
 	var a api.FloatingIPAssignment
 	n, ok := p.s.ExternalNetworks[string(f.Spec.ExternalNetwork)]
 	if a.Address = p.external(n, n.Spec.Ranges4, f.Meta.ID); a.Address == "" {
-		a.Reason = "external network " + n.Meta.Name + " has no free address"
+		a.Reason, a.Cause = "external network "+n.Meta.Name+" has no free address", api.Plain
 		if !ok {
 			a.Reason = "its external network does not exist any more"
 		}
@@ -90,13 +90,13 @@ func planLoadBalancer(p *addresses, l api.LoadBalancer) []api.Command {
 	cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
 	switch {
 	case !ok || n.Assignment.Key == 0 || err != nil:
-		a.Reason = "network " + networkName(p.s, l.Spec.Network) + " is not ready"
+		a.Reason, a.Cause = "network "+networkName(p.s, l.Spec.Network)+" is not ready", api.Plain
 	default:
 		ip := p.in(n.Meta.ID, guests(cidr), seed(l.Meta.ID, n.Meta.ID))
 		if ip.IsValid() {
 			a.Address = ip.String()
 		} else {
-			a.Reason = fmt.Sprintf("network %s has no free address in %s", n.Meta.Name, cidr)
+			a.Reason, a.Cause = fmt.Sprintf("network %s has no free address in %s", n.Meta.Name, cidr), api.Plain
 		}
 	}
 	if a == l.Assignment {

@@ -58,7 +58,7 @@ func (u *used) noRoomForCopies(s *State, n api.Node) string {
 		}
 		data[pool] += v.Status.AllocatedBytes
 		if p := poolOfNode(n, pool); p.SizeBytes > 0 && data[pool] > p.FreeBytes {
-			return fmt.Sprintf("its volumes have %s of data in storage pool %s, %s free", placement.Size(data[pool]), pool, placement.Size(p.FreeBytes))
+			return fmt.Sprintf("its volumes have %s of data in storage pool %s, %s free", api.FormatBytes(data[pool]), pool, api.FormatBytes(p.FreeBytes))
 		}
 	}
 	return ""
@@ -84,7 +84,7 @@ func (u *used) handOver(s *State, m api.Migration, in api.Instance) (cmds []api.
 	}
 	a.Cells, a.MigrateCells = a.MigrateCells, nil
 	a.Gpu, a.MigrateGpu = a.MigrateGpu, ""
-	a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
+	a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason, a.Cause = ma.Target, "", a.Epoch+1, false, "", api.Cause{}
 	for _, id := range ma.Volumes {
 		v, ok := s.Volumes[string(id)]
 		owner := v.Status.Attached

@@ -95,7 +95,7 @@ func reachable(s *State, in api.Instance, n api.Node) string {
 func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 	a := v.Assignment
 	was := a.Node
-	a.Node, a.Epoch, a.Reason = in.Assignment.Node, in.Assignment.Epoch, ""
+	a.Node, a.Epoch, a.Reason, a.Cause = in.Assignment.Node, in.Assignment.Epoch, "", api.Cause{}
 	if !api.SharedPool(a.Pool) && in.Spec.Ephemeral && (lost(s, was) || in.Status.Released) {
 		a.Recreate++
 	}

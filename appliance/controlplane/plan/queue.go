@@ -122,7 +122,7 @@ func placeBehind(s *State, u *used, in api.Instance, w placement.Request, now ti
 	u.countReserved(-1)
 	defer u.countReserved(1)
 	if next = placeOn(s, u, in, w, now, everywhere); next.Node != "" {
-		return api.InstanceAssignment{Reason: reservedRoom}
+		return api.InstanceAssignment{Reason: reservedRoom, Cause: api.Cause{Code: api.CauseRoomReserved}}
 	}
 	return next
 }
@@ -131,7 +131,7 @@ func placeBehind(s *State, u *used, in api.Instance, w placement.Request, now ti
 // queue.
 func (u *used) placeInQueue(s *State, in api.Instance, now time.Time) api.InstanceAssignment {
 	was, next := in.Assignment, place(s, u, in, now)
-	if _, why := ready(s, in); why != "" {
+	if _, why := ready(s, in); why.Text != "" {
 		next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
 		return next
 	}
@@ -195,7 +195,7 @@ func waited(was, next api.InstanceAssignment, now time.Time) api.InstanceAssignm
 // considers an instance that is created or changed now; except is that instance.
 func (u *used) reserveHeads(s *State, except string, now time.Time) {
 	for _, in := range waiting(s) {
-		if _, why := ready(s, in); why != "" || u.queues.heads[queueOf(in)] || in.Meta.ID == except {
+		if _, why := ready(s, in); why.Text != "" || u.queues.heads[queueOf(in)] || in.Meta.ID == except {
 			continue
 		}
 		u.Remove(in.Assignment)

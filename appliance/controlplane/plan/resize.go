@@ -32,10 +32,10 @@ func planResize(s *State, u *used, in api.Instance, a api.InstanceAssignment, po
 			a = stillWaits(a, now)
 		}
 		u.ips.dropPorts(in, ports)
-		a.Reason = next.Reason // it stays unchanged
+		a.Reason, a.Cause = next.Reason, next.Cause // it stays unchanged
 	case relocates(a, next):
 		u.add(s, in, next) // the room is counted until its node has released it
-		a.Release, a.Ports, a.Reason = true, ports, ""
+		a.Release, a.Ports, a.Reason, a.Cause = true, ports, "", api.Cause{}
 	default:
 		next = waited(a, next, now)
 		next.Epoch, next.Generation, next.RootVolume, next.Ports = a.Epoch, in.Meta.Generation, cmp.Or(next.RootVolume, a.RootVolume), ports
@@ -76,6 +76,7 @@ func (u *used) placeResized(s *State, in api.Instance, now time.Time) api.Instan
 		return other
 	case other.Node != "":
 		next.Reason += "; node " + nodeName(s, other.Node) + " has room, but " + bound(s, in) + " is stored on node " + nodeName(s, in.Assignment.Node)
+		next.Cause = api.Cause{Code: api.CauseDataElsewhere}
 	}
 	return next
 }
@@ -112,14 +113,14 @@ func resized(s *State, in api.Instance) bool {
 // ResizeReason returns why an instance with a changed spec would keep its size if it were
 // stopped now, or nothing if it would get the size that the spec requests. One without a
 // node waits for room as before.
-func ResizeReason(s *State, in api.Instance, now time.Time) string {
+func ResizeReason(s *State, in api.Instance, now time.Time) api.Reason {
 	if in.Assignment.Node == "" || lost(s, in.Assignment.Node) || !resized(s, in) {
-		return ""
+		return api.Reason{}
 	}
 	u := usage(s)
 	u.reserveHeads(s, in.Meta.ID, now)
 	u.Remove(in.Assignment)
-	return u.placeResized(s, in, now).Reason
+	return reasonOf(u.placeResized(s, in, now))
 }
 
 // stillWaits returns an assignment whose instance is in the queue.

@@ -113,7 +113,7 @@ func TestResize(t *testing.T) {
 			}
 			settle(t, s)
 			in := s.resize("a", c.change)
-			why := ResizeReason(s, in, now)
+			why := ResizeReason(s, in, now).Text
 			if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 				t.Errorf("ResizeReason() = %q, want %q", why, c.why)
 			}
@@ -174,7 +174,7 @@ func TestPredictedResize(t *testing.T) {
 				vram(int64(1+random.IntN(10)) * gib)(i)
 			}
 		})
-		why := ResizeReason(s, in, now)
+		why := ResizeReason(s, in, now).Text
 		s.phase(id, api.InstanceStopped)
 		s.agents(t)
 		fits(t, s)

@@ -28,7 +28,7 @@ func TestPendingReasonMatchesPlan(t *testing.T) {
 		for i := range 12 {
 			id, vram, share := fmt.Sprint("i", i), int64(random.IntN(12))*gib, int64(random.IntN(101)) // no VRAM: no vGPU
 			after := cluster().instance(id, "flv-1", vram, share)
-			why := PendingReason(s, after.Instances[id], now)
+			why := PendingReason(s, after.Instances[id], now).Text
 			s.instance(id, "flv-1", vram, share).created(id, i)
 			settle(t, s)
 			a := s.Instances[id].Assignment
@@ -51,10 +51,10 @@ func TestPendingWithoutAddress(t *testing.T) {
 	s := cluster().node("n1", 8*gib)
 	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
 	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}
-	if why := PendingReason(s, in, now); why == "" {
+	if why := PendingReason(s, in, now); why.Cause != api.Plain {
 		t.Error("PendingReason for an instance in a network that does not exist is empty, want a reason")
 	}
-	if in.Spec.Networks = nil; PendingReason(s, in, now) != "" {
+	if in.Spec.Networks = nil; PendingReason(s, in, now) != (api.Reason{}) {
 		t.Errorf("PendingReason for an instance without a network = %q, want none", PendingReason(s, in, now))
 	}
 }

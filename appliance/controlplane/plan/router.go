@@ -69,7 +69,7 @@ func planRouters(p *addresses) (cmds []api.Command) {
 func planRouter(p *addresses, r api.Router) []api.Command {
 	n := p.s.ExternalNetworks[string(r.Spec.ExternalNetwork)]
 	a := r.Assignment
-	a.Reason = ""
+	a.Reason, a.Cause = "", api.Cause{}
 	if a.Address4 == "" && len(n.Spec.Ranges4) > 0 {
 		a.Address4 = p.external(n, n.Spec.Ranges4, r.Meta.ID)
 	}
@@ -77,7 +77,7 @@ func planRouter(p *addresses, r api.Router) []api.Command {
 		a.Address6 = p.external(n, n.Spec.Ranges6, r.Meta.ID)
 	}
 	if a.Address4 == "" && a.Address6 == "" {
-		a.Reason = "external network " + n.Meta.Name + " has no free address"
+		a.Reason, a.Cause = "external network "+n.Meta.Name+" has no free address", api.Plain
 	}
 	if a == r.Assignment {
 		return nil

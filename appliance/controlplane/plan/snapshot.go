@@ -26,7 +26,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 	if x.Meta.DeletedAt == nil && (!ok || v.Spec.Root && v.Meta.DeletedAt != nil) {
 		return []api.Command{{Op: api.OpDelete, Kind: api.KindSnapshot, ID: x.Meta.ID, Expect: x.Meta.Revision, Cascade: true}}
 	}
-	a.Reason = ""
+	a.Reason, a.Cause = "", api.Cause{}
 	switch {
 	case ok && v.Assignment.Node != "" && (!lost(s, v.Assignment.Node) || !api.SharedPool(v.Assignment.Pool)):
 		a.Node, a.Pool = v.Assignment.Node, v.Assignment.Pool
@@ -35,7 +35,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 			a.Node = n
 		}
 	case a.Node == "":
-		a.Reason = "waiting for its volume to be placed"
+		a.Reason, a.Cause = "waiting for its volume to be placed", api.Cause{Code: api.CauseNotPlaced}
 	}
 	if a == x.Assignment {
 		return nil

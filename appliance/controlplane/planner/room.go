@@ -21,20 +21,20 @@ type Room struct {
 func NewRoom(c *watchcache.Cache, monitored bool) Room { return Room{c, monitored} }
 
 // PendingReason returns why an instance that does not exist yet would be pending, or nothing.
-func (r Room) PendingReason(ctx context.Context, in api.Instance) (string, error) {
+func (r Room) PendingReason(ctx context.Context, in api.Instance) (api.Reason, error) {
 	s, err := r.state(ctx)
 	if err != nil {
-		return "", err
+		return api.Reason{}, err
 	}
 	return plan.PendingReason(s, in, time.Now()), nil
 }
 
 // ResizeReason returns why an instance with a changed spec would keep its size if it were
 // stopped now, or nothing if it would get the size that the spec requests.
-func (r Room) ResizeReason(ctx context.Context, in api.Instance) (string, error) {
+func (r Room) ResizeReason(ctx context.Context, in api.Instance) (api.Reason, error) {
 	s, err := r.state(ctx)
 	if err != nil {
-		return "", err
+		return api.Reason{}, err
 	}
 	return plan.ResizeReason(s, in, time.Now()), nil
 }

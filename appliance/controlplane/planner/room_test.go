@@ -35,8 +35,8 @@ func TestRoom(t *testing.T) {
 	lacks := func(r Room, want string) {
 		t.Helper()
 		why, err := r.PendingReason(ctx, in)
-		if err != nil || (why == "") != (want == "") || !strings.Contains(why, want) {
-			t.Errorf("PendingReason() = %q, %v; want %q", why, err, want)
+		if err != nil || (why.Text == "") != (want == "") || !strings.Contains(why.Text, want) {
+			t.Errorf("PendingReason() = %q, %v; want %q", why.Text, err, want)
 		}
 	}
 	monitored, alone := NewRoom(cache, true), NewRoom(cache, false)
@@ -48,7 +48,7 @@ func TestRoom(t *testing.T) {
 		Data: api.Encode(api.InstanceAssignment{Node: "node-1", Vcpus: 3, MemoryBytes: 1 << 30})}}}); err != nil {
 		t.Fatal(err)
 	}
-	for why := ""; why == ""; { // until the cache has the assignment
+	for why := (api.Reason{}); why.Text == ""; { // until the cache has the assignment
 		select {
 		case <-changes.Ready():
 		case <-ctx.Done():

@@ -170,8 +170,8 @@ func TestBadBackups(t *testing.T) {
 // The events of a restored cluster have IDs and sequence numbers that no event of the
 // old one had.
 func TestEventsAfterRestore(t *testing.T) {
-	before := api.EventsOf(nil, api.Event{Revision: 41, Object: api.Object{Kind: api.KindVolume}}, &api.CommandEvent{Type: "a.b"}, time.Time{})
-	after := api.EventsOf(nil, api.Event{Revision: 41 + backup.RevisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.CommandEvent{Type: "a.b"}, time.Time{})
+	before := api.EventsOf(nil, api.Event{Revision: 41, Object: api.Object{Kind: api.KindVolume}}, &api.CommandEvent{Type: "a.b"}, time.Time{}, true)
+	after := api.EventsOf(nil, api.Event{Revision: 41 + backup.RevisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.CommandEvent{Type: "a.b"}, time.Time{}, true)
 	if len(before) != 2 || len(after) != 2 || after[0].Seq <= before[1].Seq || before[0].ID == before[1].ID {
 		t.Errorf("events before %+v and after %+v, want two each with later sequence numbers and other IDs", before, after)
 	}

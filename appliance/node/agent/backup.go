@@ -214,6 +214,7 @@ func (rec *backupReconciler) delete(ctx context.Context, b api.Backup, v api.Vol
 }
 
 func (rec *backupReconciler) writeStatus(ctx context.Context, b api.Backup, st api.BackupStatus) error {
+	st.Cause = causeOf(st.LastError)
 	now, ok := get(rec.cache, rec.cache.backups, b.Meta.ID)
 	if !ok || now.Assignment != b.Assignment || (now.Meta.DeletedAt == nil) != (b.Meta.DeletedAt == nil) {
 		return errStale

@@ -243,6 +243,7 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 // conflict it tries again, up to three times: another field was changed, or another
 // node has set the image to pending.
 func (rec *imageReconciler) writeStatus(ctx context.Context, img api.Image, st api.ImageStatus) error {
+	st.Cause = causeOf(st.LastError)
 	var err error
 	for range 3 {
 		if now, ok := get(rec.cache, rec.cache.images, img.Meta.ID); ok {

@@ -137,6 +137,7 @@ func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d de
 // writeStatus reports a changed status. It returns errStale if the instance is no
 // longer assigned as it was when the status was decided.
 func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
+	st.Cause = causeOf(st.LastError)
 	now, ok := get(rec.cache, rec.cache.instances, in.Meta.ID)
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch {
 		return errStale
@@ -492,7 +493,7 @@ func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance,
 		}
 	}
 	st := in.Status
-	st.Step = "moving to node " + rec.members.nameOf(m.Assignment.Target)
+	st.Step = "moving to another node"
 	if m.Spec.Offline && in.Spec.Power != api.PowerStopped {
 		st.Step += ": it can be started when its disks have been copied"
 	}

@@ -193,7 +193,7 @@ func TestStartWaitsForTheCopy(t *testing.T) {
 	w.sendTo(a, b, "vol-ins-1", "vol-data")
 	w.until("the step of the instance explains why it waits", func() bool {
 		in, _ := w.instance("ins-1")
-		return started && in.Status.Step == "moving to node node-2: it can be started when its disks have been copied"
+		return started && in.Status.Step == "moving to another node: it can be started when its disks have been copied"
 	})
 	if p := w.sent(); p != api.MigrationSucceeded {
 		t.Fatalf("migration phase = %s (%s), want %s", p, w.migration().Status.LastError, api.MigrationSucceeded)

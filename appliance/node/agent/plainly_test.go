@@ -71,7 +71,7 @@ func TestMigrationStatusHasTheCause(t *testing.T) {
 		want string
 	}{
 		{"domain error", fmt.Errorf("send instance: %w", errors.Join(lost, internal)), lost.Message},
-		{"internal error", fmt.Errorf("send instance: %w", internal), "it failed; see the node's log"},
+		{"internal error", fmt.Errorf("send instance: %w", internal), "it failed because of a problem of its node, whose log has the details"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, a, b := migrating(t, api.PoolShared)

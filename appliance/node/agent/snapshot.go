@@ -186,6 +186,7 @@ func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st ap
 }
 
 func (rec *snapshotReconciler) writeStatus(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {
+	st.Cause = causeOf(st.LastError)
 	now, ok := get(rec.cache, rec.cache.snapshots, s.Meta.ID)
 	if !ok || now.Assignment != s.Assignment {
 		return errStale

@@ -227,6 +227,7 @@ func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait s
 }
 
 func (rec *volumeReconciler) writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
+	st.Cause = causeOf(st.LastError)
 	// AllocatedBytes changes all the time: only a change of 1 % is written.
 	was := v.Status
 	if diff := st.AllocatedBytes - was.AllocatedBytes; diff > -st.SizeBytes/100 && diff < st.SizeBytes/100 {

@@ -23,12 +23,21 @@ export class ApiError extends Error {
   readonly code: Problem['code'] | 'unreachable';
   readonly hint?: string;
   readonly fields: readonly FieldProblem[];
-  constructor(body: { code: ApiError['code']; detail: string; hint?: string; errors?: FieldProblem[] }) {
+  /** Why it is refused, in a form for any language. */
+  readonly reason?: Schemas['Cause'];
+  constructor(body: {
+    code: ApiError['code'];
+    detail: string;
+    hint?: string;
+    errors?: FieldProblem[];
+    cause?: Schemas['Cause'];
+  }) {
     super(body.detail);
     this.name = 'ApiError';
     this.code = body.code;
     this.hint = body.hint;
     this.fields = body.errors ?? [];
+    this.reason = body.cause;
   }
 
   /** The first invalid field. */
@@ -44,6 +53,7 @@ export const refused = (status: number, body?: Partial<Problem>): ApiError =>
     detail: body?.detail ?? `HTTP ${status}`,
     hint: body?.hint,
     errors: body?.errors,
+    cause: body?.cause,
   });
 
 interface Answer<T> {

@@ -77,6 +77,8 @@ export interface Tried {
   error: ApiError | null;
   /** Codes of its warnings. */
   warnings: string[];
+  /** The text and the cause of the warning that there is no room. */
+  noRoom?: { text: string; cause?: Schemas['Cause'] | undefined } | undefined;
   /** The place that the instance would have in the queue. */
   queue?: Schemas['InstanceQueue'] | undefined;
 }
@@ -118,7 +120,14 @@ function useTried(key: string[], on: boolean, send: (signal: AbortSignal) => Pro
     queryFn: async ({ signal }): Promise<Tried> => {
       try {
         const i = await send(signal);
-        return { done: true, error: null, warnings: (i.warnings ?? []).map((w) => w.code), queue: i.queue };
+        const full = i.warnings?.find((w) => w.code === 'no-room-now');
+        return {
+          done: true,
+          error: null,
+          warnings: (i.warnings ?? []).map((w) => w.code),
+          noRoom: full && { text: full.message, cause: full.cause },
+          queue: i.queue,
+        };
       } catch (e) {
         const said = asApiError(e);
         if (said.fields.length > 0) return { done: true, error: said, warnings: [] };

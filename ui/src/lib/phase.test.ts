@@ -21,7 +21,10 @@ test('states, as the command line says them', () => {
 });
 
 test('a note says why', () => {
-  expect(noteOf({ ...base, assignment: { reason: 'no room' } })).toBe('no room');
-  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot' } })).toBe('boot');
-  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot', lastError: 'broken' } })).toBe('broken');
+  expect(noteOf({ ...base, assignment: { reason: 'no room', cause: { code: 'no-room' } } })).toEqual({
+    text: 'no room',
+    cause: { code: 'no-room' },
+  });
+  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot' } }).text).toBe('boot');
+  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot', lastError: 'broken' } }).text).toBe('broken');
 });

@@ -1,6 +1,7 @@
 // An instance's state in one word, as in `basalt instance list`.
 import type { Schemas } from '../api/client';
 import type { Key } from '../i18n';
+import { told, type Told } from './cause';
 
 type Instance = Schemas['Instance'];
 export type Phase = NonNullable<NonNullable<Instance['status']>['phase']> | 'NodeLost' | 'Moving';
@@ -30,8 +31,11 @@ export function phaseOf({ meta, assignment: a = {}, status: s = {} }: Instance):
 export const phaseKey = (p: Phase): Key => `phase.${p}`;
 
 /** noteOf returns what an instance is doing, or why it does not run. */
-export const noteOf = ({ assignment: a = {}, status: s = {} }: Instance): string =>
-  s.lastError || a.hold || (!a.node || a.nodeLost ? (a.reason ?? '') : (s.step ?? ''));
+export function noteOf({ assignment: a = {}, status: s = {} }: Instance): Told {
+  if (s.lastError) return told(s.lastError, s.cause);
+  if (a.hold) return told(a.hold);
+  return !a.node || a.nodeLost ? told(a.reason, a.cause) : told(s.step);
+}
 
 /** busy reports whether the state is about to change. */
 export const busy = (p: Phase) => !['Running', 'Stopped', 'Failed', 'NodeLost'].includes(p);

@@ -42,6 +42,7 @@ import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
 import { StoragePoolField } from '../parts/storage-pool-field';
+import { useTell } from '../parts/told';
 import { UsualWait } from '../parts/queue';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
@@ -88,6 +89,7 @@ function NoProject({ session }: { session: Session }) {
 
 export function CreateInstance({ session, id: fromLink }: { session: Session; id: string }) {
   const { t, count, language } = useText();
+  const tell = useTell();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
   const [ownSuffix] = useState(suffix);
@@ -443,6 +445,7 @@ export function CreateInstance({ session, id: fromLink }: { session: Session; id
               <WhenFullFields draft={draft} set={setDraft} />
               {full && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
+                  {tried.noRoom && `${tell(tried.noRoom)} `}
                   {t('new.noRoomHelp')}
                   {tried.queue && (
                     <>

@@ -12,6 +12,7 @@ import { PageBody } from '../parts/page';
 import { PhaseLabel } from '../parts/phase';
 import { useProject } from '../parts/project';
 import { Time } from '../parts/time';
+import { Note } from '../parts/told';
 import { collections } from '../api/collection';
 import { useStates } from '../parts/facets';
 import { useInstanceActions } from '../parts/instance-actions';
@@ -40,7 +41,7 @@ export function Instances({ session }: { session: Session }) {
         share: 2,
         cell: (i) => (
           <div>
-            <PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span>
+            <PhaseLabel instance={i} /> <Note of={noteOf(i)} />
           </div>
         ),
       },

@@ -2,6 +2,7 @@
 import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
 import { asApiError } from '../api/client';
 import { useText } from '../i18n';
+import { useTell } from './told';
 
 interface Props {
   error: unknown;
@@ -11,6 +12,7 @@ interface Props {
 
 export function ErrorAlert({ error, onRetry, onClose }: Props) {
   const { t } = useText();
+  const tell = useTell();
   if (!error) return null;
   const e = asApiError(error);
   const away = e.code === 'unreachable';
@@ -20,7 +22,7 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       isInline
       isLiveRegion
       component="p"
-      title={away ? t('error.unreachable') : e.message || t('error.title')}
+      title={away ? t('error.unreachable') : tell({ text: e.message, cause: e.reason }) || t('error.title')}
       actionLinks={
         onRetry && (
           <Button variant="link" isInline onClick={onRetry}>

@@ -4,7 +4,8 @@ import { Alert, Button, Form as PFForm } from '@patternfly/react-core';
 import { createContext, use, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useForm, type FieldErrors } from 'react-hook-form';
 import { asApiError } from '../api/client';
-import { useText } from '../i18n';
+import { useText, type Translation } from '../i18n';
+import { causeIn } from '../lib/cause';
 import { isEmpty, owner, problems, valueAt, type Problem, type SchemaName } from '../lib/problems';
 import { ErrorAlert } from './error';
 import { useGuard } from './guard';
@@ -65,12 +66,12 @@ interface Served extends Problem {
   value: string | undefined;
 }
 
-const serverProblems = (error: unknown): Problem[] =>
+const serverProblems = (error: unknown, words: Translation): Problem[] =>
   error
-    ? asApiError(error).fields.map((f) => ({
-        path: f.field,
-        text: f.hint ? `${f.detail}: ${f.hint}` : f.detail,
-      }))
+    ? asApiError(error).fields.map((f) => {
+        const detail = causeIn(words, f.cause) ?? f.detail;
+        return { path: f.field, text: f.hint ? `${detail}: ${f.hint}` : detail };
+      })
     : [];
 
 /** invalid returns what the browser itself reports of an input: it is required and empty, or not a number. */
@@ -122,7 +123,7 @@ function useChecks({ schema, body, wrong = [], busy, error, live, onSubmit }: Ch
 
   /** serve shows the server's errors at their fields; loose keeps those without a field. */
   const serve = (of: 'error' | 'live', said: unknown) => {
-    const given = serverProblems(said);
+    const given = serverProblems(said, text);
     served.current[of] = given.map((p) => ({ ...p, value: JSON.stringify(valueAt(body, p.path)) }));
     narrowing.current = of === 'live';
     const placed = given.length > 0 && given.every((p) => place(p.path) !== undefined);

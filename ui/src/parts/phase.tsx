@@ -3,10 +3,12 @@ import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon, OffIcon } from 
 import type { Instance } from '../api/client';
 import { useText } from '../i18n';
 import { busy, noteOf, phaseKey, phaseOf } from '../lib/phase';
+import { useTell } from './told';
 
 /** PhaseLabel shows an instance's state, not only by colour. */
 export function PhaseLabel({ instance }: { instance: Instance }) {
   const { t } = useText();
+  const tell = useTell();
   const p = phaseOf(instance);
   const text = t(phaseKey(p));
   if (p === 'Running')
@@ -23,7 +25,7 @@ export function PhaseLabel({ instance }: { instance: Instance }) {
     );
   if (p === 'Pending')
     return (
-      <Tooltip content={noteOf(instance) || t('phase.pendingHelp')}>
+      <Tooltip content={tell(noteOf(instance)) || t('phase.pendingHelp')}>
         <Label color="blue" icon={<InProgressIcon />} tabIndex={0}>
           {text}
         </Label>

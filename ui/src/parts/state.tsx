@@ -2,9 +2,11 @@
 import { Label } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
 import { useText } from '../i18n';
+import type { Told } from '../lib/cause';
 import type { State } from '../lib/state';
+import { Note } from './told';
 
-export function StateLabel({ state, note }: { state: State; note?: string }) {
+export function StateLabel({ state, note }: { state: State; note?: Told }) {
   const { t } = useText();
   const text = t(`state.${state}`);
   const label =
@@ -23,7 +25,7 @@ export function StateLabel({ state, note }: { state: State; note?: string }) {
     );
   return (
     <div>
-      {label} {note && <span className="basalt-note">{note}</span>}
+      {label} {note?.text && <Note of={note} />}
     </div>
   );
 }

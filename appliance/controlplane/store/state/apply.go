@@ -114,7 +114,7 @@ func (v View) Try(entry []byte) (Answer, error) {
 // decide applies a batch over the tables, without changing them.
 func (v View) decide(b logged) (*txn, Answer, error) {
 	t := newTxn(v, v.Revision(), b.At)
-	t.counts = v.Level() >= countsLevel
+	t.counts, t.causes = v.Level() >= countsLevel, v.Level() >= causesLevel
 	if b.Audit != nil {
 		t.asked = b.Audit.Operation
 	}

@@ -15,7 +15,7 @@ import (
 
 // emitWebhookEvents stores the events of one change of a batch.
 func (v View) emitWebhookEvents(t *txn, change api.Event, before *api.Object) error {
-	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at) {
+	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at, t.causes) {
 		if err := v.putWebhookEvent(e); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (v View) appendHistory(change api.Event, before *api.Object, t *txn) error 
 	if change.Type == api.EventRemove {
 		return v.forgetHistory(change.Object.Meta.ID)
 	}
-	e := api.HistoryOf(before, change, t.asked, t.at)
+	e := api.HistoryOf(before, change, t.asked, t.at, t.causes)
 	if e == nil {
 		return nil
 	}

@@ -37,7 +37,8 @@ import (
 // from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
 // VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
 // organizations have identity providers of their own; people can sign up in the portals
-// of resellers; certificates are requested by ACME.
+// of resellers; certificates are requested by ACME; histories of
+// instances and events have causes.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
@@ -56,6 +57,10 @@ const CertificateLevel = 15
 // ResellerSignUpLevel is the level from which people can sign up in the portals of
 // resellers: an older program would accept a link of such a portal in that of the cluster.
 const ResellerSignUpLevel = 15
+
+// causesLevel is the level from which histories of instances have causes, and events their
+// sentences: what an older program stores would differ.
+const causesLevel = 15
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the

@@ -56,6 +56,7 @@ type txn struct {
 	at       time.Time
 	asked    string // the requested operation; empty: the cluster's own
 	counts   bool   // objects count against the quota of their kind (countsLevel)
+	causes   bool   // histories and events have causes (causesLevel)
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {

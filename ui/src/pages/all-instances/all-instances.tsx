@@ -19,6 +19,7 @@ import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { useProject } from '../../parts/project';
 import { Time } from '../../parts/time';
+import { Note } from '../../parts/told';
 import { Move } from './move';
 
 type Named = { meta: { id?: string; name: string } }[] | undefined;
@@ -82,7 +83,7 @@ export function AllInstances({ session }: { session: Session }) {
         share: 1.6,
         cell: (i) => (
           <div>
-            <PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span>
+            <PhaseLabel instance={i} /> <Note of={noteOf(i)} />
           </div>
         ),
       },

@@ -3,13 +3,16 @@ import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import type { Instance } from '../../api/client';
 import { useApps, useFlavors, useImages } from '../../api/queries';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
 import { pendingCPU, pendingPolicy } from '../../lib/machine';
 import { noteOf, phaseOf } from '../../lib/phase';
 import { Rows } from '../../parts/rows';
+import { useTell } from '../../parts/told';
 
 export function Details({ instance: i }: { instance: Instance }) {
   const { t, count, language } = useText();
+  const tell = useTell();
   const flavors = useFlavors();
   const images = useImages('');
   const apps = useApps();
@@ -24,8 +27,8 @@ export function Details({ instance: i }: { instance: Instance }) {
       <CardBody>
         <Rows
           rows={[
-            [t('one.doing'), s.lastError ? '' : noteOf(i)],
-            [t('one.error'), s.lastError],
+            [t('one.doing'), s.lastError ? '' : tell(noteOf(i))],
+            [t('one.error'), s.lastError && tell(told(s.lastError, s.cause))],
             [t('one.started'), phaseOf(i) === 'Running' && formatTime(s.startedAt, language)],
             [
               t('one.app'),

@@ -3,11 +3,14 @@ import { Card, CardBody, CardTitle } from '@patternfly/react-core';
 import type { Instance } from '../../api/client';
 import { useHistory, type InstanceEvent } from '../../api/tenant';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatTime } from '../../lib/format';
 import { ErrorAlert } from '../../parts/error';
+import { useTell } from '../../parts/told';
 
 function Change({ event: e }: { event: InstanceEvent }) {
   const { t, has, language } = useText();
+  const tell = useTell();
   const operation = `did.${e.operation}`;
   const state = `phase.${e.state}`;
   // Operations on other objects, such as a service, change an instance too.
@@ -19,7 +22,7 @@ function Change({ event: e }: { event: InstanceEvent }) {
         {formatTime(e.at, language)}
       </time>{' '}
       {words}
-      {e.message && `: ${e.message}`}
+      {e.message && `: ${tell(told(e.message, e.cause))}`}
     </li>
   );
 }

@@ -9,6 +9,7 @@ import type { Offer } from '../../lib/offer';
 import { sliceOf } from '../../lib/resize';
 import { UsualWait } from '../../parts/queue';
 import { Rows } from '../../parts/rows';
+import { useTell } from '../../parts/told';
 
 /** usePrice returns the offer for a spec, with the root disk that the instance has. */
 function usePrice(i: Instance, spec: Instance['spec'], on: boolean): Offer | undefined {
@@ -43,6 +44,7 @@ interface NewSizeProps {
 
 export function NewSize({ instance, spec, tried, complete }: NewSizeProps) {
   const { t } = useText();
+  const tell = useTell();
   const now = usePrice(instance, instance.spec, true);
   const then = usePrice(instance, spec, complete);
   return (
@@ -57,6 +59,7 @@ export function NewSize({ instance, spec, tried, complete }: NewSizeProps) {
       )}
       {tried.warnings.includes('no-room-now') && (
         <Alert component="p" variant="info" isInline title={t('size.noRoom')}>
+          {tried.noRoom && `${tell(tried.noRoom)} `}
           {t('size.noRoomHelp')}
           {tried.queue && (
             <>

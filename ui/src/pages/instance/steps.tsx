@@ -4,11 +4,13 @@ import type { Instance } from '../../api/client';
 import { useText } from '../../i18n';
 import { noteOf } from '../../lib/phase';
 import { stepsOf } from '../../lib/steps';
+import { useTell } from '../../parts/told';
 
 const looks = { done: 'success', current: 'info', waiting: 'pending', failed: 'danger' } as const;
 
 export function Steps({ instance }: { instance: Instance }) {
   const { t } = useText();
+  const tell = useTell();
   const steps = stepsOf(instance);
   if (!steps) return null;
   return (
@@ -24,7 +26,7 @@ export function Steps({ instance }: { instance: Instance }) {
               variant={looks[state]}
               isCurrent={state === 'current'}
               aria-label={t(`step.state.${state}`)}
-              description={state === 'current' || state === 'failed' ? noteOf(instance) : undefined}
+              description={state === 'current' || state === 'failed' ? tell(noteOf(instance)) : undefined}
             >
               {t(`step.${name}`)}
             </ProgressStep>

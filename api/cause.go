@@ -1,0 +1,160 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// A text about what an object waits for, or why it failed, is written for operators: it
+// may name nodes, daemons and paths. Beside it is a Cause, which is for every reader, and
+// which portals show in the reader's language:
+//
+//	planner, agent, controller ─► text + Cause ─► operators read the text, and all others Cause.Text
+//
+// The API's responses contain the text for the caller (api/server/marks.go), so that a
+// client shows one field whoever it is for. A text without a cause is an operator's: the
+// writer did not decide that it is for others too, or is of a version before causes.
+
+// CauseCode is why an object is not as its user requested. Codes are stable, for programs.
+type CauseCode string
+
+// The codes; openapi.yaml describes them.
+const (
+	CausePlain           CauseCode = "plain"
+	CauseNoRoom          CauseCode = "no-room"
+	CauseRoomReserved    CauseCode = "room-reserved"
+	CauseNoStorage       CauseCode = "no-storage"
+	CauseNodeUnavailable CauseCode = "node-unavailable"
+	CauseDataLost        CauseCode = "data-lost"
+	CauseDataElsewhere   CauseCode = "data-elsewhere"
+	CauseMoving          CauseCode = "moving"
+	CauseNotPlaced       CauseCode = "not-placed"
+)
+
+// CauseMissing is what no node has enough of.
+type CauseMissing string
+
+// The resources.
+const (
+	MissingCPUs    CauseMissing = "cpus"
+	MissingMemory  CauseMissing = "memory"
+	MissingStorage CauseMissing = "storage"
+	MissingGPU     CauseMissing = "gpu"
+)
+
+// Plain is the cause beside a text that every reader may see.
+var Plain = Cause{Code: CausePlain}
+
+// internalProblem is the sentence for a text that has no cause.
+const internalProblem = "a problem of the cluster, whose details only its operator sees"
+
+var causeTexts = map[CauseCode]string{
+	CauseRoomReserved:    "the free capacity is reserved for instances that have waited longer",
+	CauseNodeUnavailable: "what it needs is not available now; it continues by itself when it is",
+	CauseDataLost:        "its data is lost, because the machine that stored it was removed: delete it",
+	CauseDataElsewhere:   "there is capacity, but not where its data is stored",
+	CauseMoving:          "it was being moved when something failed; it continues by itself when it is known where it is",
+	CauseNotPlaced:       "it waits until the object that it belongs to has a place",
+}
+
+// Text returns the sentence about the cause for readers who are not operators; beside is
+// the text that the cause stands beside, empty if there is none.
+func (c Cause) Text(beside string) string {
+	switch c.Code {
+	case "":
+		if beside == "" {
+			return ""
+		}
+		return internalProblem
+	case CausePlain:
+		return beside
+	case CauseNoRoom:
+		return c.noRoom()
+	case CauseNoStorage:
+		return "no storage has room for a volume of " + FormatBytes(c.Bytes) + " now"
+	}
+	return cmp.Or(causeTexts[c.Code], internalProblem) // of a later version
+}
+
+func (c Cause) noRoom() string {
+	switch c.Missing {
+	case MissingGPU:
+		what := cmp.Or(c.Model, "GPU") + " with " + FormatBytes(c.Bytes) + " of free VRAM"
+		if c.Count > 0 {
+			what += fmt.Sprintf(" and %d %% of its time", c.Count)
+		}
+		return "no " + what + " is available now"
+	case MissingCPUs:
+		return fmt.Sprintf("%d vCPUs are not free in one place now", c.Count)
+	case MissingMemory:
+		return FormatBytes(c.Bytes) + " of memory are not free in one place now"
+	case MissingStorage:
+		return FormatBytes(c.Bytes) + " of storage are not free in one place now"
+	}
+	return "there is no room for this size now"
+}
+
+// FormatBytes formats a number of bytes: "24 GiB".
+func FormatBytes(n int64) string {
+	const units = "KMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.4g %ciB", f, units[i])
+}
+
+// hasCause reports whether the status of a kind's objects has a cause beside lastError.
+func hasCause(k Kind) bool {
+	t := k.Info().Type
+	if t == nil {
+		return false
+	}
+	status, ok := t.FieldByName("Status")
+	if !ok || status.Type.Kind() != reflect.Struct {
+		return false
+	}
+	_, ok = status.Type.FieldByName("Cause")
+	return ok
+}
+
+// Reason is a text for operators, and its cause; zero: nothing is wrong.
+type Reason struct {
+	Text  string
+	Cause Cause
+}
+
+// Detail returns what an operator reads in addition to the sentence of the cause.
+func (r Reason) Detail() string {
+	if r.Cause == Plain {
+		return ""
+	}
+	return r.Text
+}
+
+// PlainReason returns a reason that every reader may see.
+func PlainReason(text string) Reason {
+	if text == "" {
+		return Reason{}
+	}
+	return Reason{text, Plain}
+}
+
+// ReasonOf returns the reason for an error: the message of a domain error, which is for
+// users, or fallback.
+func ReasonOf(err error, fallback string) Reason {
+	var e *Error
+	if !errors.As(err, &e) {
+		return Reason{Text: fallback}
+	}
+	if e.Cause == (Cause{}) && e.Detail == "" {
+		return Reason{e.Error(), Plain}
+	}
+	return Reason{e.Error(), e.Cause}
+}
