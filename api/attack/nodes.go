@@ -49,7 +49,7 @@ func (w *world) nodeMarks(ctx context.Context) (*regexp.Regexp, error) {
 // operator reads the nodes' names in its reason.
 func (w *world) waiting(ctx context.Context, marks *regexp.Regexp) (o object, err error) {
 	m := withName(api.Meta{Organization: w.victim.Meta.ID, Project: w.web.Meta.ID}, w.canary+"-waits")
-	if o, err = w.make(ctx, w.owner, "/v1/volumes", m.Name, m, api.VolumeSpec{SizeBytes: 1 << 50}); err != nil {
+	if o, err = w.make(ctx, w.owner, "/v1/volumes", m.Name, m, api.VolumeSpec{SizeBytes: api.MaxVolumeBytes}); err != nil {
 		return o, fmt.Errorf("create a volume that does not fit: %w", err)
 	}
 	return o, within(ctx, time.Minute, "the operator reads why the volume waits, with the node", func() (bool, error) {
@@ -111,7 +111,7 @@ func (w *world) nodesRefused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := w.make(ctx, w.op, "/v1/flavors", w.tag+"-vast", api.Meta{Name: w.tag + "-vast"}, api.FlavorSpec{Vcpus: 512, MemoryBytes: 1 << 40, RootBytes: 1 << 30})
+	f, err := w.make(ctx, w.op, "/v1/flavors", w.tag+"-vast", api.Meta{Name: w.tag + "-vast"}, api.FlavorSpec{Vcpus: api.MaxVCPUs, MemoryBytes: api.MaxMemoryBytes, RootBytes: 1 << 30})
 	if err != nil {
 		return err
 	}

@@ -26,5 +26,7 @@ test('a note says why', () => {
     cause: { code: 'no-room' },
   });
   expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot' } }).text).toBe('boot');
-  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot', lastError: 'broken' } }).text).toBe('broken');
+  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot', lastError: 'broken' } }).text).toBe(
+    'broken',
+  );
 });
