@@ -7,7 +7,7 @@ interface Thing {
   meta: { deletedAt?: string };
   status?: { phase?: 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed'; lastError?: string; cause?: Cause };
   /** Of objects that are placed. */
-  assignment?: { reason?: string; cause?: Cause };
+  assignment?: object;
 }
 
 export const stateOf = ({ meta, status }: Thing): State => (meta.deletedAt ? 'Deleting' : status?.phase || 'Pending');
@@ -15,5 +15,6 @@ export const stateOf = ({ meta, status }: Thing): State => (meta.deletedAt ? 'De
 /** whyOf returns why an object is not ready. */
 export function whyOf({ status, assignment }: Thing): Told {
   if (status?.lastError) return told(status.lastError, status.cause);
-  return status?.phase === 'Ready' ? told() : told(assignment?.reason, assignment?.cause);
+  const { reason, cause }: { reason?: string; cause?: Cause } = assignment ?? {};
+  return status?.phase === 'Ready' ? told() : told(reason, cause);
 }

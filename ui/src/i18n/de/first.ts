@@ -7,6 +7,7 @@ import { session } from './session';
 import { dashboard } from './dashboard';
 import { setup } from './setup';
 import { form } from './form';
+import { cause } from './cause';
 
 export const first: Record<keyof typeof en, string> = {
   ...start,
@@ -16,4 +17,5 @@ export const first: Record<keyof typeof en, string> = {
   ...dashboard,
   ...setup,
   ...form,
+  ...cause,
 };

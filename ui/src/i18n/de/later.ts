@@ -31,7 +31,6 @@ import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
-import { cause } from './cause';
 
 export const later: Record<keyof typeof en, string> = {
   ...instances,
@@ -65,5 +64,4 @@ export const later: Record<keyof typeof en, string> = {
   ...conflict,
   ...charts,
   ...tenant,
-  ...cause,
 };

@@ -6,6 +6,7 @@ import { session } from './session';
 import { dashboard } from './dashboard';
 import { setup } from './setup';
 import { form } from './form';
+import { cause } from './cause';
 
 export const first = {
   ...start,
@@ -15,4 +16,5 @@ export const first = {
   ...dashboard,
   ...setup,
   ...form,
+  ...cause,
 } as const;

@@ -30,7 +30,6 @@ import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
-import { cause } from './cause';
 
 export const later = {
   ...instances,
@@ -64,5 +63,4 @@ export const later = {
   ...conflict,
   ...charts,
   ...tenant,
-  ...cause,
 } as const;
