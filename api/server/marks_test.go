@@ -133,8 +133,9 @@ func (w *world) untilSync(t *testing.T, token string, f func(e api.Event, line s
 // TestTextsHaveCauses checks that every text of that kind in objects that others than
 // operators read is marked in openapi.yaml.
 func TestTextsHaveCauses(t *testing.T) {
+	schemas := contract(t).Components.Schemas
 	for _, k := range api.Kinds() {
-		schema := contract(t).Components.Schemas[string(k.Kind)]
+		schema := schemas[string(k.Kind)]
 		if schema == nil || k.Readers == api.ReadByOperators || k.KeyScope == "billing" {
 			continue // what is about money is written for its payers
 		}
