@@ -4164,6 +4164,15 @@ type Quota struct {
 	Uses Amounts `json:"uses"`
 }
 
+// QuotedEnds The least and the most that the machine can cost. Without a GPU they are equal.
+type QuotedEnds struct {
+	// FullUseMicros If it uses the GPU all the time that it runs.
+	FullUseMicros int64 `json:"fullUseMicros"`
+
+	// ReservedMicros If the machine does not use its GPU.
+	ReservedMicros int64 `json:"reservedMicros"`
+}
+
 // QuotedMeter defines model for QuotedMeter.
 type QuotedMeter struct {
 	AmountMicros int64 `json:"amountMicros"`
@@ -4172,9 +4181,15 @@ type QuotedMeter struct {
 
 // QuotedMonth defines model for QuotedMonth.
 type QuotedMonth struct {
+	// Hour What the first hour of the month costs if the machine runs in it.
+	Hour QuotedEnds `json:"hour"`
+
 	// Meters The parts of the total, in the order of invoice lines.
-	Meters      []QuotedMeter `json:"meters"`
-	TotalMicros int64         `json:"totalMicros"`
+	Meters []QuotedMeter `json:"meters"`
+
+	// Month What the month costs, whatever gpuPercent is.
+	Month       QuotedEnds `json:"month"`
+	TotalMicros int64      `json:"totalMicros"`
 }
 
 // ReceivedClaim defines model for ReceivedClaim.
@@ -4253,6 +4268,31 @@ type RefundStatus struct {
 
 	// State Failed: the money did not leave, or came back, and is credit again.
 	State RefundState `json:"state,omitempty,omitzero"`
+}
+
+// RefusedSignIn defines model for RefusedSignIn.
+type RefusedSignIn struct {
+	// At Time of the last one.
+	At time.Time `json:"at"`
+
+	// Confirmed The provider had confirmed who signs in. If not, anybody can have caused it.
+	Confirmed bool `json:"confirmed"`
+
+	// Count How many were refused for this reason.
+	Count int64 `json:"count"`
+
+	// Email E-mail address of the person, as the provider reports it.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// Reason What was found and what is wanted; at most 400 bytes. It may contain parts of what the provider, or anybody in its name, has sent.
+	Reason string `json:"reason"`
+}
+
+// RefusedSignInList defines model for RefusedSignInList.
+type RefusedSignInList struct {
+	// Incomplete A node did not respond, so what only it has refused is missing.
+	Incomplete bool            `json:"incomplete"`
+	Items      []RefusedSignIn `json:"items"`
 }
 
 // Restriction While set, nothing new can be created or started; running resources continue. Set by the cluster for billing reasons.

@@ -31,6 +31,12 @@ func (a *API) TestIdentityProvider(ctx context.Context, id string, in api.Identi
 	return post[api.IdentityProviderTestResult](ctx, a, in, "identity-providers", id, "test")
 }
 
+// RefusedSignIns returns the sign-ins with a provider that were refused lately, the newest
+// first.
+func (a *API) RefusedSignIns(ctx context.Context, id string) (api.RefusedSignInList, error) {
+	return get[api.RefusedSignInList](ctx, a, nil, "identity-providers", id, "refusals")
+}
+
 // SAMLMetadata writes the metadata of the service for a SAML provider, an XML document, to w.
 // The provider is given as in its addresses (api.IdentityProvider.AddressName).
 func (a *API) SAMLMetadata(ctx context.Context, provider string, w io.Writer) error {

@@ -153,6 +153,26 @@ func (h *handlers) TestIdentityProvider(ctx context.Context, r in[none, api.Iden
 	return out, nil
 }
 
+// ListRefusedSignIns returns why sign-ins with a provider were refused lately, on any node.
+func (h *handlers) ListRefusedSignIns(ctx context.Context, r in[none, none]) (*api.RefusedSignInList, error) {
+	o, err := h.find(ctx, api.KindIdentityProvider, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	all := h.RefusedSignIns(o.Meta.ID)
+	if h.opts.Refusals == nil {
+		return &api.RefusedSignInList{Items: all}, nil
+	}
+	others, complete := h.opts.Refusals(ctx, o.Meta.ID)
+	return &api.RefusedSignInList{Items: auth.MergeRefusals(h.opts.Now(), all, others), Incomplete: !complete}, nil
+}
+
+// RefusedSignIns returns why this node has refused sign-ins with a provider lately, for other
+// nodes.
+func (s *Server) RefusedSignIns(provider string) []api.RefusedSignIn {
+	return s.auth.RefusedSignIns(provider)
+}
+
 // ListLoginProviders returns the names of the providers of operators or an organization.
 func (h *handlers) ListLoginProviders(ctx context.Context, r in[api.ListLoginProvidersParams, none]) (*api.LoginProviders, error) {
 	out, err := h.auth.ListLoginProviders(ctx, r.Params.Organization)

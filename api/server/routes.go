@@ -130,6 +130,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "BeginOIDCLogin", body(h.auth.BeginOIDCLogin))
 	serve(r, "FinishOIDCLogin", body(h.auth.FinishOIDCLogin))
 	serve(r, "TestIdentityProvider", h.TestIdentityProvider)
+	serve(r, "ListRefusedSignIns", h.ListRefusedSignIns)
 	serve(r, "GetSAMLMetadata", h.GetSAMLMetadata)
 	serve(r, "ReceiveSAMLResponse", h.ReceiveSAMLResponse)
 	serve(r, "Logout", bare(h.auth.Logout))

@@ -37,6 +37,10 @@ type Options struct {
 	// Elsewhere returns the server of another node; nil for this node, and for one that
 	// is unreachable. A request that came from another node is not forwarded again.
 	Elsewhere func(node api.NodeID) http.Handler
+	// Refusals returns what the other nodes have refused of the sign-ins with a provider
+	// (Server.RefusedSignIns), and whether all of them have responded; nil: there are no
+	// other nodes.
+	Refusals func(ctx context.Context, provider string) (all []api.RefusedSignIn, complete bool)
 	// Networking means that the cluster has networks: a new project has one, and
 	// instances use it unless they name others.
 	Networking bool

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 		},
 		detail: samlDetail,
 		flags:  identityProviderFlags,
-		more:   []*cobra.Command{a.samlMetadataCommand(), a.providerTestCommand()},
+		more:   []*cobra.Command{a.samlMetadataCommand(), a.providerTestCommand(), a.refusalsCommand()},
 	}
 }
 
@@ -148,6 +149,38 @@ func (a *App) providerTestCommand() *cobra.Command {
 			}
 			return a.print(r, func() table { return providerTestTable(r, a.grantWords(r.Grants)) })
 		}}
+}
+
+func (a *App) refusalsCommand() *cobra.Command {
+	return &cobra.Command{Use: "refusals NAME|ID", Short: "List the sign-ins with an identity provider that were refused lately", Args: cobra.ExactArgs(1),
+		Long: "Shows why sign-ins were refused in the last 24 hours, on any node since it was started. The provider had confirmed who\n" +
+			"signs in, or not: then anybody can have caused it, and the reason may contain what they sent.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.identityProviders().get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			all, err := a.api.RefusedSignIns(cmd.Context(), p.Meta.ID)
+			if err != nil {
+				return err
+			}
+			if all.Incomplete {
+				fmt.Fprintln(a.Err, "A node did not respond: what only it has refused is missing.")
+			}
+			return a.print(all, func() table { return refusalsTable(all.Items) })
+		}}
+}
+
+func refusalsTable(all []api.RefusedSignIn) table {
+	t := table{{"LAST", "COUNT", "CONFIRMED", "E-MAIL", "REASON"}}
+	for _, x := range all {
+		confirmed := "no"
+		if x.Confirmed {
+			confirmed = "yes"
+		}
+		t = append(t, []string{formatTime(x.At), strconv.FormatInt(x.Count, 10), confirmed, cmp.Or(x.Email, "-"), x.Reason})
+	}
+	return t
 }
 
 // providerTestTable has a row for each part of the result, and for each claim.

@@ -68,6 +68,10 @@ func quoteTable(q api.PriceQuote) table {
 		}
 	}
 	row("total", q.Current.TotalMicros, changed.TotalMicros)
+	row("total, GPU idle", q.Current.Month.ReservedMicros, changed.Month.ReservedMicros)
+	row("total, GPU in full use", q.Current.Month.FullUseMicros, changed.Month.FullUseMicros)
+	row("hour, GPU idle", q.Current.Hour.ReservedMicros, changed.Hour.ReservedMicros)
+	row("hour, GPU in full use", q.Current.Hour.FullUseMicros, changed.Hour.FullUseMicros)
 	return t
 }
 

@@ -75,6 +75,7 @@ type Authenticator struct {
 	// oidc has the metadata of operators' providers, and owned that of organizations', of
 	// which there may be any number: they do not replace those of operators.
 	oidc, owned *oidc.ProviderCache
+	refusals    *refusals
 	// touched is when the use of a key or session was last due to be recorded.
 	touched sync.Map
 }
@@ -86,5 +87,5 @@ func New(o Options) *Authenticator {
 		signUpsFrom: newLimiter(1.0/600, 5), signUpsOf: newLimiter(1.0/600, 3), signUpsAt: newLimiter(0.1, 20), signUps: newLimiter(0.5, 60), captchas: captcha.New(o.URLs),
 		vouchers: newLimiter(1.0/60, 10), vouchersFrom: newLimiter(1.0/30, 20),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
-		oidc: oidc.New(o.Now, o.URLs, o.Log), owned: oidc.New(o.Now, o.URLs, o.Log)}
+		oidc: oidc.New(o.Now, o.URLs, o.Log), owned: oidc.New(o.Now, o.URLs, o.Log), refusals: newRefusals()}
 }

@@ -49,7 +49,7 @@ type person struct {
 }
 
 func errProvider() error {
-	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; the server's log has the reason")
+	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; your administrator finds the reason at the identity provider")
 }
 
 // oidcClient returns the client of a provider for one login.
@@ -99,8 +99,8 @@ func (a *Authenticator) loginURL(ctx context.Context, p api.IdentityProvider, f 
 	}
 	url, err := a.discovered(p).URL(ctx, c, f.State, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "organization", p.Meta.Organization, "error", err)
-		return "", api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
+		a.refusedBy(ctx, p, "", false, fmt.Errorf("contact the provider: %w", err))
+		return "", api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; your administrator finds the reason at the identity provider")
 	}
 	return url, nil
 }
@@ -150,7 +150,7 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	}
 	u, err := a.externalUser(ctx, p, who)
 	if err != nil {
-		return nil, err
+		return nil, a.refusedPerson(ctx, p, who, err)
 	}
 	// A flow that has begun a session begins no other, whatever the provider answers.
 	c := Credentials(u)
@@ -158,11 +158,11 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 		return nil, err
 	}
 	if err := a.joinClaimed(by(ctx, u), p, who.Claims, u); err != nil {
-		return nil, err
+		return nil, a.refusedPerson(ctx, p, who, err)
 	}
 	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
 	if err != nil {
-		return nil, err
+		return nil, a.refusedPerson(ctx, p, who, err)
 	}
 	s, err := a.begin(by(ctx, u), u, c, g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
@@ -188,11 +188,12 @@ func (a *Authenticator) redeemed(ctx context.Context, p api.IdentityProvider, f 
 	}
 	claims, err := a.discovered(p).Redeem(ctx, c, code, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "organization", p.Meta.Organization, "address", addressOf(Request(ctx)), "error", err)
+		a.refusedBy(ctx, p, "", false, err)
 		return who, errProvider()
 	}
 	email := api.Login(claims.Email)
 	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
+		a.refusedBy(ctx, p, email, true, fmt.Errorf("e-mail address %.80q of subject %.80q is not valid or not verified (email_verified is %t, want true)", email, claims.Subject, claims.EmailVerified))
 		return who, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and sign in again")
 	}
 	return person{Issuer: p.IdentityIssuer(), Subject: claims.Subject, Email: email, Name: claims.Name, Claims: claims.All}, nil

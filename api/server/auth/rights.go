@@ -63,7 +63,7 @@ var Rights = withKinds(map[string]Roles{
 	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,
 	"GetLogo": Everybody, "PutLogo": operators, "DeleteLogo": operators,
 	"GetOrganizationLogo": Sellers, "PutOrganizationLogo": Sellers, "DeleteOrganizationLogo": Sellers,
-	"TestMail": operators, "TestIdentityProvider": admins,
+	"TestMail": operators, "TestIdentityProvider": admins, "ListRefusedSignIns": admins,
 	"Watch":      viewers,
 	"Whoami":     viewers | billing,
 	"GetVersion": Everybody,

@@ -123,8 +123,7 @@ func (a *Authenticator) ReceiveSAMLResponse(ctx context.Context, name string, fo
 	if a.opts.Secrets == nil {
 		return "", api.Errorf(api.CodeUnavailable, "sign-in with an identity provider is not available on this server")
 	}
-	address := addressOf(Request(ctx))
-	if !a.flows.take(address, a.opts.Now()) {
+	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return "", api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
 	}
 	state, response, err := samlForm(form)
@@ -141,6 +140,8 @@ func (a *Authenticator) ReceiveSAMLResponse(ctx context.Context, name string, fo
 	}
 	back := url.Values{"state": {state}}
 	claims, err := samlProvider(p).Verify(a.opts.Now(), response, saml.RequestID(p.Meta.ID, to, state))
+	var unusable *saml.Unusable
+	confirmed := err == nil || errors.As(err, &unusable)
 	if err == nil {
 		var code string
 		if code, err = a.samlSealed(ctx, p, state, claims); err == nil {
@@ -148,7 +149,7 @@ func (a *Authenticator) ReceiveSAMLResponse(ctx context.Context, name string, fo
 		}
 	}
 	if err != nil {
-		a.opts.Log.Warn("response of identity provider refused", "provider", p.Meta.Name, "organization", p.Meta.Organization, "address", address, "error", clipped(err))
+		a.refusedBy(ctx, p, api.Login(claims.Email), confirmed, err)
 		back.Set("error", "access_denied")
 	}
 	return withQuery(to, back), nil
@@ -239,6 +240,7 @@ func (a *Authenticator) samlPerson(ctx context.Context, p api.IdentityProvider, 
 		plain, err = a.opts.Secrets.Open(ctx, code)
 	}
 	if err != nil || json.Unmarshal([]byte(plain), &c) != nil || c.Use != samlCodeUse || c.Provider != p.Meta.ID || c.State != f.State || c.Subject == "" || !a.opts.Now().Before(c.Until) {
+		a.refusedBy(ctx, p, "", false, fmt.Errorf("the code of the response is of another sign-in, or older than %s", samlCodeLife))
 		return who, errProvider()
 	}
 	return person{Issuer: p.IdentityIssuer(), Subject: c.Subject, Email: c.Email, Name: c.Name, Claims: c.Claims}, nil

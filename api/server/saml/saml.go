@@ -111,8 +111,8 @@ func (p Provider) URL(now time.Time, requestID, relayState string) (string, erro
 	return u.String(), nil
 }
 
-// Verify returns the claims of a response to the request with this ID. The error is for
-// the log: it may contain parts of the response.
+// Verify returns the claims of a response to the request with this ID. The error is not
+// for the person who signs in: it may contain parts of the response.
 func (p Provider) Verify(now time.Time, response []byte, requestID string) (Claims, error) {
 	if err := Check(response); err != nil {
 		return Claims{}, err
@@ -129,8 +129,19 @@ func (p Provider) Verify(now time.Time, response []byte, requestID string) (Clai
 	if err != nil {
 		return Claims{}, err
 	}
-	return p.claims(a)
+	c, err := p.claims(a)
+	if err != nil {
+		return Claims{}, &Unusable{err}
+	}
+	return c, nil
 }
+
+// Unusable is the error of an assertion that the provider has signed, and that says something
+// else about its subject than is needed.
+type Unusable struct{ err error }
+
+func (u *Unusable) Error() string { return u.err.Error() }
+func (u *Unusable) Unwrap() error { return u.err }
 
 // claims reads a verified assertion.
 func (p Provider) claims(a *crewjam.Assertion) (Claims, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -49,20 +50,30 @@ func (n *node) undecided(ctx context.Context) bool {
 	return err != nil || slices.ContainsFunc(all, api.Upgrade.Unfinished)
 }
 
-// supported returns the members and the level that all of them support; 0: not all of them have
-// answered.
-func (n *node) supported(ctx context.Context) (members []string, level int) {
+// everyNode returns the IDs of the members, and of nodes that are none.
+func (n *node) everyNode(ctx context.Context) ([]string, error) {
+	var all []string
 	for _, m := range n.store.Members() {
-		members = append(members, m.ID)
+		all = append(all, m.ID)
 	}
 	nodes, err := api.All[api.Node](ctx, n.store, api.ListQuery{Kind: api.KindNode})
 	if err != nil {
-		return nil, 0
+		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, o := range nodes {
-		if !slices.Contains(members, o.Meta.ID) {
-			members = append(members, o.Meta.ID)
+		if !slices.Contains(all, o.Meta.ID) {
+			all = append(all, o.Meta.ID)
 		}
+	}
+	return all, nil
+}
+
+// supported returns the members and the level that all of them support; 0: not all of them have
+// answered.
+func (n *node) supported(ctx context.Context) (members []string, level int) {
+	members, err := n.everyNode(ctx)
+	if err != nil {
+		return nil, 0
 	}
 	level = state.Level
 	for _, id := range members {

@@ -219,13 +219,14 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages
-		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
+		so.Cluster, so.Elsewhere, so.Stale, so.Refusals = n.cluster, n.elsewhere, store.Stale, n.refusals
 	}
 	if n.api, err = server.New(so); err != nil {
 		return n, fmt.Errorf("create the API server: %w", err)
 	}
 	if n.cluster != nil {
 		n.cluster.server.HandleAPI(forwarded(n.api))
+		n.cluster.serveRefusals(n.api.RefusedSignIns)
 	}
 	if c.run == installed {
 		n.firewall = n.keepFirewall(c)

@@ -33,13 +33,42 @@ func (b Billing) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote
 	return out, nil
 }
 
+// ends returns the costs without use of the GPU, and at its full use.
+func ends(quote func(gpuPercent int64) (invoice.Quoted, error)) (api.QuotedEnds, error) {
+	reserved, err := quote(0)
+	if err != nil {
+		return api.QuotedEnds{}, err
+	}
+	full, err := quote(100)
+	return api.QuotedEnds{ReservedMicros: reserved.TotalMicros, FullUseMicros: full.TotalMicros}, err
+}
+
 // quotedMonth returns the costs by prices in the order of invoice lines.
 func quotedMonth(q api.PriceQuoteQuery, prices api.PriceBookSpec, m invoice.Machine) (api.QuotedMonth, error) {
-	got, err := invoice.QuoteMonth(pricebook.Always(prices), q.Begin, m, q.Request.Hours, q.Request.GpuPercent)
+	schedule := pricebook.Always(prices)
+	month := func(gpuPercent int64) (invoice.Quoted, error) {
+		got, err := invoice.QuoteMonth(schedule, q.Begin, m, q.Request.Hours, gpuPercent)
+		if err != nil {
+			err = fmt.Errorf("quote a month by price book %s: %w", q.Book.Meta.ID, err)
+		}
+		return got, err
+	}
+	got, err := month(q.Request.GpuPercent)
 	if err != nil {
-		return api.QuotedMonth{}, fmt.Errorf("quote a month by price book %s: %w", q.Book.Meta.ID, err)
+		return api.QuotedMonth{}, err
 	}
 	out := api.QuotedMonth{TotalMicros: got.TotalMicros, Meters: []api.QuotedMeter{}}
+	quoter, err := invoice.NewQuoter(schedule, q.Begin)
+	if err != nil {
+		return out, fmt.Errorf("quote an hour by price book %s: %w", q.Book.Meta.ID, err)
+	}
+	hour := func(gpuPercent int64) (invoice.Quoted, error) { return quoter.Quote(m, gpuPercent) }
+	if out.Hour, err = ends(hour); err != nil {
+		return out, fmt.Errorf("quote an hour by price book %s: %w", q.Book.Meta.ID, err)
+	}
+	if out.Month, err = ends(month); err != nil {
+		return out, err
+	}
 	for _, meter := range api.Meters() {
 		if micros, used := got.Micros[meter]; used {
 			out.Meters = append(out.Meters, api.QuotedMeter{Meter: meter, AmountMicros: micros})

@@ -40,6 +40,26 @@ func TestQuote(t *testing.T) {
 			}
 			sum += x.AmountMicros
 		}
+		quoter, err := invoice.NewQuoter(pricebook.Always(c.prices), march)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for percent, of := range map[int64]func(api.QuotedEnds) int64{0: func(e api.QuotedEnds) int64 { return e.ReservedMicros }, 100: func(e api.QuotedEnds) int64 { return e.FullUseMicros }} {
+			hour, err := quoter.Quote(m, percent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			month, err := invoice.QuoteMonth(pricebook.Always(c.prices), march, m, 100, percent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of(c.got.Hour) != hour.TotalMicros || of(c.got.Month) != month.TotalMicros {
+				t.Errorf("%s costs at %d%% = %d an hour and %d a month, want %d and %d", name, percent, of(c.got.Hour), of(c.got.Month), hour.TotalMicros, month.TotalMicros)
+			}
+		}
+		if c.got.Month.ReservedMicros >= c.got.TotalMicros || c.got.TotalMicros >= c.got.Month.FullUseMicros {
+			t.Errorf("%s total = %d, want it between %d and %d", name, c.got.TotalMicros, c.got.Month.ReservedMicros, c.got.Month.FullUseMicros)
+		}
 		if c.got.TotalMicros != want.TotalMicros || sum != want.TotalMicros || len(c.got.Meters) != len(want.Micros) {
 			t.Errorf("%s total = %d of %d meters that add up to %d, want %d of %d", name, c.got.TotalMicros, len(c.got.Meters), sum, want.TotalMicros, len(want.Micros))
 		}
