@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +128,54 @@ func TestRefusedOIDCSignIns(t *testing.T) {
 	wantErr(t, err, api.CodeUnauthenticated, "")
 	if got := must(t, ret(w.admin.RefusedSignIns(t.Context(), "corp"))).v.Items[0]; got.Confirmed || !strings.Contains(got.Reason, "invalid_grant") {
 		t.Errorf("refusal with a wrong client secret = %+v, want the error of the provider", got)
+	}
+}
+
+// TestRefusalsTellNothingOfAddresses checks that an admin learns nothing of what the address of
+// an issuer, its keys and its token endpoint respond, which may be inside of the network.
+func TestRefusalsTellNothingOfAddresses(t *testing.T) {
+	const inside = "secret-of-the-inside"
+	w := newOwners(t)
+	var answers atomic.Pointer[map[string]string] // instead of the provider's, by path
+	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		text, ok := (*answers.Load())[r.URL.Path]
+		if !ok {
+			http.Error(rw, inside, http.StatusTeapot)
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		if strings.Contains(text, inside) {
+			rw.WriteHeader(http.StatusBadRequest)
+		}
+		_, _ = io.WriteString(rw, text)
+	}))
+	t.Cleanup(front.Close)
+	unsigned := w.p.token(map[string]any{"iss": front.URL, "aud": "basalt", "sub": "42", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()})
+	metadata := string(api.Encode(map[string]any{"issuer": front.URL, "authorization_endpoint": front.URL + "/authorize", "token_endpoint": front.URL + "/token", "jwks_uri": front.URL + "/keys",
+		"id_token_signing_alg_values_supported": []string{"RS256"}}))
+	const discovery = "/.well-known/openid-configuration"
+	for i, set := range []map[string]string{
+		{},
+		{discovery: metadata},
+		{discovery: metadata, "/token": `{"error": "` + inside + `", "error_description": "` + inside + `"}`},
+		{discovery: metadata, "/token": string(api.Encode(map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": unsigned}))},
+		{discovery: metadata, "/token": string(api.Encode(map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": unsigned})), "/keys": `{"x": "` + inside + `"}`},
+	} {
+		answers.Store(&set)
+		name := fmt.Sprintf("front-%d", i)
+		must(t, ret(w.make(w.admin, name, func(s *api.IdentityProviderSpec) { s.Issuer = front.URL })))
+		f, err := connect(t, w.Env, "").BeginOIDCLogin(t.Context(), api.OIDCBegin{Organization: "acme", Provider: name, Redirect: ownPortal})
+		if err == nil {
+			state := must(t, ret(url.Parse(f.URL))).v.Query().Get("state")
+			_, err = connect(t, w.Env, "").FinishOIDCLogin(t.Context(), api.OIDCFinish{Flow: f.Flow, State: state, Code: "any"})
+		}
+		if err == nil {
+			t.Fatalf("%s: login succeeded", name)
+		}
+		all := must(t, ret(w.admin.RefusedSignIns(t.Context(), name))).v.Items
+		if len(all) != 1 || strings.Contains(all[0].Reason, inside) || strings.Contains(all[0].Reason, "418") || !strings.Contains(all[0].Reason, "cannot be fetched") {
+			t.Errorf("%s: refusals = %+v, want one without what the address has responded", name, all)
+		}
 	}
 }
 

@@ -161,6 +161,11 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/security').then((m) => ({ default: m.SecurityPage }))),
   },
   {
+    path: '/certificates',
+    when: operator,
+    Page: lazy(() => import('./pages/certificates').then((m) => ({ default: m.CertificatesPage }))),
+  },
+  {
     path: '/identity-providers',
     when: admin,
     Page: lazy(() => import('./pages/identity-providers/list').then((m) => ({ default: m.IdentityProviders }))),

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/oidc"
 )
 
 // The reasons why sign-ins with an identity provider were refused are kept in the memory of
@@ -117,8 +118,11 @@ func (a *Authenticator) refusedPerson(ctx context.Context, p api.IdentityProvide
 func reasonOf(err error) string {
 	text := err.Error()
 	var e *api.Error
+	var f *oidc.Failure
 	if errors.As(err, &e) {
 		text = e.Message
+	} else if errors.As(err, &f) {
+		text = f.Shown
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), 4*maxReason)], "")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")

@@ -97,7 +97,7 @@ func (pc *ProviderCache) provider(ctx context.Context, issuer string) (*coreos.P
 func checkPage(address, issuer string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !strings.HasPrefix(issuer, "http:")) {
-		return fmt.Errorf("authorization endpoint %.256q is not an https URL", address)
+		return finding{fmt.Errorf("authorization endpoint %.256q is not an https URL", address)}
 	}
 	return nil
 }
@@ -107,11 +107,11 @@ func (c Client) config(p *coreos.Provider) oauth2.Config {
 		Scopes: append([]string{coreos.ScopeOpenID, "email"}, c.Scopes...)}
 }
 
-// URL returns the URL to which the browser is sent.
+// URL returns the URL to which the browser is sent. Errors are a *Failure.
 func (pc *ProviderCache) URL(ctx context.Context, c Client, state, nonce, verifier string) (string, error) {
 	p, err := pc.provider(ctx, c.Issuer)
 	if err != nil {
-		return "", err
+		return "", failed(err)
 	}
 	conf := c.config(p)
 	return conf.AuthCodeURL(state, coreos.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
@@ -120,8 +120,14 @@ func (pc *ProviderCache) URL(ctx context.Context, c Client, state, nonce, verifi
 // Verifier returns a new PKCE verifier.
 func Verifier() string { return oauth2.GenerateVerifier() }
 
-// Redeem exchanges a code for the claims about the user it was issued to.
+// Redeem exchanges a code for the claims about the user it was issued to. Errors are a
+// *Failure.
 func (pc *ProviderCache) Redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
+	out, err := pc.redeem(ctx, c, code, nonce, verifier)
+	return out, failed(err)
+}
+
+func (pc *ProviderCache) redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
 	var out Claims
 	p, err := pc.provider(ctx, c.Issuer)
 	if err != nil {
@@ -135,11 +141,11 @@ func (pc *ProviderCache) Redeem(ctx context.Context, c Client, code, nonce, veri
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return out, errors.New("the provider sent no ID token")
+		return out, finding{errors.New("the provider sent no ID token")}
 	}
 	id, err := p.Verifier(&coreos.Config{ClientID: c.ID, Now: pc.now}).Verify(ctx, raw)
 	if err != nil {
-		return out, err
+		return out, tokenError(err)
 	}
 	var named struct {
 		Email         string `json:"email"`
@@ -148,15 +154,15 @@ func (pc *ProviderCache) Redeem(ctx context.Context, c Client, code, nonce, veri
 		Party         string `json:"azp"`
 	}
 	if err := errors.Join(id.Claims(&named), id.Claims(&out.All)); err != nil {
-		return out, fmt.Errorf("the ID token's claims: %w", err)
+		return out, finding{fmt.Errorf("the ID token's claims: %w", err)}
 	}
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 || nonce == "":
-		return out, errors.New("the ID token is of another login")
+		return out, finding{errors.New("the ID token is of another login: its nonce is not that of this one")}
 	case id.Subject == "" || len(id.Subject) > 255:
-		return out, errors.New("the ID token has no subject")
+		return out, finding{errors.New("the ID token has no subject")}
 	case len(id.Audience) > 1 && named.Party != c.ID, !slices.Contains(id.Audience, c.ID):
-		return out, errors.New("the ID token is for another client")
+		return out, finding{fmt.Errorf("the ID token is for %.256q, want client %q", id.Audience, c.ID)}
 	}
 	out.Subject, out.Email, out.EmailVerified, out.Name = id.Subject, named.Email, named.EmailVerified, named.Name
 	return out, nil

@@ -318,7 +318,9 @@ func (Bill) Simulate(_ context.Context, q api.SimulationQuery) (api.Simulation, 
 // Quote implements server.Billing: 1 EUR for each hour, by changed prices 2 EUR.
 func (Bill) Quote(_ context.Context, q api.PriceQuoteQuery) (api.PriceQuote, error) {
 	month := func(each int64) api.QuotedMonth {
-		same := func(micros int64) api.QuotedEnds { return api.QuotedEnds{ReservedMicros: micros, FullUseMicros: micros} }
+		same := func(micros int64) api.QuotedEnds {
+			return api.QuotedEnds{ReservedMicros: micros, FullUseMicros: micros}
+		}
 		return api.QuotedMonth{TotalMicros: each * q.Request.Hours, Meters: []api.QuotedMeter{{Meter: api.MeterVCPU, AmountMicros: each * q.Request.Hours}}, Hour: same(each), Month: same(each * q.Request.Hours)}
 	}
 	out := api.PriceQuote{Currency: q.Book.Spec.Currency, Vcpus: q.Flavor.Spec.Vcpus, MemoryBytes: q.Flavor.Spec.MemoryBytes, RootBytes: q.Request.RootBytes, Current: month(1_000_000)}

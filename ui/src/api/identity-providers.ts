@@ -5,6 +5,7 @@ import { identityProviders } from './resource';
 
 export type IdentityProvider = Schemas['IdentityProvider'];
 export type ProviderSpec = IdentityProvider['spec'];
+export type RefusedSignIn = Schemas['RefusedSignIn'];
 export type TestResult = Schemas['IdentityProviderTestResult'];
 
 /** useIdentityProvider returns a provider, or null if it was deleted. */
@@ -13,6 +14,14 @@ export const useIdentityProvider = (id: string) =>
 
 export const deleteProvider = (p: IdentityProvider) =>
   ok(api.DELETE('/v1/identity-providers/{id}', { params: { path: { id: p.meta.id ?? '' } } }));
+
+/** useRefusedSignIns returns why sign-ins with a provider were refused lately. */
+export const useRefusedSignIns = (id: string) =>
+  useQuery({
+    queryKey: ['refused-sign-ins', id],
+    queryFn: ({ signal }) => ok(api.GET('/v1/identity-providers/{id}/refusals', { params: { path: { id } }, signal })),
+    refetchInterval: 10_000,
+  });
 
 /** useLoginProviders returns the names of the operators' providers, or of an organization's, which are public. */
 export const useLoginProviders = (organization = '') =>

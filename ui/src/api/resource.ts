@@ -122,6 +122,7 @@ export const brandingOf = (reseller?: string) =>
     ? single<Schemas['Branding']>(`/v1/organizations/${reseller}/branding`, [`branding of ${reseller}`])
     : branding;
 
+export const acmeSettings = single<Schemas['ACMESettings']>('/v1/acme-settings', ['acme-settings']);
 export const branding = single<Schemas['Branding']>('/v1/branding', ['branding']);
 export const mail = single<Schemas['MailSettings']>('/v1/mail', ['mail']);
 export const paymentSettings = single<Schemas['PaymentSettings']>('/v1/payment-settings', ['payment-settings']);

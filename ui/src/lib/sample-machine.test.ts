@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classesOf, firstClass, quotable, quoteOf } from './sample-machine';
+import { classesOf, firstClass, quotable, quoteOf, typical } from './sample-machine';
 
 const kinds = [{ id: 'l4', model: 'NVIDIA L4', pool: 'default', vramBytes: 24 * 2 ** 30 }];
 const machine = {
@@ -42,6 +42,14 @@ test('storage classes begin with any, if any has a price', () => {
   expect(firstClass({ currency: 'EUR', prices: [ssd, any] })).toBe('');
   expect(firstClass({ currency: 'EUR', prices: [ssd] })).toBe('ssd');
   expect(firstClass({ currency: 'EUR', prices: [] })).toBe('');
+});
+
+test('the sample begins with the flavor that is nearest to 8 vCPUs and 32 GiB', () => {
+  const flavor = (vcpus: number, gib: number) => ({ spec: { vcpus, memoryBytes: gib * 2 ** 30 } });
+  const all = [flavor(2, 2), flavor(16, 64), flavor(4, 8)];
+  expect(typical(all)).toBe(all[1]);
+  expect(typical([...all, flavor(8, 32)])).toEqual(flavor(8, 32));
+  expect(typical([])).toBeUndefined();
 });
 
 test('edited prices are quoted only if the server would accept them', () => {

@@ -36,6 +36,14 @@ export const firstClass = (book: Schemas['PriceBookSpec']): string =>
     ? ''
     : (classesOf(book)[0] ?? '');
 
+/** typical returns the flavor that is the nearest to 8 vCPUs and 32 GiB of memory. */
+export function typical<F extends { spec: Pick<Schemas['FlavorSpec'], 'vcpus' | 'memoryBytes'> }>(
+  flavors: readonly F[],
+): F | undefined {
+  const far = ({ spec: s }: F) => Math.abs(Math.log2(s.vcpus / 8)) + Math.abs(Math.log2(s.memoryBytes / (32 * gib)));
+  return flavors.reduce<F | undefined>((best, f) => (best && far(best) <= far(f) ? best : f), undefined);
+}
+
 /** quotable returns the parts of edited prices that a quote depends on, or undefined if the server would refuse them:
  * while they are typed, errors belong to no one. */
 export function quotable(b: Schemas['PriceBookSpec']): Schemas['PriceBookSpec'] | undefined {

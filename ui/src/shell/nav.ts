@@ -46,6 +46,7 @@ const cluster: Group = {
     { href: '/mail-suppressions', text: 'sup.title', when: operator },
     { href: '/identity-providers', text: 'idp.title', when: operator },
     { href: '/security', text: 'sec.title', when: operator },
+    { href: '/certificates', text: 'acme.title', when: operator },
     { href: '/setup', text: 'setup.title', when: operator },
   ],
 };

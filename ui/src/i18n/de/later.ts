@@ -31,6 +31,7 @@ import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
+import { certificates } from './certificates';
 
 export const later: Record<keyof typeof en, string> = {
   ...instances,
@@ -64,4 +65,5 @@ export const later: Record<keyof typeof en, string> = {
   ...conflict,
   ...charts,
   ...tenant,
+  ...certificates,
 };

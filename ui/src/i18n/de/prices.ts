@@ -94,6 +94,13 @@ export const prices: Record<keyof typeof en, string> = {
   'price.sample': 'Beispielmaschine',
   'price.sampleHelp':
     'Was eine Maschine in einem Monat von 30 Tagen kostet, ohne Mindestabnahmen, Mindestbetrag und Steuern. Während Sie Preise ändern, auch was sie dann kosten würde.',
+  'price.sampleEnds': 'Von ungenutzter bis voll genutzter GPU',
+  'price.amount': 'Betrag',
+  'price.hour': 'Pro Stunde',
+  'price.hourReserved': 'Pro Stunde, reserviert, GPU ungenutzt',
+  'price.hourFull': 'Pro Stunde, volle Nutzung',
+  'price.monthReserved': 'Pro Monat, reserviert, GPU ungenutzt',
+  'price.monthFull': 'Pro Monat, volle Nutzung',
   'price.sampleShare': 'Anteil an der GPU (%)',
   'price.sampleUse': 'Auslastung der GPU (%)',
   'price.sampleDisk': 'Datenträger (GiB)',

@@ -14,6 +14,7 @@ export const start: Record<keyof typeof en, string> = {
   'mnt.title': 'Wartung',
   'find.open': 'Alles durchsuchen (Strg-K)',
   'sec.title': 'Sicherheit',
+  'acme.title': 'Zertifikate',
   'nav.access': 'Zugriffsprüfung',
   'nav.customers': 'Kunden',
   'nav.organizations': 'Organisationen',

@@ -30,6 +30,7 @@ import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
+import { certificates } from './certificates';
 
 export const later = {
   ...instances,
@@ -63,4 +64,5 @@ export const later = {
   ...conflict,
   ...charts,
   ...tenant,
+  ...certificates,
 } as const;

@@ -90,6 +90,13 @@ export const prices = {
   'price.sample': 'Sample machine',
   'price.sampleHelp':
     'What a machine costs in a month of 30 days, without commitments, minimum charge and taxes. While you edit prices, also what it would cost then.',
+  'price.sampleEnds': 'From idle to full use of the GPU',
+  'price.amount': 'Amount',
+  'price.hour': 'Per hour',
+  'price.hourReserved': 'Per hour, reserved, GPU idle',
+  'price.hourFull': 'Per hour, full use',
+  'price.monthReserved': 'Per month, reserved, GPU idle',
+  'price.monthFull': 'Per month, full use',
   'price.sampleShare': 'Share of the GPU (%)',
   'price.sampleUse': 'GPU utilization (%)',
   'price.sampleDisk': 'Disk (GiB)',

@@ -13,6 +13,7 @@ export const start = {
   'mnt.title': 'Maintenance',
   'find.open': 'Search everything (Ctrl-K)',
   'sec.title': 'Security',
+  'acme.title': 'Certificates',
   'nav.access': 'Access review',
   'nav.customers': 'Customers',
   'nav.organizations': 'Organizations',

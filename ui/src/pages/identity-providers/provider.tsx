@@ -15,12 +15,14 @@ import { PageBody } from '../../parts/page';
 import { useRemoval } from '../../parts/removal';
 import { Views } from '../../parts/views';
 import { Connection } from './connection';
+import { Refusals } from './refusals';
 import { SignInTest } from './test';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'idp.settings' },
   { tab: 'connection', text: 'idp.connection' },
   { tab: 'test', text: 'idp.test' },
+  { tab: 'refusals', text: 'idp.refusals' },
 ];
 
 function Create({ protocol, owner }: { protocol: Protocol; owner: string }) {
@@ -85,6 +87,7 @@ function Provider({ provider: p, tab }: { provider: IdentityProvider; tab: strin
             {tab === '' && <IdentityProviderForm protocol={protocolOf(p)} provider={p} owner={ownerOf(p)} />}
             {tab === 'connection' && <Connection provider={p} />}
             {tab === 'test' && <SignInTest provider={p} />}
+            {tab === 'refusals' && <Refusals provider={p} />}
           </CardBody>
         </Card>
       </div>

@@ -8,6 +8,7 @@ import {
   DescriptionListTerm,
 } from '@patternfly/react-core';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { useBeginLogin, useTestResult, type IdentityProvider, type TestResult } from '../../api/identity-providers';
 import { useProjectsOf } from '../../api/customers';
 import { useOrganizationNames } from '../../api/cluster';
@@ -92,7 +93,11 @@ export function SignInTest({ provider: p }: { provider: IdentityProvider }) {
         </Button>
       </div>
       <ErrorAlert error={begin.error} onClose={begin.reset} />
-      {back && !back.code && <Alert component="p" variant="warning" isInline title={t('idp.testRefused')} />}
+      {back && !back.code && (
+        <Alert component="p" variant="warning" isInline title={t('idp.testRefused')}>
+          <Link href={`/identity-providers/${id}/refusals`}>{t('idp.refusals')}</Link>
+        </Alert>
+      )}
       {result.isLoading && <Loading />}
       <ErrorAlert error={result.error} />
       {result.data && <Result result={result.data} />}

@@ -32,6 +32,8 @@ const book = {
 const month = (amountMicros: number) => ({
   totalMicros: amountMicros,
   meters: [{ meter: 'vcpu-seconds', amountMicros }],
+  hour: { reservedMicros: amountMicros / 720, fullUseMicros: amountMicros / 360 },
+  month: { reservedMicros: amountMicros, fullUseMicros: 2 * amountMicros },
 });
 
 /** show renders the page; the server's quote has changed prices in it only if changed is given. */
@@ -77,7 +79,7 @@ test('all prices are shown in groups, with what a month costs', async () => {
 test('the sample machine is quoted by the server, and edited prices are compared', async () => {
   const quotes = show('operator', month(28_800_000));
   await waitFor(() =>
-    expect(quotes().at(-1)).toMatchObject({ flavor: 'flv-1', model: 'NVIDIA H100', vramBytes: 40 * gib }),
+    expect(quotes().at(-1)).toMatchObject({ flavor: 'flv-1', model: 'NVIDIA H100', vramBytes: 20 * gib }),
   );
   expect(quotes().at(-1)).not.toHaveProperty('prices');
   const price = screen.getAllByLabelText('Price (EUR)')[0]!;
@@ -86,13 +88,17 @@ test('the sample machine is quoted by the server, and edited prices are compared
   await waitFor(() => expect(quotes().at(-1)).toMatchObject({ prices: { prices: [{ priceMicros: 20_000 }, {}, {}] } }));
   const sample = await screen.findByRole('table', { name: 'Sample machine' });
   expect(within(sample).getByRole('row', { name: /Total/ })).toHaveTextContent('Total€14.40€28.80€14.40');
+  const ends = screen.getByRole('table', { name: 'From idle to full use of the GPU' });
+  const row = (name: string) => within(ends).getByRole('row', { name: new RegExp(`^${name}`) });
+  expect(row('Per hour, reserved')).toHaveTextContent('€0.02€0.04€0.02');
+  expect(row('Per month, full use')).toHaveTextContent('€28.80€57.60€28.80');
 });
 
 test('hours, share and disk are part of the quote', async () => {
   const quotes = show('operator');
   for (const [label, value] of [
     ['Hours per month (up to 720)', '100'],
-    ['Share of the GPU (%)', '25'],
+    ['Share of the GPU (%)', '50'],
     ['Disk (GiB)', '10'],
   ] as const) {
     const field = await screen.findByLabelText(label);
@@ -100,7 +106,7 @@ test('hours, share and disk are part of the quote', async () => {
     await userEvent.type(field, value);
   }
   await waitFor(() =>
-    expect(quotes().at(-1)).toMatchObject({ hours: 100, sharePercent: 25, vramBytes: 20 * gib, rootBytes: 10 * gib }),
+    expect(quotes().at(-1)).toMatchObject({ hours: 100, sharePercent: 50, vramBytes: 40 * gib, rootBytes: 10 * gib }),
   );
 });
 

@@ -1,14 +1,14 @@
 // What a sample machine costs in a month by a price book, and by its edited prices. The server calculates all
 // amounts.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useSettled, useSlices } from '../../api/offers';
 import { useQuote, type Book } from '../../api/prices';
 import { useFlavors } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 import { kindsOf } from '../../lib/offer';
-import { classesOf, firstClass, quotable, quoteOf, type SampleMachine } from '../../lib/sample-machine';
+import { classesOf, firstClass, quotable, quoteOf, typical, type SampleMachine } from '../../lib/sample-machine';
 import { ErrorAlert } from '../../parts/error';
 import { SelectField, TextField } from '../../parts/text-field';
 import { meterName } from './rows';
@@ -19,10 +19,10 @@ export function Sample({ book, draft }: { book: Book; draft?: Book['spec'] }) {
   const kinds = kindsOf(useSlices().data?.items ?? [], 'standard');
   const [changed, change] = useState<Partial<SampleMachine>>({});
   const machine: SampleMachine = {
-    flavor: flavors[0]?.meta.id ?? '',
+    flavor: typical(flavors)?.meta.id ?? '',
     gpu: kinds[0]?.id ?? '',
-    share: '50',
-    diskGib: '50',
+    share: '25',
+    diskGib: '100',
     storageClass: firstClass(book.spec),
     hours: '720',
     gpuPercent: '50',
@@ -70,44 +70,75 @@ export function Sample({ book, draft }: { book: Book; draft?: Book['spec'] }) {
         </div>
         <ErrorAlert error={quote.error} />
         {quote.data && <Costs quote={quote.data} />}
+        {quote.data && <Ends quote={quote.data} gpu={Boolean(machine.gpu)} />}
       </CardBody>
     </Card>
   );
 }
 
-function Costs({ quote: q }: { quote: NonNullable<ReturnType<typeof useQuote>['data']> }) {
-  const { t, has, language } = useText();
+type Quote = NonNullable<ReturnType<typeof useQuote>['data']>;
+type Amounts = (was: number, is: number) => ReactNode;
+
+/** useTable returns the head of a table of costs, and the amounts of a row: now, edited, and the difference. */
+function useTable(q: Quote): { head: (first: string, title: string) => ReactNode; amounts: Amounts } {
+  const { t, language } = useText();
   const money = (micros: number) => formatMicros(micros, q.currency, language);
+  const titles = (title: string) => (q.changed ? [t('price.before'), t('price.after'), t('price.difference')] : [title]);
+  return {
+    head: (first, title) => (
+      <thead>
+        <tr>
+          <th scope="col">{first}</th>
+          {titles(title).map((text) => (
+            <th key={text} scope="col" className="basalt-end">
+              {text}
+            </th>
+          ))}
+        </tr>
+      </thead>
+    ),
+    amounts: (was, is) => (
+      <>
+        <td>{money(was)}</td>
+        {q.changed && <td>{money(is)}</td>}
+        {q.changed && <td>{money(is - was)}</td>}
+      </>
+    ),
+  };
+}
+
+/** Ends is the least and the most that the machine can cost, by its use of the GPU. */
+function Ends({ quote: q, gpu }: { quote: Quote; gpu: boolean }) {
+  const { t } = useText();
+  const { head, amounts } = useTable(q);
+  const line = (period: 'hour' | 'month', end: 'reservedMicros' | 'fullUseMicros', text: string) => (
+    <tr>
+      <th scope="row">{text}</th>
+      {amounts(q.current[period][end], q.changed?.[period][end] ?? 0)}
+    </tr>
+  );
+  return (
+    <table className="basalt-prices" aria-label={t('price.sampleEnds')}>
+      {head(t('price.sampleEnds'), t('price.amount'))}
+      <tbody>
+        {gpu && line('hour', 'reservedMicros', t('price.hourReserved'))}
+        {line('hour', 'fullUseMicros', t(gpu ? 'price.hourFull' : 'price.hour'))}
+        {gpu && line('month', 'reservedMicros', t('price.monthReserved'))}
+        {line('month', 'fullUseMicros', t(gpu ? 'price.monthFull' : 'price.month'))}
+      </tbody>
+    </table>
+  );
+}
+
+function Costs({ quote: q }: { quote: Quote }) {
+  const { t, has } = useText();
+  const { head, amounts } = useTable(q);
   const of = (meters: { meter: string; amountMicros: number }[] | undefined, meter: string) =>
     meters?.find((m) => m.meter === meter)?.amountMicros ?? 0;
   const meters = [...new Set([...q.current.meters, ...(q.changed?.meters ?? [])].map((m) => m.meter))];
-  const amounts = (was: number, is: number) => (
-    <>
-      <td>{money(was)}</td>
-      {q.changed && <td>{money(is)}</td>}
-      {q.changed && <td>{money(is - was)}</td>}
-    </>
-  );
   return (
     <table className="basalt-prices" aria-label={t('price.sample')}>
-      <thead>
-        <tr>
-          <th scope="col">{t('price.meter')}</th>
-          <th scope="col" className="basalt-end">
-            {q.changed ? t('price.before') : t('price.month')}
-          </th>
-          {q.changed && (
-            <>
-              <th scope="col" className="basalt-end">
-                {t('price.after')}
-              </th>
-              <th scope="col" className="basalt-end">
-                {t('price.difference')}
-              </th>
-            </>
-          )}
-        </tr>
-      </thead>
+      {head(t('price.meter'), t('price.month'))}
       <tbody>
         {meters.map((m) => (
           <tr key={m}>

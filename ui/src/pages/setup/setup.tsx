@@ -18,6 +18,7 @@ const Credentials = lazy(() => import('../account/credentials').then((m) => ({ d
 const CustomerStep = lazy(() => import('./customer').then((m) => ({ default: m.CustomerStep })));
 const ImagesStep = lazy(() => import('./images').then((m) => ({ default: m.ImagesStep })));
 const SizesStep = lazy(() => import('./sizes').then((m) => ({ default: m.SizesStep })));
+const Sample = lazy(() => import('../prices/sample').then((m) => ({ default: m.Sample })));
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
 /** have lists what already exists for a step. */
@@ -58,7 +59,9 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
           <p>
             <Link href="/prices">{t('price.title')}</Link>
           </p>
-          {book && <Editor key={book.meta.id} book={book} />}
+          {book && (
+            <Editor key={book.meta.id} book={book} beside={(draft) => <Sample book={book} draft={draft} />} />
+          )}
         </>
       );
     case 'images':
