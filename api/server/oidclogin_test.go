@@ -75,6 +75,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id, secret, _ := r.BasicAuth()
 		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
 		if !ok || id != "basalt" || secret != "s3cret" || b64(sum[:]) != asked.Get("code_challenge") || r.Form.Get("redirect_uri") != asked.Get("redirect_uri") {
+			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
 			answer(map[string]any{"error": "invalid_grant"})
 			return

@@ -2,15 +2,7 @@
 import type { Schemas } from '../api/client';
 
 export type CertificateState =
-  | 'stored'
-  | 'issued'
-  | 'renewing'
-  | 'requested'
-  | 'failed'
-  | 'limited'
-  | 'expired'
-  | 'waiting'
-  | 'none';
+  'stored' | 'issued' | 'renewing' | 'requested' | 'failed' | 'limited' | 'expired' | 'waiting' | 'none';
 
 export interface NamedCertificate {
   state: CertificateState;

@@ -53,7 +53,7 @@ function Portal({ settings: s }: { settings: ACMESettings }) {
         )}
         <Rows
           rows={[
-            [t('dom.name'), s.status?.hostName ?? (address && URL.parse(address)?.hostname)],
+            [t('dom.name'), s.status?.hostName ?? /^https:\/\/([^/:]+)/.exec(address)?.[1]],
             [t('common.state'), <State of={c} />],
             [t('acme.expires'), c.expiresAt && <Time at={c.expiresAt} />],
             [t('acme.next'), c.nextAt && <Time at={c.nextAt} />],

@@ -10,7 +10,7 @@ export const certificates: Record<keyof typeof en, string> = {
   'acme.directoryHelp':
     'Z. B. https://acme-v02.api.letsencrypt.org/directory. Ein anderes Verzeichnis erhält ein neues Konto; ausgestellte Zertifikate bleiben, bis sie erneuert werden.',
   'acme.terms': 'Ich akzeptiere die Bedingungen der Zertifizierungsstelle',
-  'acme.termsHelp': 'Lesen Sie sie auf ihrer Website. Ihnen wird zugestimmt, wenn das Konto angelegt wird.',
+  'acme.termsHelp': 'Lesen Sie sie auf ihrer Website. Ihnen wird zugestimmt, wenn das Konto erstellt wird.',
   'acme.email': 'Kontaktadresse',
   'acme.emailHelp': 'Unter der die Zertifizierungsstelle Sie erreicht. Voreinstellung: keine.',
   'acme.saved': 'Einstellungen gespeichert',

@@ -126,7 +126,8 @@ export const providers: Record<keyof typeof en, string> = {
     'Sie verlassen das Portal, melden sich beim Anbieter an und kehren hierher zurück. Es wird nichts geändert: Ihre Sitzung bleibt, und kein Benutzer wird erstellt.',
   'idp.testRedirect': 'Fügen Sie zuerst {address} zu den Adressen des Portals hinzu',
   'idp.testBegin': 'Beim Anbieter anmelden',
-  'idp.testRefused': 'Der Anbieter hat abgelehnt, oder seine Antwort war ungültig. War es die Antwort, steht der Grund unter',
+  'idp.testRefused':
+    'Der Anbieter hat abgelehnt, oder seine Antwort war ungültig. War es die Antwort, steht der Grund unter',
   'idp.refusals': 'Abgelehnte Anmeldungen',
   'idp.refusalsHelp':
     'Warum Anmeldungen mit diesem Anbieter in den letzten 24 Stunden abgelehnt wurden. Jeder kann eine Antwort senden, die abgelehnt wird: Nur wo der Anbieter die Person bestätigt hatte, hat es jemand mit einem Konto dort versucht. Jeder Knoten vergisst seine, wenn er neu gestartet wird.',

@@ -16,7 +16,8 @@ export const certificates = {
   'acme.portal': 'Portal of the cluster',
   'acme.portalHelp':
     'The host name is that of the portal’s address in the mail settings. A node with a certificate file (--tls-cert) requests none for it.',
-  'acme.noAddress': 'The portal has no https address, so no certificate can be requested for it. Set it in the mail settings.',
+  'acme.noAddress':
+    'The portal has no https address, so no certificate can be requested for it. Set it in the mail settings.',
   'acme.domains': 'Portals of resellers',
   'acme.domainsHelp':
     'A certificate that a reseller has stored is used while it is valid, and none is requested meanwhile. Host names are approved, and certificates are stored, under',

@@ -127,7 +127,8 @@ export const providers = {
     'Why sign-ins with this provider were refused in the last 24 hours. Anybody can send a response that is refused: only where the provider had confirmed the person, somebody with an account there has tried. Each node forgets its own when it is restarted.',
   'idp.refusalsIncomplete': 'A node did not respond: what only it has refused is missing.',
   'idp.refusalsEmpty': 'No refused sign-ins',
-  'idp.refusalsEmptyHelp': 'None was refused here in the last 24 hours. What the provider itself refuses is not known here.',
+  'idp.refusalsEmptyHelp':
+    'None was refused here in the last 24 hours. What the provider itself refuses is not known here.',
   'idp.refusedAt': 'Last',
   'idp.refusedReason': 'Reason',
   'idp.refusedWho': 'Person',

@@ -29,7 +29,7 @@ export function Refusals({ provider: p }: { provider: IdentityProvider }) {
         label={t('idp.refusals')}
         columns={columns}
         query={query}
-        keyOf={(r) => `${r.confirmed} ${r.email} ${r.reason}`}
+        keyOf={(r) => JSON.stringify([r.confirmed, r.email, r.reason])}
         empty={<Empty title={t('idp.refusalsEmpty')} help={t('idp.refusalsEmptyHelp')} icon={CheckCircleIcon} />}
       />
       <Copyable label={t('new.cli')} text={asCommand(['identity-provider', 'refusals', p.meta.name])} />

@@ -83,7 +83,8 @@ type Amounts = (was: number, is: number) => ReactNode;
 function useTable(q: Quote): { head: (first: string, title: string) => ReactNode; amounts: Amounts } {
   const { t, language } = useText();
   const money = (micros: number) => formatMicros(micros, q.currency, language);
-  const titles = (title: string) => (q.changed ? [t('price.before'), t('price.after'), t('price.difference')] : [title]);
+  const titles = (title: string) =>
+    q.changed ? [t('price.before'), t('price.after'), t('price.difference')] : [title];
   return {
     head: (first, title) => (
       <thead>

@@ -59,9 +59,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
           <p>
             <Link href="/prices">{t('price.title')}</Link>
           </p>
-          {book && (
-            <Editor key={book.meta.id} book={book} beside={(draft) => <Sample book={book} draft={draft} />} />
-          )}
+          {book && <Editor key={book.meta.id} book={book} beside={(draft) => <Sample book={book} draft={draft} />} />}
         </>
       );
     case 'images':
