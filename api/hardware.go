@@ -33,6 +33,7 @@ const (
 	HardwareGPUs       HardwareCheckID = "gpus"
 	HardwareBMC        HardwareCheckID = "bmc"
 	HardwareHugePages  HardwareCheckID = "huge-pages"
+	HardwareAppArmor   HardwareCheckID = "apparmor"
 )
 
 // ConditionHardware is the type of the node condition that is not true while a hardware

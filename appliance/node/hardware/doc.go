@@ -82,7 +82,7 @@ type Path struct {
 func Checks(f Facts) []api.HardwareCheck {
 	all := []api.HardwareCheck{
 		kvm(f), microcode(f), firmware(f), iommu(f), numa(f), memory(f), kernelArgs(f), watchdog(f),
-		disks(f), mirrors(f), bootLoaders(f), nics(f), pathMTU(f), clock(f), gpus(f), bmc(f), hugePages(f),
+		disks(f), mirrors(f), bootLoaders(f), nics(f), pathMTU(f), clock(f), gpus(f), bmc(f), hugePages(f), appArmor(f),
 	}
 	for i := range all {
 		all[i] = bounded(all[i])

@@ -52,6 +52,8 @@ var server = files{
 	"sys/bus/pci/devices/0000:00:1f.0/vendor": "0x8086\n",
 	"sys/bus/pci/devices/0000:00:1f.0/class":  "0x060100\n",
 	"sys/firmware/dmi/entries/38-0/raw":       "x",
+	armor + "parameters/enabled":              "Y\n",
+	profiles:                                  "basalt-image (enforce)\nbasalt-vgpu (enforce)\nbasalt-worker (enforce)\nlibvirtd (enforce)\n",
 	md + "level":                              "raid1\n",
 	md + "array_state":                        "active\n",
 	md + "raid_disks":                         "2\n",
@@ -99,8 +101,8 @@ func TestAllWell(t *testing.T) {
 	f := well()
 	f.FS = server.with(nil)
 	all := Checks(f)
-	if len(all) != 17 {
-		t.Errorf("%d checks, want 17", len(all))
+	if len(all) != 18 {
+		t.Errorf("%d checks, want 18", len(all))
 	}
 	for _, c := range all {
 		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
@@ -110,6 +112,9 @@ func TestAllWell(t *testing.T) {
 }
 
 const (
+	armor    = "sys/module/apparmor/"
+	profiles = "sys/kernel/security/apparmor/profiles"
+
 	md      = "sys/block/md127/md/"
 	pages2M = "sys/kernel/mm/hugepages/hugepages-2048kB/"
 	pages1G = "sys/kernel/mm/hugepages/hugepages-1048576kB/"
@@ -170,6 +175,11 @@ func TestChecks(t *testing.T) {
 		"uneven memory":                  {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 33554432 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "node1 32 GiB"},
 		"no NUMA":                        {files{"sys/devices/system/node": "-"}, nil, api.HardwareNUMA, api.HardwareUnknown, "no NUMA"},
 
+		"AppArmor off":               {files{armor + "parameters/enabled": "N\n", profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareOK, "is off"},
+		"no AppArmor":                {files{armor + "parameters/enabled": "-", profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareOK, "is off"},
+		"profiles unreadable":        {files{profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareUnknown, "as root"},
+		"no profiles":                {files{profiles: ""}, nil, api.HardwareAppArmor, api.HardwareWarning, "basalt-image is not loaded; basalt-vgpu is not loaded; basalt-worker is not loaded"},
+		"a profile that only logs":   {files{profiles: "basalt-image (enforce)\nbasalt-vgpu (complain)\nbasalt-worker (enforce)\n"}, nil, api.HardwareAppArmor, api.HardwareWarning, "basalt-vgpu is in mode complain"},
 		"no mirror":                  {files{"sys/block/md127": "-"}, nil, api.HardwareMirror, api.HardwareOK, "no mirrored disks"},
 		"first copy":                 {files{md + "sync_action": "resync\n", md + "sync_completed": "100 / 200\n"}, nil, api.HardwareMirror, api.HardwareOK, "first time 50 %"},
 		"a disk is missing":          {files{md + "degraded": "1\n", md + "dev-sdb3": "-"}, nil, api.HardwareMirror, api.HardwareFailed, "md127 has 1 of 2 disks (sda3)"},

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/apparmor"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
@@ -188,7 +189,8 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	}
 	defer secret.Close()
 	defer give.Close()
-	cmd := exec.Command(r.o.Binary, args...)
+	argv := r.command(args)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.ExtraFiles = []*os.File{secret}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives us
@@ -219,6 +221,22 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 		r.ended(id, p)
 	}()
 	return p, nil
+}
+
+// The paths that the AppArmor profile of backends has rules for.
+const (
+	installed = "/usr/bin/basalt-vgpu"
+	usual     = "/run/basalt/vgpu"
+)
+
+// command returns the command line of a backend: under its AppArmor profile, unless its
+// program or its folder is another one than on an installed node.
+func (r *Runner) command(args []string) []string {
+	argv := append([]string{r.o.Binary}, args...)
+	if r.o.Binary != installed || filepath.Clean(r.o.Dir) != usual {
+		return argv
+	}
+	return apparmor.VGPU.Command(argv...)
 }
 
 func (r *Runner) endedAtStart(id string) error {

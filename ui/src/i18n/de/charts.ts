@@ -56,6 +56,7 @@ export const charts: Record<keyof typeof en, string> = {
   'hardware.disks': 'Zustand der Datenträger',
   'hardware.mirror': 'Gespiegelte Datenträger',
   'hardware.boot-loader': 'Startprogramme',
+  'hardware.apparmor': 'AppArmor',
   'hardware.nics': 'Netzwerkschnittstellen',
   'hardware.path-mtu': 'Pfad-MTU',
   'hardware.clock': 'Uhr',

@@ -54,6 +54,7 @@ export const charts = {
   'hardware.disks': 'Disk health',
   'hardware.mirror': 'Mirrored disks',
   'hardware.boot-loader': 'Boot loaders',
+  'hardware.apparmor': 'AppArmor',
   'hardware.nics': 'Network interfaces',
   'hardware.path-mtu': 'Path MTU',
   'hardware.clock': 'Clock',
