@@ -16,7 +16,7 @@ install() { in_root sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/log" 2>&1 || { cat "
 
 install
 grep -q '^basalt-worker:.*:/usr/sbin/nologin$' "$root/etc/passwd" || fail "no user basalt-worker without a login"
-for unit in basaltd basalt-gpud basalt-fence basalt-guests basalt-gpu-driver; do
+for unit in basalt-apparmor basaltd basalt-gpud basalt-fence basalt-guests basalt-gpu-driver; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
@@ -37,6 +37,9 @@ in_root systemd-analyze verify "${units[@]}" || fail "systemd does not like a un
 for program in basaltd basalt basalt-gpud; do
 	in_root "$program" --help >/dev/null 2>&1 || fail "$program does not run on this Debian"
 done
+
+# The kernel here may have no AppArmor; its parser compiles the profiles anyway.
+in_root sh -c 'apparmor_parser --skip-kernel-load --skip-cache /etc/apparmor.d/basalt-*' || fail "AppArmor's parser refuses a profile"
 
 # A node's own configuration survives an upgrade, without a question.
 echo 'node-name: mine' >"$root/etc/basalt/basaltd.yaml"
