@@ -1,5 +1,5 @@
 // Package apparmor starts programs under the AppArmor profiles of the package basalt
-// (installer/deb/basalt/root/etc/apparmor.d). Where AppArmor is off, or a profile is not
+// (installer/deb/basalt/root/usr/share/basalt/apparmor). Where AppArmor is off, or a profile is not
 // loaded, the program runs as it would without AppArmor.
 //
 // Profiles are not attached to paths: administrators run the same programs with rights of

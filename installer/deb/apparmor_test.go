@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/apparmor"
 )
 
-const profiles = "basalt/root/etc/apparmor.d"
+const profiles = "basalt/root/usr/share/basalt/apparmor"
 
 // TestProfiles compares the AppArmor profiles that programs are started under with those
 // that are in the package, loaded, and removed with it.
@@ -28,19 +28,15 @@ func TestProfiles(t *testing.T) {
 		}
 		return all
 	}
-	if files, err := filepath.Glob(profiles + "/basalt-*"); err != nil || !slices.Equal(files, paths(profiles)) {
+	if files, err := filepath.Glob(profiles + "/*"); err != nil || !slices.Equal(files, paths(profiles)) {
 		t.Errorf("the package has the profiles %q, error %v; want %q", files, err, paths(profiles))
 	}
 	unit := values(t, "basalt-apparmor.service", "ExecStart")
-	if want := append([]string{"/usr/sbin/apparmor_parser", "--replace", "--write-cache"}, paths("/etc/apparmor.d")...); !slices.Equal(unit, want) {
+	if want := append([]string{"/usr/sbin/apparmor_parser", "--replace", "--write-cache"}, paths("/usr/share/basalt/apparmor")...); !slices.Equal(unit, want) {
 		t.Errorf("basalt-apparmor.service executes %q, want %q", unit, want)
 	}
-	conffiles := text(t, "basalt/conffiles")
-	for i, path := range paths("/etc/apparmor.d") {
-		if !slices.Contains(strings.Fields(conffiles), path) {
-			t.Errorf("%s is not in conffiles, so that an upgrade overwrites what an administrator has changed", path)
-		}
-		content, name := text(t, filepath.Join(profiles, names[i])), names[i]
+	for i, path := range paths(profiles) {
+		content, name := text(t, path), names[i]
 		for _, want := range []string{"\nprofile " + name + " {\n", "\tinclude if exists <local/" + name + ">\n"} {
 			if !strings.Contains(content, want) {
 				t.Errorf("the profile in %s has no line %q", path, strings.TrimSpace(want))

@@ -10,12 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/apparmor"
 )
 
-// withGPU has the node offer a soft GPU, and accept instances although it is emulated
-// itself. The rule in local/basalt-image has the kernel log each qemu-img that runs under
-// the profile.
+// withGPU has the node load the profiles, offer a soft GPU, and accept instances although it is emulated
+// itself. The rule in local/basalt-image has the kernel log each qemu-img that runs under the
+// profile.
 const withGPU = `set -e
 echo 'GPUD_OPTIONS="--soft-gpu name=soft0,vram=128MiB,sms=1"' >>/etc/default/basalt-gpud
 echo 'allow-emulation: true' >>/etc/basalt/basaltd.yaml
+systemctl enable --quiet basalt-apparmor
 echo 'audit /usr/bin/qemu-img mr,' >/etc/apparmor.d/local/basalt-image
 systemctl restart basalt-apparmor basalt-gpud basaltd`
 
@@ -24,13 +25,13 @@ systemctl restart basalt-apparmor basalt-gpud basaltd`
 // instance has a virtual GPU. It is the last test of a start, since it reads the whole log.
 func (c *computer) confined(t *testing.T, p *power) {
 	t.Helper()
+	c.ssh(t, withGPU)
 	modes := apparmor.Modes(c.ssh(t, "cat "+apparmor.Loaded))
 	for _, name := range apparmor.Profiles() {
 		if modes[name] != apparmor.Enforced {
 			t.Errorf("mode of profile %s on the node = %q, want %s", name, modes[name], apparmor.Enforced)
 		}
 	}
-	c.ssh(t, withGPU)
 	p.poll("the API, with a GPU", c.healthy)
 	basalt := func(args string) { c.ssh(t, "BASALT_TOKEN=$(cat /var/lib/basalt/operator.key) basalt "+args) }
 	c.ssh(t, "qemu-img create -q -f qcow2 /root/small.qcow2 64M") // nobody waits for its system

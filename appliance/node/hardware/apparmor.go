@@ -7,12 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/apparmor"
 )
 
+// loader is the link that makes systemd load the profiles at boot.
+const loader = "etc/systemd/system/multi-user.target.wants/basalt-apparmor.service"
+
 // appArmor checks that the profiles of Basalt's programs are enforced, if the kernel has
-// AppArmor on.
+// AppArmor on and the node loads them.
 func appArmor(f Facts) api.HardwareCheck {
 	const id = api.HardwareAppArmor
 	if line(f.FS, "sys/module/apparmor/parameters/enabled") != "Y" {
 		return ok(id, "AppArmor is off")
+	}
+	if !exists(f.FS, loader) {
+		return ok(id, "AppArmor is on; basalt-apparmor.service, which loads the profiles, is not enabled")
 	}
 	file, err := f.FS.Open(apparmor.Loaded[1:])
 	if err != nil {

@@ -53,6 +53,7 @@ var server = files{
 	"sys/bus/pci/devices/0000:00:1f.0/class":  "0x060100\n",
 	"sys/firmware/dmi/entries/38-0/raw":       "x",
 	armor + "parameters/enabled":              "Y\n",
+	loader:                                    "-> /usr/lib/systemd/system/basalt-apparmor.service",
 	profiles:                                  "basalt-image (enforce)\nbasalt-vgpu (enforce)\nbasalt-worker (enforce)\nlibvirtd (enforce)\n",
 	md + "level":                              "raid1\n",
 	md + "array_state":                        "active\n",
@@ -177,6 +178,7 @@ func TestChecks(t *testing.T) {
 
 		"AppArmor off":               {files{armor + "parameters/enabled": "N\n", profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareOK, "is off"},
 		"no AppArmor":                {files{armor + "parameters/enabled": "-", profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareOK, "is off"},
+		"profiles not wanted":        {files{loader: "-", profiles: ""}, nil, api.HardwareAppArmor, api.HardwareOK, "is not enabled"},
 		"profiles unreadable":        {files{profiles: "-"}, nil, api.HardwareAppArmor, api.HardwareUnknown, "as root"},
 		"no profiles":                {files{profiles: ""}, nil, api.HardwareAppArmor, api.HardwareWarning, "basalt-image is not loaded; basalt-vgpu is not loaded; basalt-worker is not loaded"},
 		"a profile that only logs":   {files{profiles: "basalt-image (enforce)\nbasalt-vgpu (complain)\nbasalt-worker (enforce)\n"}, nil, api.HardwareAppArmor, api.HardwareWarning, "basalt-vgpu is in mode complain"},

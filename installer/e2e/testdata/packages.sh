@@ -16,10 +16,11 @@ install() { in_root sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/log" 2>&1 || { cat "
 
 install
 grep -q '^basalt-worker:.*:/usr/sbin/nologin$' "$root/etc/passwd" || fail "no user basalt-worker without a login"
-for unit in basalt-apparmor basaltd basalt-gpud basalt-fence basalt-guests basalt-gpu-driver; do
+for unit in basaltd basalt-gpud basalt-fence basalt-guests basalt-gpu-driver; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
+[ "$(in_root systemctl is-enabled basalt-apparmor || true)" = disabled ] || fail "AppArmor profiles are loaded without being asked"
 # Open vSwitch and OVN are started only by Basalt, even after an upgrade of their
 # packages, whose scripts unmask and enable them.
 own_switch="ovsdb-server ovs-vswitchd openvswitch-switch ovn-central ovn-host ovn-controller ovn-northd ovn-ovsdb-server-nb ovn-ovsdb-server-sb"
@@ -39,7 +40,7 @@ for program in basaltd basalt basalt-gpud; do
 done
 
 # The kernel here may have no AppArmor; its parser compiles the profiles anyway.
-in_root sh -c 'apparmor_parser --skip-kernel-load --skip-cache /etc/apparmor.d/basalt-*' || fail "AppArmor's parser refuses a profile"
+in_root sh -c 'apparmor_parser --skip-kernel-load --skip-cache /usr/share/basalt/apparmor/basalt-*' || fail "AppArmor's parser refuses a profile"
 
 # A node's own configuration survives an upgrade, without a question.
 echo 'node-name: mine' >"$root/etc/basalt/basaltd.yaml"
