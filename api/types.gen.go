@@ -841,6 +841,9 @@ type CephClusterSpec struct {
 	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
 	Enabled     bool        `json:"enabled,omitempty,omitzero"`
 
+	// EncryptDisks Disks that are added to Ceph from now on are encrypted at rest, with their databases. The disks that Ceph has already keep their state until they are released and added again.
+	EncryptDisks bool `json:"encryptDisks,omitempty,omitzero"`
+
 	// FailureDomain Two copies are never stored in the same failure domain. Empty: host.
 	FailureDomain FailureDomain `json:"failureDomain,omitempty,omitzero"`
 
@@ -1255,6 +1258,9 @@ type DiskStatus struct {
 
 	// DeviceClass Device class of its OSD in Ceph. Empty: it has no OSD, or the class is not known yet.
 	DeviceClass DeviceClass `json:"deviceClass,omitempty,omitzero"`
+
+	// Encrypted Its OSD is encrypted at rest, and so is the database of the OSD, wherever it is stored.
+	Encrypted bool `json:"encrypted,omitempty,omitzero"`
 
 	// FreeBytes With use ceph-db: space that is not assigned to a database.
 	FreeBytes          int64  `json:"freeBytes,omitempty,omitzero"`

@@ -88,6 +88,25 @@ func (k *KeyStore) OpenState(ctx context.Context, volume api.VolumeID, sealed []
 	return plain, err
 }
 
+// NewOSDKey generates the key of an encrypted OSD and returns it sealed.
+func (k *KeyStore) NewOSDKey(ctx context.Context, osd string) (sealed string, err error) {
+	r, err := k.load(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	return r.SealOSDKey(osd, NewPassphrase())
+}
+
+// OpenOSDKey returns the key of an encrypted OSD.
+func (k *KeyStore) OpenOSDKey(ctx context.Context, osd, sealed string) (key string, err error) {
+	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenOSDKey(osd, sealed) })
+	if errors.Is(err, ErrSealed) {
+		return "", errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens the disk of OSD %s", osd).
+			WithHint("it may have been restored from another cluster"), err)
+	}
+	return string(plain), err
+}
+
 // open calls f with the cached ring, and with the store's ring if the cached one
 // has no matching key.
 func (k *KeyStore) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {

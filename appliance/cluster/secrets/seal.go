@@ -1,5 +1,5 @@
-// Package secrets encrypts the keys of volumes, and the states of virtual machines,
-// with keys of the cluster, so the files and backups of the store alone open no disk.
+// Package secrets encrypts the keys of volumes and of Ceph's disks, and the states of
+// virtual machines, with keys of the cluster, so the files and backups of the store alone open no disk.
 //
 //	Ring (an internal object of the store) ── Seal ──► "basalt-seal:1:KEY-ID:BASE64"
 //	                                       ◄── Open ──
@@ -43,6 +43,7 @@ const (
 	forVolume = "basalt volume key"
 	forSecret = "basalt secret"
 	forState  = "basalt machine state " // the volume's ID follows
+	forOSD    = "basalt OSD key "       // the OSD's UUID follows
 )
 
 // Key is a key of the cluster.
@@ -68,7 +69,8 @@ func (r Ring) Grow() Ring {
 	return Ring{append(append([]Key(nil), r.Keys...), Key{hex.EncodeToString(id), secret})}
 }
 
-// NewPassphrase returns a random passphrase for a volume, as text for QEMU's LUKS.
+// NewPassphrase returns a random passphrase for a volume or an OSD, as text for QEMU's
+// LUKS.
 func NewPassphrase() []byte {
 	raw := make([]byte, passphraseBytes)
 	_, _ = rand.Read(raw)
@@ -112,6 +114,13 @@ func (r Ring) open(sealed string, purpose string) ([]byte, error) {
 	}
 	return r.decrypt(id, raw, purpose)
 }
+
+// SealOSDKey seals the key of an encrypted OSD. It opens only for the OSD that it was
+// sealed for.
+func (r Ring) SealOSDKey(osd string, key []byte) (string, error) { return r.seal(key, forOSD+osd) }
+
+// OpenOSDKey opens a key sealed by SealOSDKey.
+func (r Ring) OpenOSDKey(osd, sealed string) ([]byte, error) { return r.open(sealed, forOSD+osd) }
 
 // SealState seals the state of a virtual machine that is stored beside its root
 // volume. Unlike the other texts, it is binary after the ID of the key. It opens

@@ -124,3 +124,24 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestSealOSDKey checks that the key of an OSD opens for that OSD only, and as nothing
+// else.
+func TestSealOSDKey(t *testing.T) {
+	r, key := NewRing(), NewPassphrase()
+	text, err := r.SealOSDKey("osd-a", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.OpenOSDKey("osd-a", text); err != nil || !bytes.Equal(got, key) {
+		t.Errorf("OpenOSDKey = %q, error %v, want %q", got, err, key)
+	}
+	for name, open := range map[string]func() ([]byte, error){
+		"of another OSD": func() ([]byte, error) { return r.OpenOSDKey("osd-b", text) }, "of a volume": func() ([]byte, error) { return r.Open(text) },
+		"as a secret": func() ([]byte, error) { return r.OpenSecret(text) }, "of another cluster": func() ([]byte, error) { return NewRing().OpenOSDKey("osd-a", text) },
+	} {
+		if got, err := open(); !errors.Is(err, ErrSealed) {
+			t.Errorf("opening the key %s = %q, error %v, want ErrSealed", name, got, err)
+		}
+	}
+}

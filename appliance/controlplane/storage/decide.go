@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,9 @@ func (s observation) contents() (n int) {
 type source struct {
 	keys func() (deploy.Keys, error)
 	uuid func() string
-	port uint16
+	// osdKey returns the sealed key of a new encrypted OSD.
+	osdKey func(uuid string) (string, error)
+	port   uint16
 	// storageNetwork is set if all members of the cluster support Bootstrap.Addresses.
 	storageNetwork bool
 }
@@ -79,7 +82,10 @@ func decide(f Bootstrap, s observation, from source) (Bootstrap, error) {
 	}
 	f.Dismantle = !on && (f.Dismantle || s.empty(f))
 	f.Tables = f.tables(s, on, from)
-	f.OSDs = f.osds(s, on, from)
+	var err error
+	if f.OSDs, err = f.osds(s, on, from); err != nil {
+		return f, err
+	}
 	if !on && len(f.OSDs) == 0 && len(f.Tables) == 0 && (f.Dismantle || !f.Exists) {
 		retired := append(slices.Clone(f.Retired), f.Incarnation())
 		return Bootstrap{Generation: f.Generation, Retired: retired[max(0, len(retired)-maxRetired):]}, nil
@@ -99,7 +105,33 @@ func (f Bootstrap) monitors(s observation) []api.NodeID {
 	return append([]api.NodeID{first}, slices.DeleteFunc(slices.Clone(mons), func(m api.NodeID) bool { return m == first })...)
 }
 
-func (f Bootstrap) osds(s observation, on bool, from source) []OSD {
+func (f Bootstrap) osds(s observation, on bool, from source) ([]OSD, error) {
+	out := f.present(s, on)
+	for _, id := range slices.Sorted(maps.Keys(s.disks)) {
+		d := s.disks[id]
+		_, member := s.nodes[string(d.Status.Node)]
+		if !on || !member || d.Spec.Use != api.DiskCeph || d.Meta.DeletedAt != nil || f.OSD(api.DiskID(id)) != nil || !acceptable(d) {
+			continue
+		}
+		db, ok := f.database(d)
+		if !ok {
+			continue
+		}
+		o := OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe, Class: string(d.Spec.DeviceClass), DB: db}
+		if s.cluster.Spec.EncryptDisks {
+			var err error
+			if o.Key, err = from.osdKey(o.UUID); err != nil {
+				return nil, fmt.Errorf("create the key of disk %s: %w", d.Meta.Name, err)
+			}
+		}
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b OSD) int { return strings.Compare(string(a.Disk), string(b.Disk)) })
+	return out, nil
+}
+
+// present returns the OSDs of f that stay. They keep their encryption.
+func (f Bootstrap) present(s observation, on bool) []OSD {
 	var out []OSD
 	for _, o := range f.OSDs {
 		d, there := s.disks[string(o.Disk)]
@@ -122,18 +154,6 @@ func (f Bootstrap) osds(s observation, on bool, from source) []OSD {
 		}
 		out = append(out, o)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.disks)) {
-		d := s.disks[id]
-		_, member := s.nodes[string(d.Status.Node)]
-		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.OSD(api.DiskID(id)) == nil && acceptable(d) {
-			db, ok := f.database(d)
-			if !ok {
-				continue
-			}
-			out = append(out, OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe, Class: string(d.Spec.DeviceClass), DB: db})
-		}
-	}
-	slices.SortFunc(out, func(a, b OSD) int { return strings.Compare(string(a.Disk), string(b.Disk)) })
 	return out
 }
 

@@ -35,6 +35,7 @@ func (w *fixture) decide() *fixture {
 	f, err := decide(w.f, w.observation, source{
 		keys:           func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
 		uuid:           func() string { w.generated++; return fmt.Sprintf("uuid-%d", w.generated) },
+		osdKey:         func(uuid string) (string, error) { return "sealed for " + uuid, nil },
 		storageNetwork: w.level,
 	})
 	if err != nil {
@@ -116,6 +117,57 @@ func TestNothingWithoutASpec(t *testing.T) {
 		if w.decide(); !reflect.DeepEqual(w.f, Bootstrap{}) {
 			t.Errorf("Bootstrap with CephCluster %q = %+v, want none", name, w.f)
 		}
+	}
+}
+
+// TestEncryptedDisks checks that new OSDs get a key if the cluster wants that, that an OSD
+// keeps its encryption whatever the setting, and that its key stays until its disk was
+// erased.
+func TestEncryptedDisks(t *testing.T) {
+	w := newFixture(t)
+	keys := func(want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		for _, o := range w.settled().f.OSDs {
+			got[string(o.Disk)] = o.Key
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("keys = %v, want %v", got, want)
+		}
+	}
+	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
+	keys(map[string]string{"disk-a": ""})
+	w.cluster.Spec.EncryptDisks = true
+	w.disk("disk-b", "node-2", api.DiskCeph, api.DiskFree)
+	keys(map[string]string{"disk-a": "", "disk-b": "sealed for uuid-2"})
+	w.cluster.Spec.EncryptDisks = false
+	w.disk("disk-c", "node-3", api.DiskCeph, api.DiskFree)
+	all := map[string]string{"disk-a": "", "disk-b": "sealed for uuid-2", "disk-c": ""}
+	keys(all)
+	w.mons(deploy.OSDState{ID: 0, UUID: "uuid-1", Up: true}, deploy.OSDState{ID: 1, UUID: "uuid-2", Up: true}, deploy.OSDState{ID: 2, UUID: "uuid-3", Up: true})
+	w.disk("disk-b", "node-2", "", api.DiskReady)
+	keys(all) // while its data is moved
+	w.mons()  // purged
+	w.report("disk-b", api.DiskDraining)
+	keys(all) // while it is erased
+	w.report("disk-b", api.DiskFree)
+	keys(map[string]string{"disk-a": "", "disk-c": ""})
+	w.cluster.Spec.EncryptDisks = true
+	w.disk("disk-b", "node-2", api.DiskCeph, api.DiskFree)
+	keys(map[string]string{"disk-a": "", "disk-b": "sealed for uuid-4", "disk-c": ""})
+}
+
+// TestNoKeyNoDisk checks that a disk is not added in plain if there is no key for it.
+func TestNoKeyNoDisk(t *testing.T) {
+	w := newFixture(t)
+	w.cluster.Spec.EncryptDisks = true
+	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
+	_, err := decide(w.f, w.observation, source{
+		keys: func() (deploy.Keys, error) { return deploy.Keys{}, nil }, uuid: func() string { return "u" },
+		osdKey: func(string) (string, error) { return "", errors.New("no ring") },
+	})
+	if err == nil || !strings.Contains(err.Error(), "no ring") {
+		t.Errorf("decide without a key = %v, want its error", err)
 	}
 }
 

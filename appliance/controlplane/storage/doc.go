@@ -21,7 +21,7 @@
 //
 // The Bootstrap is stored in the only object of the internal kind CephKeys, which the
 // API neither returns nor accepts. Its keys are protected like the store's files, as
-// are those of the volumes' ring.
+// are those of the volumes' ring, which seals the keys of encrypted OSDs.
 package storage
 
 import (
@@ -86,6 +86,9 @@ type OSD struct {
 	Class string `json:"class,omitempty"`
 	// DB is where its database is stored, if not on the disk itself. It never changes.
 	DB *deploy.DB `json:"db,omitempty"`
+	// Key is the sealed key of an encrypted OSD; empty: its disks are in plain. It never
+	// changes, and leaves the store with the OSD, after its disk was erased.
+	Key string `json:"key,omitempty"`
 }
 
 // Table describes a disk with partitions for the databases of OSDs.

@@ -36,9 +36,15 @@ type Leader struct {
 	// StorageNetwork reports whether all members of the cluster support Ceph on the
 	// storage network. If it is nil they do not.
 	StorageNetwork func() bool
+	Keys           Keys
 	Log            *slog.Logger
 
 	lastError string // the last error that was logged
+}
+
+// Keys generates the keys of encrypted OSDs; secrets.KeyStore implements it.
+type Keys interface {
+	NewOSDKey(ctx context.Context, osd string) (sealed string, err error)
 }
 
 // Cluster is the leader's access to Ceph; deploy.Node implements it.
@@ -64,6 +70,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	}
 	now, why := l.observe(ctx, s, f)
 	next, err := decide(f, now, source{keys: func() (deploy.Keys, error) { return deploy.NewKeys(rand.Reader, time.Now()) }, uuid: uuid.NewString, port: l.Port,
+		osdKey:         func(osd string) (string, error) { return l.Keys.NewOSDKey(ctx, osd) },
 		storageNetwork: l.StorageNetwork != nil && l.StorageNetwork()})
 	if err == nil && !reflect.DeepEqual(next, f) {
 		err = l.writeBootstrap(ctx, s, next)

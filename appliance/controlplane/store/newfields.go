@@ -30,6 +30,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindImage}, "abilities.os", state.MachineClassLevel, "operating systems of images"},
 	{[]api.Kind{api.KindNode}, "reservedCpus", state.MachineClassLevel, "a number of CPUs that a node keeps"},
 	{[]api.Kind{api.KindCephCluster, api.KindDisk}, "deviceClass", state.DeviceClassLevel, "device classes of Ceph"},
+	{[]api.Kind{api.KindCephCluster}, "encryptDisks", state.DiskEncryptionLevel, "encrypted disks of Ceph"},
 	{[]api.Kind{api.KindCephCluster}, "pools", state.DeviceClassLevel, "additional pools of Ceph"},
 	{[]api.Kind{api.KindDisk}, "dbDisk", state.DeviceClassLevel, "databases of Ceph on other disks"},
 	{[]api.Kind{api.KindCheckout}, "card", state.CardChargeLevel, "charges of cards on file"},

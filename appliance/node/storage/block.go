@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
 // Block is a disk of this node.
@@ -98,6 +99,7 @@ const minDiskBytes = 4 << 30
 func blocks(all []device, in surroundings) []Block {
 	var out []Block
 	for _, d := range all {
+		d = withoutOSDs(d)
 		file := in.Backing[d.Name]
 		loop := d.Type == "loop" && file != "" && slices.ContainsFunc(in.Loops, func(p string) bool { ok, _ := filepath.Match(p, file); return ok })
 		if d.Size == 0 || !loop && (d.Type != "disk" || pretended(d.Name)) {
@@ -117,6 +119,19 @@ func blocks(all []device, in surroundings) []Block {
 		out = append(out, b)
 	}
 	return out
+}
+
+// withoutOSDs returns the device without the mappings of encrypted OSDs on it: Ceph's
+// disks are known to the store.
+func withoutOSDs(d device) device {
+	var kept []device
+	for _, c := range d.Children {
+		if c.Type != "crypt" || !strings.HasPrefix(c.Name, deploy.MappingPrefix) {
+			kept = append(kept, withoutOSDs(c))
+		}
+	}
+	d.Children = kept
+	return d
 }
 
 // pretended reports whether the name is that of a virtual device, which is not a

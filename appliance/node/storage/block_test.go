@@ -65,6 +65,25 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// TestOpenDisksOfCeph checks that an encrypted disk of Ceph, or the partition with its
+// database, that is open does not count as used by something else.
+func TestOpenDisksOfCeph(t *testing.T) {
+	disk := func(children ...device) string {
+		b := blocks([]device{{Name: "sda", Path: "/dev/sda", Type: "disk", Size: 8 << 30, WWN: "w", Children: children}}, surroundings{Node: "n"})
+		return b[0].Held + "|" + b[0].Holds
+	}
+	open := device{Name: "basalt-osd-aaaaaaaa-0000-4000-8000-000000000000", Type: "crypt"}
+	if got := disk(open); got != "|" {
+		t.Errorf("an open OSD = %q, want nothing that uses it", got)
+	}
+	if got := disk(device{Name: "sda1", Type: "part", Children: []device{open}}); got != "|it has a partition" {
+		t.Errorf("an open database = %q, want a partition that nothing uses", got)
+	}
+	if got := disk(device{Name: "secret", Type: "crypt"}); got != "it is part of secret (crypt)|it has a partition" {
+		t.Errorf("another encrypted disk that is open = %q, want that it is in use", got)
+	}
+}
+
 // TestBlockIsTheSame checks that a disk has the same ID whatever the kernel calls
 // it, and a different one on another node.
 func TestBlockIsTheSame(t *testing.T) {

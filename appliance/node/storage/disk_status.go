@@ -41,6 +41,9 @@ func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
 	if (v.osd == nil || v.osd.Leaving == (use != api.DiskCeph)) && (v.table == nil || v.table.Leaving == (use != api.DiskCephDB)) {
 		st.ObservedGeneration = max(v.disk.Meta.Generation, 1)
 	}
+	if v.found != nil || v.osd == nil {
+		st.Encrypted = v.osd != nil && v.found.Encrypted && v.found.UUID == v.osd.UUID
+	}
 	if v.osd == nil {
 		st.DeviceClass = ""
 	} else if c := v.round.Seen.Cluster; c != nil {
@@ -152,7 +155,7 @@ func leaving(st api.DiskStatus, v diskView) api.DiskStatus {
 		st.Reason = "its data was moved to other disks; it is being removed from Ceph"
 	case storage.OSDOf(*c, v.osd.UUID) != nil:
 		st.Reason = "its data is being moved to other disks"
-	case v.found.Made || v.found.UUID == v.osd.UUID && v.found.Content != deploy.Other:
+	case v.found.Made || v.found.Mapped || v.found.UUID == v.osd.UUID && v.found.Content != deploy.Other:
 		st.Reason = "it is being erased"
 	default:
 		return free(st, v)

@@ -82,3 +82,30 @@ func TestDiskStatus(t *testing.T) {
 		t.Errorf("observedGeneration of a disk that is to leave = %d, want 0", st.ObservedGeneration)
 	}
 }
+
+// TestEncryptedStatus checks that a disk is reported as encrypted if its OSD is, and no
+// longer when it was released.
+func TestEncryptedStatus(t *testing.T) {
+	disk := api.Disk{Spec: api.DiskSpec{Use: api.DiskCeph}}
+	osd, block := &storage.OSD{UUID: "u", Key: "sealed"}, &Block{Path: "/dev/sdb"}
+	locked := &deploy.Found{Content: deploy.Locked, UUID: "u", ID: 4, Made: true, Encrypted: true}
+	for _, c := range []struct {
+		name  string
+		v     diskView
+		was   bool
+		want  bool
+		state api.DiskState
+	}{
+		{"locked", diskView{osd: osd, block: block, found: locked}, false, true, api.DiskPreparing},
+		{"in plain", diskView{osd: &storage.OSD{UUID: "u"}, block: block, found: &deploy.Found{Content: deploy.OSD, UUID: "u", Made: true}}, false, false, api.DiskPreparing},
+		{"not inspected yet", diskView{osd: osd, block: block}, true, true, api.DiskPreparing},
+		{"of another OSD", diskView{osd: osd, block: block, found: &deploy.Found{Content: deploy.Locked, UUID: "v", Encrypted: true}}, false, false, api.DiskPreparing},
+		{"released", diskView{block: block, dbReady: true}, true, false, api.DiskFree},
+	} {
+		c.v.disk = disk
+		c.v.disk.Status.Encrypted = c.was
+		if st := diskStatus("node-1", c.v); st.Encrypted != c.want || st.State != c.state {
+			t.Errorf("%s: status = %+v, want encrypted %v, state %s", c.name, st, c.want, c.state)
+		}
+	}
+}

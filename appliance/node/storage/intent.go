@@ -14,11 +14,12 @@ import (
 // place is a node's own part of an intent.
 type place struct {
 	node     api.NodeID
-	address  netip.Addr        // address of a node that is alone
-	storage  netip.Addr        // address on the storage network
-	dir      string            // directory of the node's Ceph
-	blocks   map[string]Block  // the node's disks, by ID
-	settings map[string]string // additional settings for ceph.conf
+	address  netip.Addr                   // address of a node that is alone
+	storage  netip.Addr                   // address on the storage network
+	dir      string                       // directory of the node's Ceph
+	blocks   map[string]Block             // the node's disks, by ID
+	settings map[string]string            // additional settings for ceph.conf
+	keys     map[string]deploy.Encryption // of the encrypted OSDs of this node, by UUID
 }
 
 // intent returns the input of deploy on one node.
@@ -54,6 +55,10 @@ func intent(f storage.Bootstrap, nodes map[string]api.Node, disks map[string]api
 	}
 	for _, o := range f.OSDs {
 		d := deploy.Disk{Node: string(o.Node), UUID: o.UUID, Wipe: o.Wipe && !o.Taken, Leave: o.Leaving, Class: o.Class, DB: o.DB, Path: diskPath(o.Disk, o.Node, disks, at)}
+		if o.Key != "" {
+			d.Crypt = &deploy.Encryption{}
+			*d.Crypt = at.keys[o.UUID]
+		}
 		if b, ok := at.blocks[string(o.Disk)]; o.Node == at.node && ok && b.Held != "" && !o.Taken && !o.Leaving {
 			continue // something else uses the disk now
 		}

@@ -1,9 +1,12 @@
 package storage
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -63,6 +66,45 @@ func TestIntentOnStorageNetwork(t *testing.T) {
 	if in := intent(f, nodes, nil, at); in.Address != at.storage || in.Mons[0].Address.String() != "198.51.100.1:3300" {
 		t.Errorf("intent on the storage network = own address %v, monitors %v; want 198.51.100.2, 198.51.100.1", in.Address, in.Mons)
 	}
+}
+
+// TestIntentOfEncryptedDisks checks that a node gets the keys of its own OSDs, and knows
+// which of the others are encrypted; a key that does not open is reported.
+func TestIntentOfEncryptedDisks(t *testing.T) {
+	f := storage.Bootstrap{FSID: "f", OSDs: []storage.OSD{
+		{Disk: "disk-a", Node: "node-1", UUID: "uuid-a", Key: "good"}, {Disk: "disk-b", Node: "node-1", UUID: "uuid-b", Key: "bad"},
+		{Disk: "disk-c", Node: "node-1", UUID: "uuid-c"}, {Disk: "disk-d", Node: "node-2", UUID: "uuid-d", Key: "good"},
+	}}
+	opened := keysFunc(func(osd, sealed string) (string, error) {
+		if sealed != "good" || osd != "uuid-a" {
+			return "", errors.New("it does not open")
+		}
+		return "hidden", nil
+	})
+	keys, err := (&Node{Self: "node-1", Keys: opened}).keysOf(t.Context(), f)
+	if err == nil || !strings.Contains(err.Error(), "disk-b") || strings.Contains(err.Error(), "disk-d") {
+		t.Errorf("keysOf = %v, want an error of disk-b only", err)
+	}
+	var got []string
+	for _, d := range intent(f, nil, nil, place{node: "node-1", keys: keys}).Disks {
+		switch c := d.Crypt; {
+		case c == nil:
+			got = append(got, "plain")
+		case c.Lacks != "":
+			got = append(got, "lacks key: "+c.Lacks)
+		default:
+			got = append(got, fmt.Sprint(c.Key == deploy.Secret{}))
+		}
+	}
+	if want := []string{"false", "lacks key: it does not open", "plain", "true"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("encryption of the disks = %q, want %q", got, want)
+	}
+}
+
+type keysFunc func(osd, sealed string) (string, error)
+
+func (f keysFunc) OpenOSDKey(_ context.Context, osd, sealed string) (string, error) {
+	return f(osd, sealed)
 }
 
 // TestIntentWipesOnce checks that a disk that is in Ceph is not wiped again.

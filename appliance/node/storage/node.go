@@ -50,6 +50,11 @@ type Deployer interface {
 	Remove(ctx context.Context) error
 }
 
+// Keys opens the keys of encrypted OSDs; secrets.KeyStore implements it.
+type Keys interface {
+	OpenOSDKey(ctx context.Context, osd, sealed string) (key string, err error)
+}
+
 // Access is what this node's machines and driver need to access the pool.
 type Access struct {
 	FSID, Pool, User string
@@ -79,7 +84,8 @@ type Node struct {
 	// is that of the storage pool.
 	Pool     func(ctx context.Context, name string, a *Access) error
 	Settings map[string]string // additional settings for ceph.conf, for tests
-	Pools    *Pools            // nil if disks cannot become pools of this node's own
+	Keys     Keys
+	Pools    *Pools // nil if disks cannot become pools of this node's own
 	Log      *slog.Logger
 
 	leads atomic.Bool // this node performs what is done once for all nodes
@@ -125,6 +131,8 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	for _, b := range found {
 		at.blocks[string(b.ID)] = b
 	}
+	var keyErr error
+	at.keys, keyErr = n.keysOf(ctx, f)
 	in := intent(f, s.nodes, s.disks, at)
 	in.OSDMemoryBytes = n.OSDMemory
 	n.noteDaemons(in)
@@ -132,7 +140,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	if ctx.Err() != nil {
 		return busyInterval
 	}
-	err = errors.Join(err, n.offer(ctx, f, in, round), poolErr)
+	err = errors.Join(err, keyErr, n.offer(ctx, f, in, round), poolErr)
 	n.setState(f, err)
 	if writeErr := n.writeStatuses(ctx, s, n.statuses(s, f, in, at, round, pools)); writeErr != nil && ctx.Err() == nil {
 		n.Log.Warn("storage: report disks failed", "error", writeErr)
@@ -145,6 +153,26 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		return busyInterval
 	}
 	return idleInterval
+}
+
+// keysOf opens the keys of this node's encrypted OSDs. One that does not open is not
+// available; the others are used.
+func (n *Node) keysOf(ctx context.Context, f storage.Bootstrap) (map[string]deploy.Encryption, error) {
+	all := map[string]deploy.Encryption{}
+	var errs []error
+	for _, o := range f.OSDs {
+		if o.Node != n.Self || o.Key == "" {
+			continue
+		}
+		key, err := n.Keys.OpenOSDKey(ctx, o.UUID, o.Key)
+		if err != nil {
+			all[o.UUID] = deploy.Encryption{Lacks: storage.Reason(err.Error())}
+			errs = append(errs, fmt.Errorf("open the key of the encrypted disk %s: %w", o.Disk, err))
+			continue
+		}
+		all[o.UUID] = deploy.Encryption{Key: deploy.NewSecret(key)}
+	}
+	return all, errors.Join(errs...)
 }
 
 // ownPools performs a round of this node's own pools.

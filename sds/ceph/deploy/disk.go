@@ -39,7 +39,11 @@ func probe(ctx context.Context, fsid, path string) (Found, error) {
 		return f, fmt.Errorf("read both ends of %s: %w", path, err)
 	case bytes.HasPrefix(head, []byte(labelMark)):
 		return probeLabel(ctx, fsid, f)
-	case rawdisk.Zero(head) && rawdisk.Zero(tail):
+	}
+	if f, ok := probeHeader(fsid, head, f); ok {
+		return f, nil
+	}
+	if rawdisk.Zero(head) && rawdisk.Zero(tail) {
 		if f.What, err = rawdisk.InUse(path); err != nil {
 			return f, fmt.Errorf("query whether %s is in use: %w", path, err)
 		}

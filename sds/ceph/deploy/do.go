@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,8 +49,10 @@ func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 		return n.prepareOSD(ctx, in, a)
 	case AdoptOSD:
 		return n.adoptOSD(ctx, in, a)
+	case OpenOSD:
+		return n.openOSD(ctx, in, a)
 	case StartOSD:
-		return n.startOSD(ctx, in, a.Name, a.Path, a.ID)
+		return n.startOSD(ctx, in, a.Name, a.ID)
 	case StopOSD:
 		return n.stopOSD(ctx, a.ID)
 	case ReleaseDisk:
@@ -162,12 +163,15 @@ func (n Node) key(ctx context.Context, name string, caps ...string) (string, err
 // mons, BlueStore on the disk, and its directory last.
 func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	l := n.files()
-	d := in.Disks[slices.IndexFunc(in.Disks, func(d Disk) bool { return d.UUID == a.Name })]
+	d, err := in.disk(a.Name)
+	if err != nil {
+		return err
+	}
 	found, err := n.observeDisk(ctx, in, d) // just before the disk is written to
 	switch {
 	case err != nil:
 		return err
-	case found.Running || found.Content == Missing || found.Content == OSD && found.UUID == d.UUID:
+	case found.Running || found.Content == Missing || (found.Content == OSD || found.Content == Locked) && found.UUID == d.UUID:
 		return nil // it has changed meanwhile: the next observation decides
 	case found.Content != Blank && found.Content != Begun && !d.Wipe:
 		return fmt.Errorf("%s: %s", d.Path, found.What)
@@ -180,22 +184,38 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	if err != nil {
 		return err
 	}
-	if found.Content != Blank {
-		if err := wipe(d.Path); err != nil {
-			return err
-		}
+	block, err := n.prepareDisk(ctx, in, d, found)
+	if err != nil {
+		return err
 	}
-	if err := errors.Join(linkBlock(tmp, d.Path), writeClass(tmp, d.Class), n.prepareDB(ctx, in, d, tmp)); err != nil {
+	if err := errors.Join(linkBlock(tmp, block), writeClass(tmp, d.Class), n.prepareDB(ctx, in, d, tmp)); err != nil {
 		return err
 	}
 	args := []string{"--mkfs", "-i", strconv.Itoa(id), "--osd-uuid", d.UUID, "--osd-data", tmp, "--keyring", filepath.Join(tmp, "keyring"), "--conf", l.conf()}
 	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-osd", Args: args, Verb: "--mkfs", Timeout: makeTime}); err != nil {
 		return fmt.Errorf("create OSD %d on %s: %w", id, d.Path, err)
 	}
+	if d.Crypt != nil {
+		if err := n.devices().Label(ctx, d.Path, in.header(d.UUID, doneLabel)); err != nil {
+			return err
+		}
+	}
 	if err := publish(tmp, l.osd(d.UUID)); err != nil {
 		return err
 	}
-	return n.startOSD(ctx, in, d.UUID, d.Path, id)
+	return n.startOSD(ctx, in, d.UUID, id)
+}
+
+// prepareDisk removes the content of a disk, encrypts it if it is to be, and returns the
+// path of what the OSD stores its data on.
+func (n Node) prepareDisk(ctx context.Context, in Intent, d Disk, found Found) (string, error) {
+	switch {
+	case d.Crypt != nil:
+		return n.encrypt(ctx, in, d, d.Path, mappingOf(d.UUID), begunLabel)
+	case found.Content != Blank:
+		return d.Path, wipe(d.Path)
+	}
+	return d.Path, nil
 }
 
 // writeClass sets the device class that the OSD reports when it starts for the first
@@ -273,6 +293,14 @@ func (n Node) osdKeyring(dir string, id int, key string) error {
 // adoptOSD creates the directory of an OSD whose disk is complete: the node
 // was reinstalled, or the disk came from another.
 func (n Node) adoptOSD(ctx context.Context, in Intent, a Action) error {
+	d, err := in.disk(a.Name)
+	if err != nil {
+		return err
+	}
+	block, err := n.content(ctx, d, a.Path, mappingOf(d.UUID))
+	if err != nil {
+		return err
+	}
 	tmp, err := createTemp(n.files().osd(a.Name), false)
 	if err != nil {
 		return err
@@ -281,17 +309,17 @@ func (n Node) adoptOSD(ctx context.Context, in Intent, a Action) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"prime-osd-dir", "--dev", a.Path, "--path", tmp}
+	args := []string{"prime-osd-dir", "--dev", block, "--path", tmp}
 	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-bluestore-tool", Args: args, Verb: "prime-osd-dir"}); err != nil {
 		return fmt.Errorf("restore the directory of OSD %d from %s: %w", a.ID, a.Path, err)
 	}
-	if err := errors.Join(linkBlock(tmp, a.Path), n.osdKeyring(tmp, a.ID, key)); err != nil {
+	if err := errors.Join(linkBlock(tmp, block), n.osdKeyring(tmp, a.ID, key)); err != nil {
 		return err
 	}
 	if err := publish(tmp, n.files().osd(a.Name)); err != nil {
 		return err
 	}
-	return n.startOSD(ctx, in, a.Name, a.Path, a.ID)
+	return n.startOSD(ctx, in, a.Name, a.ID)
 }
 
 // start starts a daemon by the path of its program: the supervisor may not
@@ -333,7 +361,15 @@ func wipe(path string) error {
 
 // startOSD starts an OSD on its disk, whose path may have changed at the last
 // boot.
-func (n Node) startOSD(ctx context.Context, in Intent, uuid, path string, id int) error {
+func (n Node) startOSD(ctx context.Context, in Intent, uuid string, id int) error {
+	d, err := in.disk(uuid)
+	if err != nil {
+		return err
+	}
+	path, err := n.content(ctx, d, d.Path, mappingOf(uuid))
+	if err != nil {
+		return err
+	}
 	dir := n.files().osd(uuid)
 	if have, err := os.Readlink(filepath.Join(dir, "block")); err != nil || have != path {
 		if err := linkBlock(dir, path); err != nil {
@@ -359,12 +395,22 @@ func (n Node) stopOSD(ctx context.Context, id int) error {
 
 // releaseDisk wipes the disk of an OSD that is not in the cluster any more.
 func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
+	d, err := in.disk(a.Name)
+	if err != nil {
+		return err
+	}
 	f, err := probe(ctx, in.FSID, a.Path)
 	if err != nil {
 		return err
 	}
-	if f.UUID == a.Name && (f.Content == OSD || f.Content == Begun) {
-		if err := wipe(a.Path); err != nil {
+	encrypted := d.Crypt != nil || f.Encrypted
+	if encrypted {
+		if err := n.closeOSD(ctx, a.Name); err != nil {
+			return err
+		}
+	}
+	if f.UUID == a.Name && (f.Content == OSD || f.Content == Begun || f.Content == Locked) {
+		if err := n.erase(a.Path, encrypted); err != nil {
 			return err
 		}
 	}

@@ -88,6 +88,9 @@ func TestTable(t *testing.T) {
 		t.Helper()
 		got, err := probeTable(ctx, table)
 		want.Path = path
+		for i := range want.Parts {
+			want.Devices = append(want.Devices, fmt.Sprintf("%s%d", path, i+1))
+		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("probeTable %s: %v (-want +got):\n%s", when, err, diff)
 		}

@@ -87,6 +87,8 @@ type Disk struct {
 	Class string
 	// DB is where the OSD's database is stored; nil: on the disk itself.
 	DB *DB
+	// Crypt is the OSD's encryption; nil: its devices are in plain.
+	Crypt *Encryption
 }
 
 // DB is the place of an OSD's database (BlueStore's block.db): a partition on a
@@ -214,6 +216,13 @@ func (in Intent) validateTables() error {
 		}
 	}
 	return nil
+}
+
+func (in Intent) disk(uuid string) (Disk, error) {
+	if at := slices.IndexFunc(in.Disks, func(d Disk) bool { return d.UUID == uuid }); at >= 0 {
+		return in.Disks[at], nil
+	}
+	return Disk{}, fmt.Errorf("OSD %s is not in the intent", uuid)
 }
 
 func (in Intent) table(uuid string) (Table, bool) {

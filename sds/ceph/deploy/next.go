@@ -24,6 +24,7 @@ const (
 	Blank   Content = "blank"   // only zeros where signatures would be
 	OSD     Content = "osd"     // an OSD of this cluster
 	Begun   Content = "begun"   // an OSD whose creation was interrupted
+	Locked  Content = "locked"  // an encrypted OSD of this cluster that is not open
 	Other   Content = "other"   // anything else
 )
 
@@ -37,6 +38,10 @@ type Found struct {
 	Made    bool   // its directory exists on the node
 	Running bool
 	HasDB   bool // the partition for its database exists
+
+	Encrypted bool // an OSD whose disk is encrypted
+	Mapped    bool // it is open, or an earlier device of the OSD is
+	DBOpen    bool // its database is open
 }
 
 // Observed is the state that a node observes.
@@ -97,6 +102,7 @@ const (
 	StopMgr      Verb = "stop-mgr"
 	PrepareOSD   Verb = "prepare-osd"
 	AdoptOSD     Verb = "adopt-osd"
+	OpenOSD      Verb = "open-osd"
 	StartOSD     Verb = "start-osd"
 	StopOSD      Verb = "stop-osd"
 	ReleaseDisk  Verb = "release-disk"
@@ -217,7 +223,7 @@ func nextDisks(in Intent, o Observed) []Action {
 func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	refuse := func(why string) []Action { return []Action{{Do: Refuse, Name: d.UUID, Path: d.Path, Why: why}} }
 	prepare := []Action{{Do: PrepareOSD, Name: d.UUID, Path: d.Path}}
-	ours := f.Content == OSD && f.UUID == d.UUID
+	ours := (f.Content == OSD || f.Content == Locked) && f.UUID == d.UUID
 	switch {
 	case f.Content == Missing:
 		return refuse("the disk was not found: " + f.What)
@@ -226,9 +232,11 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 		return refuse("the disk with its database is missing or was erased: unless that returns, the data on this disk is lost; release this disk, and Ceph restores the data from other copies")
 	case ours && f.Made && f.Running:
 		return nil
+	case ours && !f.isOpen(d):
+		return nextOpen(d, f)
 	case ours && f.Made:
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
-	case f.Content == OSD && !ours && !d.Wipe:
+	case (f.Content == OSD || f.Content == Locked) && !ours && !d.Wipe:
 		return refuse("it is OSD " + f.UUID + " of this cluster, want another OSD")
 	case f.Content == Other && !d.Wipe:
 		return refuse("the disk is not empty: " + f.What)
@@ -239,6 +247,8 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 		return refuse("the OSD was purged from the Ceph cluster: release the disk, then add it again")
 	case ours:
 		return []Action{{Do: AdoptOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
+	case d.lacksKey(Found{}) != "":
+		return refuse(d.lacksKey(Found{}))
 	}
 	return prepare
 }
@@ -249,11 +259,11 @@ func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 		return nil
 	}
 	at := c.known(d.UUID)
-	ours := f.UUID == d.UUID && (f.Content == OSD || f.Content == Begun)
+	ours := f.UUID == d.UUID && (f.Content == OSD || f.Content == Begun || f.Content == Locked)
 	switch {
 	case at < 0 && f.Running:
 		return []Action{{Do: StopOSD, Name: d.UUID, ID: f.ID}}
-	case at < 0 && (f.Made || ours):
+	case at < 0 && (f.Made || ours || f.Mapped):
 		return []Action{{Do: ReleaseDisk, Name: d.UUID, Path: d.Path}}
 	case at < 0:
 		return nil
@@ -262,6 +272,9 @@ func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 	case !s.In && s.Safe && f.Running:
 		return []Action{{Do: StopOSD, Name: d.UUID, ID: s.ID}}
 	case !s.Safe && !f.Running && f.Made && ours && (d.DB == nil || f.HasDB): // its data must still be moved
+		if !f.isOpen(d) {
+			return nextOpen(d, f)
+		}
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: s.ID}}
 	}
 	return nil

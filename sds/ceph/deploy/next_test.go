@@ -53,6 +53,17 @@ func withDB(in *Intent, o *Observed) {
 	o.Tables = []FoundTable{{Path: tableDisk, Content: Parted, UUID: tableA, Parts: []string{osdA}}}
 }
 
+// encrypt encrypts node-a's OSD, which is open.
+func encrypt(in *Intent, o *Observed) {
+	in.Disks[0].Crypt = &Encryption{Key: NewSecret("hidden")}
+	o.Disks[0].Encrypted, o.Disks[0].Mapped = true, true
+}
+
+// locked closes node-a's encrypted OSD.
+func locked(o *Observed) {
+	o.Disks[0] = Found{Path: diskA, Content: Locked, UUID: osdA, ID: 0, Made: true, Encrypted: true}
+}
+
 func TestNext(t *testing.T) {
 	cases := []struct {
 		name string
@@ -207,6 +218,87 @@ func TestNext(t *testing.T) {
 			in.Disks[0].Leave, o.Disks[0].HasDB, o.Disks[0].Running = true, false, false
 			o.Cluster.OSDs[0].Up = false
 		}},
+		{"encrypted: nothing to do", encrypt},
+		{"encrypted: a new disk", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			o.Disks[0] = Found{Path: diskA, Content: Blank, ID: -1}
+		}},
+		{"encrypted: a new disk, no key", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			in.Disks[0].Crypt.Lacks = "no ring"
+			o.Disks[0] = Found{Path: diskA, Content: Blank, ID: -1}
+		}},
+		{"encrypted: the making of a disk broke off", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			o.Disks[0] = Found{Path: diskA, Content: Begun, UUID: osdA, ID: -1, Encrypted: true, Mapped: true}
+		}},
+		{"encrypted: after a reboot, no mon answers", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			locked(o)
+			o.Cluster = nil
+		}},
+		{"encrypted: after a reboot, opened", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			o.Disks[0].Running, o.Cluster = false, nil
+		}},
+		{"encrypted: after a reboot, no key", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			in.Disks[0].Crypt.Lacks = "no ring"
+			locked(o)
+		}},
+		{"encrypted: it runs, no key", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			in.Disks[0].Crypt.Lacks = "no ring"
+		}},
+		{"encrypted: the cluster does not know", func(_ *Intent, o *Observed) { locked(o) }},
+		{"encrypted: the disk returned under another name, and runs on the old one", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			locked(o)
+			o.Disks[0].Running, o.Disks[0].Mapped = true, true
+		}},
+		{"encrypted: a node installed anew, with its disk", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			locked(o)
+			o.Disks[0].Made = false
+		}},
+		{"encrypted: a node installed anew, opened", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			o.Disks[0].Made, o.Disks[0].Running = false, false
+		}},
+		{"encrypted: a disk that is another's of this cluster", func(_ *Intent, o *Observed) {
+			locked(o)
+			o.Disks[0].UUID, o.Disks[0].Made = osdC, false
+		}},
+		{"encrypted: its content is damaged", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			o.Disks[0].Content, o.Disks[0].What, o.Disks[0].Running = Other, "its content is not an OSD", false
+		}},
+		{"encrypted: the database is not open", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			encrypt(in, o)
+			o.Disks[0].Running = false
+		}},
+		{"encrypted: the database is open", func(in *Intent, o *Observed) {
+			withDB(in, o)
+			encrypt(in, o)
+			o.Disks[0].Running, o.Disks[0].DBOpen = false, true
+		}},
+		{"encrypted: drain: stopped, and no longer safe", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			locked(o)
+			in.Disks[0].Leave = true
+			o.Cluster.OSDs[0] = OSDState{ID: 0, UUID: osdA}
+		}},
+		{"encrypted: drain: purged", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			locked(o)
+			in.Disks[0].Leave, o.Cluster.OSDs = true, o.Cluster.OSDs[1:]
+		}},
+		{"encrypted: drain: purged, and the disk is gone", func(in *Intent, o *Observed) {
+			encrypt(in, o)
+			in.Disks[0].Leave, o.Cluster.OSDs = true, o.Cluster.OSDs[1:]
+			o.Disks[0] = Found{Path: diskA, Content: Missing, ID: -1, Mapped: true}
+		}},
 		{"a disk for databases leaves while it has one", func(in *Intent, o *Observed) {
 			withDB(in, o)
 			in.Tables[0].Leave = true
@@ -277,9 +369,9 @@ func TestTablesNeverDestroyed(t *testing.T) {
 func TestNextNeverDestroys(t *testing.T) {
 	bools := []bool{false, true}
 	n := 0
-	for _, content := range []Content{Missing, Blank, OSD, Begun, Other} {
+	for _, content := range []Content{Missing, Blank, OSD, Begun, Locked, Other} {
 		for _, uuid := range []string{"", osdA, osdC} {
-			for bits := range 1 << 8 {
+			for bits := range 1 << 10 {
 				bit := func(i int) bool { return bools[bits>>i&1] }
 				in, o := three(), healthy()
 				in.Disks[0].Leave, in.Disks[0].Wipe = bit(0), bit(1)
@@ -288,14 +380,22 @@ func TestNextNeverDestroys(t *testing.T) {
 				if bit(7) {
 					o.Cluster.OSDs = o.Cluster.OSDs[1:]
 				}
+				if bit(8) {
+					in.Disks[0].Crypt = &Encryption{Key: NewSecret("hidden")}
+				}
+				o.Disks[0].Encrypted = content == Locked || bit(8)
+				o.Disks[0].Mapped = bit(9)
 				known := o.Cluster.known(osdA) >= 0
 				for _, a := range Next(in, o) {
 					n++
-					foreign := content == Other || content == OSD && uuid != osdA
+					have := content == OSD || content == Locked
+					foreign := content == Other || have && uuid != osdA
 					switch {
 					case a.Do == PrepareOSD && foreign && !in.Disks[0].Wipe,
 						a.Do == PrepareOSD && content == Missing,
-						a.Do == PrepareOSD && content == OSD && uuid == osdA,
+						a.Do == PrepareOSD && have && uuid == osdA,
+						a.Do == OpenOSD && (uuid != osdA || !have || in.Disks[0].Crypt == nil),
+						(a.Do == StartOSD || a.Do == AdoptOSD) && content == Locked,
 						a.Do == ReleaseDisk && known,
 						(a.Do == PurgeOSD || a.Do == StopOSD || a.Do == ReleaseDisk || a.Do == OutOSD) && !in.Disks[0].Leave,
 						a.Do == PurgeOSD && !o.Cluster.OSDs[0].Safe,

@@ -32,6 +32,8 @@ type Node struct {
 	// may have another for OSDs and clients, too.
 	Address netip.Addr
 	Daemons Daemons
+	// Crypt encrypts devices; nil: dmcrypt.Kernel.
+	Crypt Devices
 }
 
 // Names of daemons.
@@ -111,6 +113,11 @@ func (n Node) Remove(ctx context.Context) error {
 	}
 	for _, name := range names {
 		if err := n.stop(ctx, name); err != nil {
+			return err
+		}
+	}
+	for _, path := range dirs {
+		if err := n.closeOSD(ctx, filepath.Base(filepath.Dir(path))); err != nil {
 			return err
 		}
 	}

@@ -87,6 +87,11 @@ func (n Node) observeDisk(ctx context.Context, in Intent, d Disk) (Found, error)
 	if f.Content == Begun && f.UUID != d.UUID {
 		f.Content, f.What = Other, "the start of another OSD"
 	}
+	if d.Crypt != nil || f.Encrypted {
+		if f, err = n.observeMapping(ctx, in, d, f); err != nil {
+			return f, err
+		}
+	}
 	dir := n.files().osd(d.UUID)
 	raw, err := os.ReadFile(filepath.Join(dir, "whoami"))
 	switch {

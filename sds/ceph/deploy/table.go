@@ -24,6 +24,7 @@ type FoundTable struct {
 	UUID    string  // of the table
 	// Parts are the UUIDs of the OSDs that have a partition.
 	Parts     []string
+	Devices   []string // of the partitions, in the same order
 	FreeBytes int64
 }
 
@@ -61,7 +62,7 @@ func nextTable(t Table, f FoundTable) []Action {
 // observeTables observes this node's disks with databases, and which of its OSDs have
 // theirs.
 func (n Node) observeTables(ctx context.Context, in Intent, o *Observed) error {
-	has := map[string]bool{}
+	has, device := map[string]bool{}, map[string]string{}
 	for _, t := range in.Tables {
 		if t.Node != n.ID {
 			continue
@@ -70,16 +71,25 @@ func (n Node) observeTables(ctx context.Context, in Intent, o *Observed) error {
 		if err != nil {
 			return err
 		}
-		for _, uuid := range f.Parts {
-			has[t.UUID+" "+uuid] = f.UUID == t.UUID
+		for i, uuid := range f.Parts {
+			has[t.UUID+" "+uuid], device[uuid] = f.UUID == t.UUID, f.Devices[i]
 		}
 		o.Tables = append(o.Tables, f)
 	}
 	for _, d := range in.Disks {
 		for i := range o.Disks {
-			if d.DB != nil && d.Node == n.ID && o.Disks[i].Path == d.Path {
-				o.Disks[i].HasDB = has[d.DB.Table+" "+d.UUID]
+			if d.DB == nil || d.Node != n.ID || o.Disks[i].Path != d.Path {
+				continue
 			}
+			o.Disks[i].HasDB = has[d.DB.Table+" "+d.UUID]
+			if d.Crypt == nil {
+				continue
+			}
+			m, err := n.devices().Find(ctx, device[d.UUID], dbMappingOf(d.UUID))
+			if err != nil {
+				return fmt.Errorf("find the mapping of the database of OSD %s: %w", d.UUID, err)
+			}
+			o.Disks[i].DBOpen, o.Disks[i].Mapped = m.Over, o.Disks[i].Mapped || m.Path != ""
 		}
 	}
 	return nil
@@ -92,7 +102,7 @@ func probeTable(ctx context.Context, t Table) (FoundTable, error) {
 	switch {
 	case err != nil:
 		return f, err
-	case found.Content == OSD || found.Content == Begun:
+	case found.Content == OSD || found.Content == Begun || found.Content == Locked:
 		f.Content, f.What = Other, "it contains an OSD"
 		return f, nil
 	case found.Content != Other:
@@ -105,7 +115,7 @@ func probeTable(ctx context.Context, t Table) (FoundTable, error) {
 	}
 	f.Content, f.What, f.UUID, f.FreeBytes = Parted, "", g.uuid, g.freeBytes()
 	for _, p := range g.parts {
-		f.Parts = append(f.Parts, p.uuid)
+		f.Parts, f.Devices = append(f.Parts, p.uuid), append(f.Devices, p.path)
 	}
 	return f, nil
 }
@@ -217,6 +227,13 @@ func (n Node) prepareDB(ctx context.Context, in Intent, d Disk, dir string) erro
 	if err := n.present(ctx, t, p); err != nil {
 		return err
 	}
+	if d.Crypt != nil {
+		path, err := n.encrypt(ctx, in, d, p.path, dbMappingOf(d.UUID), dbLabel)
+		if err != nil {
+			return err
+		}
+		return linkDevice(dir, "block.db", path)
+	}
 	if err := wipe(p.path); err != nil { // it may have the database of an OSD that is gone
 		return err
 	}
@@ -255,7 +272,11 @@ func (n Node) linkDB(ctx context.Context, in Intent, uuid, dir string) error {
 		if err := n.present(ctx, t, p); err != nil {
 			return err
 		}
-		return linkDevice(dir, "block.db", p.path)
+		path, err := n.content(ctx, d, p.path, dbMappingOf(d.UUID))
+		if err != nil {
+			return err
+		}
+		return linkDevice(dir, "block.db", path)
 	}
 	return nil
 }
@@ -281,7 +302,7 @@ func (n Node) releaseDB(ctx context.Context, in Intent, uuid string) error {
 		if err := n.present(ctx, t, p); err != nil {
 			return err
 		}
-		if err := wipe(p.path); err != nil {
+		if err := n.erase(p.path, d.Crypt != nil); err != nil {
 			return err
 		}
 		return editTable(ctx, t.Path, "", "--delete", strconv.Itoa(p.number))

@@ -38,7 +38,7 @@ import (
 // VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
 // organizations have identity providers of their own; people can sign up in the portals
 // of resellers; certificates are requested by ACME; histories of
-// instances and events have causes.
+// instances and events have causes; disks of Ceph can be encrypted.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
@@ -61,6 +61,10 @@ const ResellerSignUpLevel = 15
 // causesLevel is the level from which histories of instances have causes, and events their
 // sentences: what an older program stores would differ.
 const causesLevel = 15
+
+// DiskEncryptionLevel is the level from which disks of Ceph can be encrypted: an older
+// leader would forget their keys, and an older node would neither encrypt nor open them.
+const DiskEncryptionLevel = 15
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the
