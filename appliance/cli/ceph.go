@@ -124,15 +124,21 @@ func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	return cmd
 }
 
-// diskUse describes what a disk is used for, with the name of its storage pool or its
-// device class.
+// diskUse describes what a disk is used for, with the name of its storage pool, or its
+// device class and whether it is encrypted.
 func diskUse(d api.Disk) string {
 	class := cmp.Or(d.Spec.DeviceClass, d.Status.DeviceClass)
 	switch {
 	case d.Spec.Use == api.DiskLocal:
 		return string(d.Spec.Use) + " (" + d.Spec.Pool + ")"
-	case d.Spec.Use == api.DiskCeph && class != "":
-		return string(d.Spec.Use) + " (" + string(class) + ")"
+	case d.Spec.Use == api.DiskCeph:
+		notes := []string{string(class), ""}
+		if d.Status.Encrypted {
+			notes[1] = "encrypted"
+		}
+		if notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" }); len(notes) > 0 {
+			return string(d.Spec.Use) + " (" + strings.Join(notes, ", ") + ")"
+		}
 	}
 	return string(d.Spec.Use)
 }
@@ -175,6 +181,9 @@ func (a *App) ceph() *kind[api.CephCluster] {
 			}
 			d.add("Failure domain", string(c.Spec.FailureDomain))
 			d.add("Device class", string(c.Spec.DeviceClass))
+			if c.Spec.EncryptDisks {
+				d.add("New disks", "encrypted")
+			}
 			for _, p := range c.Status.Pools {
 				d.add("Pool "+p.Name, cephPoolLine(p))
 			}
@@ -215,6 +224,7 @@ func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
 	replicas := cmd.Flags().Int64("replicas", 0, "number of replicas; default: 3")
 	domain := cmd.Flags().String("failure-domain", "", "host or osd: no two replicas in the same one; default: host")
 	class := cmd.Flags().String("device-class", "", "device class of the pool ceph: hdd, ssd, nvme, or \"\" for all disks; a change migrates its data")
+	encrypt := cmd.Flags().Bool("encrypt-disks", false, "encrypt disks that are added from now on; those in Ceph are not changed")
 	add := cmd.Flags().StringArray("pool", nil, "device class of an additional pool, named ceph-CLASS; CLASS:REPLICAS for another number of replicas")
 	remove := cmd.Flags().StringArray("remove-pool", nil, "device class of an additional pool that is removed")
 	w := waiting{}
@@ -223,6 +233,9 @@ func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
 		set := func(c *api.CephCluster) error {
 			if cmd.Flags().Changed("device-class") {
 				c.Spec.DeviceClass = api.DeviceClass(*class)
+			}
+			if cmd.Flags().Changed("encrypt-disks") {
+				c.Spec.EncryptDisks = *encrypt
 			}
 			if err := setCephPools(&c.Spec, *add, *remove); err != nil {
 				return err

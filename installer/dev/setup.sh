@@ -26,7 +26,7 @@ as_root() {
 base="gcc ccache libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebstrap e2fsprogs fdisk grub-pc-bin grub-common
 	cpio busybox-static xorriso kmod procps iproute2 iputils-ping xz-utils ca-certificates curl libxml2-utils nftables dnsmasq-base strace debian-archive-keyring zstd
 	binutils squashfs-tools mtools dosfstools gdisk grub-efi-amd64-bin ovmf swtpm swtpm-tools openssh-client openssh-server
-	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2 attr runc apparmor
+	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs cryptsetup-bin vde2 attr runc apparmor
 	rpm musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	chromium chromium-headless-shell python3-aiosmtpd python3-pysaml2 jupyter-notebook python3-ipykernel xmlsec1 dovecot-imapd php-cli php-curl php-mbstring php-xml phpunit smarty4"
 # GCC's offloading to nvptx, for the tests of gpu/guest/offload. If it is installed,

@@ -38,89 +38,6 @@ func TestSecretIsNotPrinted(t *testing.T) {
 	}
 }
 
-// dying are devices of a process that is killed before the call left; the context ends
-// with it, so no program runs any more.
-type dying struct {
-	Devices
-	kill context.CancelFunc
-	left int
-}
-
-var errKilled = errors.New("killed")
-
-func (d *dying) step() error {
-	if d.left--; d.left < 0 {
-		d.kill()
-		return errKilled
-	}
-	return nil
-}
-
-func (d *dying) Format(ctx context.Context, device string, h dmcrypt.Header, key []byte, scratch string) error {
-	if d.step() != nil { // it has written the beginning of the header
-		return errors.Join(errKilled, writeStart(device, h, key, scratch, d.Devices))
-	}
-	return d.Devices.Format(ctx, device, h, key, scratch)
-}
-
-func (d *dying) Label(ctx context.Context, device string, h dmcrypt.Header) error {
-	if err := d.step(); err != nil {
-		return err
-	}
-	return d.Devices.Label(ctx, device, h)
-}
-
-func (d *dying) Open(ctx context.Context, device, name string, key []byte) error {
-	if err := d.step(); err != nil {
-		return err
-	}
-	return d.Devices.Open(ctx, device, name, key)
-}
-
-func (d *dying) Close(ctx context.Context, name string) error {
-	if err := d.step(); err != nil {
-		return err
-	}
-	return d.Devices.Close(ctx, name)
-}
-
-func (d *dying) Find(ctx context.Context, device, name string) (dmcrypt.Mapping, error) {
-	if err := d.step(); err != nil {
-		return dmcrypt.Mapping{}, err
-	}
-	return d.Devices.Find(ctx, device, name)
-}
-
-func (d *dying) Shred(device string) error {
-	if err := d.step(); err != nil {
-		return err
-	}
-	return d.Devices.Shred(device)
-}
-
-// writeStart writes the first sector of a header.
-func writeStart(device string, h dmcrypt.Header, key []byte, scratch string, d Devices) error {
-	file := scratch + ".whole"
-	defer os.Remove(file)
-	if err := os.WriteFile(file, make([]byte, 32<<20), 0o600); err != nil {
-		return err
-	}
-	if err := d.Format(context.Background(), file, h, key, scratch); err != nil {
-		return err
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	dev, err := os.OpenFile(device, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyN(dev, f, 512)
-	return errors.Join(err, dev.Close())
-}
-
 // loopDisk returns a loop device over a blank file.
 func loopDisk(t *testing.T) string {
 	t.Helper()
@@ -219,17 +136,17 @@ func TestKilledWhileEncrypting(t *testing.T) {
 		for ; ; steps++ {
 			ctx, kill := context.WithCancel(t.Context())
 			dead := n
-			killed := &dying{Devices: loops, kill: kill, left: steps}
+			killed := &dmcrypttest.Dying{All: loops, Kill: kill, Left: steps}
 			dead.Crypt = killed
 			err := v.do(ctx, dead)
 			kill()
-			if killed.left >= 0 {
+			if killed.Left >= 0 {
 				if err != nil {
 					t.Fatalf("%s without a kill: %v", v.name, err)
 				}
 				break
 			}
-			if !errors.Is(err, errKilled) {
+			if !errors.Is(err, dmcrypttest.ErrKilled) {
 				t.Fatalf("%s, killed at step %d: %v, want the error of the kill", v.name, steps, err)
 			}
 			if f := observe(); !slices.Contains(v.mid, f.Content) || f.Content != Blank && f.UUID != osdA {

@@ -23,6 +23,12 @@ export const storage: Record<keyof typeof en, string> = {
   'ceph.classHelp':
     'Festplatten, die der Pool ceph verwendet. Eine Änderung verschiebt seine Daten auf die Festplatten der anderen Klasse.',
   'ceph.allDisks': 'Alle Festplatten',
+  'ceph.encrypt': 'Neue Festplatten verschlüsseln',
+  'ceph.encryptHelp':
+    'Festplatten, die von jetzt an hinzukommen, werden verschlüsselt, mit Schlüsseln, die Basalt verwahrt. Festplatten, die schon zu Ceph gehören, bleiben, wie sie sind, bis sie freigegeben und neu hinzugefügt werden.',
+  'ceph.newDisks': 'Neue Festplatten',
+  'ceph.encrypted': 'verschlüsselt',
+  'ceph.unencrypted': 'nicht verschlüsselt',
   'ceph.pools': 'Weitere Pools',
   'ceph.poolsHelp':
     'Jeder verwendet die Festplatten einer Geräteklasse. Ein Pool kann entfernt werden, wenn kein Volume in ihm liegt.',

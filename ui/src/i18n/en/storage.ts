@@ -18,6 +18,12 @@ export const storage = {
   'ceph.class': 'Device class',
   'ceph.classHelp': 'Disks that the pool ceph uses. A change migrates its data to the disks of the other class.',
   'ceph.allDisks': 'All disks',
+  'ceph.encrypt': 'Encrypt new disks',
+  'ceph.encryptHelp':
+    'Disks that are added from now on are encrypted, with keys that Basalt keeps. Disks that are in Ceph already keep their state until you release them and add them again.',
+  'ceph.newDisks': 'New disks',
+  'ceph.encrypted': 'encrypted',
+  'ceph.unencrypted': 'not encrypted',
   'ceph.pools': 'Additional pools',
   'ceph.poolsHelp': 'Each uses the disks of one device class. A pool can be removed when no volume is stored in it.',
   'ceph.pool': 'Pool {name}',

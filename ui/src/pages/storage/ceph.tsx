@@ -20,6 +20,7 @@ import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
+import { CheckField } from '../../parts/check-field';
 import { CheckGroup } from '../../parts/check-group';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
@@ -39,6 +40,7 @@ interface Form {
   replicas: string;
   failureDomain: 'host' | 'osd';
   deviceClass: DeviceClass | '';
+  encryptDisks: boolean;
   pools: DeviceClass[];
 }
 
@@ -49,6 +51,7 @@ const formOf = (c: Cluster | undefined): Form => ({
   replicas: String(c?.spec.replicas || 3),
   failureDomain: c?.spec.failureDomain || 'host',
   deviceClass: c?.spec.deviceClass ?? '',
+  encryptDisks: c?.spec.encryptDisks ?? false,
   pools: c?.spec.pools?.map((p) => p.deviceClass) ?? [],
 });
 
@@ -60,6 +63,7 @@ const bodyOf = (c: Cluster | undefined, f: Form): Cluster => ({
     replicas: Number(f.replicas),
     failureDomain: f.failureDomain,
     ...(f.deviceClass && { deviceClass: f.deviceClass }),
+    ...(f.encryptDisks && { encryptDisks: true }),
     ...(f.pools.length > 0 && {
       // A pool that exists keeps its number of replicas.
       pools: f.pools.map((k) => c?.spec.pools?.find((p) => p.deviceClass === k) ?? { deviceClass: k }),
@@ -71,6 +75,7 @@ const labels = {
   replicas: 'ceph.copies',
   failureDomain: 'ceph.domain',
   deviceClass: 'ceph.class',
+  encryptDisks: 'ceph.encrypt',
   pools: 'ceph.pools',
 } as const;
 
@@ -144,11 +149,20 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
         chosen={form.pools}
         set={edit.set('pools')}
       />
+      <CheckField
+        id="ceph-encrypt"
+        label={t('ceph.encrypt')}
+        help={t('ceph.encryptHelp')}
+        path="spec.encryptDisks"
+        checked={form.encryptDisks}
+        onChange={edit.set('encryptDisks')}
+      />
       <Same
         cli={asCommand(['ceph', 'enable'], {
           replicas: form.replicas,
           'failure-domain': form.failureDomain,
           'device-class': form.deviceClass,
+          'encrypt-disks': form.encryptDisks,
         })}
         curl={edit.curl}
       />
@@ -234,6 +248,7 @@ export function Ceph() {
               rows={[
                 [t('ceph.copies'), String(cluster.spec.replicas || 3)],
                 [t('ceph.domain'), t(`ceph.${cluster.spec.failureDomain || 'host'}`)],
+                [t('ceph.newDisks'), t(cluster.spec.encryptDisks ? 'ceph.encrypted' : 'ceph.unencrypted')],
                 ...(s?.pools ?? []).map((p): [string, string] => [
                   t('ceph.pool', { name: p.name }),
                   [

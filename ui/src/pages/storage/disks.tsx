@@ -166,7 +166,7 @@ export function Disks() {
       title: t('dsk.use'),
       cell: (d) =>
         d.spec.use === 'ceph'
-          ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (${[`osd.${d.status?.osd}`, d.status?.deviceClass].filter(Boolean).join(', ')})` : ''}`
+          ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (${[`osd.${d.status?.osd}`, d.status?.deviceClass, t(d.status?.encrypted ? 'ceph.encrypted' : 'ceph.unencrypted')].filter(Boolean).join(', ')})` : ''}`
           : d.spec.use === 'ceph-db'
             ? t('dsk.db')
             : d.spec.use === 'local'
