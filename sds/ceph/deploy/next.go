@@ -272,7 +272,10 @@ func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 	case !s.In && s.Safe && f.Running:
 		return []Action{{Do: StopOSD, Name: d.UUID, ID: s.ID}}
 	case !s.Safe && !f.Running && f.Made && ours && (d.DB == nil || f.HasDB): // its data must still be moved
-		if !f.isOpen(d) {
+		switch {
+		case f.Encrypted && f.Content == Begun: // it has no data
+			return nil
+		case !f.isOpen(d):
 			return nextOpen(d, f)
 		}
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: s.ID}}
