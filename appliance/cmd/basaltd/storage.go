@@ -14,7 +14,6 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
@@ -62,7 +61,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	d := &nodeStorage{drivers: map[string]*ceph.Driver{}, staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &nodestorage.Node{
-		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, StorageAddress: func() netip.Addr { return declaredAddress(c, hostnet.Storage) }, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Keys: secrets.NewKeyStore(n.store), Log: n.log, OSDMemory: osdMemory(),
+		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, StorageAddress: func() netip.Addr { return declaredAddress(c, hostnet.Storage) }, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Keys: n.sealed, Log: n.log, OSDMemory: osdMemory(),
 		ListDisks: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Disks(ctx, id, c.disks) },
 	}
 	if d.node.Pools, err = d.diskPools(c, id); err != nil {
@@ -172,7 +171,7 @@ func (d *nodeStorage) run() map[string]func(context.Context) error {
 
 // lead manages the cluster's storage while this node is the leader in the term.
 func (d *nodeStorage) lead(ctx context.Context, n *node, in uint64) {
-	l := &storage.Leader{Cache: n.cache, Store: term{n.store, in}, Ceph: d.deploy, Node: d.node, Log: n.log, Keys: secrets.NewKeyStore(term{n.store, in}), StorageNetwork: func() bool {
+	l := &storage.Leader{Cache: n.cache, Store: term{n.store, in}, Ceph: d.deploy, Node: d.node, Log: n.log, Keys: n.sealed, StorageNetwork: func() bool {
 		level, _, err := n.store.Settled()
 		return err == nil && level >= state.StorageNetworkLevel
 	}}
