@@ -98,6 +98,22 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+// TestOddSize checks that a device that ends within a sector of 4096 bytes has smaller
+// ones.
+func TestOddSize(t *testing.T) {
+	path := newDevice(t)
+	if err := os.Truncate(path, HeaderBytes+1<<20+sectorBytes); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Kernel{}).Format(t.Context(), path, begun, key, path+".scratch"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("cryptsetup", "luksDump", path).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "sector: 512 [bytes]") {
+		t.Errorf("luksDump, error %v: want sectors of 512 bytes:\n%s", err, out)
+	}
+}
+
 // TestHeadersDiffer checks that two devices with the same key have different volume
 // keys.
 func TestHeadersDiffer(t *testing.T) {

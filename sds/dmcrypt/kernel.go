@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -49,6 +50,10 @@ type Kernel struct{}
 // interrupted Format leaves a device without a header, or with one whose UUID and label
 // are h's and that may not open.
 func (Kernel) Format(ctx context.Context, device string, h Header, key []byte, scratch string) error {
+	sector, err := sectorSize(device)
+	if err != nil {
+		return err
+	}
 	// Not on the device itself: an interrupted luksFormat leaves content that nothing
 	// identifies.
 	f, err := os.OpenFile(scratch, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -66,7 +71,7 @@ func (Kernel) Format(ctx context.Context, device string, h Header, key []byte, s
 	}
 	_, err = cryptsetup(ctx, key, "luksFormat", append([]string{"--batch-mode", "--type", "luks2", "--key-file", "-",
 		"--cipher", "aes-xts-plain64", "--key-size", "512", "--hash", "sha256", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", iterations,
-		"--sector-size", "4096", "--offset", fmt.Sprint(HeaderBytes / sectorBytes),
+		"--sector-size", sector, "--offset", fmt.Sprint(HeaderBytes / sectorBytes),
 		"--label", h.Label, "--subsystem", h.Subsystem}, args...)...)
 	if err != nil {
 		return fmt.Errorf("create the header of %s: %w", device, err)
@@ -75,6 +80,24 @@ func (Kernel) Format(ctx context.Context, device string, h Header, key []byte, s
 		return fmt.Errorf("write the header of %s: %w", device, err)
 	}
 	return nil
+}
+
+// sectorSize returns the size of the sectors that are encrypted: 4096 bytes, unless the
+// device ends within one, as it could not be opened.
+func sectorSize(device string) (string, error) {
+	f, err := os.Open(device)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", fmt.Errorf("size of %s: %w", device, err)
+	}
+	if size%4096 != 0 {
+		return fmt.Sprint(sectorBytes), nil
+	}
+	return "4096", nil
 }
 
 // Label changes the label and the subsystem of a device, which may be open.
