@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
+	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
@@ -32,6 +33,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+	"github.com/basalt-gpu/basalt/sds/dmcrypt"
+	"github.com/basalt-gpu/basalt/sds/dmcrypt/dmcrypttest"
 )
 
 // quick has settings with which a cluster on one small machine is up soon; most of
@@ -91,13 +94,14 @@ func newReal(t *testing.T) *real {
 	ctx, cancel := patience.Context(context.Background(), 18*time.Minute)
 	r := &real{t: t, ctx: ctx, store: memstore.New(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
+	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons, Crypt: encryptedDevices(t)}
+	keys := secrets.NewKeyStore(r.store)
 	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
-		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool, StorageAddress: func() netip.Addr { return netip.MustParseAddr(storageAddress) },
+		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool, Keys: keys, StorageAddress: func() netip.Addr { return netip.MustParseAddr(storageAddress) },
 		ListDisks: func(ctx context.Context) ([]Block, error) { return Disks(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
-	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log, StorageNetwork: func() bool { return true }}
+	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Keys: keys, Log: log, StorageNetwork: func() bool { return true }}
 	var wg sync.WaitGroup
 	t.Cleanup(func() { // first of all, so that nothing is started again
 		cancel()
@@ -122,6 +126,42 @@ func newReal(t *testing.T) *real {
 		})
 	}
 	return r
+}
+
+// encryptedDevices returns the kernel's, or a fake if the kernel has no device mapper.
+func encryptedDevices(t *testing.T) deploy.Devices {
+	if _, err := os.Stat("/dev/mapper/control"); err == nil {
+		return dmcrypt.Kernel{}
+	}
+	t.Log("the kernel has no device mapper: the content of the disks is not encrypted")
+	fake := &dmcrypttest.Loop{}
+	t.Cleanup(func() {
+		if err := fake.CloseAll(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fake
+}
+
+// encrypted checks that a disk, and no other, is encrypted with its OSD's header, and that
+// its key is only in the store, sealed.
+func (r *real) encrypted(name string) {
+	r.t.Helper()
+	for other, d := range r.disks() {
+		if d.Status.Encrypted != (other == name) {
+			r.t.Errorf("disk %s is reported as encrypted: %v, want %v", other, d.Status.Encrypted, other == name)
+		}
+	}
+	h, ok := dmcrypt.Decode(r.head(name))
+	o, err := r.store.Get(r.ctx, api.KindCephKeys, "cephkeys-cluster")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ceph, err := api.Decode[storage.Ceph](o)
+	at := slices.IndexFunc(ceph.Spec.OSDs, func(o storage.OSD) bool { return o.Key != "" })
+	if err != nil || !ok || at < 0 || ceph.Spec.OSDs[at].UUID != h.UUID || !strings.HasPrefix(ceph.Spec.OSDs[at].Key, "basalt-seal:") {
+		r.t.Errorf("header %+v, %v, OSDs %+v, error %v: want one sealed key, of the OSD in the header", h, ok, ceph.Spec.OSDs, err)
+	}
 }
 
 func (r *real) pool(ctx context.Context, name string, a *Access) error {
@@ -228,6 +268,11 @@ func (r *real) enable(on bool) {
 		Data: api.Encode(api.CephClusterSpec{Enabled: on, Replicas: 2, FailureDomain: api.DomainOSD})})
 }
 
+func (r *real) encryptDisks() {
+	r.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindCephCluster, ID: "ceph-1", Name: "ceph", Expect: api.AnyRevision,
+		Data: api.Encode(api.CephClusterSpec{Enabled: true, EncryptDisks: true, Replicas: 2, FailureDomain: api.DomainOSD})})
+}
+
 // TestReal runs on this machine's disks, and in make test-long through the whole
 // life of a cluster.
 func TestReal(t *testing.T) {
@@ -260,8 +305,8 @@ func testLook(t *testing.T) {
 	}
 }
 
-// testCeph creates a cluster on the storage network, of three disks with a volume,
-// removes a disk from it, and removes the cluster.
+// testCeph creates a cluster on the storage network, of three disks with a volume, one
+// of which is encrypted, removes a disk from it, and removes the cluster.
 func testCeph(t *testing.T) {
 	layer.NeedLong(t, "TestLifeOfADisk, and TestReplaceDisk of sds/ceph")
 	r := newReal(t)
@@ -292,8 +337,10 @@ func testCeph(t *testing.T) {
 	if d := r.disks()[c]; d.Status.State != api.DiskInUse {
 		t.Fatalf("status of the disk that is not empty = %+v, want %s", d.Status, api.DiskInUse)
 	}
+	r.encryptDisks()
 	r.use(c, api.DiskSpec{Use: api.DiskCeph, Wipe: true})
-	r.until("the third disk wiped and ready in Ceph", func() bool { return r.all(api.DiskReady, c) })
+	r.until("the third disk wiped, encrypted and ready in Ceph", func() bool { return r.all(api.DiskReady, c) })
+	r.encrypted(c)
 	r.until("the cluster ready, with its health and size", func() bool {
 		st := r.cluster().Status
 		return st.Phase == api.CephReady && (st.Health == api.CephOK || st.Health == api.CephWarning) && st.Summary != "" && st.OsdsUp == 3 && st.SizeBytes > 0
@@ -324,6 +371,9 @@ func testCeph(t *testing.T) {
 
 	r.use(a, api.DiskSpec{})
 	r.until("a disk drained and free", func() bool { return r.all(api.DiskFree, a) })
+	if head := r.head(c); len(bytes.Trim(head, "\x00")) == 0 {
+		t.Error("the encrypted disk is blank")
+	}
 	if head := r.head(a); len(bytes.Trim(head, "\x00")) > 0 {
 		t.Errorf("start of the released disk = %.40q, want zeros", head)
 	}
@@ -341,6 +391,9 @@ func testCeph(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until("all disks free", func() bool { return r.all(api.DiskFree, a, b, c) })
+	if head := r.head(c); len(bytes.Trim(head, "\x00")) > 0 {
+		t.Errorf("start of the released encrypted disk = %.40q, want zeros", head)
+	}
 	r.until("the cluster reported as not enabled", func() bool {
 		st := r.cluster().Status
 		return st.Phase == api.CephPending && st.Summary == "not enabled"

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 	"github.com/basalt-gpu/basalt/sds/dmcrypt"
 	"github.com/basalt-gpu/basalt/sds/dmcrypt/dmcrypttest"
@@ -41,7 +42,7 @@ func TestSecretIsNotPrinted(t *testing.T) {
 // loopDisk returns a loop device over a blank file.
 func loopDisk(t *testing.T) string {
 	t.Helper()
-	for _, program := range []string{"cryptsetup", "losetup", "ceph-bluestore-tool"} {
+	for _, program := range []string{"cryptsetup", "losetup"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("host: " + program + " is not installed: installer/dev/setup.sh installs it")
 		}
@@ -82,16 +83,28 @@ func TestKilledWhileEncrypting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("uses loop devices")
 	}
+	testKilledWhileEncrypting(t, &dmcrypttest.Loop{})
+}
+
+// TestKilledWhileEncryptingByKernel does the same with the kernel's encryption.
+func TestKilledWhileEncryptingByKernel(t *testing.T) {
+	layer.NeedLong(t, "TestKilledWhileEncrypting")
+	if _, err := os.Stat("/dev/mapper/control"); err != nil {
+		t.Skip("host: this kernel has no device mapper")
+	}
+	testKilledWhileEncrypting(t, dmcrypt.Kernel{})
+}
+
+func testKilledWhileEncrypting(t *testing.T, loops dmcrypttest.All) {
 	path := loopDisk(t)
-	loops := &dmcrypttest.Loop{}
-	t.Cleanup(func() {
-		if err := loops.CloseAll(); err != nil {
-			t.Error(err)
-		}
-	})
 	d := Disk{Node: "node-a", Path: path, UUID: osdA, Crypt: &Encryption{Key: NewSecret("0f2ad6b1c9e84c3f9d6ba1e2f3041526")}}
 	in := Intent{FSID: fsid, Disks: []Disk{d}}
 	n := Node{ID: "node-a", Dir: t.TempDir(), Crypt: loops}
+	t.Cleanup(func() {
+		if err := n.closeOSD(context.Background(), osdA); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := os.MkdirAll(n.files().osds(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +183,16 @@ func TestKilledWhileEncrypting(t *testing.T) {
 			t.Errorf("%s leaves %+v", v.name, f)
 		}
 		if v.name == "encrypt" {
-			checkReboot(t, n, in, loops, observe)
+			checkReboot(t, n, in, observe)
 		}
 		if err := release(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if names := loops.Names(); len(names) > 0 {
-		t.Errorf("mappings left behind: %v, want none", names)
+	for _, name := range []string{mappingOf(osdA), dbMappingOf(osdA)} {
+		if m, err := loops.Find(t.Context(), path, name); err != nil || m.Path != "" {
+			t.Errorf("mapping %s is left behind: %+v, %v, want none", name, m, err)
+		}
 	}
 	dev, err := os.Open(path)
 	if err != nil {
@@ -190,9 +205,9 @@ func TestKilledWhileEncrypting(t *testing.T) {
 }
 
 // checkReboot checks that a closed disk is recognized, and opened with its key only.
-func checkReboot(t *testing.T, n Node, in Intent, loops *dmcrypttest.Loop, observe func() Found) {
+func checkReboot(t *testing.T, n Node, in Intent, observe func() Found) {
 	t.Helper()
-	if err := loops.CloseAll(); err != nil {
+	if err := n.closeOSD(t.Context(), osdA); err != nil {
 		t.Fatal(err)
 	}
 	if f := observe(); f.Content != Locked || f.UUID != osdA || f.Mapped {

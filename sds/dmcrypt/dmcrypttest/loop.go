@@ -82,16 +82,6 @@ func (l *Loop) Find(_ context.Context, device, name string) (dmcrypt.Mapping, er
 	return dmcrypt.Mapping{Path: m.path, Over: ok && m.device == device}, nil
 }
 
-// Names returns the names of the open mappings.
-func (l *Loop) Names() (all []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name := range l.open {
-		all = append(all, name)
-	}
-	return all
-}
-
 // CloseAll closes all mappings, whatever uses them.
 func (l *Loop) CloseAll() error {
 	l.mu.Lock()
