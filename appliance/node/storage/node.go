@@ -50,11 +50,6 @@ type Deployer interface {
 	Remove(ctx context.Context) error
 }
 
-// Keys opens the keys of encrypted OSDs; secrets.KeyStore implements it.
-type Keys interface {
-	OpenOSDKey(ctx context.Context, osd, sealed string) (key string, err error)
-}
-
 // Access is what this node's machines and driver need to access the pool.
 type Access struct {
 	FSID, Pool, User string
@@ -153,26 +148,6 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		return busyInterval
 	}
 	return idleInterval
-}
-
-// keysOf opens the keys of this node's encrypted OSDs. One that does not open is not
-// available; the others are used.
-func (n *Node) keysOf(ctx context.Context, f storage.Bootstrap) (map[string]deploy.Encryption, error) {
-	all := map[string]deploy.Encryption{}
-	var errs []error
-	for _, o := range f.OSDs {
-		if o.Node != n.Self || o.Key == "" {
-			continue
-		}
-		key, err := n.Keys.OpenOSDKey(ctx, o.UUID, o.Key)
-		if err != nil {
-			all[o.UUID] = deploy.Encryption{Lacks: storage.Reason(err.Error())}
-			errs = append(errs, fmt.Errorf("open the key of the encrypted disk %s: %w", o.Disk, err))
-			continue
-		}
-		all[o.UUID] = deploy.Encryption{Key: deploy.NewSecret(key)}
-	}
-	return all, errors.Join(errs...)
 }
 
 // ownPools performs a round of this node's own pools.
