@@ -114,6 +114,19 @@ func (n Node) observeMapping(ctx context.Context, in Intent, d Disk, f Found) (F
 	return f, nil
 }
 
+// observeDBMapping observes the mapping of an encrypted database, on the partition device.
+func (n Node) observeDBMapping(ctx context.Context, d Disk, device string, f *Found) error {
+	if d.Crypt == nil {
+		return nil
+	}
+	m, err := n.devices().Find(ctx, device, dbMappingOf(d.UUID))
+	if err != nil {
+		return fmt.Errorf("find the mapping of the database of OSD %s: %w", d.UUID, err)
+	}
+	f.DBOpen, f.Mapped = m.Over, f.Mapped || m.Path != ""
+	return nil
+}
+
 // isOpen reports whether the mappings that the OSD needs are open.
 func (f Found) isOpen(d Disk) bool {
 	return !f.Encrypted || f.Content == OSD && (d.DB == nil || f.DBOpen)

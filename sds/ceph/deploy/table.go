@@ -78,18 +78,12 @@ func (n Node) observeTables(ctx context.Context, in Intent, o *Observed) error {
 	}
 	for _, d := range in.Disks {
 		for i := range o.Disks {
-			if d.DB == nil || d.Node != n.ID || o.Disks[i].Path != d.Path {
-				continue
+			if d.DB != nil && d.Node == n.ID && o.Disks[i].Path == d.Path {
+				o.Disks[i].HasDB = has[d.DB.Table+" "+d.UUID]
+				if err := n.observeDBMapping(ctx, d, device[d.UUID], &o.Disks[i]); err != nil {
+					return err
+				}
 			}
-			o.Disks[i].HasDB = has[d.DB.Table+" "+d.UUID]
-			if d.Crypt == nil {
-				continue
-			}
-			m, err := n.devices().Find(ctx, device[d.UUID], dbMappingOf(d.UUID))
-			if err != nil {
-				return fmt.Errorf("find the mapping of the database of OSD %s: %w", d.UUID, err)
-			}
-			o.Disks[i].DBOpen, o.Disks[i].Mapped = m.Over, o.Disks[i].Mapped || m.Path != ""
 		}
 	}
 	return nil
