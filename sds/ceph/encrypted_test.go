@@ -69,6 +69,9 @@ func (e *encryptedOSD) killed(what string, end func(deploy.Round) bool) {
 				e.t.Fatalf("%s: %v, %v", what, e.ctx.Err(), err)
 			}
 			alive = d.Left >= 0
+			if alive && err != nil {
+				e.t.Logf("%s: %v", what, err)
+			}
 			if alive && err == nil && end(r) {
 				e.t.Logf("%s: killed before each of %d accesses", what, left-first)
 				return
