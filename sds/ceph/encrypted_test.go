@@ -24,21 +24,6 @@ type encryptedOSD struct {
 	device  string
 }
 
-// devices returns the kernel's, or a fake if the kernel has no device mapper.
-func devices(t *testing.T) dmcrypttest.All {
-	if _, err := os.Stat("/dev/mapper/control"); err == nil {
-		return dmcrypt.Kernel{}
-	}
-	t.Log("the kernel has no device mapper: the content of the disks is not encrypted")
-	fake := &dmcrypttest.Loop{}
-	t.Cleanup(func() {
-		if err := fake.CloseAll(); err != nil {
-			t.Error(err)
-		}
-	})
-	return fake
-}
-
 func (e *encryptedOSD) disk() *deploy.Disk {
 	return &cluster.Intent.Disks[len(cluster.Intent.Disks)-1]
 }
@@ -154,7 +139,7 @@ func TestEncryptedOSD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &encryptedOSD{t: t, ctx: ctx, devices: devices(t), uuid: disk.UUID, device: loop(t, 4<<30)}
+	e := &encryptedOSD{t: t, ctx: ctx, devices: dmcrypttest.Here(t), uuid: disk.UUID, device: loop(t, 4<<30)}
 	e.disk().Path, e.disk().DB = e.device, &deploy.DB{Table: table, Bytes: 1 << 30}
 	e.disk().Crypt = &deploy.Encryption{Key: deploy.NewSecret("0f2ad6b1c9e84c3f9d6ba1e2f3041526")}
 

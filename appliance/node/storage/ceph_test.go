@@ -94,7 +94,7 @@ func newReal(t *testing.T) *real {
 	ctx, cancel := patience.Context(context.Background(), 18*time.Minute)
 	r := &real{t: t, ctx: ctx, store: memstore.New(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons, Crypt: encryptedDevices(t)}
+	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons, Crypt: dmcrypttest.Here(t)}
 	keys := secrets.NewKeyStore(r.store)
 	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
@@ -126,21 +126,6 @@ func newReal(t *testing.T) *real {
 		})
 	}
 	return r
-}
-
-// encryptedDevices returns the kernel's, or a fake if the kernel has no device mapper.
-func encryptedDevices(t *testing.T) deploy.Devices {
-	if _, err := os.Stat("/dev/mapper/control"); err == nil {
-		return dmcrypt.Kernel{}
-	}
-	t.Log("the kernel has no device mapper: the content of the disks is not encrypted")
-	fake := &dmcrypttest.Loop{}
-	t.Cleanup(func() {
-		if err := fake.CloseAll(); err != nil {
-			t.Error(err)
-		}
-	})
-	return fake
 }
 
 // encrypted checks that a disk, and no other, is encrypted with its OSD's header, and that
