@@ -28,10 +28,14 @@ test('the newest public image that can have a GPU', () => {
   expect(usualImage([])).toBeUndefined();
 });
 
-test('the smallest flavor', () => {
-  const flavor = (name: string, vcpus: number, memoryBytes: number) =>
-    ({ meta: { name }, spec: { vcpus, memoryBytes } }) as Schemas['Flavor'];
-  expect(smallest([flavor('c', 2, 1), flavor('b', 1, 9), flavor('a', 1, 8)])?.meta.name).toBe('a');
+test('the smallest flavor, with room for the image', () => {
+  const flavor = (name: string, vcpus: number, memoryBytes: number, rootBytes = 0) =>
+    ({ meta: { name }, spec: { vcpus, memoryBytes, rootBytes } }) as Schemas['Flavor'];
+  const all = [flavor('c', 2, 1), flavor('b', 1, 9), flavor('a', 1, 8, 100)];
+  expect(smallest(all)?.meta.name).toBe('a');
+  const large = { ...image('debian', ''), status: { virtualBytes: 200 } } as Schemas['Image'];
+  expect(smallest(all, large)?.meta.name).toBe('b');
+  expect(smallest([flavor('a', 1, 8, 100)], large)).toBeUndefined();
 });
 
 test('a name is suggested until one is typed', () => {

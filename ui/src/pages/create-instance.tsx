@@ -186,11 +186,13 @@ export function CreateInstance({ session, id: fromLink }: { session: Session; id
     setBegun(true);
     const link = asked(fromLink);
     const kind = kindsOf(offers, 'standard').find((k) => k.pool === link.gpu?.pool && k.model === link.gpu.model);
-    const usual = usualImage(usable)?.meta.name;
+    const usual = usualImage(usable);
+    const fits = smallest(flavors.data?.items ?? [], usual)?.meta.name;
     setDraft((d) => {
-      const source = link.app ? `app:${link.app}` : sourceOf(d) || (usual ? `image:${usual}` : '');
-      const next = source ? chosen(d, source) : d;
-      return kind ? take(next, firstSlice(kind)) : next;
+      const first = !link.app && !sourceOf(d) && usual;
+      const next = link.app ? chosen(d, `app:${link.app}`) : first ? chosen(d, `image:${usual.meta.name}`) : d;
+      const sized = first && fits && d.flavor === usualFlavor ? { ...next, flavor: fits } : next;
+      return kind ? take(sized, firstSlice(kind)) : sized;
     });
   }
   // The user's own SSH keys are added by name, unless the user removes them.

@@ -64,6 +64,7 @@ func TestMachine(t *testing.T) {
 		{"MainJob", mainJob},
 		{"Network", network},
 		{"SSH", sshGateway},
+		{"Journey", journey},
 		{"Apps", appGateway},
 		{"External", external},
 		{"Attacks", attacks},

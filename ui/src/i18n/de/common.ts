@@ -39,6 +39,7 @@ export const common: Record<keyof typeof en, string> = {
   'unit.gibMonths': '{n} GiB-Monate',
   'unit.gpuHours': '{n} GPU-h',
   'unit.vcpuHours': '{n} vCPU-h',
+  'inst.vram': '{size} VRAM',
   'unit.perHour': '{price} / h',
 
   'role.operator': 'Betreiber',

@@ -10,7 +10,6 @@ export const instances: Record<keyof typeof en, string> = {
     'Sie können Instanzen ansehen, aber nicht erstellen. Wenden Sie sich an ein Mitglied des Projekts.',
   'inst.size': 'Größe',
   'inst.vgpu': 'Virtuelle GPU',
-  'inst.vram': '{size} VRAM',
   'inst.share': '{percent} garantiert',
   'inst.bestEffort': 'ohne Garantie',
   'inst.addresses': 'Adressen',

@@ -37,6 +37,7 @@ export const common = {
   'unit.gibMonths': '{n} GiB months',
   'unit.gpuHours': '{n} GPU h',
   'unit.vcpuHours': '{n} vCPU h',
+  'inst.vram': '{size} VRAM',
   'unit.perHour': '{price} / h',
 
   'role.operator': 'Operator',

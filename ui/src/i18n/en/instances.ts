@@ -7,7 +7,6 @@ export const instances = {
   'inst.emptyViewer': 'You can view instances but not create them. Ask a member of the project.',
   'inst.size': 'Size',
   'inst.vgpu': 'Virtual GPU',
-  'inst.vram': '{size} VRAM',
   'inst.share': '{percent} guaranteed',
   'inst.bestEffort': 'best effort',
   'inst.addresses': 'Addresses',
