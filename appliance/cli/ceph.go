@@ -128,10 +128,10 @@ func diskRelease(k *kind[api.Disk]) *cobra.Command {
 // device class and whether it is encrypted.
 func diskUse(d api.Disk) string {
 	class := cmp.Or(d.Spec.DeviceClass, d.Status.DeviceClass)
-	switch {
-	case d.Spec.Use == api.DiskLocal:
+	switch d.Spec.Use {
+	case api.DiskLocal:
 		return string(d.Spec.Use) + " (" + d.Spec.Pool + ")"
-	case d.Spec.Use == api.DiskCeph:
+	case api.DiskCeph:
 		notes := []string{string(class), ""}
 		if d.Status.Encrypted {
 			notes[1] = "encrypted"

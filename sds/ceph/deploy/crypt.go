@@ -178,7 +178,10 @@ func (n Node) open(ctx context.Context, d Disk, device, name string) error {
 	if err != nil {
 		return err
 	}
-	return n.devices().Open(ctx, device, name, key)
+	if err := n.devices().Open(ctx, device, name, key); err != nil {
+		return fmt.Errorf("OSD %s: %w", d.UUID, err)
+	}
+	return nil
 }
 
 // key returns the key of an encrypted OSD, which is never empty.
@@ -200,7 +203,7 @@ func (n Node) encrypt(ctx context.Context, in Intent, d Disk, device, name, labe
 		return "", err
 	}
 	if err := n.devices().Close(ctx, name); err != nil { // of an attempt that was interrupted
-		return "", err
+		return "", fmt.Errorf("encrypt %s: %w", device, err)
 	}
 	if err := wipe(device); err != nil {
 		return "", err
@@ -211,7 +214,7 @@ func (n Node) encrypt(ctx context.Context, in Intent, d Disk, device, name, labe
 	}
 	scratch := filepath.Join(n.files().osds(), ".header-"+d.UUID)
 	if err := n.devices().Format(ctx, device, h, key, scratch); err != nil {
-		return "", err
+		return "", fmt.Errorf("encrypt %s: %w", device, err)
 	}
 	if err := n.open(ctx, d, device, name); err != nil {
 		return "", err
@@ -242,7 +245,7 @@ func (n Node) closeOSD(ctx context.Context, uuid string) error {
 func (n Node) erase(device string, encrypted bool) error {
 	if encrypted {
 		if err := n.devices().Shred(device); err != nil {
-			return err
+			return fmt.Errorf("erase %s: %w", device, err)
 		}
 	}
 	return wipe(device)

@@ -52,7 +52,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	}
 	if d.Crypt != nil {
 		if err := n.devices().Label(ctx, d.Path, in.header(d.UUID, doneLabel)); err != nil {
-			return err
+			return fmt.Errorf("label encrypted %s: %w", d.Path, err)
 		}
 	}
 	if err := publish(tmp, l.osd(d.UUID)); err != nil {

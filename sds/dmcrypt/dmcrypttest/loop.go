@@ -39,7 +39,7 @@ func (l *Loop) Open(ctx context.Context, device, name string, key []byte) error 
 	}
 	switch ok, err := dmcrypt.Opens(ctx, device, key); {
 	case err != nil:
-		return err
+		return fmt.Errorf("open encrypted %s: %w", device, err)
 	case !ok:
 		return fmt.Errorf("open encrypted %s: the key does not open it", device)
 	}
