@@ -224,4 +224,10 @@ func TestConnection(t *testing.T) {
 	if c.User != "debian" || c.Target != "web/demo" || c.Gateway == nil || c.Gateway.Port != 2222 || !c.WithoutKey || len(c.Addresses) != 0 {
 		t.Errorf("connection = %+v, want debian at web/demo through the gateway", c)
 	}
+	p.status(api.KindInstance, in.Meta.ID, api.InstanceAssignment{Node: "node-1", Ports: []api.InstancePort{{Network: "net-1", Address6: "fd00::5"}}}, api.InstanceStatus{Phase: api.InstanceRunning})
+	c, err = ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/"+in.Meta.ID+"/connection", nil)
+	wanted(t, "connection with IPv6 only", err, "")
+	if c.Gateway != nil || c.Target != "" {
+		t.Errorf("connection of an instance with IPv6 only = %+v, want no gateway, which would not reach it", c)
+	}
 }
