@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
@@ -42,8 +43,9 @@ func (n daemon) rewrite(t *testing.T, change func(*store.Store) error) {
 	n.StartAgain(t)
 }
 
+// lastMonth returns the beginning of the last month that has been invoiced.
 func lastMonth() time.Time {
-	y, m, _ := time.Now().UTC().Date()
+	y, m, _ := time.Now().UTC().Add(-invoicing.Delay).Date()
 	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)
 }
 

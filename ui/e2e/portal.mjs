@@ -135,6 +135,9 @@ async function gpus(route) {
 step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
+  await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor(); // then an image and a name are chosen
+  await page.getByLabel('Image or app').selectOption('');
+  await page.getByLabel('Name').fill('');
   await button(page, 'Create').click();
   await page.getByText('Correct 2 fields').waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.id), 'new-image');

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// invoiceDelay is how long after its end a period is invoiced: records may be late.
-	invoiceDelay = 2 * time.Hour
+	// Delay is how long after its end a period is invoiced: records may be late.
+	Delay = 2 * time.Hour
 	// emptyRetry is after how long a period without anything to invoice is checked
 	// again, for late records.
 	emptyRetry = 6 * time.Hour
@@ -190,8 +190,8 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 	if err != nil {
 		return next, err
 	}
-	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-invoiceDelay))
-	next = invoice.PeriodEnd(present, zone).Add(invoiceDelay)
+	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-Delay))
+	next = invoice.PeriodEnd(present, zone).Add(Delay)
 	if len(open) > 0 {
 		j.issuing.Lock()
 		defer j.issuing.Unlock()
