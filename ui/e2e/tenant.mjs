@@ -418,7 +418,7 @@ step('another name and size', async () => {
   await dialog.locator('#change-vram-help').getByText('Enter at least 16 MiB.').waitFor();
   await dialog.getByLabel('VRAM (GiB)').fill('2');
   await dialog.getByLabel('Tier').selectOption('premium');
-  await dialog.getByText('of free VRAM is available now').waitFor();
+  await dialog.getByText(/^No GPU with 2 GiB of free VRAM .*is available now\. Choose/).waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click(); // refused
   await dialog.getByLabel('Wait in the queue').check();
   await dialog.getByText('There is no room for the new size now').waitFor();

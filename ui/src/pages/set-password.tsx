@@ -8,19 +8,18 @@ import { useText } from '../i18n';
 import { Brand } from '../parts/brand';
 import { Form } from '../parts/form';
 import { Field } from '../parts/field';
-import { tokenIn } from './sso';
+import { useToken } from '../parts/token';
 
 const leave = () => location.replace('/#/');
 
 export function SetPassword() {
   const { t } = useText();
   const product = productOf(useBranding().data);
-  const [token] = useState(() => tokenIn(location.hash) ?? '');
+  const token = useToken('/#/password');
   const [password, setPassword] = useState('');
   const [error, setError] = useState<unknown>(null);
   const [email, setEmail] = useState('');
   const [busy, setBusy] = useState(false);
-  useEffect(() => history.replaceState(null, '', '/#/password'), []);
   useEffect(() => {
     document.title = `${t('password.title')} · ${product}`;
   }, [t, product]);

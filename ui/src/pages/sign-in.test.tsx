@@ -7,7 +7,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { newQueryClient } from '../api/session';
 import { keepReturn } from '../lib/oidc';
 import { SignIn } from './sign-in';
-import { Sso, tokenIn } from './sso';
+import { tokenIn } from '../parts/token';
+import { Sso } from './sso';
 
 type Answer = [status: number, body: object];
 let answers: Record<string, Answer[]>;

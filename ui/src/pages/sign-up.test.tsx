@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { newQueryClient } from '../api/session';
@@ -50,6 +50,15 @@ test('an address is asked for, and a link is on its way', async () => {
   await user.click(screen.getByRole('button', { name: 'Send the link' }));
   expect(await screen.findByText(/on its way to ann@example.com/)).toBeVisible();
   expect(sent).toEqual([{ email: 'ann@example.com' }]);
+});
+
+test('a link that is opened in the same tab is followed', async () => {
+  show();
+  await screen.findByLabelText(/E-mail address/);
+  history.replaceState(null, '', '/#/sign-up?token=t0ken');
+  fireEvent(window, new HashChangeEvent('hashchange'));
+  expect(await screen.findByLabelText(/Organization/)).toBeVisible();
+  expect(location.hash).toBe('#/sign-up');
 });
 
 test('the link asks for the rest, and needs the terms', async () => {

@@ -13,7 +13,7 @@ import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
 import { Form } from '../parts/form';
 import { Loading } from '../parts/loading';
-import { tokenIn } from './sso';
+import { useToken } from '../parts/token';
 
 type Info = Schemas['SignUpInfo'];
 
@@ -23,14 +23,12 @@ const leave = (to: string) => location.replace(to);
 export function SignUp({ to = leave }: { to?: (address: string) => void }) {
   const { t } = useText();
   const product = productOf(useBranding().data);
-  const [token] = useState(() => tokenIn(location.hash) ?? '');
+  const token = useToken(`${location.pathname}#/sign-up`);
   const info = useQuery({
     queryKey: ['sign-up'],
     queryFn: ({ signal }) => ok(api.GET('/v1/sign-up', { signal })),
     retry: false,
   });
-  // The token is removed from the history.
-  useEffect(() => history.replaceState(null, '', `${location.pathname}#/sign-up`), []);
   useEffect(() => {
     document.title = `${t('signUp.title')} · ${product}`;
   }, [t, product]);

@@ -8,10 +8,7 @@ import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { takeReturn } from '../lib/oidc';
 import { ErrorAlert } from '../parts/error';
-
-/** tokenIn returns the token after the "#" of an address. */
-export const tokenIn = (hash: string): string | undefined =>
-  new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
+import { tokenIn } from '../parts/token';
 
 // refused is the error of a return without a code: the provider, or the server that checked its response, refused.
 const refused = new Error('refused');

@@ -1,6 +1,7 @@
 // Errors of the API: in an alert, or at the field that they name.
 import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
 import { asApiError } from '../api/client';
+import { withHint } from '../api/fields';
 import { useText } from '../i18n';
 import { useTell } from './told';
 
@@ -34,7 +35,7 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
     >
       {away ? t('error.unreachableHint') : e.hint}
       {e.fields.slice(1).map((f) => (
-        <p key={f.field}>{f.hint ? `${f.detail}: ${f.hint}` : f.detail}</p>
+        <p key={f.field}>{withHint(f.detail, f.hint)}</p>
       ))}
     </Alert>
   );

@@ -4,6 +4,7 @@ import { Alert, Button, Form as PFForm } from '@patternfly/react-core';
 import { createContext, use, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useForm, type FieldErrors } from 'react-hook-form';
 import { asApiError } from '../api/client';
+import { withHint } from '../api/fields';
 import { useText, type Translation } from '../i18n';
 import { causeIn } from '../lib/cause';
 import { isEmpty, owner, problems, valueAt, type Problem, type SchemaName } from '../lib/problems';
@@ -68,10 +69,10 @@ interface Served extends Problem {
 
 const serverProblems = (error: unknown, words: Translation): Problem[] =>
   error
-    ? asApiError(error).fields.map((f) => {
-        const detail = causeIn(words, f.cause) ?? f.detail;
-        return { path: f.field, text: f.hint ? `${detail}: ${f.hint}` : detail };
-      })
+    ? asApiError(error).fields.map((f) => ({
+        path: f.field,
+        text: withHint(causeIn(words, f.cause) ?? f.detail, f.hint),
+      }))
     : [];
 
 /** invalid returns what the browser itself reports of an input: it is required and empty, or not a number. */
