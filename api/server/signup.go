@@ -56,8 +56,11 @@ func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpComple
 	grant := api.Grant{Role: api.RoleAdmin, Organization: u.Meta.Organization}
 	u.Spec.Grants = []api.Grant{grant}
 	begin, session := h.auth.FirstSession(ctx, u, grant)
-	b := api.Batch{At: now, Commands: append(h.signedUp(ctx, s, u, r.Body.Organization, now), begin)}
-	_, err = h.opts.Store.Apply(auth.By(ctx, u), b)
+	cmds, err := h.signedUp(ctx, s, u, r.Body.Organization, now)
+	if err != nil {
+		return nil, err
+	}
+	_, err = h.opts.Store.Apply(auth.By(ctx, u), api.Batch{At: now, Commands: append(cmds, begin)})
 	switch code := api.CodeOf(err); {
 	case err == nil:
 		return &session, nil
@@ -91,24 +94,29 @@ func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.Sig
 }
 
 // signedUp returns the commands that create a customer.
-func (h *handlers) signedUp(ctx context.Context, s auth.SignUp, u api.User, name string, now time.Time) []api.Command {
+func (h *handlers) signedUp(ctx context.Context, s auth.SignUp, u api.User, name string, now time.Time) ([]api.Command, error) {
 	org := api.NewAssignment(api.OrganizationSpec{Parent: api.OrganizationID(s.Reseller), PriceBook: s.PriceBook, Quota: s.Quota,
 		Billing: api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)})
-	cmds := []api.Command{
+	project := api.Meta{ID: newID(api.KindProject), Organization: u.Meta.Organization}
+	first, err := h.firstOf(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	cmds := append([]api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: u.Meta.Organization, Name: name, Organization: s.Reseller, Finalizers: api.KindOrganization.Info().Finalizers, Limits: org.Limits(), Data: api.Encode(org)},
-		{Op: api.OpPutSpec, Kind: api.KindProject, ID: newID(api.KindProject), Name: firstProject, Organization: u.Meta.Organization, Finalizers: api.KindProject.Info().Finalizers,
+		{Op: api.OpPutSpec, Kind: api.KindProject, ID: project.ID, Name: firstProject, Organization: u.Meta.Organization, Finalizers: api.KindProject.Info().Finalizers,
 			Limits: api.ProjectSpec{}.Limits(), Data: api.Encode(api.ProjectSpec{})},
 		{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Name: u.Meta.Name, Organization: u.Meta.Organization, Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)},
-	}
+	}, first...)
 	if s.CreditMicros == 0 {
-		return cmds
+		return cmds, nil
 	}
 	if is, err := h.bookCurrency(ctx, s.PriceBook); err != nil || is != s.Currency {
 		h.opts.Log.Warn("no first credit: the price book of new organizations is in another currency", "want", s.Currency, "got", is, "error", err)
-		return cmds
+		return cmds, nil
 	}
 	p := api.PaymentSpec{Type: api.PaymentVoucher, Currency: s.Currency, AmountMicros: s.CreditMicros, Reference: api.SignUpCreditReference, ReceivedAt: now}
-	return append(cmds, api.PutPayment(api.PaymentID(newID(api.KindPayment)), u.Meta.Organization, p))
+	return append(cmds, api.PutPayment(api.PaymentID(newID(api.KindPayment)), u.Meta.Organization, p)), nil
 }
 
 // bookCurrency is currencyOf for a caller without an account.

@@ -24,7 +24,7 @@ func newCrowd(t *testing.T, s api.SignUpSettings) *crowd {
 	t.Helper()
 	c := &crowd{safe: &safe{}}
 	c.people = newPeople(t, func(o *server.Options) {
-		o.Secrets = c.safe
+		o.Secrets, o.Networking = c.safe, true
 		o.URLs.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	c.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-000000000001", Name: api.DefaultPriceBook, Data: api.Encode(api.PriceBookSpec{Currency: "EUR"})})
@@ -143,6 +143,11 @@ func TestSignUp(t *testing.T) {
 	wanted(t, "projects", err, "")
 	if len(projects.Items) != 1 || projects.Items[0].Meta.Name != "default" {
 		t.Errorf("projects after the sign-up = %+v, want one named default", projects.Items)
+	}
+	networks, err := ask[api.NetworkList](c.people, s.Token, "GET", "/v1/networks", nil)
+	wanted(t, "networks", err, "")
+	if len(networks.Items) != 1 || networks.Items[0].Meta.Name != "default" {
+		t.Errorf("networks after the sign-up = %+v, want one named default", networks.Items)
 	}
 	paid, err := ask[api.PaymentList](c.people, s.Token, "GET", "/v1/payments", nil)
 	wanted(t, "payments", err, "")
