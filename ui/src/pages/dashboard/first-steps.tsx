@@ -31,7 +31,7 @@ export function FirstSteps() {
   return (
     <Card>
       <CardTitle component="h2">{t('first.title')}</CardTitle>
-      <CardBody>
+      <CardBody className="basalt-stack">
         <ol className="basalt-plain">
           {steps.map((s) => (
             <li key={s.step}>
