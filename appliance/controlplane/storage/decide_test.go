@@ -157,8 +157,8 @@ func TestEncryptedDisks(t *testing.T) {
 	keys(map[string]string{"disk-a": "", "disk-b": "sealed for uuid-4", "disk-c": ""})
 }
 
-// TestNoKeyNoDisk checks that a disk is not added in plain if there is no key for it.
-func TestNoKeyNoDisk(t *testing.T) {
+// TestNoDiskWithoutKey checks that a disk is not added in plain if there is no key for it.
+func TestNoDiskWithoutKey(t *testing.T) {
 	w := newFixture(t)
 	w.cluster.Spec.EncryptDisks = true
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)

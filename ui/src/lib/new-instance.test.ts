@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
 import type { Draft } from './draft';
-import { asked, newWithApp, newWithGpu, renamed, smallest, usualImage } from './new-instance';
+import { asked, newWithApp, newWithGpu, renamed, usualImage } from './new-instance';
+import { smallest } from './source';
 
 const part = (address: string) => address.replace('/instances/new/', '');
 

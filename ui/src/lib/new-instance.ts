@@ -5,7 +5,6 @@ import type { GpuKind } from './offer';
 import { isMedium } from './source';
 
 type Image = Schemas['Image'];
-type Flavor = Schemas['Flavor'];
 
 const form = '/instances/new';
 const withApp = 'app:';
@@ -33,13 +32,6 @@ export const usualImage = (images: Image[]): Image | undefined =>
       (i) => i.spec.public && !isMedium(i) && i.spec.abilities?.vgpu !== 'unsupported' && i.status?.phase !== 'Failed',
     )
     .toSorted((a, b) => (b.meta.createdAt ?? '').localeCompare(a.meta.createdAt ?? ''))[0];
-
-/** smallest returns the smallest flavor whose root disk, if it has one, is large enough for an image. */
-export function smallest(flavors: Flavor[], image?: Image): Flavor | undefined {
-  const least = image?.status?.virtualBytes ?? 0;
-  const fit = flavors.filter(({ spec: { rootBytes = 0 } }) => rootBytes === 0 || rootBytes >= least);
-  return fit.toSorted((a, b) => a.spec.vcpus - b.spec.vcpus || a.spec.memoryBytes - b.spec.memoryBytes)[0];
-}
 
 /** suggestedName returns a name after what an instance is made from; the suffix makes it different from others. */
 function suggestedName(d: Draft, suffix: string): string {

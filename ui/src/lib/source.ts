@@ -28,13 +28,22 @@ export const abilityOf = (app: App | undefined, image: Image | undefined): 'new-
 export const systemOf = (app: App | undefined, image: Image | undefined) =>
   image?.spec.abilities?.os ?? app?.spec.abilities?.os;
 
+/** smallest returns the smallest flavor whose root disk, if it has one, is large enough for an image. */
+export function smallest(flavors: Flavor[], image?: Image): Flavor | undefined {
+  const least = image?.status?.virtualBytes ?? 0;
+  const fit = flavors.filter(({ spec: { rootBytes = 0 } }) => rootBytes === 0 || rootBytes >= least);
+  return fit.toSorted((a, b) => a.spec.vcpus - b.spec.vcpus || a.spec.memoryBytes - b.spec.memoryBytes)[0];
+}
+
 /** fittingFlavor returns the smallest flavor that has what an app needs, if there is one. A root disk of the image's
  * size may be too small. */
 export function fittingFlavor(app: App, flavors: Flavor[]): Flavor | undefined {
   const { vcpus = 0, memoryBytes = 0, rootBytes = 0 } = app.spec.needs ?? {};
-  return flavors
-    .filter((f) => f.spec.vcpus >= vcpus && f.spec.memoryBytes >= memoryBytes && (f.spec.rootBytes ?? 0) >= rootBytes)
-    .toSorted((a, b) => a.spec.vcpus - b.spec.vcpus || a.spec.memoryBytes - b.spec.memoryBytes)[0];
+  return smallest(
+    flavors.filter(
+      (f) => f.spec.vcpus >= vcpus && f.spec.memoryBytes >= memoryBytes && (f.spec.rootBytes ?? 0) >= rootBytes,
+    ),
+  );
 }
 
 /** choose sets a draft's source. An app gets a flavor that fits, and if it needs VRAM a virtual GPU with as much. */

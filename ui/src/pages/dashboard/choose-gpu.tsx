@@ -5,8 +5,9 @@ import { useOffers } from '../../api/offers';
 import { useFlavors } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatBytes, formatMicros } from '../../lib/format';
-import { newWithGpu, smallest } from '../../lib/new-instance';
+import { newWithGpu } from '../../lib/new-instance';
 import { kindsOf } from '../../lib/offer';
+import { smallest } from '../../lib/source';
 import { useProject } from '../../parts/project';
 
 export function ChooseGpu() {
