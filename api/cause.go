@@ -14,15 +14,15 @@ import (
 //	planner, agent, controller ─► text + Cause ─► operators read the text, and all others Cause.Text
 //
 // The API's responses contain the text for the caller (api/server/marks.go), so that a
-// client shows one field whoever it is for. A text without a cause is an operator's: the
-// writer did not decide that it is for others too, or is of a version before causes.
+// client shows one field whoever it is for. A text whose cause is plain is for every reader:
+// it is about the user's own objects. A text without a cause is an operator's: the writer
+// did not decide that it is for others too, or is of a version before causes.
 
 // CauseCode is why an object is not as its user requested. Codes are stable, for programs.
 type CauseCode string
 
-// The codes; openapi.yaml describes them.
+// The codes; openapi.yaml describes them, and the portal has words for each.
 const (
-	CausePlain           CauseCode = "plain"
 	CauseNoRoom          CauseCode = "no-room"
 	CauseRoomReserved    CauseCode = "room-reserved"
 	CauseNoStorage       CauseCode = "no-storage"
@@ -31,6 +31,89 @@ const (
 	CauseDataElsewhere   CauseCode = "data-elsewhere"
 	CauseMoving          CauseCode = "moving"
 	CauseNotPlaced       CauseCode = "not-placed"
+	CauseSuspended       CauseCode = "suspended"
+
+	// What an object needs does not exist, or is not ready.
+	CauseFlavorGone       CauseCode = "flavor-gone"
+	CauseImageGone        CauseCode = "image-gone"
+	CauseImageNotReady    CauseCode = "image-not-ready"
+	CauseImageCopying     CauseCode = "image-copying"
+	CauseVolumeGone       CauseCode = "volume-gone"
+	CauseVolumeNotReady   CauseCode = "volume-not-ready"
+	CauseSnapshotNotReady CauseCode = "snapshot-not-ready"
+	CauseNoSnapshots      CauseCode = "no-snapshots"
+	CauseHasSnapshots     CauseCode = "has-snapshots"
+	CauseBackupGone       CauseCode = "backup-gone"
+	CauseBackupQueued     CauseCode = "backup-queued"
+	CauseRestoring        CauseCode = "restoring"
+	CauseNetworkNotReady  CauseCode = "network-not-ready"
+	CauseNetworkGone      CauseCode = "network-gone"
+	CauseNoAddress        CauseCode = "no-address"
+	CauseAddressInUse     CauseCode = "address-in-use"
+
+	// A volume and the machine that has it open.
+	CauseInstanceMoving   CauseCode = "instance-moving"
+	CauseOpenElsewhere    CauseCode = "open-elsewhere"
+	CauseRollbackLater    CauseCode = "rollback-later"
+	CauseNoRoomToGrow     CauseCode = "no-room-to-grow"
+	CauseSnapshotMoving   CauseCode = "snapshot-moving"
+	CauseVolumeUnreadable CauseCode = "volume-unreadable"
+
+	// The import of an image.
+	CauseSourceUnreachable CauseCode = "source-unreachable"
+	CauseSourceRefused     CauseCode = "source-refused"
+	CauseSourceForbidden   CauseCode = "source-forbidden"
+	CauseIncomplete        CauseCode = "incomplete"
+	CauseChecksum          CauseCode = "checksum"
+	CauseImageTooLarge     CauseCode = "image-too-large"
+	CauseImageFormat       CauseCode = "image-format"
+	CauseImageDamaged      CauseCode = "image-damaged"
+	CauseImageNeedsFile    CauseCode = "image-needs-file"
+	CauseImageEncrypted    CauseCode = "image-encrypted"
+
+	// Backup targets.
+	CauseTargetUnavailable CauseCode = "target-unavailable"
+	CauseTargetGone        CauseCode = "target-gone"
+	CauseTargetPassword    CauseCode = "target-password"
+	CauseTargetDenied      CauseCode = "target-denied"
+	CauseTargetFull        CauseCode = "target-full"
+	CauseTargetEmpty       CauseCode = "target-empty"
+	CauseTargetBusy        CauseCode = "target-busy"
+	CauseBackupDamaged     CauseCode = "backup-damaged"
+
+	// Machines.
+	CauseCrashed      CauseCode = "crashed"
+	CausePaused       CauseCode = "paused"
+	CauseGPUEnded     CauseCode = "gpu-ended"
+	CauseNodeShutdown CauseCode = "node-shutdown"
+
+	// What an instance is doing.
+	CauseEndingRun      CauseCode = "ending-run"
+	CauseAwaitingPlan   CauseCode = "awaiting-plan"
+	CauseAwaitingLease  CauseCode = "awaiting-lease"
+	CauseLeavingNode    CauseCode = "leaving-node"
+	CauseMigrating      CauseCode = "migrating"
+	CauseMigratingFirst CauseCode = "migrating-first"
+	CauseCreatingVolume CauseCode = "creating-volume"
+	CauseWritingSeed    CauseCode = "writing-seed"
+	CauseCreatingGPU    CauseCode = "creating-gpu"
+	CauseStarting       CauseCode = "starting"
+	CauseChangingMedia  CauseCode = "changing-media"
+	CauseMediaLater     CauseCode = "media-later"
+	CauseShuttingDown   CauseCode = "shutting-down"
+	CausePoweringOff    CauseCode = "powering-off"
+	CauseRemoving       CauseCode = "removing"
+
+	// Errors of which programs distinguish only the kind.
+	CauseInvalid     CauseCode = "invalid"
+	CauseDenied      CauseCode = "denied"
+	CauseGone        CauseCode = "gone"
+	CauseInUse       CauseCode = "in-use"
+	CauseWrongState  CauseCode = "wrong-state"
+	CauseTooLarge    CauseCode = "too-large"
+	CauseQuota       CauseCode = "quota"
+	CauseStorageFull CauseCode = "storage-full"
+	CauseFailed      CauseCode = "failed"
 )
 
 // CauseMissing is what no node has enough of.
@@ -44,8 +127,8 @@ const (
 	MissingGPU     CauseMissing = "gpu"
 )
 
-// Plain is the cause beside a text that every reader may see.
-var Plain = Cause{Code: CausePlain}
+// Plain is the cause beside a text that every reader may see, and that has no code.
+var Plain = Cause{Plain: true}
 
 // internalProblem is the sentence for a text that has no cause.
 const internalProblem = "a problem of the cluster, whose details only its operator sees"
@@ -56,26 +139,24 @@ var causeTexts = map[CauseCode]string{
 	CauseDataLost:        "its data is lost, because the machine that stored it was removed: delete it",
 	CauseDataElsewhere:   "there is capacity, but not where its data is stored",
 	CauseMoving:          "it was being moved when something failed; it continues by itself when it is known where it is",
+	CauseImageNotReady:   "its image is not ready",
 	CauseNotPlaced:       "it waits until the object that it belongs to has a place",
 }
 
 // Text returns the sentence about the cause for readers who are not operators; beside is
 // the text that the cause stands beside, empty if there is none.
 func (c Cause) Text(beside string) string {
-	switch c.Code {
-	case "":
-		if beside == "" {
-			return ""
-		}
-		return internalProblem
-	case CausePlain:
+	switch {
+	case c.Plain:
 		return beside
-	case CauseNoRoom:
+	case c.Code == "" && beside == "":
+		return ""
+	case c.Code == CauseNoRoom:
 		return c.noRoom()
-	case CauseNoStorage:
+	case c.Code == CauseNoStorage:
 		return "no storage has room for a volume of " + FormatBytes(c.Bytes) + " now"
 	}
-	return cmp.Or(causeTexts[c.Code], internalProblem) // of a later version
+	return cmp.Or(causeTexts[c.Code], internalProblem) // also one of a later version
 }
 
 func (c Cause) noRoom() string {
@@ -132,29 +213,44 @@ type Reason struct {
 
 // Detail returns what an operator reads in addition to the sentence of the cause.
 func (r Reason) Detail() string {
-	if r.Cause == Plain {
+	if r.Cause.Plain {
 		return ""
 	}
 	return r.Text
 }
 
-// PlainReason returns a reason that every reader may see.
-func PlainReason(text string) Reason {
+// PlainReason returns a reason that every reader may see, with the code of its cause and
+// the name of the object that the text is about, if any.
+func PlainReason(text string, code CauseCode, name string) Reason {
 	if text == "" {
 		return Reason{}
 	}
-	return Reason{text, Plain}
+	return Reason{text, Cause{Code: code, Name: name, Plain: true}}
+}
+
+// Parts returns the text and its cause, to be stored beside each other.
+func (r Reason) Parts() (string, Cause) { return r.Text, r.Cause }
+
+// kindsOfErrors are the codes of causes for errors without one.
+var kindsOfErrors = map[Code]CauseCode{
+	CodeInvalid: CauseInvalid, CodeMediaType: CauseInvalid, CodeTooLarge: CauseTooLarge,
+	CodeUnauthenticated: CauseDenied, CodeForbidden: CauseDenied, CodeNotFound: CauseGone, CodeInUse: CauseInUse,
+	CodeExists: CauseWrongState, CodeConflict: CauseWrongState, CodePrecondition: CauseWrongState, CodeState: CauseWrongState,
+	CodeQuota: CauseQuota, CodeNoCapacity: CauseNoRoom, CodeDiskFull: CauseStorageFull,
+	CodeUnavailable: CauseNodeUnavailable, CodeRateLimited: CauseNodeUnavailable, CodeInternal: CauseFailed,
 }
 
 // ReasonOf returns the reason for an error: the message of a domain error, which is for
-// users, or fallback.
+// users if it has no details for operators, or fallback.
 func ReasonOf(err error, fallback string) Reason {
 	var e *Error
 	if !errors.As(err, &e) {
 		return Reason{Text: fallback}
 	}
-	if e.Cause == (Cause{}) && e.Detail == "" {
-		return Reason{e.Error(), Plain}
+	c := e.Cause
+	if c.Code == "" {
+		c.Code = kindsOfErrors[e.Code]
 	}
-	return Reason{e.Error(), e.Cause}
+	c.Plain = e.Detail == ""
+	return Reason{e.Error(), c}
 }

@@ -18,6 +18,8 @@ func TestCauseText(t *testing.T) {
 		{Cause{}, "", ""},
 		{Cause{}, "no node fits: n1: has no GPU in pool default", internalProblem},
 		{Plain, "network web is not ready", "network web is not ready"},
+		{Cause{Code: CauseNetworkNotReady, Name: "web", Plain: true}, "network web is not ready", "network web is not ready"},
+		{Cause{Code: CauseImageNotReady, Name: "debian"}, "image debian is not ready: /srv is full", "its image is not ready"},
 		{Cause{Code: "of-a-later-version"}, "n1 is lost", internalProblem},
 		{Cause{Code: CauseNoRoom, Missing: MissingGPU, Model: "NVIDIA L4", Bytes: 24 << 30}, "n1: full", "no NVIDIA L4 with 24 GiB of free VRAM is available now"},
 		{Cause{Code: CauseNoRoom, Missing: MissingGPU, Bytes: 8 << 30, Count: 50}, "n1: full", "no GPU with 8 GiB of free VRAM and 50 % of its time is available now"},
@@ -29,7 +31,7 @@ func TestCauseText(t *testing.T) {
 			t.Errorf("%+v beside %q = %q, want %q", c.cause, c.beside, got, c.want)
 		}
 	}
-	for _, code := range []CauseCode{CauseRoomReserved, CauseNodeUnavailable, CauseDataLost, CauseDataElsewhere, CauseMoving, CauseNotPlaced} {
+	for _, code := range []CauseCode{CauseRoomReserved, CauseNodeUnavailable, CauseDataLost, CauseDataElsewhere, CauseMoving, CauseNotPlaced, CauseImageNotReady} {
 		if causeTexts[code] == "" {
 			t.Errorf("cause %s has no sentence", code)
 		}
@@ -44,11 +46,22 @@ func TestReasonOf(t *testing.T) {
 		want Reason
 	}{
 		{errors.New("fork/exec /usr/bin/qemu-img: no such file"), Reason{Text: "failed"}},
-		{fmt.Errorf("import: %w", Errorf(CodeInvalid, "the server answered 404")), Reason{"the server answered 404", Plain}},
+		{fmt.Errorf("import: %w", Errorf(CodeInvalid, "the server answered 404").Because(Cause{Code: CauseSourceRefused, Count: 404}, "")),
+			Reason{"the server answered 404", Cause{Code: CauseSourceRefused, Count: 404, Plain: true}}},
+		{Errorf(CodeDiskFull, "the volume store is full"), Reason{"the volume store is full", Cause{Code: CauseStorageFull, Plain: true}}},
 		{detailed, Reason{"the node is not reachable: node n1", Cause{Code: CauseNodeUnavailable}}},
 	} {
 		if got := ReasonOf(c.err, "failed"); got != c.want {
 			t.Errorf("reason of %v = %+v, want %+v", c.err, got, c.want)
+		}
+	}
+}
+
+// TestErrorsHaveCauses checks that the reason for an error of each code has a cause.
+func TestErrorsHaveCauses(t *testing.T) {
+	for code := range statuses {
+		if r := ReasonOf(Errorf(code, "it failed"), ""); r.Cause.Code == "" || !r.Cause.Plain {
+			t.Errorf("cause of an error with code %s = %+v, want a code, beside a text for every reader", code, r.Cause)
 		}
 	}
 }

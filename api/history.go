@@ -36,7 +36,7 @@ func seenOf(o Object, causes bool) InstanceEvent {
 	}
 	e := InstanceEvent{State: string(InstancePhaseOf(i)), Node: i.Assignment.Node, Message: i.Status.LastError, Cause: i.Status.Cause}
 	if e.Message == "" && i.Assignment.Hold != "" {
-		e.Message, e.Cause = i.Assignment.Hold, Plain
+		e.Message, e.Cause = PlainReason(i.Assignment.Hold, CauseSuspended, "").Parts()
 	}
 	if e.Message == "" && (i.Assignment.Node == "" || i.Assignment.NodeLost) {
 		e.Message, e.Cause = i.Assignment.Reason, i.Assignment.Cause

@@ -128,6 +128,12 @@ func (s InstanceSpec) WithSize(z InstanceSize) InstanceSpec {
 // SameSize reports whether two specs request the same of a node.
 func (s InstanceSpec) SameSize(o InstanceSpec) bool { return reflect.DeepEqual(s.Size(), o.Size()) }
 
+// QueuedFor is what an instance waits in the queue for.
+type QueuedFor string
+
+// What instances wait for; empty: a node.
+const QueuedForResize QueuedFor = "Resize"
+
 // Waits reports whether an instance waits in the queue: for a node, or while it is
 // stopped for another size.
 func (i Instance) Waits() bool {

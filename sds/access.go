@@ -68,7 +68,7 @@ func SnapshotNotFound(v api.VolumeID, id api.SnapshotID) error {
 // HasSnapshots returns the error for an operation that would lose the volume's
 // snapshots.
 func HasSnapshots(v api.VolumeID, n int) error {
-	return api.Errorf(api.CodeInUse, "volume %s has %d snapshots", v, n).WithHint("delete its snapshots first")
+	return api.Errorf(api.CodeInUse, "volume %s has %d snapshots", v, n).Because(api.Cause{Code: api.CauseHasSnapshots, Count: int64(n)}, "").WithHint("delete its snapshots first")
 }
 
 // HasClones returns the error for deleting a snapshot that a volume is cloned
@@ -92,7 +92,7 @@ func InUse(v api.VolumeID) error {
 // NotMovable returns the error for copying the disk of a volume with
 // snapshots.
 func NotMovable(v api.VolumeID, n int) error {
-	return api.Errorf(api.CodeState, "volume %s has %d snapshots, which cannot be moved to another node", v, n).
+	return api.Errorf(api.CodeState, "volume %s has %d snapshots, which cannot be moved to another node", v, n).Because(api.Cause{Code: api.CauseHasSnapshots, Count: int64(n)}, "").
 		WithHint("delete its snapshots, or back it up and restore it there")
 }
 

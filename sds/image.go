@@ -39,23 +39,23 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 	got := sniff(head)
 	switch {
 	case size == 0:
-		return 0, invalid("the file is empty")
+		return 0, invalid(api.CauseImageFormat, "the file is empty")
 	case got == "qcow2" && want == QCOW2:
 		return inspectQCOW2(head, size)
 	case want == QCOW2:
-		return 0, invalid("not a qcow2 image: %s", describe(got)).WithHint("%s", hintFor(got))
+		return 0, invalid(api.CauseImageFormat, "not a qcow2 image: %s", describe(got)).WithHint("%s", hintFor(got))
 	case want == ISO:
 		return inspectISO(head, size, got)
 	case want != Raw:
 		return 0, api.Errorf(api.CodeInvalid, "unknown format %q, want raw, qcow2 or iso", want).At("spec.format")
 	case got != "":
-		return 0, invalid("not a raw disk image: %s", describe(got)).WithHint("%s", hintFor(got))
+		return 0, invalid(api.CauseImageFormat, "not a raw disk image: %s", describe(got)).WithHint("%s", hintFor(got))
 	case size%Sector != 0:
-		return 0, invalid("not a raw disk image: its size of %d bytes is not a multiple of 512", size)
+		return 0, invalid(api.CauseImageFormat, "not a raw disk image: its size of %d bytes is not a multiple of 512", size)
 	case len(head) < Sector || head[510] != 0x55 || head[511] != 0xAA:
 		// Every disk that a PC can boot from has it, also with GPT (UEFI 2.10,
 		// section 5.2.3, protective MBR).
-		return 0, invalid("not a raw disk image: it has no boot sector and no partition table")
+		return 0, invalid(api.CauseImageFormat, "not a raw disk image: it has no boot sector and no partition table")
 	}
 	return size, nil
 }
@@ -82,50 +82,50 @@ func inspectISO(head []byte, size int64, got string) (int64, error) {
 	}
 	switch {
 	case got != "ISO 9660" && !udf:
-		return 0, invalid("not an installation medium: %s, and it has no file system of a disc (ISO 9660 or UDF)", describe(got)).WithHint("%s", hintFor(got))
+		return 0, invalid(api.CauseImageFormat, "not an installation medium: %s, and it has no file system of a disc (ISO 9660 or UDF)", describe(got)).WithHint("%s", hintFor(got))
 	case size%discSector != 0:
-		return 0, invalid("the disc is truncated: its size of %d bytes is not a multiple of %d", size, discSector)
+		return 0, invalid(api.CauseImageFormat, "the disc is truncated: its size of %d bytes is not a multiple of %d", size, discSector)
 	}
 	return size, nil
 }
 
 func inspectQCOW2(head []byte, size int64) (int64, error) {
 	if len(head) < qcow2V2Header {
-		return 0, invalid("the qcow2 header is truncated")
+		return 0, invalid(api.CauseImageDamaged, "the qcow2 header is truncated")
 	}
 	be32 := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
 	be64 := func(at int) uint64 { return binary.BigEndian.Uint64(head[at:]) }
 	version, clusterBits, virtual := be32(4), be32(20), be64(24)
 	switch {
 	case version != 2 && version != 3:
-		return 0, invalid("qcow2 version %d is not supported", version)
+		return 0, invalid(api.CauseImageFormat, "qcow2 version %d is not supported", version)
 	case be64(8) != 0 || be32(16) != 0:
-		return 0, invalid("the image is an overlay: it needs a backing file").WithHint("flatten it: qemu-img convert -O qcow2 IN OUT")
+		return 0, invalid(api.CauseImageNeedsFile, "the image is an overlay: it needs a backing file").WithHint("flatten it: qemu-img convert -O qcow2 IN OUT")
 	case clusterBits < 9 || clusterBits > 21:
-		return 0, invalid("the qcow2 header is damaged: clusters of 2^%d bytes", clusterBits)
+		return 0, invalid(api.CauseImageDamaged, "the qcow2 header is damaged: clusters of 2^%d bytes", clusterBits)
 	case be32(32) != 0:
-		return 0, invalid("the image is encrypted")
+		return 0, invalid(api.CauseImageEncrypted, "the image is encrypted")
 	case virtual == 0 || virtual > 1<<62 || virtual%Sector != 0:
-		return 0, invalid("the qcow2 header is damaged: a disk of %d bytes", virtual)
+		return 0, invalid(api.CauseImageDamaged, "the qcow2 header is damaged: a disk of %d bytes", virtual)
 	case size < 1<<clusterBits:
-		return 0, invalid("the image is truncated in its first cluster")
+		return 0, invalid(api.CauseImageDamaged, "the image is truncated in its first cluster")
 	}
 	extensions := qcow2V2Header
 	if version == 3 {
 		if len(head) < qcow2V3Header {
-			return 0, invalid("the qcow2 header is truncated")
+			return 0, invalid(api.CauseImageDamaged, "the qcow2 header is truncated")
 		}
 		features := be64(72)
 		length := be32(100)
 		switch {
 		case features&incompatData != 0:
-			return 0, invalid("the image stores its data in another file")
+			return 0, invalid(api.CauseImageNeedsFile, "the image stores its data in another file")
 		case features&incompatCorrupt != 0:
-			return 0, invalid("the image is marked as corrupt").WithHint("qemu-img check -r all FILE")
+			return 0, invalid(api.CauseImageDamaged, "the image is marked as corrupt").WithHint("qemu-img check -r all FILE")
 		case features&^uint64(incompatKnown) != 0:
-			return 0, invalid("the image needs unsupported qcow2 features: %#x", features)
+			return 0, invalid(api.CauseImageFormat, "the image needs unsupported qcow2 features: %#x", features)
 		case length < qcow2V3Header || length%8 != 0 || length > uint32(1)<<clusterBits:
-			return 0, invalid("the qcow2 header is damaged: invalid length of %d bytes", length)
+			return 0, invalid(api.CauseImageDamaged, "the qcow2 header is damaged: invalid length of %d bytes", length)
 		}
 		extensions = int(length)
 	}
@@ -142,11 +142,11 @@ func checkExtensions(head []byte, at, cluster int) error {
 		case kind == extEnd:
 			return nil
 		case kind == extDataFile:
-			return invalid("the image stores its data in another file")
+			return invalid(api.CauseImageNeedsFile, "the image stores its data in another file")
 		case kind == extLUKS:
-			return invalid("the image is encrypted")
+			return invalid(api.CauseImageEncrypted, "the image is encrypted")
 		case uint64(length) > uint64(limit-at-8):
-			return invalid("the qcow2 header is damaged: an extension of %d bytes", length)
+			return invalid(api.CauseImageDamaged, "the qcow2 header is damaged: an extension of %d bytes", length)
 		}
 		at += 8 + (int(length)+7)&^7
 	}
@@ -208,19 +208,19 @@ func hintFor(name string) string {
 	return "check what the address serves"
 }
 
-func invalid(format string, args ...any) *api.Error {
-	return api.Errorf(api.CodeInvalid, format, args...)
+func invalid(cause api.CauseCode, format string, args ...any) *api.Error {
+	return api.Errorf(api.CodeInvalid, format, args...).Because(api.Cause{Code: cause}, "")
 }
 
 // VirtualBytes returns the size of the disk in a qcow2 file created by Basalt,
 // which may be an overlay.
 func VirtualBytes(head []byte) (int64, error) {
 	if len(head) < qcow2V2Header || sniff(head) != "qcow2" {
-		return 0, invalid("the image has no qcow2 header")
+		return 0, invalid(api.CauseImageDamaged, "the image has no qcow2 header")
 	}
 	size := binary.BigEndian.Uint64(head[24:])
 	if size > 1<<62 {
-		return 0, invalid("the qcow2 header is damaged: a disk of %d bytes", size)
+		return 0, invalid(api.CauseImageDamaged, "the qcow2 header is damaged: a disk of %d bytes", size)
 	}
 	return int64(size), nil
 }

@@ -144,7 +144,7 @@ func TestTextsHaveCauses(t *testing.T) {
 			if ref == nil {
 				continue
 			}
-			for _, field := range []string{"reason", "lastError"} {
+			for _, field := range []string{"reason", "lastError", "step"} {
 				p := ref.Value.Properties[field]
 				if p != nil && p.Value.Extensions["x-cause"] == nil && !ownWords[string(k.Kind)+"."+part+"."+field] {
 					t.Errorf("%s.%s.%s is not marked with x-cause in openapi.yaml", k.Kind, part, field)

@@ -64,9 +64,9 @@ func serviceStatus(s api.ServiceSpec, machine *api.Instance) api.ServiceStatus {
 	case machine.Meta.DeletedAt != nil:
 		return api.ServiceStatus{Phase: api.ServiceNoMachine, Reason: "its machine is being deleted"}
 	}
-	st := api.ServiceStatus{Phase: api.ServicePhase(cmp.Or(machine.Status.Phase, api.InstancePending)), LastError: machine.Status.LastError}
+	st := api.ServiceStatus{Phase: api.ServicePhase(cmp.Or(machine.Status.Phase, api.InstancePending)), LastError: machine.Status.Cause.Text(machine.Status.LastError)}
 	if machine.Assignment.Node == "" {
-		st.Reason = machine.Assignment.Reason
+		st.Reason = machine.Assignment.Cause.Text(machine.Assignment.Reason)
 	}
 	return st
 }

@@ -26,7 +26,7 @@ func testEvents(t *tester) {
 	apply(3, put(api.KindInstance, "ins-1", "org-1", `{}`, budget))   // changes nothing
 	apply(4, put(api.KindFlavor, "flv-1", "", `{}`, nil))             // raises no event
 	apply(5, put(api.KindFlavor, "flv-1", "", `{"vcpus":1}`, budget)) // but this one does
-	apply(6, put(api.KindInstance, "ins-2", "org-1", `{}`, &api.CommandEvent{Type: "a.b"}), report("ins-2", `{"phase":"Failed","lastError":"no disk","cause":{"code":"plain"}}`))
+	apply(6, put(api.KindInstance, "ins-2", "org-1", `{}`, &api.CommandEvent{Type: "a.b"}), report("ins-2", `{"phase":"Failed","lastError":"no disk","cause":{"code":"storage-full","plain":true}}`))
 	apply(7, put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(8, put(api.KindOrganization, "org-9", "org-1", `{"suspended":{"reason":"x"}}`, nil), put(api.KindOrganization, "org-9", "org-1", `{}`, nil))
 	apply(10, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})

@@ -172,11 +172,11 @@ func (t *Tool) store(ctx context.Context, target Target, file string, from Disk,
 		err = errors.New("restic reported no summary of the backup")
 	}
 	if err == nil && done.Total != size {
-		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").WithHint("it is tried again automatically"),
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").Because(api.Cause{Code: api.CauseVolumeUnreadable}, "").WithHint("it is tried again automatically"),
 			fmt.Errorf("restic stored %d of %d bytes", done.Total, size))
 	}
 	if _, gone := os.Stat(file); err != nil && gone != nil {
-		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume is no longer readable").WithHint("it is tried again automatically"), gone, err)
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume is no longer readable").Because(api.Cause{Code: api.CauseVolumeUnreadable}, "").WithHint("it is tried again automatically"), gone, err)
 	}
 	if err != nil {
 		// An incomplete disk is not a backup. The stored data is reused by the next
@@ -300,7 +300,7 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 		return "", 0, err
 	}
 	if len(have) == 0 {
-		return "", 0, api.Errorf(api.CodeNotFound, "backup %s does not exist in the target", id)
+		return "", 0, api.Errorf(api.CodeNotFound, "backup %s does not exist in the target", id).Because(api.Cause{Code: api.CauseBackupGone}, "")
 	}
 	snap = have[len(have)-1].ID
 	size, err = t.size(ctx, target, snap)

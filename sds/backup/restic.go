@@ -176,24 +176,24 @@ func explain(says string, err error) error {
 	}
 	switch {
 	case has("wrong password", "no key found"):
-		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target rejected the password").
+		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target rejected the password").Because(api.Cause{Code: api.CauseTargetPassword}, "").
 			WithHint("set the password with which the repository was created"), cause)
 	case has("already locked", "unable to create lock"):
-		return errors.Join(api.Errorf(api.CodeInUse, "the backup target is locked by another backup or clean-up").WithHint("it is tried again automatically"), errLocked, cause)
+		return errors.Join(api.Errorf(api.CodeInUse, "the backup target is locked by another backup or clean-up").Because(api.Cause{Code: api.CauseTargetBusy}, "").WithHint("it is tried again automatically"), errLocked, cause)
 	case has("no space left", "disk quota exceeded"):
-		return errors.Join(api.Errorf(api.CodeDiskFull, "the backup target is full").WithHint("delete backups, or increase its capacity"), cause)
+		return errors.Join(api.Errorf(api.CodeDiskFull, "the backup target is full").Because(api.Cause{Code: api.CauseTargetFull}, "").WithHint("delete backups, or increase its capacity"), cause)
 	case has("ciphertext verification failed", "does not match id", "hash does not match", "invalid data returned", "Load(<data/", "repository contains errors", "unable to load index", "pack ", "load <index/"):
 		return damaged(cause)
 	case has("Access Denied", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "The Access Key Id", "permission denied"):
-		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target denied access").WithHint("check its keys and permissions"), cause)
+		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target denied access").Because(api.Cause{Code: api.CauseTargetDenied}, "").WithHint("check its keys and permissions"), cause)
 	case has("Is there a repository at", "unable to open config file", "repository does not exist"):
 		if has("connection refused", "no such host", "i/o timeout", "no route to host", "connection reset") {
 			return errors.Join(unreachable("connection failed"), cause)
 		}
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the backup target contains no repository").
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the backup target contains no repository").Because(api.Cause{Code: api.CauseTargetEmpty}, "").
 			WithHint("check that its directory is mounted, or that its bucket exists"), errNoRepository, cause)
 	case has("at least one source file could not be read", "error reading", "read volume"):
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").WithHint("it is tried again automatically"), cause)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").Because(api.Cause{Code: api.CauseVolumeUnreadable}, "").WithHint("it is tried again automatically"), cause)
 	case has("connection refused", "no such host", "i/o timeout", "no route to host", "connection reset", "no such file or directory", "transport endpoint", "stale file handle", "input/output error"):
 		return errors.Join(unreachable("input or output failed"), cause)
 	}
@@ -209,11 +209,11 @@ func tail(s string) string {
 }
 
 func unreachable(why string) error {
-	return api.Errorf(api.CodeUnavailable, "the backup target is not available: %s", why).
+	return api.Errorf(api.CodeUnavailable, "the backup target is not available: %s", why).Because(api.Cause{Code: api.CauseTargetUnavailable}, "").
 		WithHint("check its server, its mount and the network to it")
 }
 
 func damaged(cause error) error {
-	return errors.Join(api.Errorf(api.CodeState, "the backup or its repository is damaged").
+	return errors.Join(api.Errorf(api.CodeState, "the backup or its repository is damaged").Because(api.Cause{Code: api.CauseBackupDamaged}, "").
 		WithHint("other backups may be intact: check the target, and create new backups on another target"), cause)
 }

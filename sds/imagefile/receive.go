@@ -74,18 +74,19 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 	case err != nil:
 		return Received{}, err
 	case size >= 0 && got != size:
-		return Received{}, api.Errorf(api.CodeUnavailable, "the image source ended after %d of %d bytes", got, size).WithHint("try again")
+		return Received{}, api.Errorf(api.CodeUnavailable, "the image source ended after %d of %d bytes", got, size).Because(api.Cause{Code: api.CauseIncomplete}, "").WithHint("try again")
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	if in.SHA256 != "" && !strings.EqualFold(in.SHA256, sum) {
-		return Received{}, api.Errorf(api.CodeInvalid, "the image has SHA-256 %s, want %s", sum, strings.ToLower(in.SHA256)).At("spec.sha256")
+		return Received{}, api.Errorf(api.CodeInvalid, "the image has SHA-256 %s, want %s", sum, strings.ToLower(in.SHA256)).Because(api.Cause{Code: api.CauseChecksum}, "").At("spec.sha256")
 	}
 	virtual, err := sds.Inspect(head, got, in.Format)
 	if err != nil {
 		return Received{}, err
 	}
 	if virtual > r.Limits.MaxVirtualBytes {
-		return Received{}, api.Errorf(api.CodeTooLarge, "the image's disk has %d bytes, want at most %d", virtual, r.Limits.MaxVirtualBytes)
+		return Received{}, api.Errorf(api.CodeTooLarge, "the image's disk has %d bytes, want at most %d", virtual, r.Limits.MaxVirtualBytes).
+			Because(api.Cause{Code: api.CauseImageTooLarge, Bytes: r.Limits.MaxVirtualBytes}, "")
 	}
 	if err := qemuimg.Verify(ctx, f, in.Format, virtual); err != nil {
 		return Received{}, fmt.Errorf("verify the content of image %s: %w", in.ID, err)
@@ -144,5 +145,6 @@ func (r Receiver) copy(ctx context.Context, f *os.File, src io.Reader, progress 
 }
 
 func (r Receiver) tooLarge() error {
-	return api.Errorf(api.CodeTooLarge, "the image is larger than %d bytes", r.Limits.MaxImageBytes)
+	return api.Errorf(api.CodeTooLarge, "the image is larger than %d bytes", r.Limits.MaxImageBytes).
+		Because(api.Cause{Code: api.CauseImageTooLarge, Bytes: r.Limits.MaxImageBytes}, "")
 }

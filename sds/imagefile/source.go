@@ -80,7 +80,7 @@ func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, 
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()
-		return nil, 0, badURL("the image server responded with status %d", resp.StatusCode)
+		return nil, 0, badURL("the image server responded with status %d", resp.StatusCode).Because(api.Cause{Code: api.CauseSourceRefused, Count: int64(resp.StatusCode)}, "")
 	}
 	return fetched{resp.Body}, resp.ContentLength, nil
 }
@@ -92,9 +92,11 @@ func badURL(format string, args ...any) *api.Error {
 // fetchError converts an error to one for users; the log contains the details.
 func fetchError(err error) error {
 	if errors.Is(err, outbound.ErrRefused) {
-		return badURL("cannot download the image: %v", outbound.ErrRefused).WithHint("upload the image instead, or ask the operator to allow the address")
+		return badURL("cannot download the image: %v", outbound.ErrRefused).
+			Because(api.Cause{Code: api.CauseSourceForbidden}, "").WithHint("upload the image instead, or ask the operator to allow the address")
 	}
-	return api.Errorf(api.CodeUnavailable, "cannot download the image: %v", outbound.ErrFailed).WithHint("try again, or upload the image instead")
+	return api.Errorf(api.CodeUnavailable, "cannot download the image: %v", outbound.ErrFailed).
+		Because(api.Cause{Code: api.CauseSourceUnreachable}, "").WithHint("try again, or upload the image instead")
 }
 
 // fetched is the body of an image that is being downloaded.

@@ -36,11 +36,12 @@ func Verify(ctx context.Context, image *os.File, format sds.Format, virtual int6
 	}
 	switch {
 	case info.Format != format.QEMU() || (info.VirtualSize+sds.Sector-1)/sds.Sector != (virtual+sds.Sector-1)/sds.Sector:
-		return api.Errorf(api.CodeInvalid, "the image is %s with %d bytes, want %s with %d bytes", info.Format, info.VirtualSize, format, virtual)
+		return api.Errorf(api.CodeInvalid, "the image is %s with %d bytes, want %s with %d bytes", info.Format, info.VirtualSize, format, virtual).
+			Because(api.Cause{Code: api.CauseImageFormat}, "")
 	case info.Backing != "" || info.Specific.Data.DataFile != "":
-		return api.Errorf(api.CodeInvalid, "the image refers to another file")
+		return api.Errorf(api.CodeInvalid, "the image refers to another file").Because(api.Cause{Code: api.CauseImageNeedsFile}, "")
 	case info.Encrypted:
-		return api.Errorf(api.CodeInvalid, "the image is encrypted")
+		return api.Errorf(api.CodeInvalid, "the image is encrypted").Because(api.Cause{Code: api.CauseImageEncrypted}, "")
 	}
 	if format != sds.QCOW2 {
 		return nil // nothing in it to check
@@ -89,5 +90,5 @@ func refused(err error) error {
 }
 
 func damaged() error {
-	return api.Errorf(api.CodeInvalid, "the image is damaged or truncated").WithHint("compare its SHA-256 with the publisher's")
+	return api.Errorf(api.CodeInvalid, "the image is damaged or truncated").Because(api.Cause{Code: api.CauseImageDamaged}, "").WithHint("compare its SHA-256 with the publisher's")
 }

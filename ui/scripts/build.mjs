@@ -17,7 +17,7 @@ mkdirSync(dist, { recursive: true });
 for (const name of readdirSync(dist)) if (name !== kept) rmSync(join(dist, name), { recursive: true });
 if (process.argv[2]) copyFileSync(join(root, 'dist', kept), join(dist, kept));
 
-types();
+await types();
 const { chunks, routes } = await bundle(root, dist);
 const largest = largestRoutes(chunks, routes);
 writeFileSync(join(dist, 'licenses.txt'), licenses());

@@ -55,7 +55,7 @@ function run(name, ...args) {
 
 run('prettier', '--check', '--log-level=warn', '.'); // npm run format
 run('spectral', 'lint', '--quiet', '--fail-severity=hint', '--ruleset=../api/.spectral.yaml', '../api/openapi.yaml');
-types();
+await types();
 await lint(program());
 run('vitest', 'run', '--reporter=dot');
 if (process.argv[2]) writeFileSync(join(process.argv[2], 'portal-checked'), '');

@@ -34,7 +34,7 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	case deleted: // content of the target can be deleted from any node
 		next.Node, _ = anyNode(s, "", now)
 	case !ok || v.Meta.DeletedAt != nil:
-		next.Reason, next.Cause = "its volume does not exist any more", api.Plain
+		next.Reason, next.Cause = api.PlainReason("its volume does not exist any more", api.CauseVolumeGone, "").Parts()
 	case v.Assignment.Node == "":
 		next.Reason, next.Cause = "waiting for its volume to be placed", api.Cause{Code: api.CauseNotPlaced}
 	case !lost(s, v.Assignment.Node) && alive(s, s.Nodes[string(v.Assignment.Node)], now) == "":

@@ -69,7 +69,7 @@ func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssign
 func ready(s *State, in api.Instance) (f api.Flavor, why api.Reason) {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return f, api.PlainReason(fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor))
+		return f, flavorGone(in)
 	}
 	for _, id := range append([]api.ImageID{in.Spec.Image}, in.Spec.Drives()...) {
 		if id == "" { // a blank root volume, or an empty drive
@@ -77,7 +77,7 @@ func ready(s *State, in api.Instance) (f api.Flavor, why api.Reason) {
 		}
 		img, ok := s.Images[string(id)]
 		if !ok {
-			return f, api.PlainReason(fmt.Sprintf("image %s does not exist any more", id))
+			return f, api.PlainReason(fmt.Sprintf("image %s does not exist any more", id), api.CauseImageGone, string(id))
 		}
 		if img.Status.Phase != api.ImageReady {
 			return f, imageReason(img)
@@ -129,6 +129,11 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Request, now time.T
 	return best
 }
 
+// flavorGone is the reason of an instance whose flavor was deleted.
+func flavorGone(in api.Instance) api.Reason {
+	return api.PlainReason("flavor "+string(in.Spec.Flavor)+" does not exist any more", api.CauseFlavorGone, string(in.Spec.Flavor))
+}
+
 // notHere formats why an instance does not fit on the node, for its reason.
 func notHere(n api.Node, reason string) string {
 	if reason == placement.WithoutKVM {
@@ -154,16 +159,10 @@ func rootVolume(s *State, in api.Instance) api.VolumeID {
 
 // imageReason returns why an image cannot be used yet.
 func imageReason(img api.Image) api.Reason {
-	why := api.Reason{Text: img.Status.LastError, Cause: img.Status.Cause}
-	switch {
-	case why.Text != "":
-	case img.Status.Phase == "":
-		why = api.PlainReason("it has not been imported yet")
-	default:
-		why = api.PlainReason(string(img.Status.Phase))
-	}
-	why.Text = "image " + img.Meta.Name + " is not ready: " + why.Text
-	return why
+	why := cmp.Or(img.Status.LastError, string(img.Status.Phase), "it has not been imported yet")
+	r := api.PlainReason("image "+img.Meta.Name+" is not ready: "+why, api.CauseImageNotReady, img.Meta.Name)
+	r.Cause.Plain = img.Status.LastError == "" || img.Status.Cause.Plain
+	return r
 }
 
 // alive returns why a node accepts no new work, or nothing.

@@ -51,9 +51,9 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	}
 	ports := a.Ports
 	if !samePorts(in) {
-		var why string
-		if ports, why = u.ips.ports(in); why != "" {
-			a.Reason, a.Cause = why, api.Plain
+		var why api.Reason
+		if ports, why = u.ips.ports(in); why.Text != "" {
+			a.Reason, a.Cause = why.Parts()
 			if a.Equal(in.Assignment) {
 				return nil
 			}
@@ -66,7 +66,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		size := in.Spec.Size()
 		a.Generation, a.Size, a.Ports, a.Reason, a.Cause = in.Meta.Generation, &size, ports, "", api.Cause{}
 		if queued(a) {
-			a.QueuedAt = nil
+			a.QueuedAt, a.QueuedFor = nil, ""
 		}
 		return assignPorts(in, a)
 	}

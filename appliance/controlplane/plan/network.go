@@ -69,9 +69,9 @@ func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
 	var a api.FloatingIPAssignment
 	n, ok := p.s.ExternalNetworks[string(f.Spec.ExternalNetwork)]
 	if a.Address = p.external(n, n.Spec.Ranges4, f.Meta.ID); a.Address == "" {
-		a.Reason, a.Cause = "external network "+n.Meta.Name+" has no free address", api.Plain
+		a.Reason, a.Cause = noAddress("external network", n.Meta.Name, "").Parts()
 		if !ok {
-			a.Reason = "its external network does not exist any more"
+			a.Reason, a.Cause = api.PlainReason("its external network does not exist any more", api.CauseNetworkGone, "").Parts()
 		}
 		if a == f.Assignment {
 			return nil
@@ -90,13 +90,13 @@ func planLoadBalancer(p *addresses, l api.LoadBalancer) []api.Command {
 	cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
 	switch {
 	case !ok || n.Assignment.Key == 0 || err != nil:
-		a.Reason, a.Cause = "network "+networkName(p.s, l.Spec.Network)+" is not ready", api.Plain
+		a.Reason, a.Cause = networkNotReady(p.s, l.Spec.Network).Parts()
 	default:
 		ip := p.in(n.Meta.ID, guests(cidr), seed(l.Meta.ID, n.Meta.ID))
 		if ip.IsValid() {
 			a.Address = ip.String()
 		} else {
-			a.Reason, a.Cause = fmt.Sprintf("network %s has no free address in %s", n.Meta.Name, cidr), api.Plain
+			a.Reason, a.Cause = noAddress("network", n.Meta.Name, " in "+cidr.String()).Parts()
 		}
 	}
 	if a == l.Assignment {

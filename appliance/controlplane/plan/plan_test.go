@@ -48,17 +48,17 @@ func TestMediaBeforePlacement(t *testing.T) {
 	in.Spec.Image, in.Spec.Media = "", []api.ImageID{"", "img-2"}
 	s.Instances["ins-1"] = in
 	if _, why := ready(s, in); !strings.HasPrefix(why.Text, "image installer is not ready") {
-		t.Errorf("an instance whose medium is imported waits for %q, want image installer", why)
+		t.Errorf("an instance whose medium is imported waits for %+v, want image installer", why)
 	}
 	m := s.Images["img-2"]
 	m.Status.Phase = api.ImageReady
 	s.Images["img-2"] = m
 	if f, why := ready(s, in); why.Text != "" || f.Meta.ID != "flv-1" {
-		t.Errorf("an instance with its media waits for %q, want nothing", why)
+		t.Errorf("an instance with its media waits for %+v, want nothing", why)
 	}
 	delete(s.Images, "img-2")
 	if _, why := ready(s, in); !strings.Contains(why.Text, "does not exist any more") {
-		t.Errorf("an instance without its medium waits for %q, want that it does not exist", why)
+		t.Errorf("an instance without its medium waits for %+v, want that it does not exist", why)
 	}
 }
 

@@ -10,18 +10,18 @@ import (
 
 // ports returns the ports that the instance's spec requests: existing ones, and new
 // ones. why names what is missing.
-func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string) {
+func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why api.Reason) {
 	for _, want := range in.Spec.Networks {
 		n, ok := p.s.Networks[string(want.Network)]
 		if !ok || n.Assignment.Key == 0 {
-			return nil, fmt.Sprintf("network %s is not ready", networkName(p.s, want.Network))
+			return nil, networkNotReady(p.s, want.Network)
 		}
 		if i := slices.IndexFunc(in.Assignment.Ports, func(has api.InstancePort) bool { return serves(has, want) }); i >= 0 {
 			ports = append(ports, in.Assignment.Ports[i])
 			continue
 		}
 		port, why := p.port(in, n, want)
-		if why != "" {
+		if why.Text != "" {
 			return nil, why
 		}
 		ports = append(ports, port)
@@ -29,7 +29,7 @@ func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string
 	for _, c := range portClaims(ports) {
 		p.claim(c)
 	}
-	return ports, ""
+	return ports, why
 }
 
 // dropPorts releases the addresses of ports for an instance that gets no node, so that
@@ -55,22 +55,22 @@ func serves(has api.InstancePort, want api.InstanceNetwork) bool {
 // macTries is how many MACs are tried: each is one of 2⁴⁰.
 const macTries = 16
 
-func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwork) (api.InstancePort, string) {
+func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwork) (port api.InstancePort, none api.Reason) {
 	id, name := n.Meta.ID, n.Meta.Name
-	port := api.InstancePort{Network: want.Network, Address4: want.Address4, Address6: want.Address6}
+	port = api.InstancePort{Network: want.Network, Address4: want.Address4, Address6: want.Address6}
 	mine := map[string]bool{}
 	for _, c := range portClaims(in.Assignment.Ports) {
 		mine[c] = true
 	}
 	for _, a := range []string{want.Address4, want.Address6} {
 		if c := "ip/" + id + "/" + a; a != "" && p.has(c) && !mine[c] {
-			return port, fmt.Sprintf("address %s of network %s is already in use", a, name)
+			return port, api.PlainReason(fmt.Sprintf("address %s of network %s is already in use", a, name), api.CauseAddressInUse, a)
 		}
 	}
 	if cidr, err := netip.ParsePrefix(n.Spec.Cidr4); err == nil && port.Address4 == "" {
 		a := p.in(id, guests(cidr), seed(in.Meta.ID, id))
 		if !a.IsValid() {
-			return port, fmt.Sprintf("network %s has no free address in %s", name, cidr)
+			return port, noAddress("network", name, " in "+cidr.String())
 		}
 		port.Address4 = a.String()
 	}
@@ -82,14 +82,25 @@ func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwor
 		}
 		port.Mac = m.String()
 		if err6 != nil || want.Address6 != "" {
-			return port, ""
+			return port, none
 		}
 		port.Address6 = eui64(cidr6, m).String()
 		if !p.has("ip/" + id + "/" + port.Address6) {
-			return port, ""
+			return port, none
 		}
 	}
-	return port, fmt.Sprintf("network %s has no free MAC address", name)
+	return port, api.PlainReason("network "+name+" has no free MAC address", api.CauseNoAddress, name)
+}
+
+// noAddress is the reason of an object that needs an address of a network of a kind.
+func noAddress(kind, name, in string) api.Reason {
+	return api.PlainReason(kind+" "+name+" has no free address"+in, api.CauseNoAddress, name)
+}
+
+// networkNotReady is the reason of an object that needs a network without a key.
+func networkNotReady(s *State, id api.NetworkID) api.Reason {
+	name := networkName(s, id)
+	return api.PlainReason("network "+name+" is not ready", api.CauseNetworkNotReady, name)
 }
 
 func networkName(s *State, id api.NetworkID) string {

@@ -54,7 +54,8 @@ func NextPlace(s *State, in api.Instance, now time.Time) api.InstanceQueue {
 	return estimated(s, in, q, now)
 }
 
-// estimated adds to a place how long similar instances waited.
+// estimated adds to a place how long similar instances waited for the same: a node, or
+// another size.
 func estimated(s *State, in api.Instance, q api.InstanceQueue, now time.Time) api.InstanceQueue {
 	type wait struct {
 		ended time.Time
@@ -63,7 +64,7 @@ func estimated(s *State, in api.Instance, q api.InstanceQueue, now time.Time) ap
 	var waits []wait
 	for _, x := range s.Instances {
 		a := x.Assignment
-		if a.QueuedAt != nil && a.PlacedAt != nil && now.Sub(*a.PlacedAt) <= sampleAge && queueOf(x) == queueOf(in) && similar(sizeOf(s, x), sizeOf(s, in)) {
+		if a.QueuedAt != nil && a.PlacedAt != nil && now.Sub(*a.PlacedAt) <= sampleAge && a.QueuedFor == waitsFor(in) && queueOf(x) == queueOf(in) && similar(sizeOf(s, x), sizeOf(s, in)) {
 			waits = append(waits, wait{*a.PlacedAt, max(a.PlacedAt.Sub(*a.QueuedAt), 0)})
 		}
 	}
@@ -84,6 +85,14 @@ func estimated(s *State, in api.Instance, q api.InstanceQueue, now time.Time) ap
 		q.ExpectedAt = &at
 	}
 	return q
+}
+
+// waitsFor returns what an instance waits for in the queue, or would.
+func waitsFor(in api.Instance) api.QueuedFor {
+	if in.Assignment.Node != "" {
+		return api.QueuedForResize
+	}
+	return ""
 }
 
 // sizeOf returns the size of an instance for comparison within a queue: its VRAM, or its

@@ -132,7 +132,7 @@ func placeBehind(s *State, u *used, in api.Instance, w placement.Request, now ti
 func (u *used) placeInQueue(s *State, in api.Instance, now time.Time) api.InstanceAssignment {
 	was, next := in.Assignment, place(s, u, in, now)
 	if _, why := ready(s, in); why.Text != "" {
-		next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
+		next.QueuedAt, next.PlacedAt, next.QueuedFor = was.QueuedAt, was.PlacedAt, was.QueuedFor
 		return next
 	}
 	if next.Node == "" {
@@ -180,11 +180,11 @@ func (u *used) reserve(s *State, in api.Instance, now time.Time) {
 
 // waited sets since when an instance without a node waits, or when its wait ended.
 func waited(was, next api.InstanceAssignment, now time.Time) api.InstanceAssignment {
-	next.QueuedAt, next.PlacedAt = was.QueuedAt, was.PlacedAt
+	next.QueuedAt, next.PlacedAt, next.QueuedFor = was.QueuedAt, was.PlacedAt, was.QueuedFor
 	at := now.UTC().Round(time.Millisecond)
 	switch {
 	case next.Node == "" && (was.QueuedAt == nil || was.PlacedAt != nil):
-		next.QueuedAt, next.PlacedAt = &at, nil
+		next.QueuedAt, next.PlacedAt, next.QueuedFor = &at, nil, ""
 	case next.Node != "" && was.QueuedAt != nil && was.PlacedAt == nil:
 		next.PlacedAt = &at
 	}

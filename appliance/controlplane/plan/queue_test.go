@@ -307,6 +307,10 @@ func TestQueuePlaces(t *testing.T) {
 	put("p3", 2*gib, minute(-100), minute(-40))
 	put("large", 9*gib, minute(-100), minute(-99)) // more than twice as large
 	put("old", 4*gib, minute(-60*24*60), minute(-50*24*60))
+	put("resized", 4*gib, minute(-100), minute(-1))
+	of := s.Instances["resized"]
+	of.Assignment.QueuedFor = api.QueuedForResize
+	s.Instances["resized"] = of
 	tried := cluster().instance("tried", "flv-1", 4*gib, 0).Instances["tried"]
 	want = map[string]api.InstanceQueue{
 		"w1":    {Position: 1, Length: 2, Since: minute(-30), Samples: 3, UsualSeconds: 1200},
@@ -322,8 +326,8 @@ func TestQueuePlaces(t *testing.T) {
 	}
 	larger := s.Instances["runs"]
 	larger.Assignment.QueuedAt = minute(-10) // its resize was queued before w2
-	if q := NextPlace(s, larger, now); q.Position != 2 || q.Length != 3 {
-		t.Errorf("place of a queued resize with another size = %+v, want 2 of 3", q)
+	if q := NextPlace(s, larger, now); q.Position != 2 || q.Length != 3 || q.Samples != 1 {
+		t.Errorf("place of a queued resize with another size = %+v, want 2 of 3, and one sample: waits of resizes only", q)
 	}
 }
 

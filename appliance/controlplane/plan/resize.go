@@ -123,10 +123,10 @@ func ResizeReason(s *State, in api.Instance, now time.Time) api.Reason {
 	return reasonOf(u.placeResized(s, in, now))
 }
 
-// stillWaits returns an assignment whose instance is in the queue.
+// stillWaits returns an assignment whose instance is in the queue for another size.
 func stillWaits(a api.InstanceAssignment, now time.Time) api.InstanceAssignment {
 	at := waited(a, api.InstanceAssignment{}, now)
-	a.QueuedAt, a.PlacedAt = at.QueuedAt, at.PlacedAt
+	a.QueuedAt, a.PlacedAt, a.QueuedFor = at.QueuedAt, at.PlacedAt, api.QueuedForResize
 	return a
 }
 

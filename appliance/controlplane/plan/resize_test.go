@@ -250,7 +250,7 @@ func TestResizeInTheQueue(t *testing.T) {
 	}
 	s.phase("a", api.InstanceStopped)
 	at(6)
-	if a := s.Instances["a"].Assignment; !queued(a) || !a.QueuedAt.Equal(now.Add(2*time.Minute)) {
+	if a := s.Instances["a"].Assignment; !queued(a) || a.QueuedFor != api.QueuedForResize || !a.QueuedAt.Equal(now.Add(2*time.Minute)) {
 		t.Errorf("assignment of a, stopped again = %+v, want its old place", a)
 	}
 	s.end("b")

@@ -11,13 +11,13 @@ import (
 func PendingReason(s *State, in api.Instance, now time.Time) api.Reason {
 	u := usage(s)
 	if !samePorts(in) {
-		if _, why := u.ips.ports(in); why != "" {
-			return api.PlainReason(why)
+		if _, why := u.ips.ports(in); why.Text != "" {
+			return why
 		}
 	}
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return api.PlainReason("flavor " + string(in.Spec.Flavor) + " does not exist any more")
+		return flavorGone(in)
 	}
 	u.reserveHeads(s, "", now)
 	return reasonOf(placeBehind(s, u, in, wants(f, in), now))

@@ -51,10 +51,10 @@ func TestPendingWithoutAddress(t *testing.T) {
 	s := cluster().node("n1", 8*gib)
 	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
 	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}
-	if why := PendingReason(s, in, now); why.Cause != api.Plain {
-		t.Error("PendingReason for an instance in a network that does not exist is empty, want a reason")
+	if why := PendingReason(s, in, now); why.Cause.Code != api.CauseNetworkNotReady || !why.Cause.Plain {
+		t.Error("PendingReason for an instance in a network that does not exist = " + why.Text + ", want that the network is not ready")
 	}
 	if in.Spec.Networks = nil; PendingReason(s, in, now) != (api.Reason{}) {
-		t.Errorf("PendingReason for an instance without a network = %q, want none", PendingReason(s, in, now))
+		t.Errorf("PendingReason for an instance without a network = %+v, want none", PendingReason(s, in, now))
 	}
 }

@@ -77,7 +77,7 @@ func planRouter(p *addresses, r api.Router) []api.Command {
 		a.Address6 = p.external(n, n.Spec.Ranges6, r.Meta.ID)
 	}
 	if a.Address4 == "" && a.Address6 == "" {
-		a.Reason, a.Cause = "external network "+n.Meta.Name+" has no free address", api.Plain
+		a.Reason, a.Cause = noAddress("external network", n.Meta.Name, "").Parts()
 	}
 	if a == r.Assignment {
 		return nil

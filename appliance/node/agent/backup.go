@@ -91,11 +91,12 @@ func (rec *backupReconciler) observe(ctx context.Context, b api.Backup) (v api.V
 	t, known := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
 	switch {
 	case !known:
-		s.target = "its target is gone"
+		s.target = plainly(api.CauseTargetGone, "its target is gone")
 	case !prepared(t) && t.Status.LastError != "":
-		s.target = "waiting for target " + t.Meta.Name + ": " + t.Status.LastError
+		s.target = about(api.CauseTargetUnavailable, "waiting for target", t.Meta.Name)
+		s.target.Text += ": " + t.Status.LastError
 	case !prepared(t):
-		s.target = "waiting for target " + t.Meta.Name
+		s.target = about(api.CauseTargetUnavailable, "waiting for target", t.Meta.Name)
 	}
 	return v, s, nil
 }
@@ -115,7 +116,7 @@ func (rec *backupReconciler) reaches(v api.Volume) sds.Driver {
 func (rec *backupReconciler) begin(ctx context.Context, b api.Backup, v api.Volume) (time.Duration, error) {
 	k := key(api.KindBackup, b.Meta.ID)
 	if rec.copies.full() {
-		return backupPoll, rec.writeStatus(ctx, b, waitBackup(b.Status, "waiting for another backup on its node").status)
+		return backupPoll, rec.writeStatus(ctx, b, waitBackup(b.Status, plainly(api.CauseBackupQueued, "waiting for another backup on its node")).status)
 	}
 	if err := rec.writeStatus(ctx, b, startBackup(b, rec.o.Now().UTC())); err != nil {
 		return 0, err
@@ -214,7 +215,7 @@ func (rec *backupReconciler) delete(ctx context.Context, b api.Backup, v api.Vol
 }
 
 func (rec *backupReconciler) writeStatus(ctx context.Context, b api.Backup, st api.BackupStatus) error {
-	st.Cause = causeOf(st.LastError)
+	st.Cause = causeBeside(st.LastError, st.Cause)
 	now, ok := get(rec.cache, rec.cache.backups, b.Meta.ID)
 	if !ok || now.Assignment != b.Assignment || (now.Meta.DeletedAt == nil) != (b.Meta.DeletedAt == nil) {
 		return errStale

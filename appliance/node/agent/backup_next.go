@@ -29,10 +29,10 @@ const (
 // backupSeen is what was observed about a backup.
 type backupSeen struct {
 	copy   copySeen
-	volume bool   // the volume is ready and this node can read it
-	gone   bool   // the volume does not exist any more, or is being deleted
-	able   bool   // the volume's pool supports snapshots
-	target string // why the target cannot be used yet; empty if it can
+	volume bool       // the volume is ready and this node can read it
+	gone   bool       // the volume does not exist any more, or is being deleted
+	able   bool       // the volume's pool supports snapshots
+	target api.Reason // why the target cannot be used yet; empty if it can
 	now    time.Time
 }
 
@@ -77,21 +77,20 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 		st.ProgressBytes, st.TotalBytes, st.AddedBytes = r.TotalBytes, r.TotalBytes, max(r.AddedBytes, 0)
 		return backupDecision{backupClean, st}
 	case s.copy.ended && temporary(s.copy.err):
-		st.LastError, st.Retry = userMessage(s.copy.err), st.Retry.After(b.Meta.ID, of, s.now, retryHere)
+		st.LastError, st.Cause = reasonOf(s.copy.err).Parts()
+		st.Retry = st.Retry.After(b.Meta.ID, of, s.now, retryHere)
 		return backupDecision{backupDrop, st}
 	case s.copy.ended:
 		st.Retry = nil
-		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, userMessage(s.copy.err), &s.now
-		return backupDecision{backupClean, st}
+		return backupDecision{backupClean, failedBackup(st, reasonOf(s.copy.err), s.now)}
 	case s.gone:
-		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, "its volume does not exist any more", &s.now
-		return backupDecision{backupClean, st}
+		return backupDecision{backupClean, failedBackup(st, volumeGone, s.now)}
 	case !s.volume:
-		return waitBackup(st, "waiting for its volume")
+		return waitBackup(st, volumeNotReady)
 	case !s.able:
-		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, "the volume's storage pool cannot keep snapshots, which a backup reads from", &s.now
-		return backupDecision{backupNone, st}
-	case s.target != "":
+		why := plainly(api.CauseNoSnapshots, "the volume's storage pool cannot keep snapshots, which a backup reads from")
+		return backupDecision{backupNone, failedBackup(st, why, s.now)}
+	case s.target.Text != "":
 		return waitBackup(st, s.target)
 	case held > 0 || never:
 		return backupDecision{backupWait, st}
@@ -99,11 +98,18 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 	return backupDecision{backupRun, st}
 }
 
-func waitBackup(st api.BackupStatus, why string) backupDecision {
+// failedBackup returns the status of a backup that has failed for good.
+func failedBackup(st api.BackupStatus, why api.Reason, now time.Time) api.BackupStatus {
+	st.Phase, st.EndedAt = api.BackupFailed, &now
+	st.LastError, st.Cause = why.Parts()
+	return st
+}
+
+func waitBackup(st api.BackupStatus, why api.Reason) backupDecision {
 	if st.Phase == "" {
 		st.Phase = api.BackupPending
 	}
-	st.LastError = why
+	st.LastError, st.Cause = why.Parts()
 	return backupDecision{backupWait, st}
 }
 
@@ -134,7 +140,7 @@ func endBackup(b api.Backup, s backupSeen) backupDecision {
 	case s.copy.ended && s.copy.what == deleteBackup && s.copy.err == nil:
 		return backupDecision{backupForget, st}
 	case s.copy.ended && s.copy.what == deleteBackup:
-		st.LastError = userMessage(s.copy.err)
+		st.LastError, st.Cause = reasonOf(s.copy.err).Parts()
 		return backupDecision{backupDrop, st}
 	}
 	return backupDecision{backupDelete, st}

@@ -29,7 +29,7 @@ func TestNextBackup(t *testing.T) {
 		"new":                      {seen: can, step: backupRun},
 		"no volume yet":            {seen: with(func(s *backupSeen) { s.volume = false }), step: backupWait, phase: api.BackupPending, says: "volume"},
 		"no snapshots":             {seen: with(func(s *backupSeen) { s.able = false }), step: backupNone, phase: api.BackupFailed, says: "snapshots"},
-		"target not ready":         {seen: with(func(s *backupSeen) { s.target = "waits for it" }), step: backupWait, phase: api.BackupPending, says: "waits for it"},
+		"target not ready":         {seen: with(func(s *backupSeen) { s.target = plainly(api.CauseTargetUnavailable, "waits for it") }), step: backupWait, phase: api.BackupPending, says: "waits for it"},
 		"volume gone":              {seen: with(func(s *backupSeen) { s.gone = true }), step: backupClean, phase: api.BackupFailed, says: "does not exist"},
 		"after a crash":            {status: began, seen: can, step: backupRun, phase: api.BackupRunning},
 		"copying":                  {status: began, seen: with(func(s *backupSeen) { s.copy = copySeen{what: runBackup, running: true} }), step: backupWait, phase: api.BackupRunning},

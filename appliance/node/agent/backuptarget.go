@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,8 +41,8 @@ const (
 func nextTarget(t api.BackupTarget, err error) api.BackupTargetStatus {
 	st := t.Status
 	if err != nil {
-		st.Phase, st.LastError = api.TargetFailed, userMessage(err)
-		st.Cause = causeOf(st.LastError)
+		st.Phase = api.TargetFailed
+		st.LastError, st.Cause = reasonOf(err).Parts()
 		return st
 	}
 	st.Phase, st.LastError, st.Cause, st.ObservedGeneration = api.TargetReady, "", api.Cause{}, max(t.Meta.Generation, 1)
@@ -98,19 +97,3 @@ func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (ti
 	})
 	return time.Second, nil
 }
-
-// userMessage returns the message about an error that every reader of a status may see: the
-// domain error in the chain, without its details. What a tool printed is only logged.
-func userMessage(err error) string {
-	var e *api.Error
-	if errors.As(err, &e) {
-		out := *e
-		out.Detail = ""
-		return out.Error()
-	}
-	return "it failed because of a problem of its node, whose log has the details"
-}
-
-// causeOf returns the cause beside the text in a status. Agents write only texts for every
-// reader: the nodes that are involved are in the assignments.
-func causeOf(text string) api.Cause { return api.PlainReason(text).Cause }

@@ -70,8 +70,8 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		d.CPU = &cpu
 	}
 	drives, waits, err := b.media.drives(ctx, in, key(api.KindInstance, in.Meta.ID))
-	if err == nil && waits != "" {
-		err = api.Errorf(api.CodeUnavailable, "a medium of instance %s is not on this node: %s", id, waits)
+	if err == nil && waits.Text != "" {
+		err = api.Errorf(api.CodeUnavailable, "a medium of instance %s is not on this node: %s", id, waits.Text).Because(waits.Cause, "")
 	}
 	if err != nil {
 		return hypervisor.Domain{}, err

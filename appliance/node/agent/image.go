@@ -79,7 +79,8 @@ func (f *importFailed) Unwrap() error { return f.error }
 // failedImport returns the status after an import has failed. A failed download is
 // tried again, unless the error is permanent.
 func (rec *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus {
-	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: userMessage(err)}
+	why := reasonOf(err)
+	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: why.Text, Cause: why.Cause}
 	of := rec.triedImport(img)
 	switch code := api.CodeOf(err); {
 	case img.Spec.URL == "": // the content has to be uploaded again
@@ -243,7 +244,7 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 // conflict it tries again, up to three times: another field was changed, or another
 // node has set the image to pending.
 func (rec *imageReconciler) writeStatus(ctx context.Context, img api.Image, st api.ImageStatus) error {
-	st.Cause = causeOf(st.LastError)
+	st.Cause = causeBeside(st.LastError, st.Cause)
 	var err error
 	for range 3 {
 		if now, ok := get(rec.cache, rec.cache.images, img.Meta.ID); ok {

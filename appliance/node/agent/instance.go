@@ -87,7 +87,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	idle := d.step == stepNone || d.step == stepWait
 	of := api.Tried(in.Meta, in.Assignment)
 	if !idle && in.Status.Retry.Applies(of) { // the error stays until the step succeeds
-		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
+		d.status.LastError, d.status.Cause, d.status.Retry = in.Status.LastError, in.Status.Cause, in.Status.Retry
 	}
 	wait, held := rec.hold(in.Status.Retry, of, retryHere)
 	held = held && d.step.begins()
@@ -126,7 +126,7 @@ func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d de
 	st := d.status
 	st.Retry = in.Status.Retry.After(in.Meta.ID, api.Tried(in.Meta, in.Assignment), rec.o.Now(), retryHere)
 	if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // a repeated failure is reported once per attempt
-		st.LastError = userMessage(err)
+		st.LastError, st.Cause = reasonOf(err).Parts()
 	}
 	if writeErr := rec.writeStatus(ctx, in, st); writeErr != nil {
 		rec.log.Warn("report instance status failed", "id", in.Meta.ID, "error", writeErr)
@@ -137,7 +137,7 @@ func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d de
 // writeStatus reports a changed status. It returns errStale if the instance is no
 // longer assigned as it was when the status was decided.
 func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
-	st.Cause = causeOf(st.LastError)
+	st.Cause, st.StepCause = causeBeside(st.LastError, st.Cause), causeBeside(st.Step, st.StepCause)
 	now, ok := get(rec.cache, rec.cache.instances, in.Meta.ID)
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch {
 		return errStale
@@ -194,7 +194,7 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	}
 	if v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume)); ok {
 		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || rec.pools.hasVolume(ctx, v) && !needsRollback(v))
-		s.noVolume = v.Status.LastError
+		s.noVolume = api.Reason{Text: v.Status.LastError, Cause: v.Status.Cause}
 	}
 	if _, err := os.Stat(rec.files.seedPath(id)); err == nil {
 		s.media = true
@@ -493,9 +493,9 @@ func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance,
 		}
 	}
 	st := in.Status
-	st.Step = "moving to another node"
+	st.Step, st.StepCause = plainly(api.CauseMigrating, "moving to another node").Parts()
 	if m.Spec.Offline && in.Spec.Power != api.PowerStopped {
-		st.Step += ": it can be started when its disks have been copied"
+		st.Step, st.StepCause = plainly(api.CauseMigratingFirst, "moving to another node: it can be started when its disks have been copied").Parts()
 	}
 	return 2 * time.Second, rec.writeStatus(ctx, in, st)
 }

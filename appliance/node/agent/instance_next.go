@@ -42,7 +42,7 @@ type seen struct {
 	domain   hypervisor.State
 	reason   string      // why it is in that state
 	volume   bool        // the root volume exists and is ready
-	noVolume string      // why the root volume could not be created; it is tried again
+	noVolume api.Reason  // why the root volume could not be created; it is tried again
 	media    bool        // the seed disc exists
 	drives   driveState  // its CD drives
 	vgpu     bool        // a backend runs
@@ -59,7 +59,7 @@ type seen struct {
 	boot        string     // ID of the node's current boot
 	epoch       int64      // of the assignment that the domain was started under
 	interrupted bool       // the last run did not end by itself
-	blocked     string     // why the instance must not start or resume now
+	blocked     api.Reason // why the instance must not start or resume now
 	leaving     bool       // the node's guests are being shut down, by a process beside this one
 	unclaimed   bool       // the root volume is not known to be claimed
 }
@@ -121,7 +121,8 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	st.GuestTools = s.tools
 	switch {
 	case s.domain.Active() && s.epoch != in.Assignment.Epoch:
-		st.Phase, st.Step = api.InstanceStarting, "ending a run of an earlier assignment"
+		st.Phase = api.InstanceStarting
+		setStep(&st, api.CauseEndingRun, "ending a run of an earlier assignment")
 		return decision{step: stepDestroy, status: st}
 	case in.Meta.DeletedAt != nil:
 		return end(st, s)
@@ -132,11 +133,11 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	case in.Assignment.Release:
 		return release(st, s, now, grace)
 	}
-	held := in.Assignment.Hold
+	held := plainly(api.CauseSuspended, in.Assignment.Hold)
 	if s.leaving {
 		held = nodeLeaves
 	}
-	wantRunning := in.Spec.Power != api.PowerStopped && held == ""
+	wantRunning := in.Spec.Power != api.PowerStopped && held.Text == ""
 	restart := in.Spec.Restarts > st.Restarts
 	if s.domain.Active() {
 		if s.leaving {
@@ -144,8 +145,8 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		}
 		if !wantRunning || restart {
 			d := stop(st, s, now, grace)
-			if held != "" {
-				d.status.Step = held + "; " + d.status.Step
+			if held.Text != "" {
+				setStep(&d.status, held.Cause.Code, held.Text+"; "+d.status.Step)
 			}
 			return d
 		}
@@ -173,9 +174,10 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	st.GuestTools = ""
 	ended, hasEnded := condition(st, condEnded)
 	if !wantRunning || hasEnded || behind(in) {
-		st.Phase, st.Step = api.InstanceStopped, held
+		st.Phase = api.InstanceStopped
+		st.Step, st.StepCause = held.Parts()
 		if wantRunning && !hasEnded {
-			st.Step = "waiting for the planner to see its new spec"
+			setStep(&st, api.CauseAwaitingPlan, "waiting for the planner to see its new spec")
 		}
 		st.Retry = nil
 		if !hasEnded {
@@ -183,10 +185,11 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		}
 		if hasEnded && ended.Reason == endedByCrash {
 			st.Phase = api.InstanceFailed
-			st.LastError = "the virtual machine ended unexpectedly"
+			why := "the virtual machine ended unexpectedly"
 			if ended.Message != "" {
-				st.LastError += ": " + ended.Message
+				why += ": " + ended.Message
 			}
+			st.LastError, st.Cause = plainly(api.CauseCrashed, why).Parts()
 		}
 		if s.vgpu {
 			return decision{step: stepStopVGPU, status: st}
@@ -199,13 +202,19 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	return start(in, st, s)
 }
 
+// setStep sets what the instance is doing.
+func setStep(st *api.InstanceStatus, code api.CauseCode, text string) {
+	st.Step, st.StepCause = plainly(code, text).Parts()
+}
+
 // nodeLeaves is the reason why an instance does not run on a node that shuts down.
-const nodeLeaves = "its node is shutting down"
+var nodeLeaves = plainly(api.CauseNodeShutdown, "its node is shutting down")
 
 // shutsDown reports the instance as stopping. The process that shuts the guests
 // down (appliance/node/guests) presses the power button and destroys the domain.
 func shutsDown(st api.InstanceStatus) decision {
-	st.Phase, st.Step = api.InstanceStopping, nodeLeaves+"; waiting for the guest to shut down"
+	st.Phase = api.InstanceStopping
+	setStep(&st, api.CauseNodeShutdown, nodeLeaves.Text+"; waiting for the guest to shut down")
 	return decision{status: st, again: time.Second}
 }
 
@@ -247,7 +256,8 @@ func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) 
 	case s.vgpu || s.slice:
 		return decision{step: stepDropVGPU, status: st}
 	}
-	st.Phase, st.Step, st.LastError, st.GuestTools, st.StartedAt, st.BootID = api.InstanceStopped, "leaving the node", "", "", nil, ""
+	st.Phase, st.LastError, st.GuestTools, st.StartedAt, st.BootID = api.InstanceStopped, "", "", nil, ""
+	setStep(&st, api.CauseLeavingNode, "leaving the node")
 	st.Retry = nil
 	st.Released = true
 	return decision{status: st, again: reconcileInterval}
@@ -257,25 +267,27 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 	st.Phase = api.InstanceCreating
 	switch {
 	case !s.volume:
-		st.Step = "creating the root volume"
-		if s.noVolume != "" {
-			st.LastError = "root volume: " + s.noVolume
+		setStep(&st, api.CauseCreatingVolume, "creating the root volume")
+		if s.noVolume.Text != "" {
+			st.LastError, st.Cause = "root volume: "+s.noVolume.Text, s.noVolume.Cause
 		}
 		return decision{step: stepWait, status: st, again: time.Second}
-	case s.drives.waits != "":
-		st.Step = s.drives.waits
+	case s.drives.waits.Text != "":
+		st.Step, st.StepCause = s.drives.waits.Parts()
 		return decision{step: stepWait, status: st, again: time.Second}
 	case !s.media:
-		st.Step = "writing the seed disc"
+		setStep(&st, api.CauseWritingSeed, "writing the seed disc")
 		return decision{step: stepMedia, status: st}
 	case in.Assignment.Gpu != "" && !s.vgpu:
-		st.Step = "creating the vGPU"
+		setStep(&st, api.CauseCreatingGPU, "creating the vGPU")
 		return decision{step: stepVGPU, status: st}
-	case s.blocked != "":
-		st.Phase, st.Step = api.InstanceStarting, s.blocked
+	case s.blocked.Text != "":
+		st.Phase = api.InstanceStarting
+		st.Step, st.StepCause = s.blocked.Parts()
 		return decision{step: stepWait, status: st, again: time.Second}
 	}
-	st.Phase, st.Step = api.InstanceStarting, "starting the virtual machine"
+	st.Phase = api.InstanceStarting
+	setStep(&st, api.CauseStarting, "starting the virtual machine")
 	return decision{step: stepStart, status: st}
 }
 
@@ -295,7 +307,7 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		ready := gpuReady(s, had, known, now)
 		setCondition(&st, condGPU, ready.reason == api.GPUReady, string(ready.reason), ready.message, now)
 		if !s.vgpu {
-			st.LastError = ready.message
+			st.LastError, st.Cause = plainly(api.CauseGPUEnded, ready.message).Parts()
 		}
 	}
 	if s.setup.reason != "" {
@@ -305,26 +317,27 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		return decision{step: stepClaim, status: st}
 	}
 	if s.domain == hypervisor.Paused {
-		st.Step = "paused"
-		st.LastError = "the virtual machine is paused"
+		why := "the virtual machine is paused"
 		if s.reason != "" {
-			st.LastError += ": " + s.reason
+			why += ": " + s.reason
 		}
-		if s.blocked != "" {
-			st.Step = s.blocked
+		setStep(&st, api.CausePaused, "paused")
+		st.LastError, st.Cause = plainly(api.CausePaused, why).Parts()
+		if s.blocked.Text != "" {
+			st.Step, st.StepCause = s.blocked.Parts()
 			return decision{step: stepWait, status: st, again: time.Second}
 		}
 		return decision{step: stepResume, status: st, again: reconcileInterval}
 	}
 	if s.drives.change {
-		st.Step = "changing the media in its CD drives"
+		setStep(&st, api.CauseChangingMedia, "changing the media in its CD drives")
 		return decision{step: stepDrives, status: st, again: time.Second}
 	}
 	if s.drives.missing {
-		st.Step = "its media take effect with its next start: it was started without CD drives"
+		setStep(&st, api.CauseMediaLater, "its media take effect with its next start: it was started without CD drives")
 	}
-	if s.drives.waits != "" {
-		st.Step = s.drives.waits
+	if s.drives.waits.Text != "" {
+		st.Step, st.StepCause = s.drives.waits.Parts()
 		return decision{status: st, again: bootEvery}
 	}
 	if (s.tools == "" || s.setup.reason == setupRuns || gpuStarts(st)) && now.Sub(*st.StartedAt) < bootTime {
@@ -336,25 +349,27 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 // loaded decides on a domain that is loaded but whose guest has not been seen
 // running (begin). Nobody is charged for it, however long it waits to be resumed.
 func loaded(st api.InstanceStatus, s seen) decision {
-	st.Phase, st.Step = api.InstanceStarting, "starting the virtual machine"
+	st.Phase = api.InstanceStarting
+	setStep(&st, api.CauseStarting, "starting the virtual machine")
 	clearCondition(&st, condEnded)
 	switch {
 	case s.unclaimed:
 		return decision{step: stepClaim, status: st}
-	case s.blocked != "":
-		st.Step = s.blocked
+	case s.blocked.Text != "":
+		st.Step, st.StepCause = s.blocked.Parts()
 		return decision{step: stepWait, status: st, again: time.Second}
 	}
 	return decision{step: stepResume, status: st, again: time.Second}
 }
 
 func stop(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {
-	st.Phase, st.Step = api.InstanceStopping, "waiting for the guest to shut down"
+	st.Phase = api.InstanceStopping
+	setStep(&st, api.CauseShuttingDown, "waiting for the guest to shut down")
 	switch {
 	case s.stopping.IsZero():
 		return decision{step: stepShutdown, status: st, again: time.Second}
 	case now.Sub(s.stopping) >= grace:
-		st.Step = "powering off"
+		setStep(&st, api.CausePoweringOff, "powering off")
 		return decision{step: stepDestroy, status: st}
 	case now.Sub(s.pressed) >= pressEvery:
 		return decision{step: stepShutdown, status: st, again: time.Second}
@@ -366,19 +381,19 @@ func end(st api.InstanceStatus, s seen) decision {
 	st.Phase, st.StartedAt, st.GuestTools, st.BootID = api.InstanceDeleting, nil, "", ""
 	switch {
 	case s.domain.Active():
-		st.Step = "stopping the virtual machine"
+		setStep(&st, api.CauseRemoving, "stopping the virtual machine")
 		return decision{step: stepDestroy, status: st}
 	case s.domain != hypervisor.Missing:
-		st.Step = "removing the virtual machine"
+		setStep(&st, api.CauseRemoving, "removing the virtual machine")
 		return decision{step: stepUndefine, status: st}
 	case s.ports:
-		st.Step = "leaving its networks"
+		setStep(&st, api.CauseRemoving, "leaving its networks")
 		return decision{step: stepUnplug, status: st}
 	case s.vgpu || s.slice:
-		st.Step = "removing the vGPU"
+		setStep(&st, api.CauseRemoving, "removing the vGPU")
 		return decision{step: stepDropVGPU, status: st}
 	case s.media:
-		st.Step = "removing its files"
+		setStep(&st, api.CauseRemoving, "removing its files")
 		return decision{step: stepDropFiles, status: st}
 	}
 	return decision{step: stepForget, status: st}

@@ -42,6 +42,10 @@ func (w *world) turn(lost bool) decision {
 	if lost {
 		return d
 	}
+	if d.status.Step != "" && d.status.StepCause.Code == "" || d.status.LastError != "" && d.status.Cause.Code == "" {
+		w.history = append(w.history, "A TEXT WITHOUT A CAUSE: "+d.status.Step+d.status.LastError)
+		w.broken = true
+	}
 	w.in.Status = d.status
 	w.history = append(w.history, fmt.Sprintf("%s/%s", d.status.Phase, d.step))
 	switch d.step {
@@ -51,7 +55,7 @@ func (w *world) turn(lost bool) decision {
 		w.s.vgpu, w.s.slice = true, true
 	case stepStart:
 		w.s.domain, w.s.epoch, w.s.interrupted, w.s.unclaimed = hypervisor.Running, w.in.Assignment.Epoch, false, false
-		if w.s.blocked != "" {
+		if w.s.blocked.Text != "" {
 			w.history = append(w.history, "STARTED WITHOUT A LEASE")
 			w.broken = true
 		}
@@ -99,17 +103,17 @@ func TestNoStartBeforeRun(t *testing.T) {
 		t.Errorf("decision on a paused run = %+v, want %s, running, started at %v", d, stepResume, was)
 	}
 	w.in.Status.StartedAt = nil
-	for _, blocked := range []string{"", waitsForLease} {
+	for _, blocked := range []api.Reason{{}, waitsForLease} {
 		w.s.domain, w.s.blocked = hypervisor.Paused, blocked
 		want := stepResume
-		if blocked != "" {
+		if blocked.Text != "" {
 			want = stepWait
 		}
 		if d := w.turn(false); d.step != want || d.status.StartedAt != nil || d.status.Phase != api.InstanceStarting || d.again <= 0 {
-			t.Errorf("decision on a loaded domain, blocked %q, = %+v, want %s, starting, without startedAt", blocked, d, want)
+			t.Errorf("decision on a loaded domain, blocked %+v, = %+v, want %s, starting, without startedAt", blocked, d, want)
 		}
 	}
-	w.s.blocked, w.s.unclaimed = "", true
+	w.s.blocked, w.s.unclaimed = api.Reason{}, true
 	if d := w.turn(false); d.step != stepClaim || d.status.StartedAt != nil {
 		t.Errorf("decision on an unclaimed loaded domain = %+v, want %s without startedAt", d, stepClaim)
 	}
@@ -311,7 +315,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 					w.s.domain, w.s.interrupted = hypervisor.Crashed, true
 				}
 			case 14, 15:
-				w.s.blocked = ""
+				w.s.blocked = api.Reason{}
 			case 16: // assigned to another node and back, unseen
 				w.in.Assignment.Epoch += 2
 				w.s.unclaimed = true
@@ -344,7 +348,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 				w.turn(rng.Intn(4) == 0)
 			}
 		}
-		w.s.blocked, w.s.leaving, w.in.Assignment.Release = "", false, false
+		w.s.blocked, w.s.leaving, w.in.Assignment.Release = api.Reason{}, false, false
 		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
 		w.settle(t)
 		if w.broken || w.s.epoch != w.in.Assignment.Epoch || w.in.Status.Epoch != w.in.Assignment.Epoch || w.in.Status.Released || w.s.unclaimed {

@@ -77,20 +77,20 @@ func (k *fenceKeeper) keep(force bool) error {
 }
 
 // Reasons why a node starts nothing now.
-const (
-	waitsForLease  = "waiting for the node's lease"
-	waitsForReturn = "waiting until the node has given up what is no longer its own"
+var (
+	waitsForLease  = plainly(api.CauseAwaitingLease, "waiting for the node's lease")
+	waitsForReturn = plainly(api.CauseAwaitingLease, "waiting until the node has given up what is no longer its own")
 )
 
-// blocked returns why the instance must not start or resume now, or "" if it may.
-func (k *fenceKeeper) blocked(in api.Instance) string {
+// blocked returns why the instance must not start or resume now, or none if it may.
+func (k *fenceKeeper) blocked(in api.Instance) (none api.Reason) {
 	if n, ok := k.cache.self(); ok && n.Assignment.Epoch > k.epoch.get() {
 		return waitsForReturn
 	}
 	if k.movable(in) && !k.leased() {
 		return waitsForLease
 	}
-	return ""
+	return none
 }
 
 // confirm checks with the store, not the cache, that the instance is still this
@@ -104,8 +104,8 @@ func (k *fenceKeeper) confirm(ctx context.Context, in api.Instance) error {
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch || now.Assignment.Release || now.Meta.DeletedAt != nil {
 		return errStale
 	}
-	if why := k.blocked(now); why != "" {
-		return api.Errorf(api.CodeUnavailable, "%s", why)
+	if why := k.blocked(now); why.Text != "" {
+		return api.Errorf(api.CodeUnavailable, "%s", why.Text).Because(why.Cause, "")
 	}
 	return nil
 }

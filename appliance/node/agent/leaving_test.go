@@ -36,7 +36,7 @@ func TestInstancesOfANodeThatShutsDown(t *testing.T) {
 				w.s.domain = hypervisor.Stopped
 				if seen {
 					w.expect(t, api.InstanceStopped)
-					if w.s.vgpu || w.in.Status.StartedAt != nil || w.in.Status.Step != nodeLeaves {
+					if w.s.vgpu || w.in.Status.StartedAt != nil || w.in.Status.Step != nodeLeaves.Text {
 						t.Errorf("%s: after the guest's end: %+v, status %+v; want no backend, no startedAt and the node's shutdown as step", name, w.s, w.in.Status)
 					}
 				}

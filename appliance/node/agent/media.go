@@ -22,9 +22,9 @@ type mediaSet struct {
 // drives returns the CD drives that the instance's machine has at its next start. If a
 // medium is not on this node, it is fetched, waits is what it waits for, and the key is
 // triggered when it is there.
-func (ms *mediaSet) drives(ctx context.Context, in api.Instance, key string) (drives []hypervisor.Drive, waits string, err error) {
+func (ms *mediaSet) drives(ctx context.Context, in api.Instance, key string) (drives []hypervisor.Drive, waits api.Reason, err error) {
 	if !in.Spec.HasDrives() {
-		return nil, "", nil
+		return nil, waits, nil
 	}
 	drives = make([]hypervisor.Drive, api.MaxMedia)
 	for i, id := range in.Spec.Drives()[:min(len(in.Spec.Drives()), api.MaxMedia)] {
@@ -33,9 +33,9 @@ func (ms *mediaSet) drives(ctx context.Context, in api.Instance, key string) (dr
 		}
 		path, missing, err := ms.file(ctx, id, key)
 		if err != nil {
-			return nil, "", err
+			return nil, waits, err
 		}
-		if missing != "" {
+		if missing.Text != "" {
 			waits = missing // the other one is fetched meanwhile
 		}
 		drives[i].Medium = path
@@ -45,37 +45,37 @@ func (ms *mediaSet) drives(ctx context.Context, in api.Instance, key string) (dr
 
 // file returns the path of an image in one of this node's pools of files. The local
 // pool comes first, because the others depend on more than this node.
-func (ms *mediaSet) file(ctx context.Context, id api.ImageID, key string) (path, waits string, err error) {
+func (ms *mediaSet) file(ctx context.Context, id api.ImageID, key string) (path string, waits api.Reason, err error) {
 	local, err := ms.pools.driver(api.PoolLocal)
 	if err != nil {
-		return "", "", err
+		return "", waits, err
 	}
 	if path, err := imagePath(ctx, local, id); path != "" || err != nil {
-		return path, "", err
+		return path, waits, err
 	}
 	for name, p := range ms.pools.inOrder() {
 		if name == api.PoolLocal || api.InCeph(name) {
 			continue
 		}
 		if path, err := imagePath(ctx, p, id); path != "" || err != nil {
-			return path, "", err
+			return path, waits, err
 		}
 	}
 	img, ok := get(ms.cache, ms.cache.images, string(id))
 	if !ok {
-		return "", "", api.Errorf(api.CodeNotFound, "image %s in a CD drive does not exist any more", id).WithHint("eject it")
+		return "", waits, api.Errorf(api.CodeNotFound, "image %s in a CD drive does not exist any more", id).WithHint("eject it").Because(api.Cause{Code: api.CauseImageGone}, "")
 	}
 	there, err := ms.images.need(ctx, api.PoolLocal, img, key)
 	switch {
 	case err != nil:
-		return "", "", err
+		return "", waits, err
 	case there:
 		path, err = imagePath(ctx, local, id)
-		return path, "", err
+		return path, waits, err
 	case img.Status.Phase != api.ImageReady:
-		return "", "waiting for image " + img.Meta.Name, nil
+		return "", about(api.CauseImageNotReady, "waiting for image", img.Meta.Name), nil
 	}
-	return "", "fetching image " + img.Meta.Name, nil
+	return "", about(api.CauseImageCopying, "fetching image", img.Meta.Name), nil
 }
 
 // imagePath returns the path of the image in a pool of files, or "" if it is not there.
@@ -92,9 +92,9 @@ func imagePath(ctx context.Context, p sds.Driver, id api.ImageID) (string, error
 
 // driveState compares the CD drives of a machine with those that its instance has.
 type driveState struct {
-	waits   string // what a medium waits for
-	missing bool   // the machine was started without the drives
-	change  bool   // a medium is to be inserted or ejected
+	waits   api.Reason // what a medium waits for
+	missing bool       // the machine was started without the drives
+	change  bool       // a medium is to be inserted or ejected
 }
 
 // compare returns the state of the drives of a running machine.
@@ -109,7 +109,7 @@ func (ms *mediaSet) compare(ctx context.Context, in api.Instance) (s driveState,
 	}
 	media := slices.ContainsFunc(want, func(v hypervisor.Drive) bool { return v.Medium != "" })
 	switch {
-	case waits != "":
+	case waits.Text != "":
 		return driveState{waits: waits}, nil
 	case len(have) == 0:
 		return driveState{missing: media}, nil
@@ -136,7 +136,7 @@ func (ms *mediaSet) exchange(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	want, waits, err := ms.drives(ctx, in, key(api.KindInstance, in.Meta.ID))
-	if err != nil || waits != "" {
+	if err != nil || waits.Text != "" {
 		return err
 	}
 	for i, v := range have {

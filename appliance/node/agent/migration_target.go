@@ -98,8 +98,8 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if m.Spec.Offline || t.receiver.stop(id) { // of an earlier migration
 		return none, api.Errorf(api.CodeUnavailable, "the target node is receiving the disks of the instance").WithHint("it is tried again automatically")
 	}
-	if _, waits, err := t.media.drives(ctx, in, key(api.KindMigration, m.Meta.ID)); err != nil || waits != "" {
-		return PrepareReply{Waits: waits}, err
+	if _, waits, err := t.media.drives(ctx, in, key(api.KindMigration, m.Meta.ID)); err != nil || waits.Text != "" {
+		return PrepareReply{Waits: waits.Text}, err
 	}
 	disks, copied, err := t.makeDisks(ctx, m, in, r)
 	if err != nil {

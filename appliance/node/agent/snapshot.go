@@ -51,23 +51,25 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 			st.Phase, st.LastError, st.Retry = api.SnapshotDeleting, "", nil
 		}
 		if !seen.volume {
-			st.LastError = "waiting for its volume"
+			st.LastError, st.Cause = volumeNotReady.Parts()
 			return snapDecision{snapWait, st}
 		}
 		return snapDecision{snapDelete, st}
 	case st.Phase == api.SnapshotReady:
 		return snapDecision{snapNone, st}
 	case seen.gone:
-		st.Phase, st.LastError = api.SnapshotFailed, "its volume does not exist any more"
+		st.Phase = api.SnapshotFailed
+		st.LastError, st.Cause = volumeGone.Parts()
 		return snapDecision{snapNone, st}
 	case !seen.volume:
 		if st.Phase == "" {
 			st.Phase = api.SnapshotPending
 		}
-		st.LastError = "waiting for its volume"
+		st.LastError, st.Cause = volumeNotReady.Parts()
 		return snapDecision{snapWait, st}
 	case !seen.able:
-		st.Phase, st.LastError = api.SnapshotFailed, "the volume's storage pool cannot keep snapshots"
+		st.Phase = api.SnapshotFailed
+		st.LastError, st.Cause = plainly(api.CauseNoSnapshots, "the volume's storage pool cannot keep snapshots").Parts()
 		return snapDecision{snapNone, st}
 	}
 	if st.Phase != api.SnapshotFailed { // the error stays until an attempt succeeds
@@ -174,7 +176,8 @@ func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st ap
 		return 0, err
 	}
 	of := triedSnapshot(s)
-	st.LastError, st.Retry = userMessage(err), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
+	st.LastError, st.Cause = reasonOf(err).Parts()
+	st.Retry = st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
 	if st.Phase != api.SnapshotDeleting {
 		st.Phase = api.SnapshotFailed
 	}
@@ -186,7 +189,7 @@ func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st ap
 }
 
 func (rec *snapshotReconciler) writeStatus(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {
-	st.Cause = causeOf(st.LastError)
+	st.Cause = causeBeside(st.LastError, st.Cause)
 	now, ok := get(rec.cache, rec.cache.snapshots, s.Meta.ID)
 	if !ok || now.Assignment != s.Assignment {
 		return errStale

@@ -66,16 +66,17 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		}
 		return rec.failed(ctx, v, st, err)
 	}
-	if wait != "" && v.Status.Retry.Applies(of) {
+	if wait.Text != "" && v.Status.Retry.Applies(of) {
 		return time.Second, nil // the error stays until an attempt succeeds
 	}
-	if wait != "" {
-		st.Phase, st.LastError = api.VolumeCreating, wait
+	if wait.Text != "" {
+		st.Phase = api.VolumeCreating
+		st.LastError, st.Cause = wait.Parts()
 		return time.Second, rec.writeStatus(ctx, v, st)
 	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
 	if have.SizeBytes < v.Spec.SizeBytes {
-		st.LastError = rec.noRoomToGrow(v)
+		st.LastError, st.Cause = rec.noRoomToGrow(v).Parts()
 	}
 	st, again, err := rec.attacher.reconcile(ctx, v, st)
 	if err != nil {
@@ -101,7 +102,8 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 // that is tried again.
 func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
 	of := api.Tried(v.Meta, v.Assignment)
-	st.LastError, st.Retry = userMessage(err), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
+	st.LastError, st.Cause = reasonOf(err).Parts()
+	st.Retry = v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
 	if writeErr := rec.writeStatus(ctx, v, st); writeErr != nil {
 		return 0, errors.Join(err, writeErr)
 	}
@@ -111,25 +113,25 @@ func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.Vo
 
 // ensure creates or grows the volume. wait is what it waits for, if it cannot
 // continue now.
-func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
+func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds.Volume, wait api.Reason, err error) {
 	id := api.VolumeID(v.Meta.ID)
 	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
-		return have, "", err
+		return have, wait, err
 	}
 	want := sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes, Epoch: v.Assignment.Recreate}
 	if want.Encryption, err = rec.disks.encryption(ctx, v); err != nil {
-		return have, "", err
+		return have, wait, err
 	}
 	if v.Spec.Snapshot != "" {
-		if want.Snapshot, wait, err = rec.original(ctx, v); wait != "" || err != nil {
+		if want.Snapshot, wait, err = rec.original(ctx, v); wait.Text != "" || err != nil {
 			return have, wait, err
 		}
 	}
 	have, err = findVolume(ctx, p, id)
 	missing := api.CodeOf(err) == api.CodeNotFound
 	if err != nil && !missing {
-		return have, "", err
+		return have, wait, err
 	}
 	if v.Spec.Backup != "" && (missing || v.Status.Phase != api.VolumeReady && rec.states.missing(ctx, v, p)) {
 		wait, err := rec.restore(ctx, v, p, want)
@@ -138,10 +140,10 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 	rec.restores.discard(key(api.KindVolume, v.Meta.ID))
 	if missing || have.Epoch < want.Epoch {
 		if rec.inUse(ctx, v) {
-			return have, "an earlier run has it open", nil
+			return have, plainly(api.CauseOpenElsewhere, "an earlier run has it open"), nil
 		}
 		if v.Spec.Image != "" {
-			if wait, err := rec.imageFor(ctx, v); wait != "" || err != nil {
+			if wait, err := rec.imageFor(ctx, v); wait.Text != "" || err != nil {
 				return have, wait, err
 			}
 		}
@@ -155,12 +157,12 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 	}
 	err = wrap(err, "create volume %s", id)
 	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
-		if rec.noRoomToGrow(v) != "" {
-			return have, "", nil // reconcile reports why
+		if rec.noRoomToGrow(v).Text != "" {
+			return have, wait, nil // reconcile reports why
 		}
 		have, err = rec.grow(ctx, v, have, p)
 	}
-	return have, "", err
+	return have, wait, err
 }
 
 // grow grows the volume to the requested size: at once if the pool supports that,
@@ -189,45 +191,45 @@ func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Vo
 }
 
 // original returns the snapshot that the volume is cloned from, if it is ready.
-func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
+func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait api.Reason, err error) {
 	o, err := rec.read(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
 	if api.CodeOf(err) == api.CodeNotFound && v.Status.Phase == api.VolumeReady {
-		return ref, "", nil // the volume does not depend on it any more
+		return ref, wait, nil // the volume does not depend on it any more
 	} else if err != nil {
-		return ref, "", err
+		return ref, wait, err
 	}
 	s, err := api.Decode[api.Snapshot](o)
 	if err != nil {
-		return ref, "", err
+		return ref, wait, err
 	}
 	if s.Status.Phase != api.SnapshotReady && s.Status.Phase != api.SnapshotDeleting {
-		return ref, "waiting for snapshot " + s.Meta.Name, nil
+		return ref, about(api.CauseSnapshotNotReady, "waiting for snapshot", s.Meta.Name), nil
 	}
 	of, here := get(rec.cache, rec.cache.volumes, string(s.Spec.Volume))
 	if _, moving := rec.migrations.moving(cmp.Or(of.Status.Attached, of.Spec.Instance)); here && moving && v.Status.Phase != api.VolumeReady {
-		return ref, "its snapshot is being moved to another node", nil
+		return ref, plainly(api.CauseSnapshotMoving, "its snapshot is being moved to another node"), nil
 	}
-	return sds.SnapshotRef{Volume: s.Spec.Volume, ID: v.Spec.Snapshot}, "", nil
+	return sds.SnapshotRef{Volume: s.Spec.Volume, ID: v.Spec.Snapshot}, wait, nil
 }
 
 // imageFor has the volume's image fetched into the volume's pool.
-func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait string, err error) {
+func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait api.Reason, err error) {
 	img, ok := get(rec.cache, rec.cache.images, string(v.Spec.Image))
 	if !ok {
-		return "", nil // the driver may still have it, or returns an error
+		return wait, nil // the driver may still have it, or returns an error
 	}
 	there, err := rec.images.need(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
 	if there || err != nil {
-		return "", err
+		return wait, err
 	}
 	if img.Status.Phase != api.ImageReady {
-		return "waiting for image " + img.Meta.Name, nil
+		return about(api.CauseImageNotReady, "waiting for image", img.Meta.Name), nil
 	}
-	return "fetching image " + img.Meta.Name, nil
+	return about(api.CauseImageCopying, "fetching image", img.Meta.Name), nil
 }
 
 func (rec *volumeReconciler) writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
-	st.Cause = causeOf(st.LastError)
+	st.Cause = causeBeside(st.LastError, st.Cause)
 	// AllocatedBytes changes all the time: only a change of 1 % is written.
 	was := v.Status
 	if diff := st.AllocatedBytes - was.AllocatedBytes; diff > -st.SizeBytes/100 && diff < st.SizeBytes/100 {
@@ -297,7 +299,7 @@ func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Durati
 			return 0, err
 		}
 		st := v.Status
-		st.LastError = userMessage(err)
+		st.LastError, st.Cause = reasonOf(err).Parts()
 		return snapWaits, rec.writeStatus(ctx, v, st)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {

@@ -32,8 +32,8 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 	}
 	d := nextDisk(v, s)
 	st.Attached = d.attached
-	if d.waits != "" {
-		st.LastError = d.waits
+	if d.waits.Text != "" {
+		st.LastError, st.Cause = d.waits.Parts()
 	}
 	switch d.step {
 	case diskNone:
@@ -59,7 +59,7 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		if errors.Is(err, errStale) {
 			return st, 0, err
 		}
-		st.LastError = userMessage(err)
+		st.LastError, st.Cause = reasonOf(err).Parts()
 		if code := api.CodeOf(err); code == api.CodeInUse || code == api.CodeState || code == api.CodeUnavailable {
 			return st, 5 * time.Second, nil // retried
 		}

@@ -42,7 +42,7 @@ type diskHolder struct {
 type diskDecision struct {
 	step     diskStep
 	attached api.InstanceID
-	waits    string
+	waits    api.Reason
 }
 
 // nextDisk decides the next step. status.attached is the instance that may have the
@@ -64,9 +64,9 @@ func nextDisk(v api.Volume, s diskSeen) diskDecision {
 		case st.Attached != "" && st.Attached != v.Spec.Instance:
 			switch {
 			case s.holder.moving:
-				d.step, d.waits = diskWait, "its instance is being moved"
+				d.step, d.waits = diskWait, instanceMoving
 			case !s.holder.here && !s.holder.gone:
-				d.step, d.waits = diskWait, "another node has it open"
+				d.step, d.waits = diskWait, plainly(api.CauseOpenElsewhere, "another node has it open")
 			default:
 				d.step = diskDetach
 			}
@@ -76,7 +76,7 @@ func nextDisk(v api.Volume, s diskSeen) diskDecision {
 				break // first
 			}
 			if s.wanted.moving { // perhaps to a node that cannot access the volume
-				d.step, d.waits = diskWait, "its instance is being moved"
+				d.step, d.waits = diskWait, instanceMoving
 				return d
 			}
 			d.step, d.attached = diskReport, v.Spec.Instance
@@ -85,11 +85,11 @@ func nextDisk(v api.Volume, s diskSeen) diskDecision {
 	}
 	if needsRollback(v) {
 		if s.holder.moving || v.Spec.Root && s.wanted.moving {
-			d.step, d.waits = diskWait, "its instance is being moved"
+			d.step, d.waits = diskWait, instanceMoving
 			return d
 		}
 		if s.open {
-			d.step, d.waits = diskWait, "it is rolled back when its instance is stopped or it is detached"
+			d.step, d.waits = diskWait, plainly(api.CauseRollbackLater, "it is rolled back when its instance is stopped or it is detached")
 			return d
 		}
 		d.step = diskRollback

@@ -51,10 +51,10 @@ func TestNextDisk(t *testing.T) {
 		"a root volume of what is stopped": {root(back(vol("a", ""))), diskSeen{wanted: here}, diskDecision{step: diskRollback}, false},
 	} {
 		got := nextDisk(c.v, c.s)
-		if (got.waits != "") != c.says {
-			t.Errorf("%s: reason = %q, want one: %t", name, got.waits, c.says)
+		if (got.waits.Text != "") != c.says {
+			t.Errorf("%s: reason = %+v, want one: %t", name, got.waits, c.says)
 		}
-		if got.waits = ""; got != c.want {
+		if got.waits = (api.Reason{}); got != c.want {
 			t.Errorf("%s: decision = %+v, want %+v", name, got, c.want)
 		}
 	}

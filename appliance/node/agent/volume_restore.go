@@ -11,31 +11,32 @@ import (
 
 // restore starts to create the volume from its backup, which takes long, and
 // returns what it waits for.
-func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Driver, want sds.VolumeCreate) (wait string, err error) {
+func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Driver, want sds.VolumeCreate) (wait api.Reason, err error) {
 	k := key(api.KindVolume, v.Meta.ID)
 	switch c := rec.restores.state(k); {
 	case c.running && c.progress.TotalBytes > 0:
-		return "restoring: " + percent(c.progress), nil
+		return plainly(api.CauseRestoring, "restoring: "+percent(c.progress)), nil
 	case c.running:
-		return "restoring", nil
+		return plainly(api.CauseRestoring, "restoring"), nil
 	case c.ended:
 		rec.restores.discard(k)
 		if c.err != nil && !temporary(c.err) {
 			rec.log.Warn("restore failed", "volume", v.Meta.ID, "backup", v.Spec.Backup, "error", c.err)
-			return "", api.Errorf(api.CodeOf(c.err), "%s", userMessage(c.err))
+			why := reasonOf(c.err)
+			return wait, api.Errorf(api.CodeOf(c.err), "%s", why.Text).Because(why.Cause, "")
 		}
-		return "waiting for the backup target", nil
+		return plainly(api.CauseTargetBusy, "waiting for the backup target"), nil
 	}
 	if rec.o.Backups == nil {
-		return "", api.Errorf(api.CodeUnavailable, "this node cannot restore backups")
+		return wait, api.Errorf(api.CodeUnavailable, "this node cannot restore backups")
 	}
 	b, there, err := api.Find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(v.Spec.Backup))
 	if err != nil {
-		return "", err
+		return wait, err
 	}
 	t, known := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
 	if !there || !known {
-		return "", api.Errorf(api.CodeNotFound, "backup %s does not exist", v.Spec.Backup).WithHint("delete the volume and create another one")
+		return wait, api.Errorf(api.CodeNotFound, "backup %s does not exist", v.Spec.Backup).Because(api.Cause{Code: api.CauseBackupGone}, "").WithHint("delete the volume and create another one")
 	}
 	rec.log.Info("restore started", "volume", v.Meta.ID, "backup", b.Meta.ID, "target", t.Meta.ID)
 	rec.restores.begin(ctx, k, "restore", func(ctx context.Context, progress func(backup.Progress)) (none backup.Result, err error) {
@@ -55,5 +56,5 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 		}
 		return none, rec.states.restored(ctx, v, p, state)
 	})
-	return "waiting to be restored", nil
+	return plainly(api.CauseRestoring, "waiting to be restored"), nil
 }

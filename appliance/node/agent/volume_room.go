@@ -16,16 +16,16 @@ type growths struct {
 
 // noRoomToGrow returns why the volume cannot have the requested size, because the
 // node's own pool would allocate more than its limit; or it grants the size and
-// returns "". Sizes that other volumes request and do not have yet do not count,
+// returns none. Sizes that other volumes request and do not have yet do not count,
 // because two could otherwise block each other.
-func (rec *volumeReconciler) noRoomToGrow(v api.Volume) string {
+func (rec *volumeReconciler) noRoomToGrow(v api.Volume) (none api.Reason) {
 	if api.SharedPool(v.Assignment.Pool) {
-		return ""
+		return none
 	}
 	self, _ := rec.cache.self()
 	pool, ok := self.Pool(v.Assignment.Pool)
 	if !ok || pool.LimitBytes <= 0 { // it has not reported yet, or has no limit
-		return ""
+		return none
 	}
 	rec.growths.mu.Lock()
 	defer rec.growths.mu.Unlock()
@@ -45,9 +45,9 @@ func (rec *volumeReconciler) noRoomToGrow(v api.Volume) string {
 			rec.growths.granted = map[string]int64{}
 		}
 		rec.growths.granted[v.Meta.ID] = v.Spec.SizeBytes
-		return ""
+		return none
 	}
 	const mib = 1 << 20
-	return fmt.Sprintf("cannot grow to %d MiB: %d MiB of %d MiB of storage pool %s are allocated to others, %d MiB are free beside the reserve",
-		v.Spec.SizeBytes/mib, promised/mib, pool.LimitBytes/mib, pool.Name, pool.FreeBytes/mib)
+	return plainly(api.CauseNoRoomToGrow, fmt.Sprintf("cannot grow to %d MiB: %d MiB of %d MiB of storage pool %s are allocated to others, %d MiB are free beside the reserve",
+		v.Spec.SizeBytes/mib, promised/mib, pool.LimitBytes/mib, pool.Name, pool.FreeBytes/mib))
 }

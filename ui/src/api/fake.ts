@@ -1,4 +1,5 @@
 // Fake responses of the API for component tests.
+import type { CauseText } from './cause-text';
 import { vi } from 'vitest';
 
 export interface Asked {
@@ -22,3 +23,6 @@ export function answering(objects: Record<string, object>): Asked[] {
   });
   return asked;
 }
+
+/** said makes a text that has a cause beside it. */
+export const said = (text: string) => text as unknown as CauseText;

@@ -1,6 +1,7 @@
 // Available offers, and whether a request would succeed.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import type { CauseText } from './cause-text';
 import type { Instance } from './client';
 import { api, ApiError, asApiError, ok, type Schemas } from './client';
 
@@ -78,7 +79,7 @@ export interface Tried {
   /** Codes of its warnings. */
   warnings: string[];
   /** The text and the cause of the warning that there is no room. */
-  noRoom?: { text: string; cause?: Schemas['Cause'] | undefined } | undefined;
+  noRoom?: { text: CauseText; cause?: Schemas['Cause'] | undefined } | undefined;
   /** The place that the instance would have in the queue. */
   queue?: Schemas['InstanceQueue'] | undefined;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { said } from '../api/fake';
 import { noteOf, phaseOf } from './phase';
 
 const base = { kind: 'Instance', meta: { name: 'a' }, spec: { flavor: 'f', image: 'i' } };
@@ -21,12 +22,13 @@ test('states, as the command line says them', () => {
 });
 
 test('a note says why', () => {
-  expect(noteOf({ ...base, assignment: { reason: 'no room', cause: { code: 'no-room' } } })).toEqual({
+  expect(noteOf({ ...base, assignment: { reason: said('no room'), cause: { code: 'no-room' } } })).toEqual({
     text: 'no room',
     cause: { code: 'no-room' },
   });
-  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot' } }).text).toBe('boot');
-  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: 'boot', lastError: 'broken' } }).text).toBe(
-    'broken',
-  );
+  expect(noteOf({ ...base, assignment: { node: 'n' }, status: { step: said('boot') } }).text).toBe('boot');
+  expect(
+    noteOf({ ...base, assignment: { node: 'n' }, status: { step: said('boot'), lastError: said('broken') } }).text,
+  ).toBe('broken');
+  expect(noteOf({ ...base, assignment: { hold: 'organization o is suspended: spam' } }).cause?.code).toBe('suspended');
 });

@@ -33,8 +33,8 @@ export const phaseKey = (p: Phase): Key => `phase.${p}`;
 /** noteOf returns what an instance is doing, or why it does not run. */
 export function noteOf({ assignment: a = {}, status: s = {} }: Instance): Told {
   if (s.lastError) return told(s.lastError, s.cause);
-  if (a.hold) return told(a.hold);
-  return !a.node || a.nodeLost ? told(a.reason, a.cause) : told(s.step);
+  if (a.hold) return told(a.hold, { code: 'suspended', plain: true });
+  return !a.node || a.nodeLost ? told(a.reason, a.cause) : told(s.step, s.stepCause);
 }
 
 /** busy reports whether the state is about to change. */

@@ -11,14 +11,16 @@ test('how far the making of an instance is', () => {
   expect(states(base)).toBe('current waiting waiting waiting');
   const placed = { ...base, assignment: { node: 'n' } };
   expect(states(placed)).toBe('done current waiting waiting');
-  expect(states({ ...placed, status: { phase: 'Creating', step: 'creating the root volume' } })).toBe(
+  expect(states({ ...placed, status: { phase: 'Creating', stepCause: { code: 'creating-volume' } } })).toBe(
     'done current waiting waiting',
   );
-  expect(states({ ...placed, status: { phase: 'Creating', step: 'creating the vGPU' } })).toBe(
+  expect(states({ ...placed, status: { phase: 'Creating', stepCause: { code: 'creating-gpu' } } })).toBe(
     'done done current waiting',
   );
-  expect(states({ ...placed, status: { phase: 'Starting', step: 'x' } })).toBe('done done done current');
-  expect(states({ ...placed, status: { phase: 'Failed', step: 'creating the root volume' } })).toBe(
+  expect(states({ ...placed, status: { phase: 'Starting', stepCause: { code: 'starting' } } })).toBe(
+    'done done done current',
+  );
+  expect(states({ ...placed, status: { phase: 'Failed', stepCause: { code: 'creating-volume' } } })).toBe(
     'done failed waiting waiting',
   );
 });

@@ -20,12 +20,12 @@ export function stepsOf({ meta, spec, assignment: a = {}, status: s = {} }: Inst
     !['Pending', 'Creating', 'Starting', 'Failed'].includes(phase)
   )
     return null;
-  // "creating the root volume": its image is downloaded, and copied or grown.
+  // creating-volume: its image is downloaded, and copied or grown.
   const at = !a.node
     ? 0
     : phase === 'Starting'
       ? 3
-      : phase === 'Pending' || s.step === undefined || s.step === 'creating the root volume'
+      : phase === 'Pending' || s.stepCause === undefined || s.stepCause.code === 'creating-volume'
         ? 1
         : 2;
   return stepNames.map((name, i) => ({

@@ -16,7 +16,7 @@ test('what is under way is a task, what has settled is none', () => {
   expect(taskOf(object('Creating', { step: 'creating the root volume' }))).toMatchObject({
     doing: 'create',
     state: 'running',
-    note: 'creating the root volume',
+    note: { text: 'creating the root volume' },
     href: '/instances/i',
   });
   expect(taskOf(object('Running', {}, { deletedAt: '2026-01-01T00:00:00Z' }))).toMatchObject({
@@ -30,7 +30,7 @@ test('a task that was seen says how it ended', () => {
   const creating = noted(none, put(object('Creating')));
   expect(noted(creating, put(object('Running'))).get('i')).toMatchObject({ state: 'done', doing: 'create' });
   const failed = noted(creating, put(object('Failed', { lastError: 'no disk' })));
-  expect(failed.get('i')).toMatchObject({ state: 'failed', note: 'no disk' });
+  expect(failed.get('i')).toMatchObject({ state: 'failed', note: { text: 'no disk' } });
   // It stays failed while other things change, and restarts with new work.
   expect(noted(failed, put(object('Failed', { lastError: 'other' })))).toBe(failed);
   expect(noted(failed, put(object('Starting'))).get('i')).toMatchObject({ state: 'running', doing: 'start' });
@@ -64,8 +64,8 @@ test('one’s own tasks, and what ended is dismissed', () => {
   taskStore.add({ id: 'up', kind: 'Image', name: 'debian', doing: 'upload' });
   taskStore.update('up', { percent: 40 });
   expect(taskStore.get().get('up')).toMatchObject({ state: 'running', percent: 40 });
-  taskStore.finish('up', 'too large');
-  expect(taskStore.get().get('up')).toMatchObject({ state: 'failed', note: 'too large' });
+  taskStore.finish('up', { text: 'too large' });
+  expect(taskStore.get().get('up')).toMatchObject({ state: 'failed', note: { text: 'too large' } });
   taskStore.dismiss();
   expect(taskStore.get().size).toBe(0);
 });

@@ -1,6 +1,8 @@
 // Long operations as tasks: those that objects report, and this window's own (uploads). A task that was seen in
 // progress is kept until it is dismissed, to show its result.
+import type { CauseText } from '../api/cause-text';
 import type { WatchedObject, WatchEvent } from '../api/watch';
+import { told, type Cause, type Told } from './cause';
 
 export type Doing = 'create' | 'start' | 'stop' | 'delete' | 'move' | 'copy' | 'import' | 'upload';
 
@@ -14,7 +16,7 @@ export interface Task {
   /** 0 to 100, if known. */
   percent?: number;
   /** What it is doing, or why it failed. */
-  note?: string;
+  note?: Told;
   href?: string;
 }
 
@@ -22,8 +24,10 @@ export type Tasks = ReadonlyMap<string, Task>;
 
 interface Status {
   phase?: string;
-  step?: string;
-  lastError?: string;
+  step?: CauseText;
+  stepCause?: Cause;
+  lastError?: CauseText;
+  cause?: Cause;
   progressBytes?: number;
   totalBytes?: number;
 }
@@ -46,10 +50,16 @@ const percentOf = (s: Status) =>
     ? Math.min(100, Math.floor((s.progressBytes / s.totalBytes) * 100))
     : undefined;
 
+/** noteOf returns why an object has failed, or else what it is doing, or what it waits for. */
+function noteOf(s: Status, a: { reason?: CauseText; cause?: Cause }): Told | undefined {
+  const said = s.lastError ? told(s.lastError, s.cause) : s.step ? told(s.step, s.stepCause) : told(a.reason, a.cause);
+  return said.text ? said : undefined;
+}
+
 /** taskOf returns the task of an object, given the one before; nothing if it was never seen in progress. */
 export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
   const status = (o.status ?? {}) as Status;
-  const assignment = (o.assignment ?? {}) as { reason?: string };
+  const assignment = (o.assignment ?? {}) as { reason?: CauseText; cause?: Cause };
   const doing = o.meta.deletedAt ? 'delete' : phases[o.kind]?.[status.phase ?? 'Pending'];
   const base = {
     id: o.meta.id ?? '',
@@ -63,7 +73,7 @@ export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
       doing,
       state: 'running',
       percent: percentOf(status),
-      note: status.lastError || status.step || assignment.reason || undefined,
+      note: noteOf(status, assignment),
     };
   if (!before) return undefined;
   const failed = failures.includes(status.phase ?? '');
@@ -71,7 +81,7 @@ export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
     ...base,
     doing: before.doing,
     state: failed ? 'failed' : 'done',
-    note: failed ? status.lastError : undefined,
+    note: failed ? noteOf({ lastError: status.lastError, cause: status.cause }, {}) : undefined,
   };
 }
 
@@ -100,7 +110,8 @@ const same = (a: Task, b?: Task) =>
   a.doing === b.doing &&
   a.state === b.state &&
   a.percent === b.percent &&
-  a.note === b.note &&
+  a.note?.text === b.note?.text &&
+  a.note?.cause?.code === b.note?.cause?.code &&
   a.name === b.name;
 
 /** put adds the newest task at the end, and removes the oldest ended ones if there are too many. */
@@ -136,7 +147,7 @@ export const taskStore = {
     const old = tasks.get(id);
     if (old) become(put(tasks, { ...old, ...change }));
   },
-  finish: (id: string, error?: string) => {
+  finish: (id: string, error?: Told) => {
     const old = tasks.get(id);
     if (old)
       become(put(tasks, { ...old, state: error === undefined ? 'done' : 'failed', note: error, percent: undefined }));

@@ -24,6 +24,7 @@ import { useApps, useFlavors, useImages, useNetworks } from '../api/queries';
 import { may, type Session } from '../api/session';
 import { expired, useSSHKeys } from '../api/ssh';
 import { useText } from '../i18n';
+import { told } from '../lib/cause';
 import { command, curl } from '../lib/command';
 import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
@@ -447,7 +448,7 @@ export function CreateInstance({ session, id: fromLink }: { session: Session; id
               <WhenFullFields draft={draft} set={setDraft} />
               {full && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
-                  {tried.noRoom && `${tell(tried.noRoom)} `}
+                  {tried.noRoom && `${tell(told(tried.noRoom.text, tried.noRoom.cause))} `}
                   {t('new.noRoomHelp')}
                   {tried.queue && (
                     <>

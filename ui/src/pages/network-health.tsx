@@ -10,10 +10,13 @@ import { api, ok, type Schemas } from '../api/client';
 import { useExternalNetworks } from '../api/cluster';
 import { useNodes } from '../api/queries';
 import { useText } from '../i18n';
+import { told, type Told } from '../lib/cause';
 import type { Node } from '../lib/node';
+import { whyOf } from '../lib/state';
 import { Confirm } from '../parts/confirm';
 import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { Note } from '../parts/told';
 import { ToneLabel } from '../parts/tone';
 import { useProject } from '../parts/project';
 import { ExternalForm } from './external-form';
@@ -23,7 +26,7 @@ import { useMadeStates } from '../parts/facets';
 type External = Schemas['ExternalNetwork'];
 type Router = Schemas['Router'];
 
-function Phase({ phase, note }: { phase?: 'Pending' | 'Ready' | 'Failed'; note?: string }) {
+function Phase({ phase, note }: { phase?: 'Pending' | 'Ready' | 'Failed'; note: Told }) {
   const { t } = useText();
   return (
     <div>
@@ -31,7 +34,7 @@ function Phase({ phase, note }: { phase?: 'Pending' | 'Ready' | 'Failed'; note?:
         tone={phase === 'Ready' ? 'good' : phase === 'Failed' ? 'bad' : 'busy'}
         text={t(`xnet.${phase || 'Pending'}`)}
       />{' '}
-      <span className="basalt-note">{note}</span>
+      <Note of={note} />
     </div>
   );
 }
@@ -81,7 +84,11 @@ export function NetworkHealth() {
         </>
       ),
     },
-    { id: 'state', title: t('common.state'), cell: ({ status: s }) => <Phase phase={s?.phase} note={s?.lastError} /> },
+    {
+      id: 'state',
+      title: t('common.state'),
+      cell: ({ status: s }) => <Phase phase={s?.phase} note={told(s?.lastError, s?.cause)} />,
+    },
     {
       id: 'cable',
       title: t('xnet.cable'),
@@ -121,7 +128,7 @@ export function NetworkHealth() {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
-      cell: (r) => <Phase phase={r.status?.phase} note={r.status?.lastError || r.assignment?.reason} />,
+      cell: (r) => <Phase phase={r.status?.phase} note={whyOf(r)} />,
     },
     {
       id: 'out',

@@ -23,7 +23,11 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       isInline
       isLiveRegion
       component="p"
-      title={away ? t('error.unreachable') : tell({ text: e.message, cause: e.reason }) || t('error.title')}
+      title={
+        away
+          ? t('error.unreachable')
+          : (e.reason?.code ? tell({ text: e.message, cause: e.reason }) : e.message) || t('error.title')
+      }
       actionLinks={
         onRetry && (
           <Button variant="link" isInline onClick={onRetry}>

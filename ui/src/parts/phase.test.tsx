@@ -8,11 +8,11 @@ import { PhaseLabel } from './phase';
 
 afterEach(cleanup);
 
-const pending = (reason?: string): Instance => ({
+const pending = (assignment: object = {}): Instance => ({
   kind: 'Instance',
   meta: { name: 'demo' },
   spec: { flavor: 'tiny' },
-  assignment: { reason },
+  assignment,
 });
 
 test('a pending instance says what it waits for', async () => {
@@ -20,7 +20,11 @@ test('a pending instance says what it waits for', async () => {
   await userEvent.hover(screen.getByText('Pending'));
   expect(await screen.findByText('Waiting for a node with enough free capacity.')).toBeInTheDocument();
   cleanup();
-  render(<PhaseLabel instance={pending('no node has 64 vCPUs free')} />);
+  render(
+    <PhaseLabel
+      instance={pending({ reason: 'no node fits', cause: { code: 'no-room', missing: 'cpus', count: 64 } })}
+    />,
+  );
   await userEvent.tab();
-  expect(await screen.findByText('no node has 64 vCPUs free')).toBeInTheDocument();
+  expect(await screen.findByText('64 vCPUs are not free in one place now.')).toBeInTheDocument();
 });

@@ -3,21 +3,14 @@ import { QueryClientContext } from '@tanstack/react-query';
 import { use } from 'react';
 import { may, sessionKey, type Session } from '../api/session';
 import { useText } from '../i18n';
-import { causeIn, type Told } from '../lib/cause';
+import { tellIn, type Told } from '../lib/cause';
 
-/**
- * useTell returns a function that turns a text and its cause into words. Without a known cause they are the text, which
- * the server has written for the reader.
- */
+/** useTell returns a function that turns a text and its cause into words for the reader. */
 export function useTell(): (told: Told) => string {
   const words = useText();
   const session = use(QueryClientContext)?.getQueryData<Session>(sessionKey);
   const operator = Boolean(session && may(session, 'operator'));
-  return ({ text, cause }) => {
-    const sentence = causeIn(words, cause);
-    if (!sentence || !text) return text;
-    return operator ? `${sentence} (${text})` : sentence;
-  };
+  return (of) => tellIn(words, of, operator);
 }
 
 /** Note shows a text in small type. */

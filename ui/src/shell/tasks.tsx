@@ -7,6 +7,7 @@ import { useUnderWay } from './under-way';
 import { useText, type Key } from '../i18n';
 import { taskStore, type Task } from '../lib/tasks';
 import { ErrorAlert } from '../parts/error';
+import { useTell } from '../parts/told';
 
 const looks = {
   running: { color: 'blue', icon: <InProgressIcon /> },
@@ -16,6 +17,7 @@ const looks = {
 
 function Row({ task, onGo }: { task: Task; onGo: () => void }) {
   const { t, has } = useText();
+  const tell = useTell();
   const kind = `task.kind.${task.kind}`;
   const words: Key = task.state === 'running' ? `task.${task.doing}` : `task.${task.state}`;
   return (
@@ -38,7 +40,7 @@ function Row({ task, onGo }: { task: Task; onGo: () => void }) {
       {task.percent !== undefined && task.state === 'running' && (
         <Progress value={task.percent} size="sm" aria-label={task.name} />
       )}
-      {task.note && <p className="basalt-note basalt-lines">{task.note}</p>}
+      {task.note && <p className="basalt-note basalt-lines">{tell(task.note)}</p>}
       {task.state === 'failed' && <p className="basalt-note">{t('task.failedHelp')}</p>}
     </li>
   );

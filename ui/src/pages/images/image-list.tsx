@@ -8,10 +8,12 @@ import { may, type Session } from '../../api/session';
 import { AddImage } from '../../forms/image';
 import { EditImage } from '../../forms/image-edit';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatBytes, formatPercent } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { Note } from '../../parts/told';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../parts/project';
 import { Time } from '../../parts/time';
@@ -29,7 +31,7 @@ function State({ image: { meta, status: s } }: { image: Image }) {
   return (
     <div>
       <ToneLabel tone={tones[phase] ?? 'busy'} text={t(`img.${phase}`)} />{' '}
-      <span className="basalt-note">{s?.lastError || done}</span>
+      {s?.lastError ? <Note of={told(s.lastError, s.cause)} /> : <span className="basalt-note">{done}</span>}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test } from 'vitest';
 import type { Instance } from '../../api/client';
-import { answering } from '../../api/fake';
+import { answering, said } from '../../api/fake';
 import { newQueryClient } from '../../api/session';
 import { ChangeInstance } from './change';
 
@@ -94,7 +94,7 @@ test('the processor that all nodes support is the default', async () => {
 test('another size is tried, with its price beside the present one, and may wait in the queue', async () => {
   const { save, tried } = await show(
     {},
-    { warnings: [{ code: 'no-room-now', message: 'full' }], queue: { position: 3, length: 3, samples: 0 } },
+    { warnings: [{ code: 'no-room-now', message: said('full') }], queue: { position: 3, length: 3, samples: 0 } },
     [offer(20_000)],
   );
   expect(screen.queryByLabelText(/^Wait in the queue/)).toBeNull();

@@ -4,6 +4,7 @@ import type { Instance } from '../../api/client';
 import { useOffers, type Tried } from '../../api/offers';
 import { useVolume } from '../../api/storage';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatMicros } from '../../lib/format';
 import type { Offer } from '../../lib/offer';
 import { sliceOf } from '../../lib/resize';
@@ -59,7 +60,7 @@ export function NewSize({ instance, spec, tried, complete }: NewSizeProps) {
       )}
       {tried.warnings.includes('no-room-now') && (
         <Alert component="p" variant="info" isInline title={t('size.noRoom')}>
-          {tried.noRoom && `${tell(tried.noRoom)} `}
+          {tried.noRoom && `${tell(told(tried.noRoom.text, tried.noRoom.cause))} `}
           {t('size.noRoomHelp')}
           {tried.queue && (
             <>

@@ -15,7 +15,7 @@ const waiting: Instance = {
   kind: 'Instance',
   meta: { id: 'ins-1', name: 'demo', project: 'prj-1' },
   spec: { flavor: 'tiny', image: 'img-1' },
-  assignment: { reason: 'no node fits', queuedAt: '2026-11-29T10:00:00Z' },
+  assignment: { queuedAt: '2026-11-29T10:00:00Z' },
 };
 
 function show(instance: Instance, queue?: object) {

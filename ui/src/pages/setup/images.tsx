@@ -7,9 +7,11 @@ import { useApps } from '../../api/queries';
 import type { Session } from '../../api/session';
 import { AddImage, useImportImage } from '../../forms/image';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatBytes } from '../../lib/format';
 import { ErrorAlert } from '../../parts/error';
 import { ObjectList, type Column } from '../../parts/list';
+import { Note } from '../../parts/told';
 
 type Image = Schemas['Image'];
 
@@ -38,7 +40,7 @@ export function wanted(apps: Schemas['App'][], images: Image[]): Wanted[] {
 function State({ image: i }: { image?: Image }) {
   const { t, language } = useText();
   if (!i) return <Label color="grey">{t('setup.imageMissing')}</Label>;
-  const { phase, lastError, progressBytes } = i.status ?? {};
+  const { phase, lastError, cause, progressBytes } = i.status ?? {};
   if (phase === 'Ready')
     return (
       <Label color="green" icon={<CheckCircleIcon />}>
@@ -49,9 +51,9 @@ function State({ image: i }: { image?: Image }) {
     return (
       <div>
         <Label color="red" icon={<ExclamationCircleIcon />}>
-          {phase}
+          {t('img.Failed')}
         </Label>{' '}
-        {lastError}
+        <Note of={told(lastError, cause)} />
       </div>
     );
   return (
@@ -59,7 +61,7 @@ function State({ image: i }: { image?: Image }) {
       <Label color="blue" icon={<InProgressIcon />}>
         {t('setup.importing', { name: i.meta.name })}
       </Label>{' '}
-      {progressBytes ? formatBytes(progressBytes, language) : ''} {lastError}
+      {progressBytes ? formatBytes(progressBytes, language) : ''} <Note of={told(lastError, cause)} />
     </div>
   );
 }

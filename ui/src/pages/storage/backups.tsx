@@ -3,8 +3,10 @@ import { ArchiveIcon } from '@patternfly/react-icons';
 import type { Schemas } from '../../api/client';
 import { useBackupTargets, useVolumeNames } from '../../api/cluster';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatBytes, formatPercent } from '../../lib/format';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
+import { Note } from '../../parts/told';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../parts/project';
 import { Time } from '../../parts/time';
@@ -33,13 +35,16 @@ export function Backups() {
       cell: ({ status: s, assignment: a }) => (
         <div>
           <ToneLabel tone={tones[s?.phase ?? ''] ?? 'busy'} text={t(`obk.${s?.phase || 'Pending'}`)} />{' '}
-          <span className="basalt-note">
-            {s?.lastError ||
-              a?.reason ||
-              (s?.phase === 'Running' && s.totalBytes
-                ? formatPercent((100 * (s.progressBytes ?? 0)) / s.totalBytes, language)
-                : '')}
-          </span>
+          {s?.lastError || a?.reason ? (
+            <Note of={s?.lastError ? told(s.lastError, s.cause) : told(a?.reason, a?.cause)} />
+          ) : (
+            s?.phase === 'Running' &&
+            s.totalBytes && (
+              <span className="basalt-note">
+                {formatPercent((100 * (s.progressBytes ?? 0)) / s.totalBytes, language)}
+              </span>
+            )
+          )}
         </div>
       ),
     },

@@ -5,12 +5,14 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useBackupTargets } from '../../api/cluster';
 import { useText, type Key } from '../../i18n';
+import { told } from '../../lib/cause';
 import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { Same } from '../../parts/same';
+import { Note } from '../../parts/told';
 import { ToneLabel } from '../../parts/tone';
 
 type Target = Schemas['BackupTarget'];
@@ -152,7 +154,7 @@ export function Targets() {
             tone={s?.phase === 'Ready' ? 'good' : s?.phase === 'Failed' ? 'bad' : 'busy'}
             text={t(`tgt.${s?.phase ?? 'Pending'}`)}
           />{' '}
-          <span className="basalt-note">{s?.lastError}</span>
+          <Note of={told(s?.lastError, s?.cause)} />
         </div>
       ),
     },
