@@ -11,6 +11,7 @@ import { useExternalNetworks } from '../api/cluster';
 import { useNodes } from '../api/queries';
 import { useText } from '../i18n';
 import { told, type Told } from '../lib/cause';
+import { nameIn } from '../lib/named';
 import type { Node } from '../lib/node';
 import { whyOf } from '../lib/state';
 import { Confirm } from '../parts/confirm';
@@ -72,8 +73,6 @@ export function NetworkHealth() {
     onSuccess: () => (remove(null), again()),
   });
   const create = <Button onClick={() => edit('new')}>{t('xnet.create')}</Button>;
-  const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) =>
-    items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
   const outside: Column<External>[] = [
     {
       id: 'name',

@@ -12,6 +12,7 @@ import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import type { Facet } from '../../lib/narrow';
 import { noteOf, phaseKey, phaseOf, phases } from '../../lib/phase';
+import { nameIn, type Named } from '../../lib/named';
 import { useStates } from '../../parts/facets';
 import { useInstanceActions } from '../../parts/instance-actions';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
@@ -22,9 +23,6 @@ import { Time } from '../../parts/time';
 import { Note } from '../../parts/told';
 import { Move } from './move';
 
-type Named = { meta: { id?: string; name: string } }[] | undefined;
-
-const nameIn = (items: Named, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
 /** A running instance with a virtual GPU cannot be migrated. */
 const migratable = (i: Instance) =>
   ['Stopped', 'Failed'].includes(phaseOf(i)) || (phaseOf(i) === 'Running' && !i.spec.vgpu);

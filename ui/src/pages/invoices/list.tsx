@@ -1,10 +1,12 @@
 import { FileInvoiceIcon } from '@patternfly/react-icons';
 import { Link } from 'wouter';
 import { base, type Schemas } from '../../api/client';
+import { useOrganizationNames } from '../../api/cluster';
 import { now } from '../../api/invoices';
-import type { Session } from '../../api/session';
+import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
+import { nameIn } from '../../lib/named';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PaymentMethods } from '../../parts/payment-cards';
@@ -21,6 +23,19 @@ export function Invoices({ session }: { session: Session }) {
     fixed: { organization: payer },
     sort: '-spec.issuedAt',
   });
+  const sells = may(session, 'reseller');
+  const organizations = useOrganizationNames(sells);
+  const customer: Column<Schemas['Invoice']> = {
+    id: 'organization',
+    sort: 'organization',
+    title: t('common.organization'),
+    value: (i) => nameIn(organizations.data?.items, i.meta.organization),
+    cell: (i) => (
+      <Link href={`/organizations/${i.meta.organization}/money`}>
+        {nameIn(organizations.data?.items, i.meta.organization)}
+      </Link>
+    ),
+  };
   const columns: Column<Schemas['Invoice']>[] = [
     {
       id: 'number',
@@ -28,6 +43,7 @@ export function Invoices({ session }: { session: Session }) {
       title: t('inv.number'),
       cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link>,
     },
+    ...(sells ? [customer] : []),
     {
       id: 'period',
       sort: 'spec.from',

@@ -4,6 +4,7 @@ import type { Schemas } from '../../api/client';
 import { useBackupTargets, useVolumeNames } from '../../api/cluster';
 import { useText } from '../../i18n';
 import { told } from '../../lib/cause';
+import { nameIn } from '../../lib/named';
 import { formatBytes, formatPercent } from '../../lib/format';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { Note } from '../../parts/told';
@@ -23,8 +24,6 @@ export function Backups() {
   const list = useProjectListing(collections.backups, { sort: '-createdAt' });
   const targets = useBackupTargets();
   const volumes = useVolumeNames();
-  const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) =>
-    items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
   const columns: Column<Backup>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (b) => b.meta.name },
     {

@@ -98,11 +98,11 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
       value: (v) => v.status?.sizeBytes || v.spec.sizeBytes,
       cell: (v) => (
         <>
-          {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}{' '}
+          {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}
           {v.status?.allocatedBytes !== undefined && (
-            <span className="basalt-note">
+            <div className="basalt-note">
               {t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}
-            </span>
+            </div>
           )}
         </>
       ),
