@@ -1,20 +1,16 @@
 // From a stranger to a tenant who runs nvidia-smi over SSH, in a browser alone and without an SSH key: signs up by mail,
-// chooses a GPU on the dashboard, creates the instance as the form begins, and opens a shell. An interaction is a click, a
-// tap, a link that is opened, or a line that is entered; what is typed into a form is not one. MAILBOX is the maildir of the
-// mail server, VIEW desktop or phone. Run by ../../appliance/test/e2e/node/journey_test.go, which starts the node.
+// chooses a GPU on the dashboard, creates the instance as the form begins, and opens a shell. MAILBOX is the maildir of the
+// mail server, VIEW desktop, phone or keyboard. Run by ../../appliance/test/e2e/node/journey_test.go, which starts the node.
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { button, EMAIL, heading, inspect, open, PASSWORD, phone, PORTAL, run, step } from './harness.mjs';
+import { button, EMAIL, heading, inspect, PASSWORD, PORTAL, run, step } from './harness.mjs';
+import { atMost, person } from './person.mjs';
 
 const { MAILBOX, VIEW, ORGANIZATION } = process.env;
-const small = VIEW === 'phone';
-const page = await open(small ? { viewport: phone, hasTouch: true } : {});
+const stranger = await person(VIEW);
+const { page, act, press, tick, enter } = stranger;
 const minutes = 60_000; // ms: the guest is emulated
-const most = 8;
-
-const did = [];
-const act = (what, how) => (did.push(what), how());
 
 /** link returns the link of the message that arrives. */
 async function link() {
@@ -31,20 +27,20 @@ async function link() {
 step('ask for a link', async () => {
   await page.goto(`${PORTAL}/#/sign-up`);
   await heading(page, 'Create an account');
-  await page.getByLabel('E-mail address').fill(EMAIL);
+  await enter(page.getByLabel('E-mail address'), EMAIL);
   await inspect(page, `journey-sign-up-${VIEW}`);
-  await act('ask for the link', () => button(page, 'Send the link').click());
+  await press('ask for the link', button(page, 'Send the link'));
   await page.getByText(`A message is on its way to ${EMAIL}`).waitFor();
 });
 
 step('follow it, and create the account', async () => {
   const to = await link();
   await act('open the link', () => page.goto(to));
-  await page.getByLabel('Organization').fill(ORGANIZATION);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await act('accept the terms', () => page.getByRole('checkbox', { name: /^I accept the/ }).check());
+  await enter(page.getByLabel('Organization'), ORGANIZATION);
+  await enter(page.getByLabel('Password'), PASSWORD);
+  await tick('accept the terms', page.getByRole('checkbox', { name: /^I accept the/ }));
   await inspect(page, `journey-account-${VIEW}`);
-  await act('create the account', () => button(page, 'Create the account').click());
+  await press('create the account', button(page, 'Create the account'));
   await heading(page, 'Dashboard');
 });
 
@@ -52,7 +48,7 @@ step('choose a GPU', async () => {
   const gpu = page.getByRole('list', { name: 'Choose a GPU' }).getByRole('link').first();
   await gpu.waitFor();
   await inspect(page, `journey-dashboard-${VIEW}`);
-  await act('choose a GPU', () => gpu.click());
+  await press('choose a GPU', gpu);
 });
 
 let name = '';
@@ -62,19 +58,19 @@ step('create the instance as the form begins', async () => {
   assert.notEqual(await page.getByLabel('Image or app').inputValue(), '');
   name = await page.getByLabel('Name').inputValue();
   await inspect(page, `journey-create-${VIEW}`);
-  await act('create the instance', () => button(page, 'Create').click());
+  await press('create the instance', button(page, 'Create'));
   await heading(page, name);
   await page.getByText('The GPU is ready').waitFor({ timeout: 5 * minutes });
   await inspect(page, `journey-instance-${VIEW}`);
 });
 
 step('run nvidia-smi in a shell', async () => {
-  await act('open a shell', () => page.getByRole('link', { name: 'Open a shell in the browser' }).click());
+  await press('open a shell', page.getByRole('link', { name: 'Open a shell in the browser' }));
   await page.getByRole('status').getByText('Connected.').waitFor();
   const terminal = page.getByRole('group', { name: 'Shell' });
   await page.getByRole('textbox', { name: 'Shell' }).focus();
   await act('enter nvidia-smi', async () => {
-    await page.keyboard.type(small ? 'nvidia-smi | grep MiB' : 'nvidia-smi', { delay: 20 }); // all of it is more than a phone shows
+    await page.keyboard.type(VIEW === 'phone' ? 'nvidia-smi | grep MiB' : 'nvidia-smi', { delay: 20 }); // all of it is more than a phone shows
     await page.keyboard.press('Enter');
   });
   let text = '';
@@ -83,8 +79,7 @@ step('run nvidia-smi in a shell', async () => {
     text = (await terminal.getByRole('listitem').allInnerTexts()).join('');
   }
   await inspect(page, `journey-shell-${VIEW}`);
-  console.log(`${did.length} interactions: ${did.join(', ')}`);
-  assert.ok(did.length <= most, `${did.length} interactions, want at most ${most}`);
+  atMost(8, stranger);
 });
 
 await run();

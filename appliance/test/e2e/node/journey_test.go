@@ -30,7 +30,7 @@ func journey(t *testing.T, w *world) {
 	w.mustCLI(operator, "image", "set", "small", "--default-user", "debian")
 	views := []string{"desktop"}
 	if layer.Long() {
-		views = append(views, "phone")
+		views = append(views, "phone", "keyboard")
 	}
 	for _, view := range views {
 		organization := "stranger-" + view
