@@ -28,7 +28,7 @@ func (h *handlers) diskSpec(ctx context.Context, _ api.Meta, d *api.Disk, s api.
 			use += " --pool " + s.Pool
 		}
 		return s, api.Errorf(api.CodeInUse, "disk %s is in use: %s", d.Meta.Name, cmp.Or(d.Status.Reason, "it is not empty")).At("spec.use").
-			WithHint("to erase all data on it and use it, unless it is mounted: basalt disk use %s %s --wipe", d.Meta.Name, use)
+			WithHint("to use it nevertheless, have all its data erased: basalt disk use %s %s --wipe; this is refused while it is mounted", d.Meta.Name, use)
 	}
 	switch {
 	case s.Use == api.DiskLocal:

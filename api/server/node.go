@@ -57,7 +57,7 @@ func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, no
 			WithHint("their disks are on it and are lost with it: delete the instances, or remove the node with --force")
 	case !r.Params.Force && len(on) > 0:
 		return nil, api.Errorf(api.CodeInUse, "cannot remove node %s: instances are on it: %s", n.Meta.Name, strings.Join(on, ", ")).
-			WithHint("basalt node drain %s; or, if it is certainly switched off, --force", n.Meta.Name)
+			WithHint("drain it first: basalt node drain %s (--force if it is certainly switched off)", n.Meta.Name)
 	}
 	n, err = remove[api.Node](ctx, h, api.KindNode, n.Meta.ID)
 	return &n, err

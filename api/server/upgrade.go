@@ -40,7 +40,7 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 	}
 	if old.Status.Phase == api.UpgradeRunning || old.Unfinished() {
 		return nil, api.Errorf(api.CodeState, "cannot delete the upgrade to %s: it is not finished", old.Spec.Version).
-			WithHint("basalt cluster upgrade --pause, and wait until no node is half-way")
+			WithHint("pause it first, and wait until no node is half-way: basalt cluster upgrade --pause")
 	}
 	// Only at the revision that was checked, since the leader may start upgrading a
 	// node concurrently.

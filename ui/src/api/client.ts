@@ -1,6 +1,7 @@
 // The API for the portal's pages: same origin, below /portal, where the session's cookie replaces its token
 // (docs/decisions/0018).
 import createClient from 'openapi-fetch';
+import { withoutCommands } from './hint';
 import { keepQuantities } from './quantities';
 import type { components, paths } from './schema';
 
@@ -18,7 +19,7 @@ export const api = createClient<paths>({
   fetch: async (r) => keepQuantities(r, await globalThis.fetch(r)),
 });
 
-/** ApiError is an error of the API: a stable code, a message, a hint, and the invalid fields. */
+/** ApiError is an error of the API: a stable code, a message, a hint without commands, and the invalid fields. */
 export class ApiError extends Error {
   readonly code: Problem['code'] | 'unreachable';
   readonly hint?: string;
@@ -35,8 +36,8 @@ export class ApiError extends Error {
     super(body.detail);
     this.name = 'ApiError';
     this.code = body.code;
-    this.hint = body.hint;
-    this.fields = body.errors ?? [];
+    this.hint = withoutCommands(body.hint);
+    this.fields = (body.errors ?? []).map((f) => ({ ...f, hint: withoutCommands(f.hint) }));
     this.reason = body.cause;
   }
 
