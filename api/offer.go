@@ -61,6 +61,6 @@ func ValidateOfferQuery(q OfferQuery) error {
 		oneOf("tier", q.Tier, "", TierPremium, TierStandard, TierBasic),
 		volumeBytes("rootBytes", q.RootBytes),
 		between("vramBytes", q.VRAMBytes, least, MaxVRAMBytes, bytesUnit),
-		between("sharePercent", q.SharePercent, 0, 100, " per cent"),
+		between("sharePercent", q.SharePercent, 0, 100, "%"),
 		alone)
 }

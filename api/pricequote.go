@@ -24,7 +24,7 @@ func ValidatePriceQuote(book PriceBookSpec, q PriceQuoteRequest) error {
 		oneOf("tier", q.Tier, append(GPUTiers(), "")...),
 		volumeBytes("rootBytes", q.RootBytes),
 		between("vramBytes", q.VramBytes, 0, MaxVRAMBytes, bytesUnit),
-		between("sharePercent", q.SharePercent, 0, 100, " per cent"),
+		between("sharePercent", q.SharePercent, 0, 100, "%"),
 		between("hours", q.Hours, 0, quotedHours, " hours"),
-		between("gpuPercent", q.GpuPercent, 0, 100, " per cent")), changed)
+		between("gpuPercent", q.GpuPercent, 0, 100, "%")), changed)
 }

@@ -169,7 +169,7 @@ func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 			return []string{networkPhase(n.Status.Phase), n.Spec.Cidr4, n.Spec.Cidr6, vlan, isDefault, n.Status.LastError}
 		},
 		detail: func(n api.ExternalNetwork) (d detail) {
-			d.add("Cable", n.Spec.PhysicalNetwork)
+			d.add("Physical network", n.Spec.PhysicalNetwork)
 			d.add("Gateway", strings.TrimSpace(n.Spec.Gateway4+" "+n.Spec.Gateway6))
 			d.add("Assignable", strings.Join(append(n.Spec.Ranges4, n.Spec.Ranges6...), ", "))
 			return d

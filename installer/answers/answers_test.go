@@ -144,7 +144,7 @@ func TestOneMistake(t *testing.T) {
 		{"password: correct horse", "password: short", 6, "root.password", "5 characters"},
 		{"password: correct horse", "passwordHash: plain", 6, "root.passwordHash", "not a password hash"},
 		{"password: correct horse", "sshKeys: [ssh-rsa AAAAC3NzaC1lZDI1NTE5]", 6, "root.sshKeys[0]", "no SSH key"},
-		{"root: {password: correct horse}", "root: {}", 6, "root", "nobody could log in"},
+		{"root: {password: correct horse}", "root: {}", 6, "root", "nobody could sign in"},
 		{"disk: only", "disk: &d only\nafter: *d", 2, "after", "another place"},
 		{"disk: only", "\tdisk: only", 1, "", "not valid YAML"},
 		{"root:", "console: {serial: com1}\nroot:", 6, "console.serial", "not a serial console"},

@@ -38,7 +38,7 @@ func CheckClusterName(s string) error { return checkName(s) }
 
 func checkName(s string, reserved ...string) error {
 	if api.ValidateName(s) != nil || len(s) > 63 {
-		return bad("write 1 to 63 of a-z, 0-9 and '-', not at the ends, without a domain", "%q cannot be a name", strictyaml.Clip(s))
+		return bad("write 1 to 63 lowercase letters, digits and hyphens that start and end with a letter or digit, without a domain", "%q cannot be a name", strictyaml.Clip(s))
 	}
 	for _, r := range reserved {
 		if s == r {

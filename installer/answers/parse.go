@@ -213,7 +213,7 @@ func (r *reader) root(n *yaml.Node, at string, w *Root) {
 	case w.Password != "" && w.PasswordHash != "":
 		r.Wrong(n, at, "keep passwordHash", "has both a password and a hash of one")
 	case len(n.Content) == 0:
-		r.Wrong(n, at, "write password:, passwordHash: or sshKeys:", "nobody could log in")
+		r.Wrong(n, at, "write password:, passwordHash: or sshKeys:", "nobody could sign in")
 	}
 }
 

@@ -166,7 +166,7 @@ func (m *Model) View() string {
 		return frame(body, m.size, m.look, "any key goes back   all of it: journalctl -u basaltd", at)
 	}
 	if m.err != "" {
-		return frame([]string{m.look.bad.Render("That failed: " + clean(m.err)), "", "Log in with Alt-F2 and try there, or use the power button."}, m.size, m.look, "any key goes back", at)
+		return frame([]string{m.look.bad.Render("That failed: " + clean(m.err)), "", "Sign in with Alt-F2 and try there, or use the power button."}, m.size, m.look, "any key goes back", at)
 	}
 	return View(m.seen, m.size, m.look)
 }

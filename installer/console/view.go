@@ -61,7 +61,7 @@ func View(s State, size Size, l look) string {
 		b = append(b, l.title.Render(line))
 	}
 	b = append(append(b, ""), lines(s, l, size.Width-4)...)
-	return frame(b, size, l, "Alt-F2 log in   l log   r restart   p switch off", clock(s))
+	return frame(b, size, l, "Alt-F2 sign in   l log   r restart   p switch off", clock(s))
 }
 
 // clock has no seconds, so that an unchanged screen is not redrawn.
@@ -174,7 +174,7 @@ func next(s State) []string {
 		if s.Up < 2*time.Minute {
 			return nil
 		}
-		return []string{"Log in (Alt-F2) and look: systemctl status basaltd; journalctl -u basaltd. It is started again by itself; running machines stay up meanwhile."}
+		return []string{"Sign in (Alt-F2) and look: systemctl status basaltd; journalctl -u basaltd. It is started again by itself; running machines stay up meanwhile."}
 	}
 	switch s.Setup.State {
 	case api.SetupUnconfigured:
@@ -182,12 +182,12 @@ func next(s State) []string {
 			"Make this the first node of a cluster:    basalt cluster init",
 			"Or join one; on a member:                 basalt node token create",
 			"and here, with what that prints:          basalt node join TOKEN",
-			"Log in with Alt-F2.",
+			"Sign in with Alt-F2.",
 		}
 	case api.SetupJoining:
 		return []string{"If this does not end: is a member reachable (" + clean(strings.Join(s.Setup.PeerAddresses, ", ")) + " is this node), and is the token less than an hour old and unused? A new one: basalt node token create on a member; basalt node join TOKEN here."}
 	case api.SetupLeft:
-		return []string{"To use it again: basalt node join TOKEN, with a token of any cluster. Log in with Alt-F2."}
+		return []string{"To use it again: basalt node join TOKEN, with a token of any cluster. Sign in with Alt-F2."}
 	case api.SetupDamaged:
 		return []string{"Instances on this node keep running. To rebuild the copy from the other nodes: basalt node rebuild. Sign in with Alt-F2."}
 	case api.SetupMember:
@@ -209,7 +209,7 @@ func member(s State) []string {
 		key = OperatorKey
 	}
 	if key != "" {
-		lines = append(lines, "Operator's key:       "+clean(key)+" (log in with Alt-F2)")
+		lines = append(lines, "Operator's key:       "+clean(key)+" (sign in with Alt-F2)")
 	}
 	more := "Add a node:           basalt node token create"
 	if s.Setup.Members < 3 {

@@ -174,9 +174,9 @@ cat <<TEXT
 
 ${bold}It works${off} (in $((SECONDS - began)) s).
   Portal: $portal
-          (choose a password; then log in at $BASALT_SERVER as demo@example.com)
+          (choose a password; then sign in at $BASALT_SERVER as demo@example.com)
   API:    $BASALT_SERVER/docs
-  Log in: export BASALT_SERVER=$BASALT_SERVER BASALT_TOKEN=\$(cat $data/demo.key)
+  Sign in: export BASALT_SERVER=$BASALT_SERVER BASALT_TOKEN=\$(cat $data/demo.key)
           $build/bin/basalt instance console demo --project demo      (Ctrl-] leaves)
   The operator's key is in $data/node/operator.key
 TEXT

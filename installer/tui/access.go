@@ -70,7 +70,7 @@ func (p *accessPage) read() (answers.Root, *field, error) {
 	w := answers.Root{Password: p.password.input.Value(), SSHKeys: p.keysGiven}
 	switch {
 	case w.Password == "" && len(w.SSHKeys) == 0:
-		return w, p.password, errors.New("nobody could log in: give a password or an SSH key")
+		return w, p.password, errors.New("nobody could sign in: give a password or an SSH key")
 	case w.Password != p.again.input.Value():
 		return w, p.again, errors.New("the two passwords are not the same: type both again")
 	case w.Password != "":
@@ -84,7 +84,7 @@ func (*accessPage) keys() string { return "Enter next   Esc back   F1 help   F2 
 func (*accessPage) help() string {
 	return `The password is for logging in as root on the node's screen (Alt-F2) and its serial line. SSH accepts keys only.
 
-A key is the one line of a .pub file on your own computer, such as ~/.ssh/id_ed25519.pub. On a serial line you can paste it; on a screen you may leave it out, log in with the password later, and add it to /root/.ssh/authorized_keys.`
+A key is the one line of a .pub file on your own computer, such as ~/.ssh/id_ed25519.pub. On a serial line you can paste it; on a screen you may leave it out, sign in with the password later, and add it to /root/.ssh/authorized_keys.`
 }
 
 func (p *accessPage) body(m *Model) string {

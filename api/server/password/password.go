@@ -108,7 +108,7 @@ func (h *Hasher) derive(ctx context.Context, c Cost, salt []byte, password strin
 	}
 	if queue.Add(1) > most {
 		queue.Add(-1)
-		return nil, api.Errorf(api.CodeRateLimited, "too many log in at once").WithHint("try again in a moment")
+		return nil, api.Errorf(api.CodeRateLimited, "too many sign-ins at once").WithHint("try again in a moment")
 	}
 	defer queue.Add(-1)
 	if late {

@@ -51,7 +51,7 @@ func TestOnALineWithoutAnswers(t *testing.T) {
 	}{
 		{"basalt-installer", []string{"--version"}, "basalt-installer version"},
 		{"basalt-console", []string{"--once", "--socket", none}, "does not answer"},
-		{"basalt-console", []string{"--socket", none}, "Alt-F2 log in"},
+		{"basalt-console", []string{"--socket", none}, "Alt-F2 sign in"},
 	} {
 		got := onTerminal(t, built.Program(t, "appliance/cmd/"+c.name), c.args, c.sees)
 		if !strings.Contains(got, c.sees) {
@@ -95,7 +95,7 @@ func endOnSIGTERM(t *testing.T, program string, held bool) {
 		buf := make([]byte, 4096)
 		for seen := false; ; {
 			n, err := master.Read(buf)
-			if out.Write(buf[:n]); !seen && (err != nil || strings.Contains(out.String(), "Alt-F2 log in")) {
+			if out.Write(buf[:n]); !seen && (err != nil || strings.Contains(out.String(), "Alt-F2 sign in")) {
 				seen = true
 				close(drawn)
 			}
