@@ -89,7 +89,7 @@ func FieldOf(o Object, field string) any {
 
 // isTime reports whether a field is a point in time, judging by its name.
 func isTime(field string) bool {
-	return strings.HasSuffix(field, "At") || field == "spec.from" || field == "spec.effectiveFrom"
+	return strings.HasSuffix(field, "At") || field == "spec.from" || field == "spec.effectiveFrom" || field == "status.respondBy"
 }
 
 func given(s string) any {

@@ -75,6 +75,7 @@ function Domains({ enabled }: { enabled: boolean }) {
     { id: 'name', sort: 'name', title: t('dom.name'), cell: (d) => d.meta.name },
     {
       id: 'organization',
+      sort: 'organization',
       title: t('dom.organization'),
       cell: (d) =>
         organizations.data?.items.find((o) => o.meta.id === d.meta.organization)?.meta.name ?? d.meta.organization,

@@ -42,11 +42,12 @@ export function MailSuppressionsPage({ session }: { session: Session }) {
       value: (s) => s.status?.returnedAt,
       cell: (s) => <Time at={s.status?.returnedAt} />,
     },
-    { id: 'note', title: t('cust.reason'), cell: (s) => s.status?.lastError || '–' },
+    { id: 'note', sort: 'status.lastError', title: t('cust.reason'), cell: (s) => s.status?.lastError || '–' },
     ...(seller
       ? [
           {
             id: 'organization',
+            sort: 'organization',
             title: t('dom.organization'),
             cell: (s: MailSuppression) =>
               names?.find((o) => o.meta.id === s.meta.organization)?.meta.name ?? s.meta.organization ?? '–',

@@ -64,7 +64,7 @@ function Outbox() {
         return <ToneLabel tone={tones[state]} text={t(`mail.state.${state}`)} />;
       },
     },
-    { id: 'note', title: t('mail.note'), cell: (m) => m.status?.lastError || '–' },
+    { id: 'note', sort: 'status.lastError', title: t('mail.note'), cell: (m) => m.status?.lastError || '–' },
     {
       id: 'at',
       sort: 'status.doneAt',

@@ -49,12 +49,14 @@ export function PortalDomains({ operator }: { operator: boolean }) {
     { id: 'name', sort: 'name', title: t('dom.name'), cell: (d) => d.meta.name },
     {
       id: 'organization',
+      sort: 'organization',
       title: t('dom.organization'),
       cell: (d) =>
         organizations.data?.items.find((o) => o.meta.id === d.meta.organization)?.meta.name ?? d.meta.organization,
     },
     {
       id: 'state',
+      sort: 'spec.approved',
       title: t('common.state'),
       cell: (d) => (
         <ToneLabel
@@ -65,6 +67,7 @@ export function PortalDomains({ operator }: { operator: boolean }) {
     },
     {
       id: 'certificate',
+      sort: 'spec.expiresAt',
       title: t('dom.cert'),
       cell: (d) => (
         <>

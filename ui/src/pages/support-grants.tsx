@@ -29,7 +29,14 @@ export function SupportGrants({ session }: { session: Session }) {
   const columns: Column<SupportGrant>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (g) => g.meta.name },
     ...(staff
-      ? [{ id: 'org', title: t('audit.organization'), cell: (g: SupportGrant) => nameOf(g.meta.organization) }]
+      ? [
+          {
+            id: 'org',
+            sort: 'organization',
+            title: t('audit.organization'),
+            cell: (g: SupportGrant) => nameOf(g.meta.organization),
+          },
+        ]
       : []),
     {
       id: 'state',
@@ -44,7 +51,7 @@ export function SupportGrants({ session }: { session: Session }) {
       value: (g) => g.spec.expiresAt,
       cell: (g) => <Time at={g.spec.expiresAt} />,
     },
-    { id: 'reason', title: t('sgr.reason'), cell: (g) => g.spec.reason || '–' },
+    { id: 'reason', sort: 'spec.reason', title: t('sgr.reason'), cell: (g) => g.spec.reason || '–' },
   ];
   return (
     <PageBody title={t('sgr.title')} actions={create}>

@@ -21,11 +21,13 @@ export function Vouchers() {
     { id: 'name', sort: 'name', title: t('common.name'), cell: (v) => v.meta.name },
     {
       id: 'amount',
+      sort: 'spec.amountMicros',
       title: t('vch.amount'),
       cell: (v) => formatMicros(v.spec.amountMicros, v.spec.currency, language),
     },
     {
       id: 'redeemed',
+      sort: 'status.redeemed',
       title: t('vch.redeemed'),
       cell: (v) => t('vch.of', { n: v.status?.redeemed ?? 0, most: v.spec.redemptions ?? 1 }),
     },
@@ -39,10 +41,11 @@ export function Vouchers() {
     },
     {
       id: 'expires',
+      sort: 'spec.expiresAt',
       title: t('vch.expires'),
       cell: (v) => (v.spec.expiresAt ? formatDay(v.spec.expiresAt, language) : '–'),
     },
-    { id: 'note', title: t('vch.note'), cell: (v) => v.spec.note || '–' },
+    { id: 'note', sort: 'spec.note', title: t('vch.note'), cell: (v) => v.spec.note || '–' },
   ];
   const create = <Button onClick={() => setCreating(true)}>{t('vch.create')}</Button>;
   return (

@@ -33,13 +33,14 @@ export function IdentityProviders({ session }: { session: Session }) {
       cell: (p) => <Link href={`/identity-providers/${p.meta.id}`}>{p.meta.name}</Link>,
     },
     { id: 'protocol', title: t('idp.protocol'), cell: (p) => t(`idp.${protocolOf(p)}`) },
-    { id: 'issuer', title: t('idp.issuer'), cell: (p) => p.spec.issuer ?? '–' },
+    { id: 'issuer', sort: 'spec.issuer', title: t('idp.issuer'), cell: (p) => p.spec.issuer ?? '–' },
     {
       id: 'organization',
+      sort: 'spec.organization',
       title: t('idp.organization'),
       cell: (p) => nameOf(p.meta.organization ?? p.spec.organization),
     },
-    { id: 'create', title: t('idp.creates'), cell: (p) => t(p.spec.create ? 'op.yes' : 'op.no') },
+    { id: 'create', sort: 'spec.create', title: t('idp.creates'), cell: (p) => t(p.spec.create ? 'op.yes' : 'op.no') },
   ];
   return (
     <PageBody

@@ -55,7 +55,12 @@ export function NodeService() {
           '…'
         ),
     },
-    { id: 'votes', title: t('mnt.votes'), cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no') },
+    {
+      id: 'votes',
+      sort: 'assignment.voter',
+      title: t('mnt.votes'),
+      cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no'),
+    },
     {
       id: 'seen',
       sort: 'status.seenAt',

@@ -152,22 +152,34 @@ export function Budgets({ organization: o }: { organization: Organization }) {
     { id: 'name', sort: 'name', title: t('common.name'), cell: (b) => b.meta.name },
     {
       id: 'project',
+      sort: 'spec.project',
       title: t('common.project'),
       cell: (b) =>
         projects.data?.items.find((p) => p.meta.id === b.spec.project)?.meta.name ?? b.spec.project ?? t('key.whole'),
     },
     {
       id: 'budgetAmount',
+      sort: 'spec.amountMicros',
       title: t('cust.budgetAmount'),
       cell: (b) => <span className="basalt-number">{formatMicros(b.spec.amountMicros, currency, language)}</span>,
     },
-    { id: 'budgetSpent', title: t('cust.budgetSpent'), cell: (b) => <span className="basalt-number">{spent(b)}</span> },
+    {
+      id: 'budgetSpent',
+      sort: 'status.spentMicros',
+      title: t('cust.budgetSpent'),
+      cell: (b) => <span className="basalt-number">{spent(b)}</span>,
+    },
     {
       id: 'budgetAlerts',
       title: t('cust.budgetAlerts'),
       cell: (b) => b.spec.alertPercents?.join(', ') || t('common.none'),
     },
-    { id: 'budgetCap', title: t('cust.budgetCap'), cell: (b) => t(`cust.cap.${b.spec.cap ?? 'none'}`) },
+    {
+      id: 'budgetCap',
+      sort: 'spec.cap',
+      title: t('cust.budgetCap'),
+      cell: (b) => t(`cust.cap.${b.spec.cap ?? 'none'}`),
+    },
     {
       id: 'actions',
       control: true,

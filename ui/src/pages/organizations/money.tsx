@@ -190,7 +190,7 @@ function CreditNotes({ organization: o }: { organization: Organization }) {
       value: (n) => n.spec.issuedAt,
       cell: (n) => <Time at={n.spec.issuedAt} />,
     },
-    { id: 'reason', title: t('cust.reason'), cell: (n) => n.spec.reason || '–' },
+    { id: 'reason', sort: 'spec.reason', title: t('cust.reason'), cell: (n) => n.spec.reason || '–' },
     {
       id: 'total',
       sort: 'spec.totalMicros',

@@ -52,7 +52,12 @@ export function People({ organization: o }: { organization: Organization }) {
       ),
     },
     { id: 'grants', title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
-    { id: 'twoFactor', title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
+    {
+      id: 'twoFactor',
+      sort: 'status.totp',
+      title: t('mem.twoFactor'),
+      cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')),
+    },
     {
       id: 'lastLogin',
       sort: 'status.lastLoginAt',

@@ -76,7 +76,12 @@ export function Projects({ organization: o }: { organization: Organization }) {
   );
   const columns: Column<Project>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (p) => p.meta.name },
-    { id: 'displayName', title: t('cust.displayName'), cell: (p) => p.spec.displayName || '–' },
+    {
+      id: 'displayName',
+      sort: 'spec.displayName',
+      title: t('cust.displayName'),
+      cell: (p) => p.spec.displayName || '–',
+    },
     {
       id: 'projectOwnQuota',
       title: t('cust.projectOwnQuota'),

@@ -54,7 +54,7 @@ export function Payments({ organization, add }: { organization: string; add?: Re
       title: t('cust.reference'),
       cell: (p) => <Link href={`/payments/${p.meta.id}`}>{p.spec.reference}</Link>,
     },
-    { id: 'note', title: t('cust.note'), cell: (p) => p.spec.note || '–' },
+    { id: 'note', sort: 'spec.note', title: t('cust.note'), cell: (p) => p.spec.note || '–' },
   ];
   return (
     <section className="basalt-stack">

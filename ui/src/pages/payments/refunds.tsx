@@ -46,13 +46,14 @@ function useRefundColumns(): Column<Refund>[] {
         return <ToneLabel tone={tones[state]} text={t(`refund.state.${state}`)} />;
       },
     },
-    { id: 'reason', title: t('cust.reason'), cell: (r) => r.spec.reason },
+    { id: 'reason', sort: 'spec.reason', title: t('cust.reason'), cell: (r) => r.spec.reason },
     {
       id: 'reference',
+      sort: 'spec.reference',
       title: t('cust.reference'),
       cell: (r) => r.spec.reference || r.status?.providerRefund || '–',
     },
-    { id: 'note', title: t('refund.error'), cell: (r) => r.status?.lastError || '–' },
+    { id: 'note', sort: 'status.lastError', title: t('refund.error'), cell: (r) => r.status?.lastError || '–' },
   ];
 }
 
@@ -102,7 +103,7 @@ export function useCustomerColumns<T extends { meta: { organization?: string }; 
     <Link href={`/organizations/${x.meta.organization}/money`}>{nameOf(x.meta.organization)}</Link>
   );
   return {
-    organization: { id: 'organization', title: t('dom.organization'), cell: organization },
+    organization: { id: 'organization', sort: 'organization', title: t('dom.organization'), cell: organization },
     payment: {
       id: 'payment',
       sort: 'spec.payment',
