@@ -40,7 +40,7 @@ async function load(name, title, storageState) {
     [...sizes.keys()],
   );
   const bytes = [...sizes.values()].reduce((a, b) => a + b, 0);
-  say(`load/${name}`, { kB: bytes / 1000, 'most-kB': 300, ms, 'files-ms': filesMs });
+  say(`load/${name}`, { kB: bytes / 1000, 'most-kB': 250, ms, 'files-ms': filesMs });
   await page.context().close();
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -240,36 +241,104 @@ func TestOffersBeforeTheObjectsHaveCome(t *testing.T) {
 	}
 }
 
-// The prices of offers are quotes for the machine of the offer.
-func TestPricesAreQuotes(t *testing.T) {
+// randomPrices gives the book a random price for each meter, and others that are selected by
+// model, by flavor and pool, by storage class and by tier.
+func randomPrices(book *api.PriceBookSpec, random *rand.Rand) {
+	book.Prices = slices.DeleteFunc(book.Prices, func(p api.Price) bool { return p.Where != (api.PriceSelector{}) })
+	for i, p := range book.Prices {
+		price := func() int64 { return random.Int64N(9_000_000) }
+		book.Prices[i].PriceMicros, book.Prices[i].Tiers = price(), nil
+		for _, where := range []api.PriceSelector{{Model: "NVIDIA L4"}, {Flavor: "flv-1", Pool: "fast"}, {StorageClass: "local"}, {Tier: string(api.TierPremium)}} {
+			if where.Tier != "" && p.Meter != api.MeterGPUShare || random.IntN(2) == 0 {
+				continue
+			}
+			p.PriceMicros, p.Tiers, p.Where = price(), nil, where
+			book.Prices = append(book.Prices, p)
+		}
+	}
+	book.Discounts = []api.Discount{{BasisPoints: 1 + random.Int64N(9_999)}}
+}
+
+// hourOf is the usage of the machine of an offer in an hour, as its node meters it: of a
+// running instance with a root volume, and a GPU that is used for a percentage of the time.
+func hourOf(o api.Offer, hour time.Time, rootBytes, percent int64) []api.Use {
+	const seconds = 3600
+	of := api.PriceSelector{Flavor: "flv-1", Model: o.Model, Pool: o.Pool}
+	share := of
+	share.Tier = string(o.Tier)
+	all := []api.Use{
+		{Resource: "ins-1", Meter: api.MeterVCPU, Quantity: 2 * seconds, Attributes: of},
+		{Resource: "ins-1", Meter: api.MeterMemory, Quantity: 4 << 30 * seconds, Attributes: of},
+		{Resource: "vol-1", Meter: api.MeterVolume, Quantity: rootBytes * seconds, Attributes: api.PriceSelector{StorageClass: "local"}},
+	}
+	if o.VramBytes > 0 {
+		all = append(all, api.Use{Resource: "ins-1", Meter: api.MeterVRAM, Quantity: o.VramBytes * seconds, Attributes: of},
+			api.Use{Resource: "ins-1", Meter: api.MeterGPUShare, Quantity: o.SharePercent * seconds, Attributes: share},
+			api.Use{Resource: "ins-1", Meter: api.TierMeter(o.Tier), Quantity: int64(time.Hour) / 100 * percent, Attributes: of})
+	}
+	for i := range all {
+		all[i].Hour, all[i].Project = hour, "prj-1"
+	}
+	all = slices.DeleteFunc(all, func(u api.Use) bool { return u.Quantity == 0 })
+	slices.SortFunc(all, api.Use.Compare)
+	return all
+}
+
+// The prices of offers, and their parts, are those of an invoice of the same hour: with an
+// idle and with a fully used GPU, for thousands of offers by random price books.
+func TestPricesAreTheInvoices(t *testing.T) {
 	s := open(t)
 	s.stock(2, 2)
-	random := rand.New(rand.NewPCG(22, 2))
-	for i, p := range s.book.Prices {
-		if p.Where != (api.PriceSelector{}) {
-			continue
+	compared := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(22, seed))
+		randomPrices(&s.book, random)
+		s.now = s.now.Add(time.Hour)
+		prices, hour := pricebook.Always(s.book), s.now.Truncate(time.Hour)
+		root := (1 + random.Int64N(500)) << 30
+		usual := s.list(api.OfferQuery{Flavor: "flv-1", RootBytes: root}, func(l api.OfferList) bool { return len(l.Items) == 37 })
+		own := s.list(api.OfferQuery{Flavor: "flv-1", RootBytes: root, VRAMBytes: (16 + random.Int64N(20_000)) << 20, SharePercent: random.Int64N(101)},
+			func(l api.OfferList) bool { return len(l.Items) == 9 })
+		for _, o := range slices.Concat(usual.Items, own.Items) {
+			for _, percent := range []int64{0, 100} {
+				compared++
+				rating, err := invoice.NewRating("org-1", prices, hour, hour.Add(time.Hour))
+				if err != nil {
+					t.Fatalf("seed %d: new rating: %v", seed, err)
+				}
+				for _, u := range hourOf(o, hour, root, percent) {
+					if err := rating.Add(u); err != nil {
+						t.Fatalf("seed %d: add %+v: %v", seed, u, err)
+					}
+				}
+				inv, err := rating.Invoice()
+				if err != nil {
+					t.Fatalf("seed %d: invoice: %v", seed, err)
+				}
+				want := map[api.Meter]int64{}
+				for _, l := range inv.Lines {
+					want[l.Meter] += l.AmountMicros
+				}
+				got, total := map[api.Meter]int64{}, o.ReservedMicros
+				if percent == 100 {
+					total = o.FullUseMicros
+				}
+				for _, p := range o.Prices {
+					micros := p.ReservedMicros
+					if percent == 100 {
+						micros = p.FullUseMicros
+					}
+					if _, charged := want[p.Meter]; charged || micros != 0 {
+						got[p.Meter] += micros
+					}
+				}
+				if total != inv.TotalMicros || o.Currency != inv.Currency || !maps.Equal(got, want) {
+					t.Fatalf("seed %d: price of %+v at %d %% = %d (%v), want the invoice's %d (%v)", seed, o, percent, total, got, inv.TotalMicros, want)
+				}
+			}
 		}
-		s.book.Prices[i].PriceMicros = random.Int64N(9_000_000)
-		p.PriceMicros = random.Int64N(9_000_000)
-		p.Where.Model = "NVIDIA L4"
-		s.book.Prices = append(s.book.Prices, p)
-		p.PriceMicros, p.Where = random.Int64N(9_000_000), api.PriceSelector{Flavor: "flv-1", Pool: "fast"}
-		s.book.Prices = append(s.book.Prices, p)
 	}
-	l := s.list(api.OfferQuery{Flavor: "flv-1"}, func(l api.OfferList) bool { return len(l.Items) == 37 })
-	hour := s.now.Truncate(time.Hour)
-	for _, o := range l.Items {
-		m := invoice.Machine{VCPUs: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30, StorageClass: "local", Flavor: "flv-1",
-			VRAMBytes: o.VramBytes, SharePercent: o.SharePercent, Model: o.Model, Pool: o.Pool, Tier: o.Tier}
-		for percent, got := range map[int64]int64{0: o.ReservedMicros, 100: o.FullUseMicros} {
-			q, err := invoice.NewQuoter(pricebook.Always(s.book), hour)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := q.Quote(m, percent)
-			if err != nil || got != want.TotalMicros {
-				t.Errorf("price of %+v at %d %% = %d, want %+v, %v", o, percent, got, want, err)
-			}
-		}
+	if compared < 5000 {
+		t.Errorf("compared %d prices, want thousands", compared)
 	}
 }

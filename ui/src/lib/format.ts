@@ -30,13 +30,22 @@ export function formatBytes(n: number, language: string): string {
   return `${(n < 10 ? precise : rough)(language).format(n)} ${units[i]}`;
 }
 
+const amounts = new Map<string, Intl.NumberFormat>();
+
+/** money returns a format of amounts, which it creates once. */
+function money(language: string, currency: string, maximumFractionDigits: number): Intl.NumberFormat {
+  const key = `${language} ${currency} ${maximumFractionDigits}`;
+  const known =
+    amounts.get(key) ?? new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits });
+  amounts.set(key, known);
+  return known;
+}
+
 /** formatMicros formats an amount of money; tiny amounts get more digits. */
 export function formatMicros(micros: number | bigint, currency: string, language: string): string {
   const value = Number(micros) / 1e6;
   const small = value !== 0 && Math.abs(value) < 1;
-  return new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: small ? 4 : 2 }).format(
-    value,
-  );
+  return money(language, currency, small ? 4 : 2).format(value);
 }
 
 /** formatNumber formats a number with at most two decimals. */
@@ -98,9 +107,7 @@ export function formatQuantity(
 
 /** exactMicros formats an amount of money with all its digits. */
 export const exactMicros = (micros: number | bigint, currency: string, language: string): string =>
-  new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
-    Number(micros) / 1e6,
-  );
+  money(language, currency, 6).format(Number(micros) / 1e6);
 
 /** exactQuantity formats a quantity in base units, which are integers, and with more digits in the unit that
  * formatQuantity uses. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Draft } from './draft';
+import { formatMicros } from './format';
 import { usualMachine } from './machine';
 import { fitting, isOf, kindOf, kindsOf, partsOf, take, type Offer } from './offer';
 
@@ -101,4 +102,46 @@ test('the parts of a price are those of its meters', () => {
   const of = (o: Offer) => Object.fromEntries(partsOf(o).map(([part, cost]) => [part, cost.reservedMicros]));
   expect(of(slice('L4', 50, { prices }))).toEqual({ compute: 11, disk: 100, vram: 1000, gpu: 110_000 });
   expect(Object.keys(of(none))).toEqual(['compute', 'disk']);
+});
+
+/** random returns pseudo-random integers below n (mulberry32). */
+function randomOf(seed: number): (n: number) => number {
+  return (n) => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * n);
+  };
+}
+
+const meters = [
+  'vcpu-seconds',
+  'memory-byte-seconds',
+  'volume-byte-seconds',
+  'vram-byte-seconds',
+  'gpu-share-seconds',
+  'gpu-nanoseconds',
+  'gpu-premium-nanoseconds',
+  'gpu-basic-nanoseconds',
+];
+
+test('for thousands of random offers the parts add up, and what is shown is the price', () => {
+  const random = randomOf(22);
+  for (let i = 0; i < 3000; i++) {
+    const prices = meters
+      .filter((m) => i % 2 === 0 || !/gpu|vram/.test(m))
+      .filter(() => random(4) > 0)
+      .map((meter) => ({ meter, reservedMicros: random(10 ** random(9)), fullUseMicros: random(10 ** random(9)) }));
+    const total = (end: 'reservedMicros' | 'fullUseMicros') => prices.reduce((n, p) => n + p[end], 0);
+    const [reservedMicros, fullUseMicros] = [total('reservedMicros'), total('fullUseMicros')];
+    const o = i % 2 === 0 ? slice('L4', 50, { prices }) : { ...none, prices };
+    for (const end of ['reservedMicros', 'fullUseMicros'] as const)
+      expect(partsOf(o).reduce((n, [, cost]) => n + cost[end], 0)).toBe(total(end));
+    for (const micros of [reservedMicros, fullUseMicros, ...prices.map((p) => p.fullUseMicros)]) {
+      const shown = formatMicros(micros, 'EUR', 'en');
+      const off = Math.abs(Number(shown.replace(/[€,]/g, '')) - micros / 1e6);
+      // Rounded to cents; prices below 1 EUR to a hundredth of that.
+      expect(off, `${shown} for ${micros}`).toBeLessThanOrEqual(micros < 1_000_000 ? 0.000_050_001 : 0.005_000_001);
+    }
+  }
 });

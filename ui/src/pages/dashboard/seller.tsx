@@ -1,8 +1,9 @@
-// A seller's customers: revenue by month, the largest ones, and those with problems.
+// A seller's customers: revenue by month and its margin, the largest ones, and those with problems, with what is due.
 import { Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useOrganizations } from '../../api/customers';
+import { useWallet } from '../../api/queries';
 import { useRevenue } from '../../api/revenue';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
@@ -37,6 +38,17 @@ function RevenueCard() {
             {formatMicros(s.netMicros, s.currency, language)}
           </p>
         ))}
+        {totals.map(
+          ({ wholesaleMicros = 0, netMicros, currency: c }) =>
+            wholesaleMicros !== 0 && (
+              <p key={c} className="basalt-note">
+                {t('rev.totalMargin', {
+                  margin: formatMicros(netMicros - wholesaleMicros, c, language),
+                  wholesale: formatMicros(wholesaleMicros, c, language),
+                })}
+              </p>
+            ),
+        )}
         {of.length > 0 && (
           <Stacked
             title={t('dash.revenue')}
@@ -61,6 +73,15 @@ function RevenueCard() {
   );
 }
 
+/** Due shows what a customer owes. */
+function Due({ organization }: { organization: string }) {
+  const { t, language } = useText();
+  const { data } = useWallet(organization, true);
+  if (!data || data.balanceMicros >= 0) return null;
+  const amount = formatMicros(-data.balanceMicros, data.currency, language);
+  return <span className="basalt-number">{t('cust.owes', { amount })}</span>;
+}
+
 function CustomersCard() {
   const { t, count } = useText();
   const { data, error } = useOrganizations({ limit: 1000 });
@@ -77,7 +98,8 @@ function CustomersCard() {
           {open.slice(0, most).map((o) => (
             <li key={o.meta.id}>
               <Link href={`/organizations/${o.meta.id}/money`}>{o.spec.displayName || o.meta.name}</Link>{' '}
-              <StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span>
+              <StandingLabel organization={o} /> <Due organization={o.meta.id ?? ''} />{' '}
+              <span className="basalt-note">{reasonOf(o)}</span>
             </li>
           ))}
         </ul>
