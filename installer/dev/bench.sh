@@ -27,6 +27,8 @@ go test -c -o "$out/store.test" ./appliance/controlplane/store
 go test -c -o "$out/ovn.test" ./sdn/ovn
 go test -c -o "$out/e2e.test" ./appliance/test/e2e/node
 go test -c -o "$out/ui.test" ./ui
+go test -c -o "$out/offers.test" ./appliance/controlplane/offers
+go test -c -o "$out/sshgateway.test" ./appliance/node/sshgateway
 make --no-print-directory -C gpu/guest BUILD="$build" bench
 
 start_gpud gpud.log --soft-gpu vram=8GiB
@@ -53,9 +55,11 @@ for round in $(seq "$rounds"); do
 	take busy "$build/bin/benchreport" busy
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$build/obj/guest/bench" 1
 	take soft go_bench soft gpu/soft '^Benchmark(Kernels|Waits|NoWaits|Launch|HandOver)'
-	take store go_bench store appliance/controlplane/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
+	take store go_bench store appliance/controlplane/store '^(BenchmarkCommit|BenchmarkList|BenchmarkSorted|BenchmarkAlerts)$'
 	take store go_bench store appliance/controlplane/store '^BenchmarkClusterCommit$' 1s # starting a thousand clients takes time
+	take offers go_bench offers appliance/controlplane/offers '^BenchmarkOffers$'
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
+	take ssh go_bench sshgateway appliance/node/sshgateway '^BenchmarkThroughput$' 3x
 	take portal go_bench ui ui '^BenchmarkPortal$' 1x # in Chromium
 done
 kill "$gpud" && wait "$gpud" || true

@@ -27,10 +27,10 @@ type cost struct {
 }
 
 // BenchmarkThroughput compares connections through the gateway with direct ones, alternately,
-// and prints the medians: throughput, its ratio to a direct connection, and what depends less on
-// other load of the machine: the processor time per GiB of each process, and the gateway's reads
-// and writes. The benchmark's process runs the gateway only. A good number of rounds is
-// -benchtime 10x.
+// and prints the medians: throughput and duration, their ratio to a direct connection, and what
+// depends less on other load of the machine: the processor time per GiB of each process, and the
+// gateway's reads and writes. The benchmark's process runs the gateway only. A good number of
+// rounds is -benchtime 10x.
 func BenchmarkThroughput(b *testing.B) {
 	for _, direction := range []string{"download", "upload"} {
 		b.Run(direction, func(b *testing.B) {
@@ -46,6 +46,7 @@ func BenchmarkThroughput(b *testing.B) {
 			for way, all := range costs {
 				wall := median(all, func(c cost) time.Duration { return c.wall })
 				b.ReportMetric(transferred/1e6/wall.Seconds(), way+"-MB/s")
+				b.ReportMetric(wall.Seconds(), way+"-s")
 				perGiB := func(process string, of func(cost) time.Duration) {
 					b.ReportMetric(median(all, of).Seconds()*(1<<30)/transferred, way+"-"+process+"-s/GiB")
 				}
