@@ -82,6 +82,18 @@ step('a new cluster: the wizard opens by itself; the first step is oneself', asy
   await button(page, 'Skip').click();
 });
 
+step('the wizard: the nodes are there, a network and an address are not', async () => {
+  await main.getByText('Ready').first().waitFor();
+  await inspect(page, 'setup-nodes-light');
+  await button(page, 'Continue').click();
+  await main.getByRole('button', { name: 'Add external network' }).waitFor();
+  await inspect(page, 'setup-network-light');
+  await button(page, 'Skip').click();
+  await main.getByText('The portal has no address yet.').waitFor();
+  await inspect(page, 'setup-address-light');
+  await button(page, 'Skip').click();
+});
+
 step('the wizard: name, colour and logo', async () => {
   await main.getByLabel('Product name').fill('Nordlicht GPU');
   await main.locator('#brand-accent').fill('#ffcc00');
@@ -146,7 +158,7 @@ step('the wizard: sizes', async () => {
 
 step('the dashboard says what is missing', async () => {
   await nav(page, 'Dashboard');
-  await page.getByText('4 of 6 steps completed').waitFor();
+  await page.getByText('5 of 10 steps completed').waitFor();
   await inspect(page, 'dashboard-setup-light');
 });
 
@@ -157,7 +169,7 @@ step('no customer yet: the list says what to do', async () => {
   await inspect(page, 'organizations-empty-light');
 });
 
-step('the wizard: the first customer, and the end', async () => {
+step('the wizard: the first customer, the first machine, and the end', async () => {
   await nav(page, 'Dashboard');
   await main.getByRole('link', { name: 'First customer' }).click();
   await main.locator('#customer-name').fill('alpha');
@@ -168,6 +180,9 @@ step('the wizard: the first customer, and the end', async () => {
   await button(page, 'Create customer').click();
   assert.match(await page.getByRole('textbox', { name: 'Password link' }).inputValue(), /#\/password\?token=bslt_/);
   await inspect(page, 'setup-customer-light');
+  await button(page, 'Continue').click();
+  await main.getByRole('link', { name: 'Create your first instance' }).waitFor();
+  await inspect(page, 'setup-machine-light');
   await button(page, 'Finish').click();
   await heading(page, 'Dashboard');
 });

@@ -6,11 +6,12 @@ export type MailSettings = Schemas['MailSettings'];
 export type MailMessage = Schemas['MailMessage'];
 export type MailSuppression = Schemas['MailSuppression'];
 
-export const useMailSettings = () =>
+/** useMailSettings reads again after some milliseconds, as the settings contain what was sent; false: never. */
+export const useMailSettings = (every: number | false = 10_000) =>
   useQuery({
     queryKey: ['mail'],
     queryFn: ({ signal }) => ok(api.GET('/v1/mail', { signal })),
-    refetchInterval: 10_000,
+    refetchInterval: every,
   });
 
 function useOutboxChange<V, R>(send: (v: V) => Promise<R>) {

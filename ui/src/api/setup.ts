@@ -1,52 +1,64 @@
 // Queries for how far a cluster is set up.
 import { useBranding } from './branding';
-import { useOrganizations, usePriceBooks } from './customers';
-import { useFlavors, useImages, usePools, useUsers } from './queries';
 import type { Schemas } from './client';
+import { useExternalNetworks } from './cluster';
+import { useOrganizations, usePriceBooks } from './customers';
+import { useMailSettings } from './mail';
+import { useFlavors, useImages, useInstances, useNodes, usePools, useUsers } from './queries';
 import type { Session } from './session';
 
 export interface There {
   totp: boolean;
+  nodes: Schemas['Node'][];
+  external: Schemas['ExternalNetwork'][];
+  /** The URL of the portal; empty if it is not set. */
+  address: string;
   branding: Schemas['Branding'];
   books: Schemas['PriceBook'][];
   images: Schemas['Image'][];
   flavors: Schemas['Flavor'][];
   pools: Schemas['GPUPool'][];
   organizations: Schemas['Organization'][];
+  instances: Schemas['Instance'][];
 }
 
 /** useThere returns undefined until everything is read. */
 export function useThere(session: Session): { there?: There; error: unknown } {
-  const [users, branding, books, images, flavors, pools, organizations] = [
-    useUsers({ search: session.name }),
-    useBranding(),
-    usePriceBooks(),
-    useImages(''),
-    useFlavors(),
-    usePools(),
-    useOrganizations({ limit: 1 }),
-  ];
-  const error = [users, branding, books, images, flavors, pools, organizations].find((q) => q.error)?.error ?? null;
+  const users = useUsers({ search: session.name });
+  const [nodes, external, mail] = [useNodes({ limit: 1000 }), useExternalNetworks(), useMailSettings(false)];
+  const [branding, books, images] = [useBranding(), usePriceBooks(), useImages('')];
+  const [flavors, pools] = [useFlavors(), usePools()];
+  const [organizations, instances] = [useOrganizations({ limit: 1 }), useInstances({ limit: 100 })];
+  const all = [users, nodes, external, mail, branding, books, images, flavors, pools, organizations, instances];
+  const error = all.find((q) => q.error)?.error ?? null;
   if (
     !users.data ||
+    !nodes.data ||
+    !external.data ||
+    !mail.data ||
     !branding.data ||
     !books.data ||
     !images.data ||
     !flavors.data ||
     !pools.data ||
-    !organizations.data
+    !organizations.data ||
+    !instances.data
   )
     return { error };
   return {
     error,
     there: {
       totp: Boolean(users.data.items.find((u) => u.meta.name === session.name)?.status?.totp),
+      nodes: nodes.data.items,
+      external: external.data.items,
+      address: mail.data.portalURL ?? '',
       branding: branding.data,
       books: books.data.items,
       images: images.data.items,
       flavors: flavors.data.items,
       pools: pools.data.items,
       organizations: organizations.data.items,
+      instances: instances.data.items,
     },
   };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Instance } from '../api/client';
 import type { There } from '../api/setup';
 import { done, example, fresh, next } from './setup';
 
@@ -15,6 +16,10 @@ const image = (phase: 'Ready' | 'Importing') => ({
 });
 const empty: There = {
   totp: false,
+  nodes: [],
+  external: [],
+  address: '',
+  instances: [],
   branding: {},
   books: [book('default', 1)],
   images: [],
@@ -38,7 +43,28 @@ test('each step is done by what is there', () => {
   expect(example(book('other', 1))).toBe(false);
 });
 
-test('one after the other', () => {
-  expect(next('you')).toBe('brand');
-  expect(next('customer')).toBeUndefined();
+test('the nodes, the network, the address and a machine with a GPU are steps', () => {
+  const node = (state: 'Ready' | 'Lost') => ({ kind: 'Node', meta: { name: 'n1' }, spec: {}, assignment: { state } });
+  expect(done({ ...empty, nodes: [node('Ready')] }).nodes).toBe(true);
+  expect(done({ ...empty, nodes: [node('Ready'), node('Lost')] }).nodes).toBe(false);
+  const external = (phase: 'Ready' | 'Pending') => ({
+    kind: 'ExternalNetwork',
+    meta: { name: 'public' },
+    spec: {},
+    status: { phase },
+  });
+  expect(done({ ...empty, external: [external('Pending')] }).network).toBe(false);
+  expect(done({ ...empty, external: [external('Ready')] }).network).toBe(true);
+  expect(done({ ...empty, address: 'http://portal.example' }).address).toBe(false);
+  expect(done({ ...empty, address: 'https://portal.example' }).address).toBe(true);
+  const instance = (status: boolean) =>
+    ({ meta: { name: 'a' }, status: { conditions: [{ type: 'GPUReady', status }] } }) as unknown as Instance;
+  expect(done({ ...empty, instances: [instance(false)] }).machine).toBe(false);
+  expect(done({ ...empty, instances: [instance(true)] }).machine).toBe(true);
+});
+
+test('one after the other, to a machine that runs CUDA', () => {
+  expect(next('you')).toBe('nodes');
+  expect(next('customer')).toBe('machine');
+  expect(next('machine')).toBeUndefined();
 });

@@ -1,8 +1,21 @@
 // How far a cluster is set up: derived from the existing objects, stored nowhere.
 import type { Schemas } from '../api/client';
 import type { There } from '../api/setup';
+import { readyWithGpu } from './first-steps';
+import { nodeState } from './node';
 
-export const steps = ['you', 'brand', 'prices', 'images', 'sizes', 'customer'] as const;
+export const steps = [
+  'you',
+  'nodes',
+  'network',
+  'address',
+  'brand',
+  'prices',
+  'images',
+  'sizes',
+  'customer',
+  'machine',
+] as const;
 export type Step = (typeof steps)[number];
 
 /** example reports whether a price book is unchanged since the cluster created it. */
@@ -11,11 +24,15 @@ export const example = (b: Schemas['PriceBook']) => b.meta.name === 'default' &&
 export function done(x: There): Record<Step, boolean> {
   return {
     you: x.totp,
+    nodes: x.nodes.length > 0 && x.nodes.every((n) => nodeState(n) === 'Ready'),
+    network: x.external.some((n) => n.status?.phase === 'Ready'),
+    address: x.address.startsWith('https://'),
     brand: (x.branding.revision ?? 0) > 0,
     prices: x.books.some((b) => !example(b)),
     images: x.images.some((i) => i.spec.public && i.status?.phase === 'Ready'),
     sizes: x.flavors.length > 0 && x.pools.length > 0,
     customer: x.organizations.length > 0,
+    machine: readyWithGpu(x.instances) !== undefined,
   };
 }
 

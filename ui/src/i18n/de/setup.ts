@@ -20,6 +20,17 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.youHelp':
     'Ein Betreiber hat volle Kontrolle über den Cluster. Setzen Sie ein Passwort, das nur Sie kennen, und aktivieren Sie die Zwei-Faktor-Authentifizierung.',
 
+  'setup.nodes': 'Knoten und Speicher',
+  'setup.nodesHelp':
+    'Die Server des Clusters und wie viel sie speichern können. Mit drei Knoten übersteht der Cluster den Verlust eines Knotens.',
+  'setup.network': 'Externes Netzwerk',
+  'setup.networkHelp':
+    'Der Adressbereich, den der Cluster vergeben darf. Ohne ihn erreichen Instanzen das Internet nicht und sind von dort nicht erreichbar.',
+  'setup.address': 'Adresse und TLS',
+  'setup.addressHelp':
+    'Die Adresse des Portals, die in E-Mails steht, beginnt mit https://. Ihr Zertifikat kann automatisch angefordert werden.',
+  'setup.addressNone': 'Das Portal hat noch keine Adresse.',
+
   'setup.brand': 'Erscheinungsbild',
   'setup.brandHelp': 'Was Ihre Kunden sehen, wenn sie sich anmelden.',
 
@@ -51,4 +62,8 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.customerMake': 'Kunden erstellen',
   'setup.customerProject': 'Erstes Projekt',
   'setup.customerEmail': 'E-Mail-Adresse des Administrators',
+
+  'setup.machine': 'Erste GPU-Instanz',
+  'setup.machineHelp':
+    'Erstellen Sie eine Instanz mit einer virtuellen GPU, wie es Ihre Kunden tun werden. Der Schritt ist erledigt, sobald Programme darin die GPU benutzen können: Führen Sie nvidia-smi in ihrer Shell aus.',
 };

@@ -18,6 +18,17 @@ export const setup = {
   'setup.youHelp':
     'An operator has full control of the cluster. Set a password that only you know, and turn on two-factor authentication.',
 
+  'setup.nodes': 'Nodes and storage',
+  'setup.nodesHelp':
+    'The servers of the cluster, and how much they can store. With three nodes the cluster survives the loss of one.',
+  'setup.network': 'External network',
+  'setup.networkHelp':
+    'The address range that the cluster may assign. Without it, instances cannot reach the internet or be reached from it.',
+  'setup.address': 'Address and TLS',
+  'setup.addressHelp':
+    'The address of the portal, which e-mails contain, begins with https://. Its certificate can be requested automatically.',
+  'setup.addressNone': 'The portal has no address yet.',
+
   'setup.brand': 'Branding',
   'setup.brandHelp': 'What your customers see when they sign in.',
 
@@ -48,4 +59,8 @@ export const setup = {
   'setup.customerMake': 'Create customer',
   'setup.customerProject': 'First project',
   'setup.customerEmail': 'Administrator’s e-mail address',
+
+  'setup.machine': 'First GPU instance',
+  'setup.machineHelp':
+    'Create an instance with a virtual GPU, as your customers will. The step is completed once programs in it can use the GPU: run nvidia-smi in its shell.',
 } as const;

@@ -54,3 +54,40 @@ test('a pool without a limit is unlimited', async () => {
   expect((await row('free')).getByText('Unlimited')).toBeVisible();
   expect((await row('four')).getByText('4')).toBeVisible();
 });
+
+test('the wizard has steps for nodes, network, address and a machine with a GPU', async () => {
+  const ready = { conditions: [{ type: 'GPUReady', status: true }] };
+  answering({
+    branding: {},
+    nodes: {
+      items: [
+        {
+          kind: 'Node',
+          meta: { id: 'node-1', name: 'n1' },
+          spec: {},
+          assignment: { state: 'Ready' },
+          status: { storageBytes: 2 ** 40, storageFreeBytes: 2 ** 39 },
+        },
+      ],
+    },
+    mail: { portalURL: 'https://portal.example' },
+    instances: {
+      items: [{ kind: 'Instance', meta: { id: 'ins-1', name: 'first' }, spec: { vgpu: {} }, status: ready }],
+    },
+  });
+  show('nodes');
+  expect(await screen.findByRole('link', { name: 'n1' })).toHaveAttribute('href', '/nodes/node-1');
+  expect(screen.getByText('512 GiB of 1 TiB free')).toBeVisible();
+  expect(screen.getByRole('link', { name: 'Add node' })).toBeVisible();
+  cleanup();
+  show('network');
+  await userEvent.click(await screen.findByRole('button', { name: 'Add external network' }));
+  expect(await screen.findByRole('dialog')).toBeVisible();
+  cleanup();
+  show('address');
+  expect(await screen.findByText('https://portal.example')).toBeVisible();
+  cleanup();
+  show('machine');
+  expect(await screen.findByRole('link', { name: 'first' })).toBeVisible();
+  expect(screen.getByText('Done')).toBeVisible();
+});

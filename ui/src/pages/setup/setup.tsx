@@ -1,4 +1,4 @@
-// The wizard from an empty cluster to the first customer. Completed steps are derived from the existing objects;
+// The wizard from an empty cluster to the first customer and an instance that uses a GPU. Completed steps are derived from the existing objects;
 // each step has an address, so that users can continue where they stopped.
 import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/react-core';
 import { CheckCircleIcon } from '@patternfly/react-icons';
@@ -15,13 +15,18 @@ import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';
 
 const Credentials = lazy(() => import('../account/credentials').then((m) => ({ default: m.Credentials })));
+const ofCluster = () => import('./cluster');
+const NodesStep = lazy(() => ofCluster().then((m) => ({ default: m.NodesStep })));
+const NetworkStep = lazy(() => ofCluster().then((m) => ({ default: m.NetworkStep })));
+const AddressStep = lazy(() => ofCluster().then((m) => ({ default: m.AddressStep })));
+const MachineStep = lazy(() => ofCluster().then((m) => ({ default: m.MachineStep })));
 const CustomerStep = lazy(() => import('./customer').then((m) => ({ default: m.CustomerStep })));
 const ImagesStep = lazy(() => import('./images').then((m) => ({ default: m.ImagesStep })));
 const SizesStep = lazy(() => import('./sizes').then((m) => ({ default: m.SizesStep })));
 const Sample = lazy(() => import('../prices/sample').then((m) => ({ default: m.Sample })));
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
-/** have lists what already exists for a step. */
+/** have lists what already exists for a step, unless its body shows that. */
 function have(step: Step, x: There): string[] {
   switch (step) {
     case 'brand':
@@ -34,10 +39,13 @@ function have(step: Step, x: There): string[] {
       return [...x.flavors, ...x.pools].map((o) => o.meta.name);
     case 'customer':
       return x.organizations.map((o) => o.meta.name);
-    case 'you':
+    default:
       return [];
   }
 }
+
+/** Steps that list what already exists above their body. */
+const listed = new Set<Step>(['prices', 'images', 'sizes', 'customer']);
 
 function Body({ step, there, session }: { step: Step; there: There; session: Session }): ReactNode {
   const { t } = useText();
@@ -45,6 +53,12 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
   switch (step) {
     case 'you':
       return <Credentials session={session} />;
+    case 'nodes':
+      return <NodesStep nodes={there.nodes} />;
+    case 'network':
+      return <NetworkStep external={there.external} />;
+    case 'address':
+      return <AddressStep address={there.address} />;
     case 'brand':
       return (
         <>
@@ -68,6 +82,8 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
       return <SizesStep flavors={there.flavors} pools={there.pools} />;
     case 'customer':
       return <CustomerStep />;
+    case 'machine':
+      return <MachineStep instances={there.instances} />;
   }
 }
 
@@ -113,7 +129,7 @@ export function Setup({ session, id }: { session: Session; id: string }) {
           </CardTitle>
           <CardBody className="basalt-stack">
             <p>{t(`setup.${step}Help`)}</p>
-            {step !== 'you' && step !== 'brand' && (
+            {listed.has(step) && (
               <p className="basalt-note">
                 {what.length > 0 ? t('setup.there', { what: what.slice(0, 12).join(', ') }) : t('setup.nothing')}
               </p>
