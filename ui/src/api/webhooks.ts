@@ -26,4 +26,7 @@ export const useDeliveries = (id: string, q: { limit?: number; continue?: string
     ...again,
   });
 
+export const deleteWebhook = (w: Webhook) =>
+  ok(api.DELETE('/v1/webhooks/{id}', { params: { path: { id: w.meta.id ?? w.meta.name } } }));
+
 export const testWebhook = (id: string) => ok(api.POST('/v1/webhooks/{id}/test', { params: { path: { id } } }));

@@ -3,7 +3,7 @@ import { Button } from '@patternfly/react-core';
 import { BellIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { testWebhook, useDeliveries, useWebhook, type Delivery, type Webhook } from '../api/webhooks';
+import { deleteWebhook, testWebhook, useDeliveries, useWebhook, type Delivery, type Webhook } from '../api/webhooks';
 import { useText } from '../i18n';
 import { stateOf, type WebhookState } from '../lib/webhook';
 import { Copyable } from '../parts/copyable';
@@ -67,6 +67,10 @@ function All() {
           columns={columns}
           name="webhooks"
           list={list}
+          bulk={[
+            { id: 'delete', text: t('common.delete'), help: t('hook.deleteHelp'), danger: true, run: deleteWebhook },
+          ]}
+          nameOf={(w) => w.meta.name}
           keyOf={(w) => w.meta.id ?? ''}
           empty={<Empty title={t('hook.empty')} help={t('hook.emptyHelp')} icon={BellIcon} />}
         />

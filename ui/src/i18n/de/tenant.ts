@@ -48,6 +48,7 @@ export const tenant: Record<keyof typeof en, string> = {
   'hook.retrying': '{n} fehlgeschlagene Versuche',
   'hook.lossy': 'Aktiv, {n} verworfen',
   'hook.empty': 'Noch keine Webhooks',
+  'hook.deleteHelp': 'Es wird nichts mehr zugestellt. Ereignisse, die auf ihre Zustellung warten, gehen verloren.',
   'hook.emptyHelp': 'Ein Webhook benachrichtigt einen Ihrer Dienste über Ereignisse.',
   'hook.deliveries': 'Ereignisse',
   'hook.at': 'Zeit',

@@ -46,6 +46,7 @@ export const tenant = {
   'hook.retrying': '{n} failed attempts',
   'hook.lossy': 'Active, {n} abandoned',
   'hook.empty': 'No webhooks yet',
+  'hook.deleteHelp': 'Nothing is delivered any more. Events that wait for delivery are lost.',
   'hook.emptyHelp': 'A webhook notifies one of your services of events.',
   'hook.deliveries': 'Events',
   'hook.at': 'Time',
