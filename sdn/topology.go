@@ -11,7 +11,25 @@ import (
 const DefaultMTU = 1442
 
 // MetadataAddress is the address of the metadata and DNS services for guests.
+// The nodes' gateways connect to guests from it.
 var MetadataAddress = netip.MustParseAddr("169.254.169.254")
+
+// MetadataAddress6 is the address from which the nodes' gateways connect to
+// guests of a network without IPv4. It is link-local: it is in no network's
+// range, and nothing is routed to it. No guest can have it: link-local
+// addresses of guests are derived from MACs, and have ff:fe in the middle (RFC
+// 4291, appendix A).
+var MetadataAddress6 = netip.MustParseAddr("fe80::a9fe:a9fe")
+
+// NodeAddress returns a node's own address in a network, at the metadata port,
+// by the range in which it reaches the guests: the network's IPv4 range, or its
+// IPv6 range if it has no other.
+func NodeAddress(guests netip.Prefix) netip.Addr {
+	if guests.Addr().Is4() {
+		return MetadataAddress
+	}
+	return MetadataAddress6
+}
 
 // Topology is the wanted network of a cluster. All references are resolved:
 // IDs refer to objects in it, and Check finds those that do not.

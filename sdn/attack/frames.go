@@ -44,6 +44,7 @@ func frames(c Config) []attack {
 		{"the gateway's IPv4", say(b.MAC, a.MAC, gw.Four, b.Four, 4000, 4001), honest},
 		{"the gateway's MAC and IPv4", say(b.MAC, gw.MAC, gw.Four, b.Four, 4000, 4001), honest},
 		{"metadata's IPv4", say(b.MAC, a.MAC, frame.IP("169.254.169.254"), b.Four, 80, 4001), honest},
+		{"metadata's IPv6", say(b.MAC, a.MAC, frame.IP("fe80::a9fe:a9fe"), b.Six, 80, 4001), honest6},
 		{"ARP: I am the gateway", one(func(m string) []byte { return frame.ARP(b.MAC, a.MAC, 2, a.MAC, gw.Four, b.MAC, b.Four, m) }), reply},
 		{"gratuitous ARP for the gateway", one(func(m string) []byte { return frame.ARP(everybody, a.MAC, 1, a.MAC, gw.Four, everybody, gw.Four, m) }), reply},
 		{"gratuitous ARP for a neighbour", one(func(m string) []byte {

@@ -36,6 +36,7 @@ func Run(t *testing.T, n Network) {
 	t.Run("move", s.move)
 	t.Run("contradictions", s.contradictions)
 	t.Run("orphans", s.orphans)
+	t.Run("IPv6 only", s.six)
 	t.Run("egress", s.egress)
 	t.Run("empty again", func(t *testing.T) {
 		s.apply(t, sdn.Topology{Cluster: s.Cluster})
@@ -227,6 +228,23 @@ func (s suite) move(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.unplug(t, s.Second, p.ID)
+}
+
+// six checks a port of a network without IPv4, which is in force although its
+// metadata port has no metadata to serve.
+func (s suite) six(t *testing.T) {
+	top := s.topology()
+	top.Networks[0].CIDR4, top.Networks[0].Gateway4 = netip.Prefix{}, netip.Addr{}
+	top.Networks[0].CIDR6, top.Networks[0].Gateway6 = netip.MustParsePrefix("fd00:9::/64"), netip.MustParseAddr("fd00:9::1")
+	top.Ports = top.Ports[:1]
+	p := &top.Ports[0]
+	p.Address4, p.Address6 = netip.Addr{}, netip.MustParseAddr("fd00:9::b")
+	s.apply(t, top)
+	if _, err := s.Chassis[s.First].Plug(s.ctx(t), sdn.Plug{Port: p.ID, MAC: p.MAC}); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, func(x sdn.State) bool { return x.Ports[p.ID] == sdn.PortState{Up: true, Node: s.First} })
+	s.unplug(t, s.First, p.ID)
 }
 
 // contradictions checks that an inconsistent topology is rejected as a whole.

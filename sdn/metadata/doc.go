@@ -11,8 +11,12 @@
 // what a killed one leaves behind. DNS queries arrive in the same way, at port
 // 53, and are passed to Config.Names (package resolver).
 //
+// The gateways connect to guests in the other direction (Dial), also in
+// networks with IPv6 only, whose guests get no metadata and no DNS here.
+//
 // Files: server.go computes the answers and is pure; service.go starts and
-// stops networks; namespace.go is the only file that enters namespaces.
+// stops networks; card.go configures the node's card in a network; entrance.go
+// connects to guests; namespace.go is the only file that enters namespaces.
 package metadata
 
 import (

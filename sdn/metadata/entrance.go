@@ -14,15 +14,18 @@ const maxDialing = 64
 
 var dialing = make(chan struct{}, maxDialing)
 
-// Dial opens a TCP connection to a guest of this node, from the metadata
-// address of its network. The ACLs of every port allow this.
+// Dial opens a TCP connection to a guest of this node, from the node's address
+// in its network. The ACLs of every port allow this. Only addresses of the
+// guests are accepted: the namespace also has a loopback interface, and the
+// node's services for guests.
 func (s *Service) Dial(ctx context.Context, network api.NetworkID, to netip.AddrPort) (net.Conn, error) {
-	if !to.Addr().Is4() {
-		return nil, fmt.Errorf("dial %s in network %s: not an IPv4 address", to, network)
-	}
 	found, ok := s.entrances.Load(network)
 	if !ok {
 		return nil, fmt.Errorf("dial %s: network %s is not served on this node", to, network)
+	}
+	r := found.(*running)
+	if !r.network.CIDR.Contains(to.Addr()) {
+		return nil, fmt.Errorf("dial %s in network %s: not an address of %s", to, network, r.network.CIDR)
 	}
 	select {
 	case dialing <- struct{}{}:
@@ -31,9 +34,9 @@ func (s *Service) Dial(ctx context.Context, network api.NetworkID, to netip.Addr
 		return nil, ctx.Err()
 	}
 	var c net.Conn
-	err := found.(*namespace).inside(func() (err error) {
+	err := r.namespace.inside(func() (err error) {
 		var d net.Dialer // a single address is dialed on this thread, so the socket is in the namespace
-		c, err = d.DialContext(ctx, "tcp4", to.String())
+		c, err = d.DialContext(ctx, "tcp", to.String())
 		return err
 	})
 	if err != nil {

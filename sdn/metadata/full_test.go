@@ -82,7 +82,7 @@ func (n *fullNode) wantAnswers(t *testing.T, network api.NetworkID) {
 // restarted.
 func TestOneNetworkTooMany(t *testing.T) {
 	network := func(project string, i int) Network {
-		return Network{ID: api.NetworkID(fmt.Sprintf("net-%s-%03d", project, i)), Project: api.ProjectID("prj-" + project), CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
+		return Network{ID: api.NetworkID(fmt.Sprintf("net-%s-%03d", project, i)), Project: api.ProjectID("prj-" + project), CIDR: netip.MustParsePrefix("10.64.0.0/24")}
 	}
 	var greedy, all []Network
 	for i := range MaxNetworks - 2 {

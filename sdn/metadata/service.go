@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,7 +14,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,9 +30,11 @@ type Network struct {
 	Project api.ProjectID
 	// MAC of the network's metadata port, as in OVN's database.
 	MAC string
-	// CIDR4 is the range of the guests.
-	CIDR4 netip.Prefix
-	MTU   int // bytes; 0: sdn.DefaultMTU
+	// CIDR is the range in which the node reaches the guests: the network's IPv4
+	// range, or its IPv6 range if it has no other. Guests without IPv4 have no
+	// metadata and DNS here: the node only connects to them.
+	CIDR netip.Prefix
+	MTU  int // bytes; 0: sdn.DefaultMTU
 }
 
 // Limits.
@@ -76,15 +78,15 @@ type Service struct {
 	running map[api.NetworkID]*running
 	swept   bool
 
-	entrances sync.Map // api.NetworkID to *namespace, of the networks in running, for Dial
+	entrances sync.Map // api.NetworkID to *running, of the networks in running that have a namespace, for Dial
 }
 
 type running struct {
 	network   Network
 	namespace *namespace
-	server    *http.Server
-	ended     chan struct{}
-	names     io.Closer // nil: no DNS
+	server    *http.Server  // nil: no metadata
+	ended     chan struct{} // closed when server has ended
+	names     io.Closer     // nil: no DNS
 }
 
 // NewService returns a service without networks.
@@ -106,7 +108,6 @@ func NewService(c Config) *Service {
 func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	networks = slices.DeleteFunc(slices.Clone(networks), func(n Network) bool { return !n.CIDR4.IsValid() || !n.CIDR4.Addr().Is4() }) // the metadata address is an IPv4 one
 	answered, left := share(networks, func(id api.NetworkID) bool { return s.running[id] != nil }, MaxNetworks)
 	want := map[api.NetworkID]Network{}
 	for _, n := range answered {
@@ -135,7 +136,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 		}
 		s.running[id] = r
 		if r.namespace != nil {
-			s.entrances.Store(id, r.namespace)
+			s.entrances.Store(id, r)
 		}
 	}
 	return all
@@ -198,10 +199,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 			err = errors.Join(err, ns.file.Close())
 		}
 	}()
-	device, mtu := Device(n.ID), n.MTU
-	if mtu == 0 {
-		mtu = sdn.DefaultMTU
-	}
+	device, mtu := Device(n.ID), strconv.Itoa(cmp.Or(n.MTU, sdn.DefaultMTU))
 	// A link left by a killed process disappears with its namespace, sooner or
 	// later. The switch must release it first: it would not look for a new one
 	// under the same name.
@@ -211,23 +209,14 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	if err := unlink(ctx, device); err != nil {
 		return nil, err
 	}
-	if _, err := command(ctx, "ip", "link", "add", "dev", device, "mtu", strconv.Itoa(mtu), "type", "veth",
-		"peer", "name", "eth0", "address", n.MAC, "mtu", strconv.Itoa(mtu), "netns", ns.path()); err != nil {
+	if _, err := command(ctx, "ip", "link", "add", "dev", device, "mtu", mtu, "type", "veth",
+		"peer", "name", "eth0", "address", n.MAC, "mtu", mtu, "netns", ns.path()); err != nil {
 		return nil, err
 	}
 	var at sockets
 	err = ns.inside(func() error {
-		for _, words := range [][]string{
-			{"link", "set", "dev", "lo", "up"}, {"link", "set", "dev", "eth0", "up"},
-			{"address", "add", sdn.MetadataAddress.String() + "/32", "dev", "eth0"},
-			{"route", "add", n.CIDR4.Masked().String(), "dev", "eth0", "scope", "link", "src", sdn.MetadataAddress.String()},
-		} {
-			if _, err := command(ctx, "ip", words...); err != nil {
-				return err
-			}
-		}
-		if err := ethtool.SetOffload("eth0", false); err != nil {
-			return err //nolint:wrapcheck // it names the device
+		if err := configure(ctx, n.CIDR); err != nil || n.CIDR.Addr().Is6() {
+			return err
 		}
 		return at.open(s.config.Names != nil)
 	})
@@ -244,21 +233,31 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	if err != nil {
 		return nil, errors.Join(err, at.close())
 	}
-	r := &running{network: n, namespace: ns, ended: make(chan struct{}), server: &http.Server{
-		Handler: NewServer(n.ID, s.config.Source), MaxHeaderBytes: maxHeader,
+	r := &running{network: n, namespace: ns}
+	if at.web != nil {
+		s.serve(r, at)
+	}
+	return r, nil
+}
+
+// serve starts the services for guests at the sockets.
+func (s *Service) serve(r *running, at sockets) {
+	id := r.network.ID
+	r.ended = make(chan struct{})
+	r.server = &http.Server{
+		Handler: NewServer(id, s.config.Source), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug), // caused by guests
-	}}
+	}
 	go func() {
 		defer close(r.ended)
 		if err := r.server.Serve(limit(at.web, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
-			s.config.Log.Error("metadata service ended", "network", n.ID, "error", err)
+			s.config.Log.Error("metadata service ended", "network", id, "error", err)
 		}
 	}()
 	if s.config.Names != nil {
-		r.names = s.config.Names.Serve(n.ID, at.udp, at.tcp)
+		r.names = s.config.Names.Serve(id, at.udp, at.tcp)
 	}
-	return r, nil
 }
 
 // sockets are the sockets of a network, for metadata and for DNS.
@@ -291,8 +290,11 @@ func (s *sockets) close() (all error) {
 }
 
 func (s *Service) stop(ctx context.Context, r *running) error {
-	err := r.server.Close()
-	<-r.ended
+	var err error
+	if r.server != nil {
+		err = r.server.Close()
+		<-r.ended
+	}
 	if r.names != nil {
 		err = errors.Join(err, r.names.Close())
 	}

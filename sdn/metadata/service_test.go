@@ -6,19 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/sdn/ethtool"
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
@@ -39,58 +34,12 @@ func (zones) Zone(network api.NetworkID) *resolver.Zone {
 // of OVN's, two networks with the same range, separated by VLAN, and a guest
 // in each with the same address.
 func TestService(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs real daemons for some 5 s")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("host: namespaces require root")
-	}
-	for _, path := range []string{"/usr/sbin/ovsdb-server", "/usr/sbin/ovs-vswitchd", "/dev/net/tun"} {
-		if _, err := os.Stat(path); err != nil {
-			t.Skip("host: " + path + " does not exist")
-		}
-	}
-	home, err := newNamespace() // of the node: everything runs in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.file.Close()
-	dir, err := os.MkdirTemp("", "ovsmd") // paths of unix sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	run := func(argv ...string) string {
-		t.Helper()
-		var out string
-		if err := home.inside(func() (err error) { out, err = command(t.Context(), argv[0], argv[1:]...); return err }); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	daemon := func(argv ...string) {
-		t.Helper()
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = append(os.Environ(), "OVS_RUNDIR="+dir, "OVS_LOGDIR="+dir)
-		cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-		if err := home.inside(cmd.Start); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	}
-	db := "unix:" + dir + "/db.sock"
-	run("ovsdb-tool", "create", dir+"/conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-	daemon("/usr/sbin/ovsdb-server", dir+"/conf.db", "--remote=p"+db, "-vconsole:off")
-	daemon("/usr/sbin/ovs-vswitchd", db, "-vconsole:off", "--pidfile="+filepath.Join(dir, "ovs-vswitchd.pid"))
-	vsctl := func(args ...string) string {
-		return run(append([]string{"ovs-vsctl", "--retry", "--timeout=60", "--db=" + db}, args...)...)
-	}
-	vsctl("add-br", "br-int", "--", "set", "Bridge", "br-int", "datapath_type=netdev")
-
-	blue := Network{ID: "net-blue", MAC: "0a:00:00:00:00:01", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
-	red := Network{ID: "net-red", MAC: "0a:00:00:00:00:02", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
+	o := newSwitch(t)
+	home, run, vsctl := o.home, o.run, o.vsctl
+	blue := Network{ID: "net-blue", MAC: "0a:00:00:00:00:01", CIDR: netip.MustParsePrefix("10.64.0.0/24")}
+	red := Network{ID: "net-red", MAC: "0a:00:00:00:00:02", CIDR: netip.MustParsePrefix("10.64.0.0/24")}
 	names := resolver.New(zones{}, resolver.NewForwarder(nil))
-	s := NewService(Config{Source: both, Switch: db, Names: names})
+	s := NewService(Config{Source: both, Switch: o.db, Names: names})
 	apply := func(networks ...Network) {
 		t.Helper()
 		if err := home.inside(func() error { return s.Apply(context.Background(), networks) }); err != nil {
@@ -109,30 +58,9 @@ func TestService(t *testing.T) {
 		t.Error("the switch's port has no MAC address, want a connected device")
 	}
 
-	guests := map[string]*namespace{}
-	for name, tag := range map[string]string{"blue": "1", "red": "2"} {
-		g, err := newNamespace()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer g.file.Close()
-		guests[name] = g
-		run("ip", "link", "add", "dev", "g"+name, "type", "veth", "peer", "name", "eth0", "netns", g.path())
-		run("ip", "link", "set", "dev", "g"+name, "up")
-		vsctl("add-port", "br-int", "g"+name, "tag="+tag)
-		if err := g.inside(func() error {
-			for _, words := range []string{"link set dev eth0 up", "address add 10.64.0.5/24 dev eth0", "address add 10.64.0.6/24 dev eth0", "route add 169.254.169.254 dev eth0 src 10.64.0.5"} {
-				if _, err := command(t.Context(), "ip", strings.Fields(words)...); err != nil {
-					return err
-				}
-			}
-			return ethtool.SetOffload("eth0", false)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := home.inside(func() error { return ethtool.SetOffload("g"+name, false) }); err != nil {
-			t.Fatal(err)
-		}
+	guests := map[string]*namespace{
+		"blue": o.guest("blue", 1, "address add 10.64.0.5/24 dev eth0", "address add 10.64.0.6/24 dev eth0", "route add 169.254.169.254 dev eth0 src 10.64.0.5"),
+		"red":  o.guest("red", 2, "address add 10.64.0.5/24 dev eth0", "address add 10.64.0.6/24 dev eth0", "route add 169.254.169.254 dev eth0 src 10.64.0.5"),
 	}
 	get := func(guest, path string) (string, error) {
 		var text string
@@ -214,7 +142,7 @@ func TestService(t *testing.T) {
 		r.namespace.file.Close()
 		delete(s.running, id)
 	}
-	s = NewService(Config{Source: both, Switch: db, Names: names})
+	s = NewService(Config{Source: both, Switch: o.db, Names: names})
 	apply(red)
 	want("red", "ins-secret")
 	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, Device("net-blue")) || !strings.Contains(ports, Device("net-red")) {

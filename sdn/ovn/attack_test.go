@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
@@ -49,6 +50,7 @@ func attacks(a, b, gateway end) []attack {
 		{"the gateway's IP", func(m string) []byte { return say(b.mac, a.mac, gateway, b, m) }, honest},
 		{"the gateway's MAC and IP", func(m string) []byte { return say(b.mac, gateway.mac, gateway, b, m) }, honest},
 		{"another's IPv6", func(m string) []byte { return say6(a.mac, stranger, m) }, honest6},
+		{"the node's IPv6", func(m string) []byte { return say6(a.mac, end{six: sdn.MetadataAddress6}, m) }, honest6},
 		{"ARP: I am the gateway", func(m string) []byte { return frame.ARP(b.mac, a.mac, 2, a.mac, gateway.four, b.mac, b.four, m) },
 			func(m string) []byte { return frame.ARP(b.mac, a.mac, 2, a.mac, a.four, b.mac, b.four, m) }},
 		{"gratuitous ARP for the gateway", func(m string) []byte {

@@ -27,6 +27,9 @@ const (
 	// AllPorts is the port group of every instance's port: with the drops that no
 	// security group can override, and the default drop.
 	AllPorts = "basalt_ports"
+	// MetadataPorts is the port group of every network's metadata port, from which
+	// the node connects to guests.
+	MetadataPorts = "basalt_metadata"
 	// Forbidden4 and Forbidden6 are address sets.
 	Forbidden4 = "basalt_forbidden4"
 	Forbidden6 = "basalt_forbidden6"

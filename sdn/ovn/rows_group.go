@@ -42,10 +42,11 @@ func everyPort() []nb.ACL {
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == {53, 80}"},
 		{Name: ptr("names"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && udp.dst == 53"},
-		// The node opens connections to guests for the SSH gateway. Port security
-		// reserves this address.
+		// The node opens connections to guests for the SSH and app gateways. Port
+		// security reserves these addresses, but hosts on external networks can send
+		// from them; and a packet that the node only forwarded has another address.
 		{Name: ptr("gateway"), Direction: nb.ACLDirectionToLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
-			Match: to + "ip4.src == " + sdn.MetadataAddress.String() + " && tcp"},
+			Match: to + "inport == @" + MetadataPorts + " && (ip4.src == " + sdn.MetadataAddress.String() + " || ip6.src == " + sdn.MetadataAddress6.String() + ") && tcp"},
 		{Name: ptr("default out"), Direction: nb.ACLDirectionFromLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: from + "ip"},
 		{Name: ptr("default in"), Direction: nb.ACLDirectionToLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: to + "ip"},
 	}
@@ -70,7 +71,10 @@ func (r *rower) forbidden() {
 
 func (r *rower) securityGroups() {
 	members := map[api.SecurityGroupID][]string{}
-	all := make([]string, 0, len(r.t.Ports))
+	all, metadata := make([]string, 0, len(r.t.Ports)), make([]string, 0, len(r.t.Networks))
+	for _, n := range r.t.Networks {
+		metadata = append(metadata, r.portID(sdn.MetadataPort(n.ID)))
+	}
 	for _, p := range r.t.Ports {
 		id := r.portID(p.ID)
 		all = append(all, id)
@@ -78,6 +82,7 @@ func (r *rower) securityGroups() {
 			members[g] = append(members[g], id)
 		}
 	}
+	r.group(MetadataPorts, "", metadata, nil) // everyPort refers to it
 	r.group(AllPorts, "", all, everyPort())
 	for _, g := range r.t.SecurityGroups {
 		var acls []nb.ACL

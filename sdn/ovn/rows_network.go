@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -39,8 +40,8 @@ func (r *rower) network(n sdn.Network) {
 	for _, p := range r.ports[n.ID] {
 		add(r.port(p, dhcp4, dhcp6))
 	}
+	add(r.metadata(n))
 	if n.CIDR4.IsValid() {
-		add(r.metadata(n.ID))
 		renewal := r.renewal(n)
 		ls.ACLs = []string{renewal.UUID}
 		u.children = append(u.children, renewal)
@@ -95,11 +96,11 @@ func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
 
 // metadata returns the metadata port. It is on every node, so a guest's
 // request never leaves its node.
-func (r *rower) metadata(n api.NetworkID) *nb.LogicalSwitchPort {
-	name := sdn.MetadataPort(n)
+func (r *rower) metadata(n sdn.Network) *nb.LogicalSwitchPort {
+	name, address := sdn.MetadataPort(n.ID), sdn.NodeAddress(cmp.Or(n.CIDR4, n.CIDR6))
 	return &nb.LogicalSwitchPort{
-		UUID: r.portID(name), Name: string(name), Type: "localport", ExternalIDs: r.ids(string(n)),
-		Addresses: []string{MetadataMAC(n) + " " + sdn.MetadataAddress.String()},
+		UUID: r.portID(name), Name: string(name), Type: "localport", ExternalIDs: r.ids(string(n.ID)),
+		Addresses: []string{MetadataMAC(n.ID) + " " + address.String()},
 	}
 }
 

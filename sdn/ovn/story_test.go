@@ -71,6 +71,7 @@ func TestStory(t *testing.T) {
 		attackAll(t, g["a"], g["b"], g["x"], end{routerMAC(t, g["a"], n.Gateway4), n.Gateway4, n.Gateway6})
 	})
 	part("attack program", func(t *testing.T) { attackProgram(t, topology, g["a"], g["b"], g["x"]) })
+	part("gateways", func(t *testing.T) { gateways(t, w, g, topology) })
 	part("load balancer", func(t *testing.T) { balance(t, w, g) })
 	part("branches", func(t *testing.T) { branches(t, w, g, topology) })
 	part("egress", func(t *testing.T) { egress(t, w, g, topology) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -117,13 +118,22 @@ func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range in.Assignment.Ports {
-		if at, err := netip.ParseAddr(p.Address4); err == nil {
-			//nolint:wrapcheck // the gateway names the instance
-			return f.service.Dial(ctx, p.Network, netip.AddrPortFrom(at, port))
+	network, at := guestAt(in.Assignment.Ports)
+	if !at.IsValid() {
+		return nil, api.Errorf(api.CodeState, "instance %s has no address in a network", in.Meta.Name)
+	}
+	return f.service.Dial(ctx, network, netip.AddrPortFrom(at, port)) //nolint:wrapcheck // the gateway names the instance
+}
+
+// guestAt returns the address by which the gateways reach an instance: its first IPv4
+// address, or its first IPv6 address if it has no other. It is invalid if it has none.
+func guestAt(ports []api.InstancePort) (network api.NetworkID, at netip.Addr) {
+	for _, p := range ports {
+		if a, err := netip.ParseAddr(cmp.Or(p.Address4, p.Address6)); err == nil && (!at.IsValid() || a.Is4() && at.Is6()) {
+			network, at = p.Network, a
 		}
 	}
-	return nil, api.Errorf(api.CodeState, "instance %s has no IPv4 address", in.Meta.Name).WithHint("the gateways reach instances over IPv4")
+	return network, at
 }
 
 // serve connects the gateway of another node to a guest of this one.

@@ -148,11 +148,11 @@ func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network,
 		if !ok {
 			continue
 		}
-		cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
+		cidr, err := netip.ParsePrefix(cmp.Or(n.Spec.Cidr4, n.Spec.Cidr6))
 		if err != nil {
-			continue // metadata is requested by IPv4
+			continue // the leader reports it
 		}
-		networks = append(networks, metadata.Network{ID: id, Project: api.ProjectID(n.Meta.Project), MAC: ovn.MetadataMAC(id), CIDR4: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
+		networks = append(networks, metadata.Network{ID: id, Project: api.ProjectID(n.Meta.Project), MAC: ovn.MetadataMAC(id), CIDR: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
 	}
 	slices.SortFunc(networks, func(a, b metadata.Network) int { return cmp.Compare(a.ID, b.ID) })
 	return networks, book

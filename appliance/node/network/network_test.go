@@ -272,7 +272,7 @@ func TestMemberOf(t *testing.T) {
 
 // TestGuests checks that a guest is identified by its network and address together,
 // that one being migrated to the node is served already, and that one on another
-// node is not.
+// node is not. A network without IPv4 is served in its IPv6 range.
 func TestGuests(t *testing.T) {
 	st := empty()
 	put := func(id, node, network, address string) {
@@ -282,18 +282,26 @@ func TestGuests(t *testing.T) {
 		objects.Map[api.Instance](st)[id] = in
 	}
 	for _, id := range []string{"net-1", "net-2", "net-3"} {
-		objects.Map[api.Network](st)[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24"}}
+		objects.Map[api.Network](st)[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24", Cidr6: "fd00:5::/64"}}
 	}
 	put("ins-1", "node-1", "net-1", "10.0.0.2")
 	put("ins-2", "node-1", "net-2", "10.0.0.2")
 	put("ins-3", "node-2", "net-3", "10.0.0.2")
 	put("ins-4", "node-2", "net-1", "10.0.0.4")
+	objects.Map[api.Network](st)["net-6"] = api.Network{Meta: api.Meta{ID: "net-6"}, Spec: api.NetworkSpec{Cidr6: "fd00:6::/64"}}
+	objects.Map[api.Instance](st)["ins-6"] = api.Instance{Meta: api.Meta{ID: "ins-6", Project: "prj-1"}, Assignment: api.InstanceAssignment{Node: "node-1",
+		Ports: []api.InstancePort{{Network: "net-6", Mac: "0a:00:00:00:00:06", Address6: "fd00:6::6"}}}}
 	objects.Map[api.Migration](st)["mig-1"] = api.Migration{Spec: api.MigrationSpec{Instance: "ins-4"}, Assignment: api.MigrationAssignment{Target: "node-1"}}
 	m := &Metadata{Node: "node-1"}
 	networks, book := m.guests(st, "")
 	m.book.Store(&book)
-	if len(networks) != 2 || networks[0].ID != "net-1" || networks[1].ID != "net-2" || networks[0].MAC == "" {
-		t.Errorf("networks = %+v, want net-1 and net-2 with MACs", networks)
+	if len(networks) != 3 || networks[0].ID != "net-1" || networks[1].ID != "net-2" || networks[2].ID != "net-6" || networks[0].MAC == "" {
+		t.Errorf("networks = %+v, want net-1, net-2 and net-6 with MACs", networks)
+	}
+	for i, want := range []string{"10.0.0.0/24", "10.0.0.0/24", "fd00:6::/64"} { // net-1 has IPv6 as well
+		if got := networks[i].CIDR.String(); got != want {
+			t.Errorf("range of network %s = %s, want %s", networks[i].ID, got, want)
+		}
 	}
 	for _, c := range []struct{ network, address, want string }{
 		{"net-1", "10.0.0.2", "ins-1"}, {"net-2", "10.0.0.2", "ins-2"}, {"net-1", "10.0.0.4", "ins-4"},
