@@ -2087,10 +2087,10 @@ type InstanceConnection struct {
 	// Addresses Floating IPs of the instance.
 	Addresses []string `json:"addresses"`
 
-	// AppDomain Domain of the app gateway, which makes each port of the instance that serves HTTP accessible. Empty: the cluster has no app gateway, or the instance has no IPv4 address for it.
+	// AppDomain Domain of the app gateway, which makes each port of the instance that serves HTTP accessible. Empty: the cluster has no app gateway.
 	AppDomain string `json:"appDomain,omitempty,omitzero"`
 
-	// Apps What the app serves, with its addresses at the app gateway. Empty: nothing, or the cluster has no app gateway, or the instance has no IPv4 address for it.
+	// Apps What the app serves, with its addresses at the app gateway. Empty: nothing, or the cluster has no app gateway.
 	Apps []InstanceApp `json:"apps,omitempty,omitzero"`
 
 	// Gateway The cluster's SSH gateway; it runs on all nodes.

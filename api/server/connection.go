@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -37,8 +36,7 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 		return nil, err
 	}
 	c := api.InstanceConnection{User: h.guestUser(ctx, in), Addresses: []string{}, Apps: []api.InstanceApp{}, WithoutKey: api.WithoutSSH(in.Spec)}
-	reached := gatewaysReach(in)
-	if h.opts.Apps != nil && reached {
+	if h.opts.Apps != nil {
 		c.Apps, c.AppDomain = h.appsOf(ctx, in), h.opts.Apps.Domain()
 	}
 	err = h.each(ctx, api.ListQuery{Kind: api.KindFloatingIP, Project: in.Meta.Project}, func(x api.Object) bool {
@@ -48,7 +46,7 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 		}
 		return true
 	})
-	if err != nil || h.opts.SSHGateway == nil || !reached {
+	if err != nil || h.opts.SSHGateway == nil {
 		return &c, err
 	}
 	gateway, err := h.opts.SSHGateway(ctx)
@@ -62,11 +60,4 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 	}
 	c.Target = project.Meta.Name + "/" + in.Meta.Name
 	return &c, nil
-}
-
-// gatewaysReach reports whether the SSH gateway and the app gateway can connect to an
-// instance, which they do by IPv4. Before it has been placed, they are assumed to.
-func gatewaysReach(in api.Instance) bool {
-	ports := in.Assignment.Ports
-	return len(ports) == 0 || slices.ContainsFunc(ports, func(p api.InstancePort) bool { return p.Address4 != "" })
 }

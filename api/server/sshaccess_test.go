@@ -227,7 +227,7 @@ func TestConnection(t *testing.T) {
 	p.status(api.KindInstance, in.Meta.ID, api.InstanceAssignment{Node: "node-1", Ports: []api.InstancePort{{Network: "net-1", Address6: "fd00::5"}}}, api.InstanceStatus{Phase: api.InstanceRunning})
 	c, err = ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/"+in.Meta.ID+"/connection", nil)
 	wanted(t, "connection with IPv6 only", err, "")
-	if c.Gateway != nil || c.Target != "" {
-		t.Errorf("connection of an instance with IPv6 only = %+v, want no gateway, which would not reach it", c)
+	if c.Gateway == nil || c.Target != "web/demo" {
+		t.Errorf("connection of an instance with IPv6 only = %+v, want it at web/demo through the gateway", c)
 	}
 }

@@ -78,7 +78,7 @@ func connectCommand(k *kind[api.Instance]) *cobra.Command {
 		}
 		ways := a.ways(c)
 		if len(ways) == 0 && len(c.Apps) == 0 && a.flags.output == "table" {
-			return api.Errorf(api.CodeState, "instance %s has no external address, and no SSH gateway reaches it", in.Meta.Name).
+			return api.Errorf(api.CodeState, "instance %s has no external address, and the cluster has no SSH gateway", in.Meta.Name).
 				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
 		}
 		if c.WithoutKey {
@@ -123,7 +123,7 @@ func sshCommand(k *kind[api.Instance]) *cobra.Command {
 		ways := a.ways(c)
 		switch {
 		case len(ways) == 0:
-			return api.Errorf(api.CodeState, "instance %s has no external address, and no SSH gateway reaches it", in.Meta.Name).
+			return api.Errorf(api.CodeState, "instance %s has no external address, and the cluster has no SSH gateway", in.Meta.Name).
 				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
 		case c.User == "":
 			return usagef("the image of instance %s has no default user: --user is required", in.Meta.Name)
