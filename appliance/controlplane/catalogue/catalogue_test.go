@@ -34,10 +34,31 @@ func TestApps(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(a.Spec.UserData), &config); err != nil || !strings.HasPrefix(a.Spec.UserData, "#cloud-config\n") {
 			t.Errorf("%s: user data is not a valid cloud-config: %v", a.Meta.Name, err)
 		}
+		checkReached(t, a)
 	}
 	for _, want := range []string{"comfyui", "debian", "jupyter", "pytorch", "ubuntu", "vllm"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("apps = %v, want %s among them", names, want)
+		}
+	}
+}
+
+// checkReached checks that an app is reached by the gateways in networks with IPv4 and in
+// those with IPv6 only: its firewall admits both addresses of the node, and it listens
+// not only to IPv4.
+func checkReached(t *testing.T, a api.App) {
+	t.Helper()
+	data := a.Spec.UserData
+	if strings.Contains(data, "type filter hook input") {
+		for _, rule := range []string{"ip saddr 169.254.169.254 accept", "ip6 saddr fe80::a9fe:a9fe accept"} {
+			if !strings.Contains(data, rule) {
+				t.Errorf("%s: the rules of its firewall lack %q, so the gateways do not reach it", a.Meta.Name, rule)
+			}
+		}
+	}
+	for _, word := range strings.Fields(data) {
+		if word == "0.0.0.0" || strings.HasSuffix(word, "=0.0.0.0") {
+			t.Errorf("%s: it listens at %s, want both address families", a.Meta.Name, word)
 		}
 	}
 }
