@@ -28,6 +28,6 @@
 //
 // Files: host.go formats and parses addresses; pass.go signs passes and keys.go
 // stores the key for that; visit.go admits visits; origin.go rejects requests of
-// other sites; proxy.go forwards requests; enter.go and page.go are the gateway's
-// own pages; gateway.go and limits.go serve connections.
+// other sites; proxy.go forwards requests, and answer.go changes responses; enter.go
+// and page.go are the gateway's own pages; gateway.go and limits.go serve connections.
 package appgateway

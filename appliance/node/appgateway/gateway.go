@@ -76,6 +76,8 @@ func (g *Gateway) Link(ctx context.Context, holder string, instance api.Instance
 // the gateway, or a wrapper of it.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, conf *tls.Config, handler http.Handler) error {
 	s := &http.Server{Handler: handler, TLSConfig: conf, ReadHeaderTimeout: g.limits.headerTime, IdleTimeout: g.limits.idleTime, MaxHeaderBytes: g.limits.headers,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: g.limits.streams, MaxReceiveBufferPerStream: g.limits.unread, MaxReceiveBufferPerConnection: g.limits.unreadOfConnection,
+			SendPingTimeout: g.limits.pingTime, PingTimeout: g.limits.silentTime, WriteByteTimeout: g.limits.silentTime},
 		ErrorLog: slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug)}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()

@@ -341,38 +341,60 @@ func TestOtherOrigins(t *testing.T) {
 	}
 }
 
+// echo is a guest that sends back what it receives over a WebSocket.
+func echo(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer func() { _ = c.CloseNow() }()
+	for {
+		kind, text, err := c.Read(r.Context())
+		if err != nil || c.Write(r.Context(), kind, text) != nil {
+			return
+		}
+	}
+}
+
+// socket opens a WebSocket to the guest, and checks that it carries messages.
+func (b *bench) socket(h http.Header) *websocket.Conn {
+	b.Helper()
+	c, resp, err := websocket.Dial(b.Context(), "wss"+strings.TrimPrefix(home, "https"), &websocket.DialOptions{HTTPClient: b.browser, HTTPHeader: h})
+	if err != nil {
+		b.Fatalf("dial the WebSocket: %v (response %v)", err, resp)
+	}
+	b.Cleanup(func() { _ = c.CloseNow() })
+	if err := c.Write(b.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		b.Fatal(err)
+	}
+	if _, text, err := c.Read(b.Context()); err != nil || string(text) != "hello" {
+		b.Fatalf("echo of hello = %q, error %v", text, err)
+	}
+	return c
+}
+
 // TestWebSocket checks that a WebSocket is forwarded, and ends with the right to
 // it.
 func TestWebSocket(t *testing.T) {
-	b := start(t, usual, func(w http.ResponseWriter, r *http.Request) {
-		c, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer func() { _ = c.CloseNow() }()
-		for {
-			kind, text, err := c.Read(r.Context())
-			if err != nil || c.Write(r.Context(), kind, text) != nil {
-				return
-			}
-		}
-	})
-	c, resp, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(home, "https"), &websocket.DialOptions{HTTPClient: b.browser, HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
-	if err != nil {
-		t.Fatalf("dial the WebSocket: %v (response %v)", err, resp)
-	}
-	defer func() { _ = c.CloseNow() }()
-	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if _, text, err := c.Read(t.Context()); err != nil || string(text) != "hello" {
-		t.Fatalf("echo of hello = %q, error %v", text, err)
-	}
+	b := start(t, usual, echo)
+	c := b.socket(http.Header{"Authorization": {"Bearer " + token}})
 	b.directory.endAll(api.Errorf(api.CodeUnauthenticated, "the API key is not valid"))
 	if _, text, err := c.Read(t.Context()); err == nil {
 		t.Errorf("read after the right had ended = %q, want an error", text)
 	}
 	b.want("a request after it", http.StatusUnauthorized, "GET", home, "", "Authorization", "Bearer "+token)
+}
+
+// TestWebSocketEndsWithVisit checks that a WebSocket does not outlast the pass of its
+// visit.
+func TestWebSocketEndsWithVisit(t *testing.T) {
+	b := start(t, usual, echo)
+	b.enter()
+	b.now(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC).Add(-3 * time.Second)) // 3 s before the end
+	c := b.socket(http.Header{"Origin": {strings.TrimSuffix(home, "/")}})
+	if _, text, err := c.Read(t.Context()); err == nil {
+		t.Errorf("read after the end of the visit = %q, want an error", text)
+	}
 }
 
 // TestNoAnswer checks that for an app that does not answer yet a browser gets a

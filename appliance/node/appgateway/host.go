@@ -20,10 +20,7 @@ type Target struct {
 var label = regexp.MustCompile(`^([1-9][0-9]{0,4})-([0-9a-f]{12})$`)
 
 // hostOf returns the host name of a port of an instance below domain.
-func hostOf(t Target, domain string) string {
-	_, random, _ := strings.Cut(string(t.Instance), "-")
-	return strconv.Itoa(int(t.Port)) + "-" + random + "." + domain
-}
+func hostOf(t Target, domain string) string { return api.AppHost(t.Instance, t.Port, domain) }
 
 // parseHost parses the Host of a request, with or without a port.
 func parseHost(host, domain string) (Target, bool) {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -35,7 +34,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.own(w, r, to)
 		return
 	}
-	v, leave, err := g.admit(r, to)
+	p, err := g.present(r, to)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	v, leave, err := g.admit(r, to, p)
 	if err != nil {
 		g.refuse(w, r, err)
 		return
@@ -43,32 +47,43 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	if !p.Ends.IsZero() { // WebSockets end with the visit's pass
+		ctx, cancel = context.WithTimeout(ctx, p.Ends.Sub(g.o.Now()))
+		defer cancel()
+	}
 	defer context.AfterFunc(v.ctx, cancel)()
 	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(ctx, toKey{}, upstream{v.access, to.Port})))
 }
 
-// admit returns the visit of a request by its API key or its cookie. The caller
-// must call the returned function when the request ends.
-func (g *Gateway) admit(r *http.Request, to Target) (*visit, func(), error) {
+// present returns the pass of a request's cookie. It is empty for a request with an API
+// key.
+func (g *Gateway) present(r *http.Request, to Target) (pass, error) {
+	if apiKey(r.Header) != "" {
+		return pass{}, nil
+	}
+	cookie, err := r.Cookie(visitCookie)
+	if err != nil {
+		return pass{}, api.Errorf(api.CodeUnauthenticated, "a visit is required")
+	}
+	p, err := g.o.Keys.open(r.Context(), cookie.Value, toVisit, g.o.Now())
+	switch {
+	case errors.Is(err, errPass), err == nil && p.Target != to:
+		return pass{}, api.Errorf(api.CodeUnauthenticated, "the visit has ended")
+	case err == nil && foreign(r):
+		return pass{}, api.Errorf(api.CodeForbidden, "another site's page sent this request").WithHint("requests must come from the app's own pages")
+	}
+	return p, err
+}
+
+// admit returns the visit of a request by its API key or its pass. The caller must call
+// the returned function when the request ends.
+func (g *Gateway) admit(r *http.Request, to Target, p pass) (*visit, func(), error) {
 	from := addressOf(r.RemoteAddr)
 	if token := apiKey(r.Header); token != "" {
 		sum := sha256.Sum256([]byte(token))
 		return g.visits.enter(visitKey{to.Instance, hex.EncodeToString(sum[:]), from}, g.admits(from, func(ctx context.Context) (Access, error) {
 			return g.o.Directory.AdmitToken(ctx, token, to.Instance, from)
 		}))
-	}
-	cookie, err := r.Cookie(visitCookie)
-	if err != nil {
-		return nil, nil, api.Errorf(api.CodeUnauthenticated, "a visit is required")
-	}
-	p, err := g.o.Keys.open(r.Context(), cookie.Value, toVisit, g.o.Now())
-	switch {
-	case errors.Is(err, errPass), err == nil && p.Target != to:
-		return nil, nil, api.Errorf(api.CodeUnauthenticated, "the visit has ended")
-	case err != nil:
-		return nil, nil, err
-	case foreign(r):
-		return nil, nil, api.Errorf(api.CodeForbidden, "another site's page sent this request").WithHint("requests must come from the app's own pages")
 	}
 	return g.visits.enter(visitKey{to.Instance, p.Holder, from}, g.admits(from, func(ctx context.Context) (Access, error) {
 		return g.o.Directory.Admit(ctx, p.Holder, to.Instance, from)
@@ -122,7 +137,7 @@ type upstream struct {
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: rewrite, ModifyResponse: cleanAnswer, ErrorHandler: g.failed, FlushInterval: -1, ErrorLog: nil,
-		Transport: &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+		Transport: &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: 16, MaxIdleConns: g.limits.connections, IdleConnTimeout: g.limits.poolIdle,
 			MaxResponseHeaderBytes: int64(g.limits.headers)},
 	}
 }
@@ -139,6 +154,9 @@ func rewrite(p *httputil.ProxyRequest) {
 	if apiKey(http.Header{"Authorization": p.In.Header["Authorization"]}) != "" {
 		p.Out.Header.Del("Authorization")
 	}
+	if isWorker(p.In.Header) {
+		p.Out.Header.Del("Accept-Encoding") // guardWorker changes the response
+	}
 	p.Out.Header.Del("Cookie")
 	if c := appCookies(p.In.Header["Cookie"]); c != "" {
 		p.Out.Header.Set("Cookie", c)
@@ -153,35 +171,6 @@ func appCookies(lines []string) string {
 		name, _, _ := strings.Cut(strings.TrimSpace(c), "=")
 		return name == "" || name == visitCookie
 	}), ";")
-}
-
-// cleanAnswer confines a guest to its own origin: it may set no cookies for other
-// instances or the gateway, and name no other server for its address.
-func cleanAnswer(r *http.Response) error {
-	set := r.Header["Set-Cookie"]
-	r.Header.Del("Set-Cookie")
-	for _, line := range set {
-		if own, ok := hostOnly(line); ok {
-			r.Header.Add("Set-Cookie", own)
-		}
-	}
-	r.Header.Del("Alt-Svc")
-	return nil
-}
-
-// hostOnly returns a Set-Cookie without its domain. It is not ok if it sets the
-// gateway's own cookie.
-func hostOnly(line string) (string, bool) {
-	parts := strings.Split(line, ";")
-	name, _, _ := strings.Cut(strings.TrimLeft(parts[0], " \t="), "=") // "=a=b" has no name, and is sent as a=b
-	if strings.TrimSpace(name) == visitCookie {
-		return "", false
-	}
-	parts = slices.DeleteFunc(parts, func(attribute string) bool {
-		name, _, _ := strings.Cut(attribute, "=")
-		return strings.EqualFold(strings.TrimSpace(name), "domain")
-	})
-	return strings.Join(parts, ";"), true
 }
 
 func (g *Gateway) dial(ctx context.Context, _, address string) (net.Conn, error) {
