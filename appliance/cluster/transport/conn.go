@@ -22,14 +22,37 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 // is considered dead (TCP_USER_TIMEOUT, tcp(7)).
 const unanswered = 10 * time.Second
 
-func setUserTimeout(_, _ string, raw syscall.RawConn) error {
+func setUserTimeout(_, _ string, raw syscall.RawConn) error { return userTimeout(raw, unanswered) }
+
+func userTimeout(raw syscall.RawConn, d time.Duration) error {
 	var err error
 	if e := raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds()))
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
 	}); e != nil {
 		return e
 	}
 	return err
+}
+
+// longestPause is how long the receiver of a stream that allows pauses may not read.
+const longestPause = 5 * time.Minute
+
+// AllowPauses lets the receiver of a stream stop reading for up to 5 minutes, because
+// somebody uses it who may. Otherwise the kernel closes a stream after 10 s in which the
+// receiver's buffer is full, as it does with unacknowledged bytes; with pauses it also
+// takes that long to detect that a path has failed. Both sides call it.
+func AllowPauses(c net.Conn) error {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err == nil {
+		err = userTimeout(raw, longestPause)
+	}
+	if err != nil {
+		return fmt.Errorf("allow pauses of a stream: %w", err)
+	}
+	return nil
 }
 
 // conn is a connection to a known node.

@@ -9,8 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -71,6 +74,44 @@ func TestStream(t *testing.T) {
 	s.Close()
 	for _, n := range c.nodes {
 		eventually(t, "all connections closed", func() bool { return len(n.server.in.all())+len(n.client.out.all()) == 0 })
+	}
+}
+
+// TestAllowPauses checks that the kernel does not close a stream that allows pauses as soon as
+// other connections, on either side.
+func TestAllowPauses(t *testing.T) {
+	timeout := func(c net.Conn) time.Duration {
+		raw, err := c.(*streamConn).NetConn().(syscall.Conn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms := 0
+		if e := raw.Control(func(fd uintptr) { ms, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT) }); e != nil || err != nil {
+			t.Fatal(e, err)
+		}
+		return time.Duration(ms) * time.Millisecond
+	}
+	far := make(chan time.Duration, 2)
+	c := newCluster(t, 1, func(n *node) {
+		n.server.HandleStream("paused", func(_ context.Context, _ api.NodeID, _ http.Header, conn net.Conn) {
+			far <- timeout(conn)
+			if err := AllowPauses(conn); err != nil {
+				t.Error(err)
+			}
+			far <- timeout(conn)
+		})
+	}, nodeA, nodeB)
+	s, err := c.nodes[nodeA].client.Stream(t.Context(), nodeB, "paused", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before := timeout(s)
+	if err := AllowPauses(s); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := [4]time.Duration{before, <-far, timeout(s), <-far}, [4]time.Duration{unanswered, unanswered, longestPause, longestPause}; got != want {
+		t.Errorf("time limits of unacknowledged bytes, before on both sides and after: %v, want %v", got, want)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
 const (
@@ -26,6 +29,12 @@ const (
 	guestHeader = "Basalt-Guest"
 
 	guestDialTime = 15 * time.Second
+
+	// Streams to the guests of one node and to one guest. A node accepts 1,024 connections of
+	// another one for everything: guests' users must leave enough for the cluster itself.
+	maxGuestStreams    = 512
+	maxStreamsOfGuest  = 128
+	maxStreamsOfGuests = 1 << 20 // to all nodes: their number is the limit
 )
 
 // guestAddress is the content of guestHeader.
@@ -35,31 +44,91 @@ type guestAddress struct {
 }
 
 // guestDialer connects the gateways to the cluster's guests in their networks.
-type guestDialer struct{ n *node }
+type guestDialer struct {
+	self api.NodeID // empty: the node is alone
+	log  *slog.Logger
+	// here connects to a port of a guest of this node.
+	here func(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error)
+	// stream opens a stream to another node, which is a transport.HalfCloser.
+	stream func(ctx context.Context, node api.NodeID, name string, header http.Header) (net.Conn, error)
+
+	ofNode, ofGuest *limit.Counter // open streams
+}
+
+func newGuestDialer(log *slog.Logger) *guestDialer {
+	return &guestDialer{log: log, ofNode: limit.NewCounter(maxGuestStreams, maxStreamsOfGuests), ofGuest: limit.NewCounter(maxStreamsOfGuest, maxStreamsOfGuests)}
+}
 
 // openGuests lets other nodes connect to guests of this one.
 func (n *node) openGuests() {
-	n.guests = &guestDialer{n}
+	n.guests = newGuestDialer(n.log)
+	n.guests.here = n.dialGuest
 	if n.cluster != nil {
+		n.guests.self, n.guests.stream = n.cluster.self.Node, n.cluster.client.Stream
 		n.cluster.server.HandleStream(streamGuest, n.guests.serve)
 	}
 }
 
 // Dial implements sshgateway.Dialer and appgateway.Dialer.
 func (d *guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error) {
-	if d.n.cluster == nil || node == d.n.cluster.self.Node {
-		return d.dialHere(ctx, instance, port)
+	if d.self == "" || node == d.self {
+		return d.here(ctx, instance, port)
 	}
-	raw, err := json.Marshal(guestAddress{instance, port})
+	leave, err := d.enter(node, instance)
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.n.cluster.client.Stream(ctx, node, streamGuest, http.Header{guestHeader: {string(raw)}})
+	c, err := d.dialThere(ctx, node, guestAddress{instance, port})
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return &guestStream{c, leave}, nil
+}
+
+// enter counts a stream until leave is called.
+func (d *guestDialer) enter(node api.NodeID, instance api.InstanceID) (leave func(), err error) {
+	leaveGuest, ok := d.ofGuest.Enter(string(instance))
+	if !ok {
+		return nil, api.Errorf(api.CodeQuota, "%d connections to instance %s are open, which is the limit", maxStreamsOfGuest, instance)
+	}
+	leaveNode, ok := d.ofNode.Enter(string(node))
+	if !ok {
+		leaveGuest()
+		return nil, api.Errorf(api.CodeQuota, "%d connections to instances of node %s are open, which is the limit", maxGuestStreams, node)
+	}
+	return func() { leaveGuest(); leaveNode() }, nil
+}
+
+// guestStream is a stream to a guest of another node.
+type guestStream struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (s *guestStream) Close() error {
+	s.leave()
+	return s.Conn.Close()
+}
+
+// CloseWrite implements transport.HalfCloser.
+func (s *guestStream) CloseWrite() error { return s.Conn.(transport.HalfCloser).CloseWrite() }
+
+// dialThere connects to a port of a guest that another node runs.
+func (d *guestDialer) dialThere(ctx context.Context, node api.NodeID, to guestAddress) (net.Conn, error) {
+	raw, err := json.Marshal(to)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.stream(ctx, node, streamGuest, http.Header{guestHeader: {string(raw)}})
 	if err != nil {
 		return nil, fmt.Errorf("open a stream to node %s: %w", node, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	err = readGuestAnswer(c)
+	if err = readGuestAnswer(c); err == nil {
+		err = transport.AllowPauses(c)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -104,13 +173,13 @@ func writeGuestAnswer(c io.Writer, err error) error {
 	return err
 }
 
-// dialHere connects to a port of a guest that this node runs.
-func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error) {
-	f := d.n.network
+// dialGuest connects to a port of a guest that this node runs.
+func (n *node) dialGuest(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error) {
+	f := n.network
 	if f == nil || f.service == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "networks are not available on this node")
 	}
-	o, err := d.n.store.Get(store.Stale(ctx), api.KindInstance, string(id))
+	o, err := n.store.Get(store.Stale(ctx), api.KindInstance, string(id))
 	if err != nil {
 		return nil, fmt.Errorf("read instance %s: %w", id, err)
 	}
@@ -140,21 +209,22 @@ func guestAt(ports []api.InstancePort) (network api.NetworkID, at netip.Addr) {
 func (d *guestDialer) serve(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 	var to guestAddress
 	if err := json.Unmarshal([]byte(header.Get(guestHeader)), &to); err != nil {
-		d.n.log.Warn("read stream to guest failed", "node", node, "error", err)
+		d.log.Warn("read stream to guest failed", "node", node, "error", err)
 		return
 	}
 	dialed, cancel := context.WithTimeout(ctx, guestDialTime)
-	guest, err := d.dialHere(dialed, to.Instance, to.Port)
+	guest, err := d.here(dialed, to.Instance, to.Port)
 	cancel()
 	if err != nil {
-		d.n.log.Debug("connect to guest for another node failed", "node", node, "instance", to.Instance, "port", to.Port, "error", err)
+		d.log.Debug("connect to guest for another node failed", "node", node, "instance", to.Instance, "port", to.Port, "error", err)
 		_ = writeGuestAnswer(c, api.Errorf(api.CodeUnavailable, "the instance is not reachable on port %d", to.Port).WithHint("it may still be booting"))
 		return
 	}
 	defer guest.Close()
 	stop := context.AfterFunc(ctx, func() { _ = guest.Close() })
 	defer stop()
-	if err := writeGuestAnswer(c, nil); err != nil {
+	if err := errors.Join(transport.AllowPauses(c), writeGuestAnswer(c, nil)); err != nil {
+		d.log.Debug("answer to the gateway of another node failed", "node", node, "instance", to.Instance, "error", err)
 		return
 	}
 	var both sync.WaitGroup
