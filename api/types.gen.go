@@ -1984,7 +1984,7 @@ type Instance struct {
 
 // InstanceApp defines model for InstanceApp.
 type InstanceApp struct {
-	// Address URL at the app gateway. It is opened with a link (OpenInstanceApp) or with an API key as the bearer token.
+	// Address URL at the app gateway. It is opened with a link (OpenInstanceApp) or with an API key as the bearer token. In a cluster without an app gateway (appDomain is empty): URL on the user's own computer, after the port in it was forwarded to the instance's port through the SSH gateway.
 	Address string `json:"address"`
 
 	// Name Name in the app.
@@ -2090,7 +2090,7 @@ type InstanceConnection struct {
 	// AppDomain Domain of the app gateway, which makes each port of the instance that serves HTTP accessible. Empty: the cluster has no app gateway.
 	AppDomain string `json:"appDomain,omitempty,omitzero"`
 
-	// Apps What the app serves, with its addresses at the app gateway. Empty: nothing, or the cluster has no app gateway.
+	// Apps What the app serves, with its addresses. Empty: nothing, or the cluster has neither an app gateway nor an SSH gateway.
 	Apps []InstanceApp `json:"apps,omitempty,omitzero"`
 
 	// Gateway The cluster's SSH gateway; it runs on all nodes.

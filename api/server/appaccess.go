@@ -27,7 +27,7 @@ type AppGateway interface {
 // OpenInstanceApp returns a link that gives the caller's browser access.
 func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRequest]) (*api.AppLink, error) {
 	if h.opts.Apps == nil {
-		return nil, api.Errorf(api.CodeState, "the cluster has no app gateway").WithHint("its operator starts the nodes with --app-listen and --app-domain; use ssh -L")
+		return nil, api.Errorf(api.CodeState, "the cluster has no app gateway").WithHint("forward the port to your computer through the SSH gateway, or ask the operator for an app gateway, which needs a domain")
 	}
 	in, err := h.instance(ctx, r.ID)
 	if err != nil {
@@ -52,16 +52,25 @@ func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRe
 // appsOf returns what an instance serves, according to its app.
 func (h *handlers) appsOf(ctx context.Context, in api.Instance) []api.InstanceApp {
 	out := []api.InstanceApp{}
-	if h.opts.Apps == nil || in.Spec.App == "" {
+	if in.Spec.App == "" {
 		return out
 	}
 	app, _ := api.Get[api.App](ctx, h.opts.Store, api.KindApp, string(in.Spec.App)) // a deleted app has none
 	for _, p := range app.Spec.Ports {
 		if p.Port != sshPort {
-			out = append(out, api.InstanceApp{Port: p.Port, Name: p.Name, Address: h.opts.Apps.Address(api.InstanceID(in.Meta.ID), uint16(p.Port))})
+			out = append(out, api.InstanceApp{Port: p.Port, Name: p.Name, Address: h.appAddress(api.InstanceID(in.Meta.ID), uint16(p.Port))})
 		}
 	}
 	return out
+}
+
+// appAddress returns the URL of an instance's port at the app gateway, or on the user's
+// own computer, to which it is forwarded where there is none.
+func (h *handlers) appAddress(instance api.InstanceID, port uint16) string {
+	if h.opts.Apps == nil {
+		return api.ForwardedApp(instance, port, api.ForwardedPort(port))
+	}
+	return h.opts.Apps.Address(instance, port)
 }
 
 // AppAccess is the access of the holder of a session or an API key through the app

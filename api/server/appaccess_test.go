@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
 
@@ -138,5 +140,36 @@ func TestConnectionNamesApps(t *testing.T) {
 	want := api.InstanceApp{Port: 8888, Name: "JupyterLab", Address: servertest.Apps{}.Address(api.InstanceID(in.Meta.ID), 8888)}
 	if c.AppDomain != "apps.example.com" || len(c.Apps) != 1 || c.Apps[0] != want {
 		t.Errorf("connection has domain %q and apps %+v, want apps.example.com and %+v", c.AppDomain, c.Apps, want)
+	}
+}
+
+// TestAppsWithoutDomain checks that in a cluster without an app gateway each app has an
+// address on the user's computer, with a host of its own, if the SSH gateway can forward
+// it there.
+func TestAppsWithoutDomain(t *testing.T) {
+	for _, gateway := range []bool{true, false} {
+		p := newPeople(t, func(o *server.Options) {
+			o.Apps = nil
+			if gateway {
+				o.SSHGateway = func(context.Context) (api.SSHGateway, error) { return api.SSHGateway{Port: 2222}, nil }
+			}
+		})
+		_, err := ask[api.App](p, p.Token, "POST", "/v1/apps", api.App{Meta: api.Meta{Name: "lab"}, Spec: api.AppSpec{DisplayName: "Lab", Version: "1", Image: "debian", Ports: []api.AppPort{{Port: 22, Name: "SSH"}, {Port: 8888, Name: "JupyterLab"}, {Port: 80}}}})
+		wanted(t, "create an app", err, "")
+		ann := p.member(t, "ann@example.com")
+		in, err := ask[api.Instance](p, ann.token, "POST", "/v1/instances", api.Instance{Meta: api.Meta{Name: "lab"}, Spec: api.InstanceSpec{Flavor: "small", App: "lab"}})
+		wanted(t, "create an instance", err, "")
+		c, err := ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/lab/connection", nil)
+		wanted(t, "connection", err, "")
+		id := strings.TrimPrefix(in.Meta.ID, "ins-")
+		want := []api.InstanceApp{{Port: 8888, Name: "JupyterLab", Address: "http://8888-" + id + ".localhost:8888/"}, {Port: 80, Address: "http://80-" + id + ".localhost:8080/"}}
+		if !gateway {
+			want = nil
+		}
+		if c.AppDomain != "" || !slices.Equal(c.Apps, want) {
+			t.Errorf("with an SSH gateway %v: connection has domain %q and apps %+v, want no domain and %+v", gateway, c.AppDomain, c.Apps, want)
+		}
+		_, err = ask[api.AppLink](p, ann.token, "POST", "/v1/instances/lab/app-links", api.AppLinkRequest{Port: 8888})
+		wanted(t, "a link", err, api.CodeState)
 	}
 }

@@ -37,7 +37,10 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 	}
 	c := api.InstanceConnection{User: h.guestUser(ctx, in), Addresses: []string{}, Apps: []api.InstanceApp{}, WithoutKey: api.WithoutSSH(in.Spec)}
 	if h.opts.Apps != nil {
-		c.Apps, c.AppDomain = h.appsOf(ctx, in), h.opts.Apps.Domain()
+		c.AppDomain = h.opts.Apps.Domain()
+	}
+	if h.opts.Apps != nil || h.opts.SSHGateway != nil {
+		c.Apps = h.appsOf(ctx, in)
 	}
 	err = h.each(ctx, api.ListQuery{Kind: api.KindFloatingIP, Project: in.Meta.Project}, func(x api.Object) bool {
 		ip, err := api.Decode[api.FloatingIP](x)

@@ -3,12 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,14 +38,19 @@ func (a *App) ways(c api.InstanceConnection) (all []way) {
 	for _, ip := range c.Addresses {
 		all = append(all, way{what: "floating IP", user: cmp.Or(c.User, "USER"), host: ip, port: 22})
 	}
-	if g := c.Gateway; g != nil {
-		user := c.Target
-		if c.User == "" {
-			user = "USER%" + user
-		}
-		all = append(all, way{what: "SSH gateway", user: user, host: cmp.Or(g.Host, a.serverHost()), port: g.Port, hostKey: g.HostKey})
+	if c.Gateway != nil {
+		all = append(all, a.gateway(c))
 	}
 	return all
+}
+
+// gateway returns how to reach an instance through the SSH gateway, which must exist.
+func (a *App) gateway(c api.InstanceConnection) way {
+	g, user := c.Gateway, c.Target
+	if c.User == "" {
+		user = "USER%" + user
+	}
+	return way{what: "SSH gateway", user: user, host: cmp.Or(g.Host, a.serverHost()), port: g.Port, hostKey: g.HostKey}
 }
 
 // serverHost returns the host of the API; every node runs a gateway.
@@ -133,14 +136,7 @@ func sshCommand(k *kind[api.Instance]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		run := exec.CommandContext(cmd.Context(), "ssh", append(words, args[1:]...)...) //nolint:gosec // the words are ours and the caller's
-		run.Stdin, run.Stdout, run.Stderr = a.In, a.Out, a.Err
-		err = run.Run()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return exitCode(int64(max(1, exit.ExitCode())))
-		}
-		return err
+		return a.ssh(cmd.Context(), append(words, args[1:]...))
 	}
 	return cmd
 }

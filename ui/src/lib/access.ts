@@ -40,3 +40,17 @@ export function gatewayTo(
   const name = c.user ? c.target : `${user ?? 'USER'}%${c.target}`;
   return { command: `ssh ${port === 22 ? '' : `-p ${port} `}${name}@${host || here}`, fingerprint };
 }
+
+/** forwardTo returns the command that forwards an app's port to its address on the user's computer, where the cluster has
+ * no app gateway. The SSH gateway connects to the instance's ID without signing in to it. */
+export function forwardTo(
+  c: Schemas['InstanceConnection'],
+  instance: string,
+  app: Schemas['InstanceApp'],
+  here = globalThis.location?.hostname ?? '',
+): string | undefined {
+  if (c.appDomain || !c.gateway || !c.target) return undefined;
+  const { host, port } = c.gateway;
+  const local = new URL(app.address).port || '80';
+  return `ssh ${port === 22 ? '' : `-p ${port} `}-N -L ${local}:${instance}:${app.port} ${c.target}@${host || here}`;
+}

@@ -123,6 +123,9 @@ export const instances: Record<keyof typeof en, string> = {
   'next.spent': 'Bisher in diesem Monat: {price}.',
   'next.app': '{name} öffnen',
   'next.appPort': 'Port {port}',
+  'next.forward': '{name} an Ihren Rechner weiterleiten',
+  'next.forwardHelp':
+    'Dieser Cluster hat keine Domain für Apps. Führen Sie den Befehl mit einem Ihrer SSH-Schlüssel aus, lassen Sie ihn laufen und öffnen Sie',
   'next.appHelp':
     'Öffnet sich in einem neuen Tab, über das App-Gateway des Clusters. Programme verwenden {address} mit einem API-Schlüssel.',
   'next.setUpRuns':

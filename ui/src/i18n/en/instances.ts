@@ -116,6 +116,9 @@ export const instances = {
   'next.spent': 'This month so far: {price}.',
   'next.app': 'Open {name}',
   'next.appPort': 'port {port}',
+  'next.forward': 'Forward {name} to your computer',
+  'next.forwardHelp':
+    'This cluster has no domain for apps. Run the command with one of your SSH keys, leave it running, and open',
   'next.appHelp': 'Opens in a new tab, through the cluster’s app gateway. Programs use {address} with an API key.',
   'next.setUpRuns': 'First-boot setup is running. Passwords, keys and programs may not be available yet.',
   'next.setUpDone': 'First-boot setup is complete.',

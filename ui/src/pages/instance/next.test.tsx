@@ -103,6 +103,7 @@ test('what its app serves opens in a tab of its own, which has no hold of the po
     'instances/ins-1/connection': {
       user: 'debian',
       addresses: [],
+      appDomain: 'apps.example.com',
       apps: [{ port: 8888, name: 'JupyterLab', address: 'https://8888-1.apps.example.com/' }],
     },
     'instances/ins-1/app-links': {
@@ -121,6 +122,28 @@ test('what its app serves opens in a tab of its own, which has no hold of the po
   );
   expect(opened).toHaveBeenCalledWith('', '_blank');
   expect(tab.opener).toBeNull();
+});
+
+test('without a domain for apps the command that forwards one is shown, with its address', async () => {
+  answering({
+    images: { items: [] },
+    'floating-ips': { items: [] },
+    'instances/ins-1/connection': {
+      user: '',
+      addresses: [],
+      target: 'web/demo',
+      gateway: { host: 'gw.example.com', port: 2222, fingerprint: 'SHA256:x' },
+      apps: [{ port: 80, name: 'Site', address: 'http://80-1.localhost:8080/' }],
+    },
+  });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Next instance={running({})} />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText('ssh -p 2222 -N -L 8080:ins-1:80 web/demo@gw.example.com')).toBeVisible();
+  expect(screen.getByRole('link', { name: 'http://80-1.localhost:8080/' })).toBeVisible();
+  expect(screen.queryByRole('button', { name: 'Open Site' })).toBeNull();
 });
 
 test('what it costs is said, with what it has cost this month', async () => {
