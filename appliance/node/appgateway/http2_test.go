@@ -35,7 +35,9 @@ type loaded struct {
 	now, most atomic.Int64  // requests at a time
 }
 
-func newLoaded() *loaded { return &loaded{arrived: make(chan struct{}, 1000), over: make(chan struct{})} }
+func newLoaded() *loaded {
+	return &loaded{arrived: make(chan struct{}, 1000), over: make(chan struct{})}
+}
 
 func (l *loaded) serve(w http.ResponseWriter, r *http.Request) {
 	n := l.now.Add(1)
