@@ -183,3 +183,23 @@ func TestNotInstalled(t *testing.T) {
 		t.Errorf("Label without cryptsetup = %v, want what to install", err)
 	}
 }
+
+// TestOwnMappings checks which mappings are taken for LUKS2 devices that were opened under
+// their name.
+func TestOwnMappings(t *testing.T) {
+	const name, luks = "basalt-osd-" + uuid, "aaaaaaaa000040008000000000000000"
+	for uuid, want := range map[string]bool{
+		"CRYPT-LUKS2-" + luks + "-" + name:            true,
+		"CRYPT-LUKS2-" + luks + "-another":            false,
+		"CRYPT-LUKS2-" + luks:                         false,
+		"CRYPT-LUKS1-" + luks + "-" + name:            false,
+		"CRYPT-PLAIN-" + name:                         false,
+		"LVM-" + luks + luks:                          false,
+		"":                                            false,
+		"CRYPT-LUKS2-" + luks + "-" + name + "-after": false,
+	} {
+		if got := isOwn(name, uuid); got != want {
+			t.Errorf("isOwn(%q) = %v, want %v", uuid, got, want)
+		}
+	}
+}

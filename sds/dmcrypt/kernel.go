@@ -160,6 +160,36 @@ func (Kernel) Find(_ context.Context, device, name string) (Mapping, error) {
 	return Mapping{}, nil
 }
 
+// Names returns the names of the open mappings of this package's kind that begin with
+// prefix. The kernel records who made a mapping: names that others chose for mappings of
+// another kind are not among them.
+func (Kernel) Names(_ context.Context, prefix string) (names []string, err error) {
+	all, err := filepath.Glob("/sys/block/dm-*/dm")
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range all {
+		name, err := os.ReadFile(filepath.Join(dir, "name"))
+		id, err2 := os.ReadFile(filepath.Join(dir, "uuid"))
+		if err != nil || err2 != nil { // it was closed meanwhile
+			continue
+		}
+		if n := strings.TrimSpace(string(name)); strings.HasPrefix(n, prefix) && isOwn(n, strings.TrimSpace(string(id))) {
+			names = append(names, n)
+		}
+	}
+	return names, nil
+}
+
+// isOwn reports whether cryptsetup has made the mapping, over a LUKS2 device: its UUID is
+// then "CRYPT-LUKS2-", that of the device without dashes, "-" and the name
+// (lib/internal.h, DM_UUID_PREFIX; lib/libdevmapper.c, dm_prepare_uuid).
+func isOwn(name, uuid string) bool {
+	device, ok := strings.CutPrefix(uuid, "CRYPT-LUKS2-")
+	device, of, _ := strings.Cut(device, "-")
+	return ok && len(device) == 32 && of == name
+}
+
 // isOver reports whether the only device in a slaves directory of sysfs is this one.
 func isOver(slaves, device string) (bool, error) {
 	if device == "" {

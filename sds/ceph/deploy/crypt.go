@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/sds/dmcrypt"
@@ -41,6 +42,7 @@ type Devices interface {
 	Open(ctx context.Context, device, name string, key []byte) error
 	Close(ctx context.Context, name string) error
 	Find(ctx context.Context, device, name string) (dmcrypt.Mapping, error)
+	Names(ctx context.Context, prefix string) ([]string, error)
 	Shred(device string) error
 }
 
@@ -238,6 +240,36 @@ func (n Node) content(ctx context.Context, d Disk, device, name string) (string,
 // closeOSD closes the mappings of an OSD that does not run.
 func (n Node) closeOSD(ctx context.Context, uuid string) error {
 	return errors.Join(n.devices().Close(ctx, mappingOf(uuid)), n.devices().Close(ctx, dbMappingOf(uuid)))
+}
+
+// mappedOSDs returns the UUIDs of the OSDs of which a mapping is open on this node. Only
+// mappings that are named exactly as mappingOf and dbMappingOf do are taken for ours.
+func (n Node) mappedOSDs(ctx context.Context) (uuids []string, err error) {
+	names, err := n.devices().Names(ctx, MappingPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("list the mappings of OSDs: %w", err)
+	}
+	for _, name := range names {
+		uuid := strings.TrimSuffix(strings.TrimPrefix(name, MappingPrefix), "-db")
+		if uuidForm.MatchString(uuid) && !slices.Contains(uuids, uuid) {
+			uuids = append(uuids, uuid)
+		}
+	}
+	slices.Sort(uuids)
+	return uuids, nil
+}
+
+// nextForgotten closes the mappings of OSDs that the cluster does not have any more: their
+// disks died, or were pulled, before they were released here. The intent has every OSD
+// of the cluster, so that one of another node counts as known; and what is closed by
+// mistake is opened again by OpenOSD. One that is in use stays open.
+func nextForgotten(in Intent, o Observed) (do []Action) {
+	for _, uuid := range o.Mapped {
+		if !slices.ContainsFunc(in.Disks, func(d Disk) bool { return d.UUID == uuid }) {
+			do = append(do, Action{Do: CloseOSD, Name: uuid})
+		}
+	}
+	return do
 }
 
 // erase destroys the content of a device that an OSD does not use any more. The header

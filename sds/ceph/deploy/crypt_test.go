@@ -204,6 +204,49 @@ func testKilledWhileEncrypting(t *testing.T, loops dmcrypttest.All) {
 	}
 }
 
+// TestForgottenMappings checks that the mappings of an OSD which the cluster does not have
+// any more are closed, and no others.
+func TestForgottenMappings(t *testing.T) {
+	const other = "cccccccc-0000-4000-8000-000000000000"
+	disks := &mappings{open: []string{mappingOf(osdA), mappingOf(other), dbMappingOf(other), "basalt-osd-backup", "basalt-osd-" + other + "-old", "home"}}
+	n := Node{ID: "node-a", Dir: t.TempDir(), Crypt: disks}
+	mapped, err := n.mappedOSDs(t.Context())
+	if err != nil || !slices.Equal(mapped, []string{osdA, other}) {
+		t.Fatalf("mappedOSDs = %q, %v, want %s and %s", mapped, err, osdA, other)
+	}
+	in := Intent{FSID: fsid, Disks: []Disk{{Node: "node-b", Path: "/dev/sdb", UUID: osdA}}}
+	do := nextForgotten(in, Observed{Node: "node-a", Mapped: mapped})
+	if want := []Action{{Do: CloseOSD, Name: other}}; !slices.Equal(do, want) {
+		t.Fatalf("nextForgotten = %v, want %v", do, want)
+	}
+	if err := n.Do(t.Context(), in, Keys{}, do[0]); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{mappingOf(osdA), "basalt-osd-backup", "basalt-osd-" + other + "-old", "home"}; !slices.Equal(disks.open, want) {
+		t.Errorf("open mappings = %q, want %q", disks.open, want)
+	}
+}
+
+// mappings is the names of the open mappings of a machine.
+type mappings struct {
+	Devices
+	open []string
+}
+
+func (m *mappings) Names(_ context.Context, prefix string) (names []string, err error) {
+	for _, name := range m.open {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (m *mappings) Close(_ context.Context, name string) error {
+	m.open = slices.DeleteFunc(m.open, func(have string) bool { return have == name })
+	return nil
+}
+
 // checkReboot checks that a closed disk is recognized, and opened with its key only.
 func checkReboot(t *testing.T, n Node, in Intent, observe func() Found) {
 	t.Helper()

@@ -50,6 +50,8 @@ func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 		return n.adoptOSD(ctx, in, a)
 	case OpenOSD:
 		return n.openOSD(ctx, in, a)
+	case CloseOSD:
+		return n.closeOSD(ctx, a.Name)
 	case StartOSD:
 		return n.startOSD(ctx, in, a.Name, a.ID)
 	case StopOSD:

@@ -53,6 +53,8 @@ type Observed struct {
 	Mon    State
 	Mgr    State
 	Disks  []Found // those of the intent that are this node's
+	// Mapped are the UUIDs of the OSDs of which an encrypted device is open here.
+	Mapped []string
 	Tables []FoundTable
 	// Cluster is the mons' report; nil: they do not answer.
 	Cluster *Cluster
@@ -103,6 +105,7 @@ const (
 	PrepareOSD   Verb = "prepare-osd"
 	AdoptOSD     Verb = "adopt-osd"
 	OpenOSD      Verb = "open-osd"
+	CloseOSD     Verb = "close-osd"
 	StartOSD     Verb = "start-osd"
 	StopOSD      Verb = "stop-osd"
 	ReleaseDisk  Verb = "release-disk"
@@ -163,6 +166,7 @@ func Next(in Intent, o Observed) []Action {
 	do = append(do, nextMgr(in, o)...)
 	do = append(do, nextTables(in, o)...)
 	do = append(do, nextDisks(in, o)...)
+	do = append(do, nextForgotten(in, o)...)
 	if o.Leader && o.Cluster != nil {
 		do = append(do, nextCluster(in, *o.Cluster)...)
 	}

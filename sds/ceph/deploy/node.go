@@ -116,8 +116,12 @@ func (n Node) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, path := range dirs {
-		if err := n.closeOSD(ctx, filepath.Base(filepath.Dir(path))); err != nil {
+	mapped, err := n.mappedOSDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, uuid := range mapped {
+		if err := n.closeOSD(ctx, uuid); err != nil {
 			return err
 		}
 	}

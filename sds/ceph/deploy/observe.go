@@ -57,6 +57,9 @@ func (n Node) Observe(ctx context.Context, in Intent, k Keys, leader bool) (Obse
 	if err := n.observeTables(ctx, in, &o); err != nil {
 		return o, err
 	}
+	if o.Mapped, err = n.mappedOSDs(ctx); err != nil {
+		return o, err
+	}
 	if o.Config && (in.Exists || o.Mon == Running) {
 		if o.Cluster, err = n.cluster(ctx, in); err != nil && ctx.Err() != nil {
 			return o, ctx.Err()

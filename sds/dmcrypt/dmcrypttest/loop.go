@@ -82,6 +82,18 @@ func (l *Loop) Find(_ context.Context, device, name string) (dmcrypt.Mapping, er
 	return dmcrypt.Mapping{Path: m.path, Over: ok && m.device == device}, nil
 }
 
+// Names returns the names of the open mappings that begin with prefix.
+func (l *Loop) Names(_ context.Context, prefix string) (names []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.open {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // CloseAll closes all mappings, whatever uses them.
 func (l *Loop) CloseAll() error {
 	l.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/sds/dmcrypt"
@@ -16,6 +17,7 @@ type Devices interface {
 	Open(ctx context.Context, device, name string, key []byte) error
 	Close(ctx context.Context, name string) error
 	Find(ctx context.Context, device, name string) (dmcrypt.Mapping, error)
+	Names(ctx context.Context, prefix string) ([]string, error)
 }
 
 // Run tests d with devices that newDevice creates. A name is used by one test only.
@@ -85,6 +87,12 @@ func (s suite) lifeCycle(t *testing.T) {
 		path := s.open(t, device, name)
 		if again := s.open(t, device, name); again != path {
 			t.Errorf("opened twice at %s and %s, want one mapping", path, again)
+		}
+		if names, err := s.Names(t.Context(), name[:len(name)-1]); err != nil || !slices.Equal(names, []string{name}) {
+			t.Errorf("Names of open mappings = %q, %v, want %q", names, err, name)
+		}
+		if names, err := s.Names(t.Context(), name+"-"); err != nil || len(names) > 0 {
+			t.Errorf("Names with another prefix = %q, %v, want none", names, err)
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_SYNC, 0)
 		if err != nil {
