@@ -58,8 +58,12 @@ type Volume struct {
 	Epoch int64
 	// Rollbacks is the highest count of a RollbackVolume that was done.
 	Rollbacks int64
-	// Standalone means that it does not read from its image or snapshot.
+	// Standalone means that it does not read from the Image or Snapshot that it was
+	// created from.
 	Standalone bool
+	// Reads is the image that it reads, itself or through the snapshots that it was
+	// cloned from; empty: none. Only a Mover sets it.
+	Reads api.ImageID
 	// Age is the time since its creation, by the store's own clock, which may
 	// differ from the node's. Only Volumes sets it.
 	Age time.Duration

@@ -19,7 +19,7 @@ func RunMoves(t *testing.T, open func(t *testing.T) (from, to Bench)) {
 		test func(t *testing.T, from, to Bench)
 	}{
 		{"Move", testMove}, {"MoveSparse", testMoveSparse}, {"MoveEncrypted", testMoveEncrypted}, {"MoveState", testMoveState},
-		{"MoveInterrupted", testMoveInterrupted}, {"MoveRefused", testMoveRefused}, {"Discard", testDiscard},
+		{"MoveInterrupted", testMoveInterrupted}, {"MoveRefused", testMoveRefused}, {"MoveClone", testMoveClone}, {"MoveEncryptedClone", testMoveEncryptedClone}, {"Discard", testDiscard},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from, to := open(t)
@@ -199,8 +199,10 @@ func testMoveRefused(t *testing.T, from, to Bench) {
 	if _, err := from.Driver.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", Snapshot: sds.SnapshotRef{Volume: "vol-1", ID: "snap-1"}}); err != nil {
 		t.Fatal(err)
 	}
-	refused("a volume with a clone", "vol-1", api.CodeState)
-	refused("a clone", "vol-2", api.CodeState)
+	wantCode(t, "a volume with a clone", m.Exportable(ctx, "vol-1"), api.CodeState)
+	if err := m.Exportable(ctx, "vol-1", "vol-2"); err != nil {
+		t.Errorf("Exportable of a volume together with its clone: %v", err)
+	}
 	wantCode(t, "discard of a volume with a clone", m.DiscardVolume(ctx, "vol-1"), api.CodeInUse)
 	if err := m.DiscardVolume(ctx, "vol-2"); err != nil {
 		t.Fatal(err)
@@ -213,6 +215,89 @@ func testMoveRefused(t *testing.T, from, to Bench) {
 	wantCode(t, "without its image", err, api.CodeNotFound)
 	_, err = to.Driver.Volume(ctx, "vol-1")
 	wantCode(t, "volume after a refused copy", err, api.CodeNotFound)
+}
+
+// testMoveClone checks that the copy of a clone has all content and reads from no other
+// volume, and that it leaves what it was cloned from as it was.
+func testMoveClone(t *testing.T, from, to Bench) {
+	ctx := t.Context()
+	raw := Raw(2 * mib)
+	clear(raw[4096:])
+	for _, d := range []sds.Driver{from.Driver, to.Driver} {
+		if _, err := d.ImportImage(ctx, sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newCanvas(t, from, sds.VolumeCreate{ID: "vol-1", Image: "img-1", SizeBytes: 4 * mib})
+	c.paint(0, 0x11)
+	c.snap("snap-0", nil)
+	c.paint(1, 0x12)
+	c.snap("snap-1", nil)
+	c.paint(1, 0x13)
+	one := c.clone("vol-2", "snap-1", 8*mib)
+	one.paint(2, 0x21)
+	one.snap("snap-1", nil) // IDs are per volume
+	one.paint(0, 0x22)
+	two := one.clone("vol-3", "snap-1", 0)
+	two.paint(3, 0x31)
+	two.snap("snap-2", nil)
+	two.rollback("snap-2", 1)
+	two.paint(1, 0x32)
+	machine := c.start() // what is below a clone is not written to
+	there := two.moved(to)
+	machine.Stop(t)
+	there.check("of the copied clone", false)
+	if v, was := there.volume(), two.volume(); v.Reads != "img-1" || was.Reads != "img-1" || !v.Standalone || v.Snapshot != was.Snapshot || v.AllocatedBytes < was.AllocatedBytes {
+		t.Errorf("copied clone = %+v, want a standalone one that reads img-1, from %+v", v, was)
+	}
+	wantCode(t, "delete of the image of a copied clone", to.Driver.DeleteImage(ctx, "img-1"), api.CodeInUse)
+	// The agent's next request is for the volume that exists.
+	if _, err := to.Driver.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-3", Snapshot: two.volume().Snapshot, SizeBytes: 8 * mib}); err != nil {
+		t.Errorf("CreateVolume of the copied clone: %v", err)
+	}
+	m := mover(t, from.Driver)
+	for _, id := range []api.VolumeID{"vol-3", "vol-2"} {
+		if err := m.Exportable(ctx, id); err != nil {
+			t.Errorf("Exportable of %s: %v", id, err)
+		}
+		if err := m.DiscardVolume(ctx, id); err != nil {
+			t.Fatalf("DiscardVolume of %s: %v", id, err)
+		}
+	}
+	c.check("after its clones have left", false)
+	if err := m.Exportable(ctx, "vol-1"); err != nil {
+		t.Errorf("Exportable of a volume whose clones have left: %v", err)
+	}
+	there.paint(0, 0x41)
+	there.snap("snap-3", nil)
+	there.drop("snap-2", nil) // merges layers that were the other volumes'
+	there.check("after a merge", false)
+	there.moved(from).check("back on its first node", false)
+	if err := to.Driver.DeleteSnapshot(ctx, "vol-3", "snap-3", sds.Access{}); err != nil {
+		t.Errorf("DeleteSnapshot: %v", err)
+	}
+	if err := to.Driver.DeleteVolume(ctx, "vol-3"); err != nil {
+		t.Errorf("DeleteVolume: %v", err)
+	}
+	if err := to.Driver.DeleteImage(ctx, "img-1"); err != nil {
+		t.Errorf("DeleteImage without volumes: %v", err)
+	}
+}
+
+func testMoveEncryptedClone(t *testing.T, from, to Bench) {
+	key := &sds.Encryption{Passphrase: []byte(rand.Text())}
+	c := newCanvas(t, from, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Encryption: key})
+	c.paint(0, 0x11)
+	c.snap("snap-1", nil)
+	c.paint(0, 0x12)
+	clone := c.clone("vol-2", "snap-1", 0)
+	clone.paint(1, 0x21)
+	there := clone.moved(to)
+	there.check("of the copied clone", false)
+	there.snap("snap-2", nil)
+	there.paint(0, 0x22)
+	there.drop("snap-2", nil)
+	there.check("after a merge", false)
 }
 
 // testDiscard checks that nothing that is being read is discarded.

@@ -239,7 +239,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 	}
 	defer s.mu.Unlock()
 	for _, v := range s.volumes {
-		if v.Image == id && !v.Standalone {
+		if v.Reads == id {
 			return api.Errorf(api.CodeInUse, "volume %s was created from image %s", v.ID, id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
@@ -32,13 +33,21 @@ type transferred struct {
 }
 
 // Exportable implements sds.Mover.
-func (s *Store) Exportable(ctx context.Context, id api.VolumeID) error {
+func (s *Store) Exportable(ctx context.Context, id api.VolumeID, with ...api.VolumeID) error {
 	if err := s.enter(ctx, "Exportable", string(id)); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	_, err := s.exportable(id)
-	return err
+	v, err := s.exportable(id)
+	if err != nil {
+		return err
+	}
+	for _, snap := range v.snapshots {
+		if ref, clone := s.cloneOf(v, snap, with...); clone != "" {
+			return sds.IsCloned(ref, clone)
+		}
+	}
+	return nil
 }
 
 func (s *Store) exportable(id api.VolumeID) (*volume, error) {
@@ -50,15 +59,10 @@ func (s *Store) exportable(id api.VolumeID) (*volume, error) {
 		return nil, api.Errorf(api.CodeState, "volume %s is in a shared pool: other nodes have it already", id)
 	case s.used[id]:
 		return nil, sds.InUse(id)
-	case v.Clones():
-		return nil, sds.IsClone(id, v.Snapshot)
 	}
 	for _, snap := range v.snapshots {
 		if !snap.Ready {
 			return nil, sds.NotReady(snap.Snapshot)
-		}
-		if ref, clone := s.cloneOf(v, snap); clone != "" {
-			return nil, sds.IsCloned(ref, clone)
 		}
 	}
 	return v, nil
@@ -67,11 +71,12 @@ func (s *Store) exportable(id api.VolumeID) (*volume, error) {
 // Clones reports whether the volume reads from a snapshot.
 func (v *volume) Clones() bool { return v.Snapshot != (sds.SnapshotRef{}) && !v.Standalone }
 
-// cloneOf returns a volume that reads from the snapshot; empty: none.
-func (p *pool) cloneOf(v *volume, snap *snapshot) (ref sds.SnapshotRef, clone api.VolumeID) {
+// cloneOf returns a volume that reads from the snapshot and is not among the others;
+// empty: none.
+func (p *pool) cloneOf(v *volume, snap *snapshot, others ...api.VolumeID) (ref sds.SnapshotRef, clone api.VolumeID) {
 	ref = sds.SnapshotRef{Volume: v.ID, ID: snap.ID}
 	for _, o := range p.volumes {
-		if o.Snapshot == ref && !o.Standalone {
+		if o.Snapshot == ref && !o.Standalone && !slices.Contains(others, o.ID) {
 			return ref, o.ID
 		}
 	}
@@ -89,6 +94,7 @@ func (s *Store) ExportVolume(ctx context.Context, id api.VolumeID, w io.Writer) 
 		return err
 	}
 	x := transfer{Volume: v.Volume, Key: v.key, Content: maps.Clone(v.content), Files: v.files, State: v.state, StateEpoch: v.stateEpoch, SnapStates: maps.Clone(v.snapStates)}
+	x.Volume.Standalone = v.Standalone || v.Clones() // the content of a clone is complete
 	read := []*int{&v.reading}
 	for _, snap := range v.snapshots {
 		x.Snapshots = append(x.Snapshots, transferred{snap.Snapshot, snap.path, snap.content})
@@ -125,12 +131,12 @@ func (s *Store) ImportVolume(ctx context.Context, in sds.VolumeImport) (sds.Volu
 		return sds.Volume{}, err
 	}
 	defer s.mu.Unlock()
-	_, have := s.images[x.Volume.Image]
+	_, have := s.images[x.Volume.Reads]
 	switch {
 	case s.volumes[in.ID] != nil:
 		return sds.Volume{}, api.Errorf(api.CodeExists, "volume %s already exists on this node", in.ID)
-	case x.Volume.Image != "" && !x.Volume.Standalone && !have:
-		return sds.Volume{}, api.Errorf(api.CodeNotFound, "image %s does not exist", x.Volume.Image)
+	case x.Volume.Reads != "" && !have:
+		return sds.Volume{}, api.Errorf(api.CodeNotFound, "image %s does not exist", x.Volume.Reads)
 	case s.free < x.Volume.AllocatedBytes:
 		return sds.Volume{}, diskFull()
 	}

@@ -123,7 +123,7 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 		if err := of.checkKey(sds.Access{Encryption: v.Encryption}); err != nil {
 			return 0, err
 		}
-		made.content = maps.Clone(snap.content)
+		made.content, made.Reads = maps.Clone(snap.content), of.Reads
 		return snap.SizeBytes, nil
 	case v.Image != "":
 		img, ok := p.images[v.Image]
@@ -133,6 +133,7 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 		if img.Format == sds.ISO {
 			return 0, sds.NoVolume(v.Image)
 		}
+		made.Reads = v.Image
 		if img.Format == sds.Raw {
 			made.content.write(0, img.content)
 		}

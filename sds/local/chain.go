@@ -104,12 +104,10 @@ func (s *Store) sourceWithin(id api.VolumeID, m *volumeMeta, file string, room i
 // origin returns what the volume is created from and reads; nil: nothing.
 func (s *Store) origin(m *volumeMeta, room int) (src *sds.Source, deep int, err error) {
 	switch {
-	case m.Standalone:
-		return nil, 0, nil
-	case m.Image != "":
-		img, err := s.image(m.Image)
+	case m.image() != "":
+		img, err := s.image(m.image())
 		return &sds.Source{Path: img.Path, Format: img.Format}, 1, err
-	case m.From != nil:
+	case m.clone():
 		if room <= 0 {
 			return nil, 0, api.Errorf(api.CodeInternal, "the chain of clones contains a cycle")
 		}

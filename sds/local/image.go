@@ -127,7 +127,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 		var m volumeMeta
 		if found, err := s.readMeta(volumes, v, &m); err != nil {
 			return err
-		} else if found && m.Image == id && !m.Standalone {
+		} else if found && m.image() == id {
 			return api.Errorf(api.CodeInUse, "volume %s was created from image %s", v, id).WithHint("delete the volume first")
 		}
 	}

@@ -18,13 +18,16 @@ import (
 // frozen, and exist because a snapshot names them or because another layer is
 // above them.
 type volumeMeta struct {
-	Version    int         `json:"version"` // 1; 2 with Disk, Epoch and Standalone; 3 with Layers
+	Version    int         `json:"version"` // 1; 2 with Disk, Epoch and Standalone; 3 with Layers; 4 with Base
 	Image      api.ImageID `json:"image,omitempty"`
 	Disk       string      `json:"disk,omitempty"` // file that is written to; empty: "disk"
 	Epoch      int64       `json:"epoch,omitempty"`
 	Standalone bool        `json:"standalone,omitempty"`
 
-	From      *snapshotRef   `json:"from,omitempty"` // snapshot that it is cloned from
+	From *snapshotRef `json:"from,omitempty"` // snapshot that it is cloned from
+	// Base is the image below the layers of a clone that has layers of its own in place
+	// of those of its snapshot, and is standalone, since it was copied to this node.
+	Base      api.ImageID    `json:"base,omitempty"`
 	Encrypted bool           `json:"encrypted,omitempty"`
 	Rollbacks int64          `json:"rollbacks,omitempty"`
 	Layers    []layer        `json:"layers,omitempty"` // empty: Disk alone
@@ -61,7 +64,7 @@ type merging struct {
 	Into  string `json:"into"`
 }
 
-const volumeVersion = 3
+const volumeVersion = 4
 
 // normal sets the values that older versions omit.
 func (m *volumeMeta) normal() {
@@ -72,6 +75,17 @@ func (m *volumeMeta) normal() {
 	if len(m.Layers) == 0 {
 		m.Layers = []layer{{File: m.Disk}}
 	}
+}
+
+// clone reports whether the volume reads from a snapshot of another volume.
+func (m *volumeMeta) clone() bool { return m.From != nil && !m.Standalone }
+
+// image returns the image below the layers of a volume that is not a clone; empty: none.
+func (m *volumeMeta) image() api.ImageID {
+	if m.Standalone {
+		return m.Base
+	}
+	return m.Image
 }
 
 func (m *volumeMeta) ref() sds.SnapshotRef {

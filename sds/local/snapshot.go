@@ -261,10 +261,10 @@ func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volume
 	return s.dropSnapshotState(ref)
 }
 
-// cloneOf returns a volume that reads from the snapshot; empty: none. The
-// caller holds the lock of the snapshot's volume, which creating a clone
-// requires too.
-func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
+// cloneOf returns a volume that reads from the snapshot and is not among the
+// others; empty: none. The caller holds the lock of the snapshot's volume, which
+// creating a clone requires too.
+func (s *Store) cloneOf(ref sds.SnapshotRef, others ...api.VolumeID) (api.VolumeID, error) {
 	if s.pool != "" {
 		if _, err := s.clock(volumes); err != nil { // so that the list is up to date
 			return "", err
@@ -280,7 +280,7 @@ func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 		if err != nil {
 			return "", err
 		}
-		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && m.From.ID == ref.ID {
+		if found && m.clone() && m.From.Volume == ref.Volume && m.From.ID == ref.ID && !slices.Contains(others, api.VolumeID(v)) {
 			return api.VolumeID(v), nil
 		}
 	}

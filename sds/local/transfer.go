@@ -72,7 +72,7 @@ func (m *manifest) check(limits sds.Limits) error {
 	switch {
 	case v.Version > volumeVersion:
 		return api.Errorf(api.CodeState, "the volume was written by a newer version of Basalt").WithHint("upgrade this node")
-	case v.From != nil && !v.Standalone, v.Merging != nil, v.making() != nil:
+	case v.clone(), v.Merging != nil, v.making() != nil:
 		return fmt.Errorf("it is a clone, or is being changed")
 	case len(m.Files) == 0 || len(m.Files) > maxTransfer:
 		return fmt.Errorf("it has %d files, want 1 to %d", len(m.Files), maxTransfer)

@@ -66,14 +66,14 @@ func broken(id api.VolumeID, err error) error {
 // lockImage locks the image that a volume reads from, which must exist, until the volume
 // names it.
 func (s *Store) lockImage(ctx context.Context, m *volumeMeta) (unlock func(), err error) {
-	if m.Image == "" || m.Standalone {
+	if m.image() == "" {
 		return func() {}, nil
 	}
-	unlock, err = s.locks.Lock(ctx, images+"/"+string(m.Image), lockShared)
+	unlock, err = s.locks.Lock(ctx, images+"/"+string(m.image()), lockShared)
 	if err != nil {
 		return func() {}, err
 	}
-	if _, err := s.image(m.Image); err != nil {
+	if _, err := s.image(m.image()); err != nil {
 		unlock()
 		return func() {}, err
 	}

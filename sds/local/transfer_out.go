@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,14 +17,25 @@ import (
 var _ sds.Mover = (*Store)(nil)
 
 // Exportable implements sds.Mover.
-func (s *Store) Exportable(ctx context.Context, id api.VolumeID) error {
+func (s *Store) Exportable(ctx context.Context, id api.VolumeID, with ...api.VolumeID) error {
 	unlock, err := s.lockOwn(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	_, err = s.exportable(id)
-	return explain(err)
+	m, err := s.exportable(id)
+	if err != nil {
+		return explain(err)
+	}
+	for _, snap := range m.Snapshots {
+		ref := sds.SnapshotRef{Volume: id, ID: snap.ID}
+		if clone, err := s.cloneOf(ref, with...); err != nil {
+			return explain(err)
+		} else if clone != "" {
+			return sds.IsCloned(ref, clone)
+		}
+	}
+	return nil
 }
 
 // lockOwn locks a volume of a pool that is not shared.
@@ -47,19 +59,8 @@ func (s *Store) exportable(id api.VolumeID) (*volumeMeta, error) {
 	if err := s.closed(id, m); err != nil {
 		return nil, err
 	}
-	if m.From != nil && !m.Standalone {
-		return nil, sds.IsClone(id, m.ref())
-	}
 	if snap := m.making(); snap != nil {
 		return nil, sds.NotReady(snap.public(id))
-	}
-	for _, snap := range m.Snapshots {
-		ref := sds.SnapshotRef{Volume: id, ID: snap.ID}
-		if clone, err := s.cloneOf(ref); err != nil {
-			return nil, err
-		} else if clone != "" {
-			return nil, sds.IsCloned(ref, clone)
-		}
 	}
 	return m, nil
 }
@@ -127,12 +128,13 @@ func (s *Store) openExport(ctx context.Context, id api.VolumeID) (x *export, err
 	if err != nil {
 		return nil, err
 	}
-	refs := []sds.SnapshotRef{{Volume: id}}
-	for _, snap := range m.Snapshots {
-		refs = append(refs, sds.SnapshotRef{Volume: id, ID: snap.ID})
+	from, err := s.detached(ctx, id, m)
+	defer from.unlock()
+	if err != nil {
+		return nil, err
 	}
-	x = &export{manifest: manifest{Volume: *m}}
-	if x.release, err = s.pins.hold(ctx, refs); err != nil {
+	x = &export{manifest: manifest{Volume: from.meta}}
+	if x.release, err = s.pins.hold(ctx, from.reads); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -140,12 +142,12 @@ func (s *Store) openExport(ctx context.Context, id api.VolumeID) (x *export, err
 			x.close()
 		}
 	}()
-	names, err := s.transferred(id, m)
+	names, err := s.transferred(id, &from.meta)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		f, err := os.Open(s.file(id, name))
+		f, err := os.Open(cmp.Or(from.paths[name], s.file(id, name)))
 		if err != nil {
 			return nil, err
 		}

@@ -228,6 +228,9 @@ func (s *Store) readVolume(id api.VolumeID) (sds.Volume, error) {
 	if v.Source, _, err = s.source(id, m, m.Disk); err != nil {
 		return sds.Volume{}, err
 	}
+	if v.Reads, err = s.lowest(m); err != nil {
+		return sds.Volume{}, err
+	}
 	for _, l := range m.Layers {
 		st, err := os.Stat(s.file(id, l.File))
 		if err != nil {

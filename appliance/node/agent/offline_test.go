@@ -261,7 +261,7 @@ func TestCopyIsRefused(t *testing.T) {
 			w.until("snap-1 ready", func() bool { return w.snap("snap-1").Status.Phase == api.SnapshotReady })
 			w.volume(a, "vol-clone", api.PoolLocal, func(s *api.VolumeSpec) { s.Snapshot = "snap-1" })
 			w.until("vol-clone ready", func() bool { return w.vol("vol-clone").Status.Phase == api.VolumeReady })
-		}, []api.VolumeID{"vol-ins-1", "vol-data"}, "volume vol-data shares data with volume vol-clone, which is a clone of its snapshot snap-1 (delete the clone first)"},
+		}, []api.VolumeID{"vol-ins-1", "vol-data"}, "volume vol-data shares data with volume vol-clone, which is a clone of its snapshot snap-1 (migrate or delete the clone first)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, a, b := atRest(t, nil)

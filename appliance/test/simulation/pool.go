@@ -134,11 +134,11 @@ func (s pool) ReleaseVolume(ctx context.Context, id api.VolumeID, o sds.Owner) e
 	return s.Store.ReleaseVolume(ctx, id, o)
 }
 
-func (s pool) Exportable(ctx context.Context, id api.VolumeID) error {
+func (s pool) Exportable(ctx context.Context, id api.VolumeID, with ...api.VolumeID) error {
 	if err := s.m.enter(ctx, "Exportable"); err != nil {
 		return err
 	}
-	return s.Store.Exportable(ctx, id)
+	return s.Store.Exportable(ctx, id, with...)
 }
 
 func (s pool) ExportVolume(ctx context.Context, id api.VolumeID, w io.Writer) error {
@@ -164,6 +164,9 @@ func (s pool) ImportVolume(ctx context.Context, in sds.VolumeImport) (sds.Volume
 		s.m.w.disks.content[v.Source.Path] = content.generation
 		s.m.w.logf(s.m.name(), "has a copy of %s, generation %d", in.ID, content.generation)
 		s.m.w.stats.Copied++
+		if !s.m.w.truth.Volumes[string(in.ID)].Spec.Root {
+			s.m.w.stats.CopiedData++
+		}
 	}
 	s.m.spring("ImportVolume", true)
 	return v, err

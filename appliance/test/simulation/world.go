@@ -48,7 +48,8 @@ type Stats struct {
 	Events, Commits, Faults, Actions int
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
-	Copies, Copied                   int // of volumes of stopped instances: begun, finished
+	Copies, Copied                   int // of volumes to other nodes: begun, finished
+	CopiedData                       int // of those finished, data volumes
 	Attached                         int // how often an instance opened a data volume
 	Hurt, Refused, Rebuilt           int // stores
 	Differing, Upgraded, Raised      int // nodes whose tables differed, nodes with a new release, feature levels
