@@ -57,6 +57,7 @@ const (
 	CauseRollbackLater    CauseCode = "rollback-later"
 	CauseNoRoomToGrow     CauseCode = "no-room-to-grow"
 	CauseSnapshotMoving   CauseCode = "snapshot-moving"
+	CauseVolumeMoving     CauseCode = "volume-moving"
 	CauseVolumeUnreadable CauseCode = "volume-unreadable"
 
 	// The import of an image.

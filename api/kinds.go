@@ -336,7 +336,7 @@ var kinds = []KindInfo{
 		fields: []string{"spec.use", "status.model", "status.node", "status.sizeBytes", "status.state"}},
 	{Kind: KindCephCluster, Type: reflect.TypeFor[CephCluster](), Path: "ceph-clusters", IDPrefix: "ceph", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "storage"},
 	{Kind: KindMigration, Type: reflect.TypeFor[Migration](), Path: "migrations", IDPrefix: "mig", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "nodes", references: ofMigration,
-		fields: []string{"state", "spec.instance", "spec.target", "status.downtimeMillis", "status.endedAt", "status.startedAt"}},
+		fields: []string{"state", "spec.instance", "spec.target", "spec.volume", "status.downtimeMillis", "status.endedAt", "status.startedAt"}},
 	{Kind: KindJoinToken, Type: reflect.TypeFor[JoinToken](), Path: "join-tokens", IDPrefix: "join", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOperators},
 	{Kind: KindUpgrade, Type: reflect.TypeFor[Upgrade](), Path: "upgrades", IDPrefix: "upg", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "nodes", KeyReads: true},
 	{Kind: KindMailSuppression, Type: reflect.TypeFor[MailSuppression](), Path: "mail-suppressions", IDPrefix: "msup", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanDelete, Readers: ReadByAdmins,

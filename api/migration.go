@@ -6,7 +6,7 @@ type MigrationPhase string
 // Migration phases.
 //
 //	Pending ─► Preparing ─► Copying ─► Succeeded
-//	   └──────────┴────────────┴─────► Failed, Aborted (the instance stays where it was)
+//	   └──────────┴────────────┴─────► Failed, Aborted (what is migrated stays where it was)
 const (
 	MigrationPending   MigrationPhase = "Pending"
 	MigrationPreparing MigrationPhase = "Preparing"
@@ -27,10 +27,21 @@ func AtRest(in Instance) bool {
 	return in.Status.StartedAt == nil && (in.Status.Phase == InstanceStopped || in.Status.Phase == InstanceFailed)
 }
 
+// Subject returns the instance or the volume that is migrated.
+func (s MigrationSpec) Subject() ObjectRef {
+	if s.Volume != "" {
+		return ObjectRef{Kind: KindVolume, ID: string(s.Volume)}
+	}
+	return ObjectRef{Kind: KindInstance, ID: string(s.Instance)}
+}
+
 // ValidateMigration checks a spec.
 func ValidateMigration(s MigrationSpec) error {
-	if s.Instance == "" {
-		return invalid("spec.instance", "an instance is required").WithHint("basalt instance list")
+	switch {
+	case s.Instance == "" && s.Volume == "":
+		return invalid("spec.instance", "an instance or a volume is required").WithHint("basalt instance list")
+	case s.Instance != "" && s.Volume != "":
+		return invalid("spec.volume", "cannot be set together with an instance, whose volumes are migrated with it").WithHint("create a migration for each")
 	}
 	return nil
 }
@@ -41,6 +52,8 @@ func ChangeMigration(old, s MigrationSpec) error {
 	switch {
 	case old.Instance != s.Instance:
 		return invalid("spec.instance", "the instance of a migration cannot change").WithHint("create another migration")
+	case old.Volume != s.Volume:
+		return invalid("spec.volume", "the volume of a migration cannot change").WithHint("create another migration")
 	case old.Target != s.Target:
 		return invalid("spec.target", "the target of a migration cannot change").WithHint("abort it and create another")
 	case old.Offline != s.Offline:

@@ -238,8 +238,9 @@ func ofSecurityGroup(o Object, r *references) {
 }
 
 func ofMigration(o Object, r *references) {
-	s := saysOf[struct{ Instance, Target string }](o.Spec)
+	s := saysOf[struct{ Instance, Volume, Target string }](o.Spec)
 	r.names("spec.instance", KindInstance, s.Instance)
+	r.names("spec.volume", KindVolume, s.Volume)
 	r.names("spec.target", KindNode, s.Target)
 }
 

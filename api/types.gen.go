@@ -3074,7 +3074,7 @@ type MigrationAssignment struct {
 	Source NodeID         `json:"source,omitempty,omitzero"`
 	Target NodeID         `json:"target,omitempty,omitzero"`
 
-	// Volumes Volumes of a stopped instance that are copied to the target, and assigned to it with the instance.
+	// Volumes Volumes that are copied to the target, and assigned to it together: those of a stopped instance with the instance.
 	Volumes []VolumeID `json:"volumes,omitempty,omitzero"`
 }
 
@@ -3093,17 +3093,20 @@ type MigrationList struct {
 
 // MigrationSpec defines model for MigrationSpec.
 type MigrationSpec struct {
-	// Abort Abort the migration; the instance stays on its node.
+	// Abort Abort the migration; the instance or volume stays on its node.
 	Abort bool `json:"abort,omitempty,omitzero"`
 
-	// Instance Name or ID; stored as ID.
-	Instance InstanceID `json:"instance"`
+	// Instance Instance that is migrated, by name or ID; stored as ID. Either this or `volume` is required.
+	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Offline The instance is stopped: its disks in pools of its node are copied, and it cannot be started until the migration has ended. Set by the server.
+	// Offline The instance is stopped, or there is none: its disks in pools of its node are copied, and it cannot be started until the migration has ended. Set by the server.
 	Offline bool `json:"offline,omitempty,omitzero"`
 
 	// Target Name or ID of the node. Empty: chosen by the cluster.
 	Target NodeID `json:"target,omitempty,omitzero"`
+
+	// Volume Volume that belongs to no instance and is migrated, by name or ID; stored as ID.
+	Volume VolumeID `json:"volume,omitempty,omitzero"`
 }
 
 // MigrationStatus defines model for MigrationStatus.

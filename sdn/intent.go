@@ -97,7 +97,7 @@ func (b *builder) index() {
 		}
 	}
 	for _, m := range b.objects.Migrations {
-		if m.Assignment.Target != "" && !m.Status.Phase.Ended() {
+		if m.Assignment.Target != "" && m.Spec.Instance != "" && !m.Status.Phase.Ended() {
 			b.moves[m.Spec.Instance] = m.Assignment.Target
 		}
 	}

@@ -17,14 +17,18 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 	if err := api.ValidateMigration(s); err != nil {
 		return s, err
 	}
-	in, err := get[api.Instance](ctx, h, api.KindInstance, string(s.Instance), "", "")
-	bad := []error{at(err, "spec.instance")}
-	s.Instance = api.InstanceID(in.Meta.ID)
+	var bad []error
 	if s.Target != "" {
 		n, err := h.find(ctx, api.KindNode, string(s.Target), "", "")
 		bad = append(bad, at(err, "spec.target"))
 		s.Target = api.NodeID(n.Meta.ID)
 	}
+	if s.Volume != "" {
+		return h.volumeMigrationSpec(ctx, s, bad)
+	}
+	in, err := get[api.Instance](ctx, h, api.KindInstance, string(s.Instance), "", "")
+	bad = append(bad, at(err, "spec.instance"))
+	s.Instance = api.InstanceID(in.Meta.ID)
 	if err := api.Join(bad...); err != nil {
 		return s, err
 	}
@@ -32,35 +36,58 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 	if err := migratable(in, s); err != nil {
 		return s, err
 	}
-	_, err = h.migrationTarget(ctx, in, s)
+	_, _, err = h.migrationTarget(ctx, s)
 	return s, err
 }
 
-// migrationTarget returns the node that a migration would choose, or an error if it would
-// fail; empty if this server does not know the nodes' room.
-func (h *handlers) migrationTarget(ctx context.Context, in api.Instance, s api.MigrationSpec) (api.NodeID, error) {
-	if h.opts.Room == nil {
-		return "", nil
+// volumeMigrationSpec is migrationSpec for a volume without an instance.
+func (h *handlers) volumeMigrationSpec(ctx context.Context, s api.MigrationSpec, bad []error) (api.MigrationSpec, error) {
+	v, err := get[api.Volume](ctx, h, api.KindVolume, string(s.Volume), "", "")
+	s.Volume, s.Offline = api.VolumeID(v.Meta.ID), true
+	if err := api.Join(append(bad, at(err, "spec.volume"))...); err != nil {
+		return s, err
 	}
-	to, err := h.opts.Room.MigrationTarget(ctx, in, s)
-	if err != nil {
-		return "", fmt.Errorf("find a node for instance %s: %w", in.Meta.Name, err)
+	if s.Target != "" && s.Target == v.Assignment.Node {
+		return s, api.Errorf(api.CodeInvalid, "volume %s is already on this node", v.Meta.Name).At("spec.target")
 	}
-	return to, nil
+	_, _, err = h.migrationTarget(ctx, s)
+	return s, err
 }
 
-// wouldMigrate shows in a dry run where the instance would be migrated to. A real
-// migration reports that in its assignment, after it was planned.
-func (h *handlers) wouldMigrate(ctx context.Context, old, m *api.Migration) error {
+// migrationTarget returns the node that the instance or volume is on and the one that a
+// migration would choose, or an error if it would fail; the latter is empty if this
+// server does not know the nodes' room.
+func (h *handlers) migrationTarget(ctx context.Context, s api.MigrationSpec) (from, to api.NodeID, err error) {
+	if s.Volume != "" {
+		v, err := get[api.Volume](ctx, h, api.KindVolume, string(s.Volume), "", "")
+		if err != nil || h.opts.Room == nil {
+			return v.Assignment.Node, "", err
+		}
+		to, err = h.opts.Room.VolumeMigrationTarget(ctx, v, s)
+		return v.Assignment.Node, to, wrapTarget(err, "volume", v.Meta.Name)
+	}
+	in, err := get[api.Instance](ctx, h, api.KindInstance, string(s.Instance), "", "")
+	if err != nil || h.opts.Room == nil {
+		return in.Assignment.Node, "", err
+	}
+	to, err = h.opts.Room.MigrationTarget(ctx, in, s)
+	return in.Assignment.Node, to, wrapTarget(err, "instance", in.Meta.Name)
+}
+
+func wrapTarget(err error, what, name string) error {
+	if err != nil {
+		return fmt.Errorf("find a node for %s %s: %w", what, name, err)
+	}
+	return nil
+}
+
+// wouldMigrate shows in a dry run where the instance or volume would be migrated to. A
+// real migration reports that in its assignment, after it was planned.
+func (h *handlers) wouldMigrate(ctx context.Context, old, m *api.Migration) (err error) {
 	if !dryRun(ctx) || old != nil {
 		return nil
 	}
-	in, err := get[api.Instance](ctx, h, api.KindInstance, string(m.Spec.Instance), "", "")
-	if err != nil {
-		return err
-	}
-	to, err := h.migrationTarget(ctx, in, m.Spec)
-	m.Assignment.Source, m.Assignment.Target = in.Assignment.Node, to
+	m.Assignment.Source, m.Assignment.Target, err = h.migrationTarget(ctx, m.Spec)
 	return err
 }
 

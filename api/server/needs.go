@@ -158,6 +158,8 @@ type Room interface {
 	// MigrationTarget returns the node that a migration that is created now would choose,
 	// or a domain error with the reason why it would fail.
 	MigrationTarget(ctx context.Context, in api.Instance, m api.MigrationSpec) (api.NodeID, error)
+	// VolumeMigrationTarget is MigrationTarget for a volume without an instance.
+	VolumeMigrationTarget(ctx context.Context, v api.Volume, m api.MigrationSpec) (api.NodeID, error)
 	// NextPlace returns the place in the queue that an instance would have if it began to
 	// wait now.
 	NextPlace(ctx context.Context, in api.Instance) (api.InstanceQueue, error)

@@ -201,3 +201,32 @@ func TestMigrationNeedsRoom(t *testing.T) {
 		t.Errorf("assignment in the response to a migration = %+v, want none: the planner makes it", real.Assignment)
 	}
 }
+
+// TestVolumeMigration checks that a volume is migrated by name, without an instance, and
+// that a dry run shows where to.
+func TestVolumeMigration(t *testing.T) {
+	e := servertest.Start(t, nil)
+	w := worldOf(t, e)
+	ctx := t.Context()
+	v := must(t, ret(client.Of[api.Volume](w.op).Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 1 << 30}}))).v
+	e.Apply(t, api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: v.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})})
+	migrations := client.Of[api.Migration](w.op)
+	m := api.Migration{Spec: api.MigrationSpec{Volume: "data"}}
+	tried := must(t, ret(migrations.DryRun().Create(ctx, m))).v
+	if a := tried.Assignment; a.Source != "node-1" || a.Target != "node-2" {
+		t.Errorf("assignment in the dry run = %+v, want node-1 to node-2", a)
+	}
+	e.Room.Fill("no other node can store it", false, 0)
+	_, err := migrations.Create(ctx, m)
+	wantErr(t, err, api.CodeNoCapacity, "spec.target")
+	e.Room.Fill("", false, 0)
+	_, err = migrations.Create(ctx, api.Migration{Spec: api.MigrationSpec{Volume: "data", Instance: "data"}})
+	wantErr(t, err, api.CodeInvalid, "spec.volume")
+	_, err = migrations.Create(ctx, api.Migration{})
+	wantErr(t, err, api.CodeInvalid, "spec.instance")
+	_, err = migrations.Create(ctx, api.Migration{Spec: api.MigrationSpec{Volume: "other"}})
+	wantErr(t, err, api.CodeInvalid, "spec.volume")
+	if real := must(t, ret(migrations.Create(ctx, m))).v; real.Spec.Volume != api.VolumeID(v.Meta.ID) || !real.Spec.Offline {
+		t.Errorf("spec of the migration = %+v, want the ID of the volume, offline", real.Spec)
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,10 +12,10 @@ import (
 
 func (a *App) migrations() *kind[api.Migration] {
 	k := &kind[api.Migration]{
-		app: a, noun: "migration", about: "Migrations of instances", readOnly: true,
+		app: a, noun: "migration", about: "Migrations of instances and volumes", readOnly: true,
 
-		refs:    []api.Kind{api.KindNode, api.KindInstance},
-		columns: []string{"PHASE", "INSTANCE", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
+		refs:    []api.Kind{api.KindNode, api.KindInstance, api.KindVolume},
+		columns: []string{"PHASE", "OF", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
 		row: func(m api.Migration) []string {
 			st, done, down := m.Status, "", ""
 			if st.TotalBytes > 0 {
@@ -23,7 +24,7 @@ func (a *App) migrations() *kind[api.Migration] {
 			if st.DowntimeMillis > 0 {
 				down = fmt.Sprintf("%d ms", st.DowntimeMillis)
 			}
-			return []string{migrationPhase(m), a.named(string(m.Spec.Instance)), a.named(string(m.Assignment.Source)),
+			return []string{migrationPhase(m), a.named(m.Spec.Subject().ID), a.named(string(m.Assignment.Source)),
 				a.named(string(cmp.Or(m.Assignment.Target, m.Spec.Target))), done, down, cmp.Or(m.Assignment.Reason, st.LastError)}
 		},
 		ready: migrationReady,
@@ -53,14 +54,14 @@ func migrationReady(m api.Migration) (bool, string, error) {
 	case api.MigrationSucceeded:
 		return true, doing, nil
 	case api.MigrationFailed, api.MigrationAborted:
-		return false, doing, api.Errorf(api.CodeState, "the instance was not migrated: %s", cmp.Or(m.Assignment.Reason, m.Status.LastError, string(m.Assignment.Phase)))
+		return false, doing, api.Errorf(api.CodeState, "nothing was migrated: %s", cmp.Or(m.Assignment.Reason, m.Status.LastError, string(m.Assignment.Phase)))
 	}
 	return false, doing, nil
 }
 
 func abortCommand(k *kind[api.Migration]) *cobra.Command {
 	return &cobra.Command{
-		Use: "abort NAME|ID", Short: "Abort a migration; the instance stays on its node", Args: cobra.ExactArgs(1),
+		Use: "abort NAME|ID", Short: "Abort a migration; the instance or volume stays on its node", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.change(cmd.Context(), args[0], func(m *api.Migration) error {
 				if m.Assignment.Phase.Ended() {
@@ -84,24 +85,49 @@ func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 		Long: "A running instance keeps running, unless it has a virtual GPU: then stop it first. Its root disk is copied if the nodes do not share its storage.\n\n" +
 			"Of a stopped instance, all disks that only its node has are copied, with their snapshots, UEFI variables and TPM. If it is started meanwhile, it waits for the end of the migration.",
 	}
+	a.runMigration(cmd, func(ctx context.Context, name string) (s api.MigrationSpec, what string, err error) {
+		in, err := instances.get(ctx, name)
+		s.Instance = api.InstanceID(in.Meta.ID)
+		return s, "instance " + in.Meta.Name, err
+	})
+	return cmd
+}
+
+// migrateVolumeCommand creates a migration of a volume and follows it.
+func (a *App) migrateVolumeCommand(volumes *kind[api.Volume]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "migrate NAME|ID", Short: "Migrate a detached volume to another node", Args: cobra.ExactArgs(1),
+		Long: "The volume, which is in a pool of its node and attached to no instance, is copied with its snapshots. The copy of a clone has the data that the clone shares with its snapshot, and takes the room for that.\n\n" +
+			"If the volume is attached meanwhile, the migration ends and the volume stays. Volumes of an instance are migrated with it: basalt instance migrate.",
+	}
+	a.runMigration(cmd, func(ctx context.Context, name string) (s api.MigrationSpec, what string, err error) {
+		v, err := volumes.get(ctx, name)
+		s.Volume = api.VolumeID(v.Meta.ID)
+		return s, "volume " + v.Meta.Name, err
+	})
+	return cmd
+}
+
+// runMigration makes the command create a migration of what find returns, with its name
+// in sentences.
+func (a *App) runMigration(cmd *cobra.Command, find func(ctx context.Context, name string) (s api.MigrationSpec, what string, err error)) {
 	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.nodes().completeFlag) // elsewhere, --to is a time
 	k := a.migrations()
 	w := k.writeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		in, err := instances.get(cmd.Context(), args[0])
+		s, what, err := find(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		m, err := k.target(*w).Create(cmd.Context(), api.Migration{
-			Spec: api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID), Target: api.NodeID(*to)}})
+		s.Target = api.NodeID(*to)
+		m, err := k.target(*w).Create(cmd.Context(), api.Migration{Spec: s})
 		if err != nil {
 			return err
 		}
 		if *w.dry {
-			return k.printTried(cmd.Context(), m, fmt.Sprintf("a migration of instance %s would be created", in.Meta.Name))
+			return k.printTried(cmd.Context(), m, "a migration of "+what+" would be created")
 		}
 		return k.finish(cmd.Context(), m, *w, "created")
 	}
-	return cmd
 }

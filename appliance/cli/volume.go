@@ -64,6 +64,6 @@ func (a *App) volumes() *kind[api.Volume] {
 			}
 		},
 	}
-	k.more = a.volumeCommands(k)
+	k.more = append(a.volumeCommands(k), a.migrateVolumeCommand(k))
 	return k
 }

@@ -52,6 +52,16 @@ func (r *Room) MigrationTarget(_ context.Context, in api.Instance, m api.Migrati
 	return cmp.Or(m.Target, "node-2"), nil
 }
 
+// VolumeMigrationTarget implements server.Room: the requested node, or any.
+func (r *Room) VolumeMigrationTarget(_ context.Context, v api.Volume, m api.MigrationSpec) (api.NodeID, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why != "" {
+		return "", api.Errorf(api.CodeNoCapacity, "cannot migrate volume %s: %s", v.Meta.Name, r.why).At("spec.target")
+	}
+	return cmp.Or(m.Target, "node-2"), nil
+}
+
 // NextPlace implements server.Room: it is behind those that wait.
 func (r *Room) NextPlace(context.Context, api.Instance) (api.InstanceQueue, error) {
 	r.mu.Lock()

@@ -110,7 +110,7 @@ func TestLocalVolumesBind(t *testing.T) {
 	n.Spec.Drain = true
 	s.Nodes["n2"] = n
 	settle(t, s)
-	if a := s.Nodes["n2"].Assignment; a.State != api.NodeDraining || !strings.Contains(a.Reason, "its volume data is stored on this node") {
+	if a := s.Nodes["n2"].Assignment; a.State != api.NodeDraining || !strings.Contains(a.Reason, "its volume data is stored on this node: it can be migrated when it is stopped") {
 		t.Errorf("assignment of the drained node n2 = %+v, want it draining because of volume data", a)
 	}
 	n = s.Nodes["n2"]

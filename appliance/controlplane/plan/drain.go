@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// maxConcurrentMoves is how many instances leave a draining node at the same time.
+// maxConcurrentMoves is how many instances and volumes leave a draining node at the same
+// time.
 const maxConcurrentMoves = 2
 
 // drainMethod is how an instance leaves a node that is drained.
@@ -42,12 +43,14 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 		return drainPlan{drainStays, "is being migrated"}
 	case offline && forUpgrade(s, in.Assignment.Node):
 		return drainPlan{drainStays, "is stopped, and stays during the upgrade of its node"}
+	case offline && u.clonedOf(s, in) != "":
+		return drainPlan{drainStays, "waits until " + u.clonedOf(s, in) + " has left"}
 	case offline:
-		return attempt(s, in, drainPlan{drainOffline, "is going to be migrated with its disks"})
+		return attempt(s, drainID(s, in), drainPlan{drainOffline, "is going to be migrated with its disks"})
 	case u.pinnedBy(in) != "":
-		return drainPlan{drainStays, "its volume " + u.pinnedBy(in) + " is stored on this node"}
+		return drainPlan{drainStays, "its volume " + u.pinnedBy(in) + " is stored on this node: it can be migrated when it is stopped"}
 	case in.Spec.Vgpu == nil && running && !recreated(s, in):
-		return attempt(s, in, drainPlan{drainLive, "is going to be live-migrated"})
+		return attempt(s, drainID(s, in), drainPlan{drainLive, "is going to be live-migrated"})
 	case movable:
 		return drainPlan{drainRelease, "is going to be stopped and started on another node"}
 	case in.Spec.Vgpu != nil:
@@ -64,8 +67,8 @@ func drainID(s *State, in api.Instance) string {
 }
 
 // attempt returns the plan, or, if the migration has failed, why.
-func attempt(s *State, in api.Instance, p drainPlan) drainPlan {
-	m, ok := s.Migrations[drainID(s, in)]
+func attempt(s *State, id string, p drainPlan) drainPlan {
+	m, ok := s.Migrations[id]
 	if ok && m.Assignment.Phase.Ended() {
 		return drainPlan{drainStays, "was not migrated: " + cmp.Or(m.Assignment.Reason, string(m.Assignment.Phase))}
 	}
@@ -103,7 +106,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 	busy := map[api.NodeID]int{}
 	for _, m := range objects.Sorted(s.Migrations) {
 		if !m.Assignment.Phase.Ended() {
-			busy[s.Instances[string(m.Spec.Instance)].Assignment.Node]++
+			busy[cmp.Or(s.Instances[string(m.Spec.Instance)].Assignment.Node, s.Volumes[string(m.Spec.Volume)].Assignment.Node)]++
 		}
 	}
 	for _, in := range s.Instances {
@@ -136,5 +139,5 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 		case drainStays:
 		}
 	}
-	return cmds
+	return append(cmds, drainVolumes(s, u, busy, now)...)
 }

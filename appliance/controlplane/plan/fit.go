@@ -15,6 +15,7 @@ type used struct {
 	*placement.Room
 	ips     addresses
 	volumes map[string][]api.Volume // by instance; nil if not looked up yet
+	clones  map[string][]api.Volume // by the volume that they share data with; nil if not looked up yet
 	gone    map[string]bool         // volumes that this plan assigns to another node
 	queues  queues
 	// takes are the volumes that come along with the instance that is being placed.
@@ -36,9 +37,8 @@ func room(s *State) *placement.Room {
 		r.AddDisk(node, pool, v.MaxBytes())
 	}
 	for _, m := range s.Migrations {
-		in := s.Instances[string(m.Spec.Instance)].Assignment
-		if a := m.Assignment; !a.Phase.Ended() && a.Target != "" && in.Node == a.Source && in.MigrateTo == a.Target {
-			addCopies(s, r, a)
+		if !m.Assignment.Phase.Ended() && m.Assignment.Target != "" && !settled(s, m) {
+			addCopies(s, r, m.Assignment)
 		}
 	}
 	return r

@@ -34,7 +34,7 @@ func planNodes(s *State, u *used, now time.Time) (cmds []api.Command) {
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindNode, ID: n.Meta.ID, Expect: n.Meta.Revision})
 			continue
 		}
-		a := nextNode(s, u, n)
+		a := nextNode(s, u, n, now)
 		a.Voter = voters[n.Meta.ID]
 		if a.State != n.Assignment.State {
 			at := now.UTC().Truncate(time.Second)
@@ -51,7 +51,7 @@ func sameNode(a, b api.NodeAssignment) bool {
 	return a.State == b.State && a.Epoch == b.Epoch && a.Voter == b.Voter && a.Reason == b.Reason
 }
 
-func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
+func nextNode(s *State, u *used, n api.Node, now time.Time) api.NodeAssignment {
 	a, h := n.Assignment, s.Health[n.Meta.ID]
 	switch {
 	case a.State == api.NodeLost && (h.Suspect || h.Fenced || n.Status.ObservedEpoch < a.Epoch):
@@ -62,7 +62,7 @@ func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 		a.State, a.Reason = api.NodeSuspect, h.Why
 	case n.Spec.Drain:
 		a.State, a.Reason = api.NodeDrained, ""
-		if left := stuckOn(s, u, api.NodeID(n.Meta.ID)); left != "" {
+		if left := stuckOn(s, u, api.NodeID(n.Meta.ID), now); left != "" {
 			a.State, a.Reason = api.NodeDraining, left
 		}
 	default:
@@ -71,12 +71,18 @@ func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 	return a
 }
 
-// stuckOn returns which instances are still on a node that is being drained, and why.
-func stuckOn(s *State, u *used, node api.NodeID) string {
+// stuckOn returns which instances, and volumes without one, are still on a node that is
+// being drained, and why.
+func stuckOn(s *State, u *used, node api.NodeID, now time.Time) string {
 	var left []string
 	for _, in := range objects.Sorted(s.Instances) {
 		if in.Assignment.Node == node {
 			left = append(left, in.Meta.Name+": "+drainStep(s, u, in).why)
+		}
+	}
+	for _, v := range objects.Sorted(s.Volumes) {
+		if aloneOn(s, v, node) {
+			left = append(left, "volume "+v.Meta.Name+": "+volumeStep(s, u, v, now).why)
 		}
 	}
 	if len(left) == 0 {

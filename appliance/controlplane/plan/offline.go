@@ -42,6 +42,17 @@ func addCopies(s *State, r *placement.Room, a api.MigrationAssignment) {
 	}
 }
 
+// settled reports whether the copies of a migration do not count beside the volumes: these
+// have been assigned to its target, or stay on its source.
+func settled(s *State, m api.Migration) bool {
+	a := m.Assignment
+	if m.Spec.Volume != "" {
+		return s.Volumes[string(m.Spec.Volume)].Assignment.Node != a.Source
+	}
+	in := s.Instances[string(m.Spec.Instance)].Assignment
+	return in.Node != a.Source || in.MigrateTo != a.Target
+}
+
 // noRoomForCopies returns why the node cannot store the volumes that come along, or
 // nothing. Each needs a pool of the name that it has now.
 func (u *used) noRoomForCopies(s *State, n api.Node) string {
@@ -53,15 +64,53 @@ func (u *used) noRoomForCopies(s *State, n api.Node) string {
 			return "its volume " + v.Meta.Name + " needs storage pool " + pool + ", which the node does not have"
 		}
 		sum[pool] += v.MaxBytes()
-		if _, why := u.OnDisk(n, pool, sum[pool]); why != "" {
+		data[pool] += dataOf(s, v)
+		if why := u.cannotStore(n, pool, sum[pool], data[pool]); why != "" {
 			return "its volumes need room: " + why
-		}
-		data[pool] += v.Status.AllocatedBytes
-		if p := poolOfNode(n, pool); p.SizeBytes > 0 && data[pool] > p.FreeBytes {
-			return fmt.Sprintf("its volumes have %s of data in storage pool %s, %s free", api.FormatBytes(data[pool]), pool, api.FormatBytes(p.FreeBytes))
 		}
 	}
 	return ""
+}
+
+// cannotStore returns why the node's pool cannot store copies of volumes with a sum of
+// sizes and of data, or nothing.
+func (u *used) cannotStore(n api.Node, pool string, sizes, data int64) string {
+	if _, why := u.OnDisk(n, pool, sizes); why != "" {
+		return why
+	}
+	if p := poolOfNode(n, pool); p.SizeBytes > 0 && data > p.FreeBytes {
+		return fmt.Sprintf("%s of data, %s free in storage pool %s", api.FormatBytes(data), api.FormatBytes(p.FreeBytes), pool)
+	}
+	return ""
+}
+
+// dataOf returns about how much a copy of the volume occupies. That of a clone has what
+// the clone shares with the volumes that it was cloned from, whichever part of them that
+// is.
+func dataOf(s *State, v api.Volume) (bytes int64) {
+	for range maxCloneDepth {
+		bytes += v.Status.AllocatedBytes
+		of, ok := originalOf(s, v)
+		if !ok {
+			break
+		}
+		v = of
+	}
+	return bytes
+}
+
+// maxCloneDepth limits chains of clones; storage has fewer layers.
+const maxCloneDepth = 64
+
+// originalOf returns the volume that a clone shares data with, if it is one: both are in
+// the same pool of a node.
+func originalOf(s *State, v api.Volume) (api.Volume, bool) {
+	snap, ok := s.Snapshots[string(v.Spec.Snapshot)]
+	if v.Spec.Snapshot == "" || !ok {
+		return api.Volume{}, false
+	}
+	of, ok := s.Volumes[string(snap.Spec.Volume)]
+	return of, ok && of.Assignment.Node == v.Assignment.Node && of.Assignment.Pool == v.Assignment.Pool && !api.SharedPool(of.Assignment.Pool)
 }
 
 // offlineRequest returns what a stopped instance needs on its target: what it is

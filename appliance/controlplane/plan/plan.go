@@ -28,6 +28,10 @@ func Next(s *State, now time.Time) []api.Command {
 	}
 	u.dropReservations()
 	for _, m := range objects.Sorted(s.Migrations) {
+		if m.Spec.Volume != "" {
+			cmds = append(cmds, planVolumeMigration(s, u, m, now)...)
+			continue
+		}
 		cmds = append(cmds, u.withVolumes(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
 	}
 	cmds = append(cmds, planDrains(s, u, now)...)

@@ -133,6 +133,10 @@ func commit(t *testing.T, s *State, c api.Command) {
 		m := decode[api.Migration](t, api.Object{Spec: c.Data})
 		m.Meta = api.Meta{ID: c.ID, Name: c.Name}
 		s.Migrations[c.ID] = m
+	case c.Op == api.OpAssign && c.Kind == api.KindSnapshot:
+		x := s.Snapshots[c.ID]
+		x.Assignment = decode[api.Snapshot](t, api.Object{Assignment: c.Data}).Assignment
+		s.Snapshots[c.ID] = x
 	case c.Op == api.OpAssign && c.Kind == api.KindImage:
 		m := s.Images[c.ID]
 		m.Assignment = decode[api.Image](t, api.Object{Assignment: c.Data}).Assignment

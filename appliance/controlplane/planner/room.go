@@ -49,6 +49,16 @@ func (r Room) MigrationTarget(ctx context.Context, in api.Instance, m api.Migrat
 	return plan.MigrationTarget(s, in, m, time.Now()) //nolint:wrapcheck // the error names the instance
 }
 
+// VolumeMigrationTarget returns the node that the migration of a volume would choose that
+// is created now, or why it would fail.
+func (r Room) VolumeMigrationTarget(ctx context.Context, v api.Volume, m api.MigrationSpec) (api.NodeID, error) {
+	s, err := r.state(ctx)
+	if err != nil {
+		return "", err
+	}
+	return plan.VolumeMigrationTarget(s, v, m, time.Now()) //nolint:wrapcheck // the error names the volume
+}
+
 // NextPlace returns the place in the queue that an instance would have if it began to
 // wait now.
 func (r Room) NextPlace(ctx context.Context, in api.Instance) (api.InstanceQueue, error) {

@@ -54,6 +54,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindRefund}, "payment", state.RefundLevel, "refunds of payments"},          // each has one
 	{[]api.Kind{api.KindSecuritySettings}, "encryptTunnels", state.EncryptionLevel, "encrypted tunnels"},
 	{[]api.Kind{api.KindMigration}, "offline", state.OfflineMigrationLevel, "migration of stopped instances"},
+	{[]api.Kind{api.KindMigration}, "volume", state.OfflineMigrationLevel, "migration of volumes"},
 	{[]api.Kind{api.KindACMESettings}, "directoryURL", state.CertificateLevel, "requesting certificates"},
 	{[]api.Kind{api.KindSignUpSettings}, "resellers", state.ResellerSignUpLevel, "sign-up in the portals of resellers"},
 }

@@ -205,6 +205,17 @@ func (c *cache) migrationOf(id api.InstanceID) (api.Migration, bool) {
 	return api.Migration{}, false
 }
 
+// migrationOfVolume returns the migration of the volume, to or from this node, that has
+// begun and not ended.
+func (c *cache) migrationOfVolume(id api.VolumeID) (api.Migration, bool) {
+	for _, m := range all(c, c.migrations) {
+		if m.Spec.Volume == id && m.Assignment.Phase == api.MigrationPreparing {
+			return m, true
+		}
+	}
+	return api.Migration{}, false
+}
+
 func (c *cache) isSynced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -146,6 +146,9 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 		if _, mine := get(co.cache, co.cache.instances, string(v.Spec.Instance)); mine || co.comesHere(v.Spec.Instance) {
 			return false, &o, err // a volume is assigned with its instance
 		}
+		if _, comes := co.volumeComesHere(api.VolumeID(id)); comes {
+			return false, &o, err
+		}
 		if err != nil || v.Assignment.Node == "" || v.Assignment.Node == co.o.NodeID || v.Spec.Instance == "" {
 			return err == nil && v.Assignment.Node != "" && v.Assignment.Node != co.o.NodeID, &o, err
 		}
@@ -159,6 +162,13 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 func (co *core) comesHere(id api.InstanceID) bool {
 	m, ok := co.cache.migrationOf(id)
 	return ok && m.Assignment.Target == co.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted
+}
+
+// volumeComesHere returns the migration that is moving the volume, which belongs to no
+// instance, to this node.
+func (co *core) volumeComesHere(id api.VolumeID) (api.Migration, bool) {
+	m, ok := co.cache.migrationOfVolume(id)
+	return m, ok && m.Assignment.Target == co.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted
 }
 
 // writeFile replaces the file atomically; it is on the disk when writeFile returns,

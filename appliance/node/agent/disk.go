@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,10 @@ func serialOf(v api.Volume) string {
 	return v.Meta.ID
 }
 
-// mover finds the migration that is moving an instance.
+// mover finds the migration that is moving an instance, or a volume without one.
 type mover interface {
 	moving(id api.InstanceID) (api.Migration, bool)
+	movingVolume(id api.VolumeID) bool
 }
 
 // diskSet opens volumes for this node's instances. It stores which task is changing an
@@ -50,12 +52,13 @@ type diskSet struct {
 	migrations mover
 
 	mu sync.Mutex
-	// held has the instances that are starting, or whose disks are being changed.
-	held map[api.InstanceID]bool
+	// held has the IDs of the instances that are starting, or whose disks are being
+	// changed, and of volumes that are being changed and belong to no instance.
+	held map[string]bool
 }
 
 func newDiskSet(co *core) *diskSet {
-	d := &diskSet{core: co, held: map[api.InstanceID]bool{}}
+	d := &diskSet{core: co, held: map[string]bool{}}
 	d.freezer = &freezer{core: co, disks: d}
 	return d
 }
@@ -235,6 +238,34 @@ var errLater = errors.New("another step on the same disks is in progress")
 // its disks, until release is called. It does not wait, as a merge of layers may
 // take minutes, but returns errLater.
 func (ds *diskSet) acquire(id api.InstanceID) (release func(), err error) {
+	return ds.hold(string(id))
+}
+
+// acquireVolume prevents other steps from changing the volume, as acquire does for the
+// instance that may have it open; without one, from attaching it too. It returns errLater
+// while the volume, or that instance, is being moved to another node.
+func (ds *diskSet) acquireVolume(id api.VolumeID, holder api.InstanceID) (release func(), err error) {
+	if release, err = ds.hold(cmp.Or(string(holder), string(id))); err != nil {
+		return nil, err
+	}
+	if ds.moving(id, holder) {
+		release()
+		return nil, errLater
+	}
+	return release, nil
+}
+
+// moving reports whether the instance that may have the volume open, or else the volume,
+// is being moved to another node.
+func (ds *diskSet) moving(id api.VolumeID, holder api.InstanceID) bool {
+	if holder == "" {
+		return ds.migrations.movingVolume(id)
+	}
+	_, moving := ds.migrations.moving(holder)
+	return moving
+}
+
+func (ds *diskSet) hold(id string) (release func(), err error) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	if ds.held[id] {

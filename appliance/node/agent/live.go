@@ -161,16 +161,11 @@ func (ds *diskSet) withVolume(ctx context.Context, v api.Volume, f func(sds.Acce
 	if err != nil {
 		return err
 	}
-	if holder != "" {
-		if _, moving := ds.migrations.moving(holder); moving {
-			return errLater
-		}
-		release, err := ds.acquire(holder)
-		if err != nil {
-			return err
-		}
-		defer release()
+	release, err := ds.acquireVolume(api.VolumeID(v.Meta.ID), holder)
+	if err != nil {
+		return err
 	}
+	defer release()
 	access, err := ds.access(ctx, v)
 	if err != nil {
 		return err

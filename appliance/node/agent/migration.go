@@ -112,6 +112,20 @@ func (rec *migrationReconciler) moving(id api.InstanceID) (api.Migration, bool) 
 	return api.Migration{}, false
 }
 
+// movingVolume reports whether a migration is moving the volume, which belongs to no
+// instance, from this node.
+func (rec *migrationReconciler) movingVolume(id api.VolumeID) bool {
+	m, ok := rec.cache.migrationOfVolume(id)
+	if !ok || m.Assignment.Source != rec.o.NodeID {
+		return false
+	}
+	switch m.Status.Phase {
+	case api.MigrationPreparing, api.MigrationCopying, api.MigrationSucceeded:
+		return true
+	}
+	return false
+}
+
 func (rec *migrationReconciler) known(m api.Migration) moveSeen {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -145,17 +159,26 @@ func (rec *migrationReconciler) reconcile(ctx context.Context, id string) (time.
 		return rec.target.reconcile(ctx, m)
 	}
 	in, mine := get(rec.cache, rec.cache.instances, string(m.Spec.Instance))
+	if m.Spec.Volume != "" {
+		_, mine = get(rec.cache, rec.cache.volumes, string(m.Spec.Volume))
+	}
 	if m.Status.Phase.Ended() || !mine {
 		rec.mu.Lock()
 		delete(rec.moves, id)
 		rec.mu.Unlock()
-		rec.trigger(key(api.KindInstance, string(m.Spec.Instance)))
+		rec.trigger(subjectOf(m))
 		return 0, nil
 	}
 	if m.Spec.Offline {
 		return rec.sendOffline(ctx, m, in)
 	}
 	return rec.send(ctx, m, in)
+}
+
+// subjectOf returns the key of the instance or volume that is migrated.
+func subjectOf(m api.Migration) string {
+	s := m.Spec.Subject()
+	return key(s.Kind, s.ID)
 }
 
 // drop aborts an outgoing migration whose object was removed.

@@ -44,22 +44,37 @@ func (t *migrationTarget) forget(id string) {
 // arriving returns a migration from the given node to this one, and its instance,
 // as the store has them now.
 func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
+	if m, err = t.migrationFrom(ctx, from, id); err != nil {
+		return m, in, err
+	}
+	in, err = t.instanceOf(ctx, m)
+	return m, in, err
+}
+
+// migrationFrom returns a migration from the given node to this one, as the store has it
+// now.
+func (t *migrationTarget) migrationFrom(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, err error) {
 	o, err := t.read(ctx, api.KindMigration, string(id))
 	if err != nil {
-		return m, in, err
+		return m, err
 	}
 	t.mergeObject(o)
 	if m, err = api.Decode[api.Migration](o); err != nil {
-		return m, in, err
+		return m, err
 	}
 	if m.Assignment.Target != t.o.NodeID || m.Assignment.Source != from {
-		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this node", id, from)
+		return m, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this node", id, from)
 	}
-	if o, err = t.read(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
-		return m, in, err
+	return m, nil
+}
+
+// instanceOf returns the instance of a migration, as the store has it now.
+func (t *migrationTarget) instanceOf(ctx context.Context, m api.Migration) (api.Instance, error) {
+	o, err := t.read(ctx, api.KindInstance, string(m.Spec.Instance))
+	if err != nil {
+		return api.Instance{}, err
 	}
-	in, err = api.Decode[api.Instance](o)
-	return m, in, err
+	return api.Decode[api.Instance](o)
 }
 
 // active returns an error unless the migration is running.

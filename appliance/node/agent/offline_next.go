@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// offlineStep is one idempotent step of the source of a stopped instance's migration.
+// offlineStep is one idempotent step of the source of a migration of closed volumes: those
+// of a stopped instance, or one without an instance.
 type offlineStep string
 
 const (
@@ -17,12 +18,16 @@ const (
 	offlineAsk  offlineStep = "ask"  // ask the target how far it is
 )
 
-// offlineSeen is what the source has observed about a stopped instance's migration.
+// offlineSeen is what the source has observed about a migration of closed volumes.
 type offlineSeen struct {
-	domain  hypervisor.State
+	domain hypervisor.State // of the instance, if there is one
+	// stop is why the migration must end, for users, and stopPhase what it ends in.
+	stop      string
+	stopPhase api.MigrationPhase
+
 	unable  string // why the migration is impossible, for users
 	refused string // why it cannot continue, for users
-	stowed  bool   // by this process
+	stowed  bool   // by this process, or there is no machine
 	reply   CopyReply
 	asked   bool          // reply is set
 	total   int64         // bytes of the volumes
@@ -50,7 +55,7 @@ const copyStall = 15 * time.Minute
 //	Pending ─────► Preparing ─────────────► Copying ─────────────────► Succeeded
 //	   │               │                       │
 //	   └───────────────┴───────────────────────┴─► Failed, Aborted (nothing has changed)
-func nextOffline(m api.Migration, in api.Instance, s offlineSeen, now time.Time) offlineDecision {
+func nextOffline(m api.Migration, s offlineSeen, now time.Time) offlineDecision {
 	st := m.Status
 	end := func(phase api.MigrationPhase, why string) offlineDecision {
 		t := now.UTC()
@@ -60,14 +65,13 @@ func nextOffline(m api.Migration, in api.Instance, s offlineSeen, now time.Time)
 	if st.Phase.Ended() {
 		return offlineDecision{status: st}
 	}
-	stop, phase := stopMigration(m, in)
 	limit := copyStall
 	if s.reply.Waits != "" {
 		limit = fetchTime
 	}
 	switch {
-	case stop != "":
-		return end(phase, stop)
+	case s.stop != "":
+		return end(s.stopPhase, s.stop)
 	case s.unable != "":
 		return end(api.MigrationFailed, s.unable)
 	case s.refused != "":

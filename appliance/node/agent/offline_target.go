@@ -13,14 +13,14 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// maxReceives is how many instances a node receives at once: they share its disks and
-// its network with the machines that run.
+// maxReceives is how many instances, and volumes without one, a node receives at once:
+// they share its disks and its network with the machines that run.
 const maxReceives = 2
 
-// receiver receives the volumes of stopped instances from other nodes. What it has of an
-// instance is in the file of the run: volumes that are not complete are received again
-// from the beginning, and those of another migration are older and are deleted first.
-// There is one task for each instance at a time.
+// receiver receives the volumes of stopped instances, and volumes without an instance,
+// from other nodes. What it has is in a file (receipt.go): volumes that are not complete
+// are received again from the beginning, and those of another migration are older and are
+// deleted first. There is one task for each instance or volume at a time.
 type receiver struct {
 	*core
 	fence  *fenceKeeper
@@ -50,18 +50,21 @@ func (e *missingImage) Error() string { return "the target is fetching image " +
 // maxAttempts is how often a copy may fail in a row.
 const maxAttempts = 10
 
-func taskOf(m api.Migration) string { return key(api.KindInstance, string(m.Spec.Instance)) }
-
 // reconcile begins to receive what is missing, and stops when the migration has ended.
 func (r *receiver) reconcile(ctx context.Context, m api.Migration) (time.Duration, error) {
-	k, id := taskOf(m), m.Meta.ID
+	k, id := subjectOf(m), m.Meta.ID
 	seen := r.copies.state(k)
 	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
 		if seen.what == id && r.copies.cancel(k) {
 			return time.Second, nil
 		}
 		r.target.noAttempts(id)
-		if !r.comesHere(m.Spec.Instance) { // otherwise it is assigned to this node next
+		if m.Spec.Volume != "" && m.Assignment.Phase.Ended() {
+			if err := r.files.dropReceipt(m); err != nil {
+				return 0, err
+			}
+		}
+		if !r.comes(m) { // otherwise it is assigned to this node next
 			r.trigger(k)
 		}
 		return 0, nil
@@ -86,7 +89,7 @@ func (r *receiver) reconcile(ctx context.Context, m api.Migration) (time.Duratio
 	if wait := a.again.Sub(r.o.Now()); wait > 0 {
 		return wait, nil
 	}
-	run, err := r.files.readRun(m.Spec.Instance)
+	run, err := r.files.readReceipt(m)
 	if err != nil || run.received(m) {
 		return 0, err
 	}
@@ -102,10 +105,19 @@ func (r *receiver) reconcile(ctx context.Context, m api.Migration) (time.Duratio
 	if !r.copies.begin(ctx, k, id, func(ctx context.Context, p func(backup.Progress)) (backup.Result, error) {
 		return backup.Result{}, r.receive(ctx, m, func(n int64) { p(backup.Progress{DoneBytes: n}) })
 	}) {
-		r.target.waits(id, "the target is receiving other instances")
+		r.target.waits(id, "the target is receiving others")
 		return time.Second, nil
 	}
 	return reconcileInterval, nil
+}
+
+// comes reports whether what is migrated comes to this node.
+func (r *receiver) comes(m api.Migration) bool {
+	if m.Spec.Volume != "" {
+		_, comes := r.volumeComesHere(m.Spec.Volume)
+		return comes
+	}
+	return r.comesHere(m.Spec.Instance)
 }
 
 // received reports whether the run's file has all volumes of the migration.
@@ -116,20 +128,22 @@ func (r runFile) received(m api.Migration) bool {
 // receive receives the volumes that are missing. Everything that decides is read from
 // the store, because volumes are deleted here: they must not be this node's own.
 func (r *receiver) receive(ctx context.Context, m api.Migration, progress func(int64)) error {
-	m, err := r.current(ctx, m)
+	m, err := r.current(ctx, m.Assignment.Source, api.MigrationID(m.Meta.ID))
 	if err != nil {
 		return err
 	}
-	if s, err := r.domain.status(ctx, m.Spec.Instance); err != nil || s.State.Active() {
-		return errors.Join(err, api.Errorf(api.CodeUnavailable, "an earlier run of the instance has not ended here"))
+	if m.Spec.Volume == "" {
+		if s, err := r.domain.status(ctx, m.Spec.Instance); err != nil || s.State.Active() {
+			return errors.Join(err, api.Errorf(api.CodeUnavailable, "an earlier run of the instance has not ended here"))
+		}
 	}
-	run, err := r.files.readRun(m.Spec.Instance)
+	run, err := r.files.readReceipt(m)
 	if err != nil {
 		return err
 	}
 	if run.Incoming != api.MigrationID(m.Meta.ID) {
 		run = runFile{Boot: r.o.BootID, Incoming: api.MigrationID(m.Meta.ID), Receives: m.Assignment.Volumes}
-		if err := r.files.writeRun(m.Spec.Instance, run); err != nil {
+		if err := r.files.writeReceipt(m, run); err != nil {
 			return err
 		}
 	}
@@ -149,17 +163,32 @@ func (r *receiver) receive(ctx context.Context, m api.Migration, progress func(i
 		}
 		done += n
 		run.Received = append(run.Received, id)
-		if err := r.files.writeRun(m.Spec.Instance, run); err != nil {
+		if err := r.files.writeReceipt(m, run); err != nil {
 			return err
 		}
 	}
-	r.log.Info("received volumes of a stopped instance", "id", m.Meta.ID, "instance", m.Spec.Instance, "from", m.Assignment.Source)
+	r.log.Info("received volumes", "id", m.Meta.ID, "of", m.Spec.Subject(), "from", m.Assignment.Source)
 	return nil
 }
 
-// current returns the migration as the store has it now, while it is running.
-func (r *receiver) current(ctx context.Context, m api.Migration) (api.Migration, error) {
-	m, in, err := r.target.arriving(ctx, m.Assignment.Source, api.MigrationID(m.Meta.ID))
+// current returns a migration from the given node as the store has it now, while it is
+// running.
+func (r *receiver) current(ctx context.Context, from api.NodeID, id api.MigrationID) (api.Migration, error) {
+	m, err := r.target.migrationFrom(ctx, from, id)
+	if err != nil {
+		return m, err
+	}
+	if !m.Spec.Offline {
+		return m, api.Errorf(api.CodeInvalid, "migration %s is not one of closed volumes", id)
+	}
+	if m.Spec.Volume != "" {
+		if m.Assignment.Phase != api.MigrationPreparing || m.Status.Phase.Ended() {
+			return m, api.Errorf(api.CodeState, "migration %s is not running", id)
+		}
+		_, err := r.volume(ctx, m, m.Spec.Volume)
+		return m, err
+	}
+	in, err := r.target.instanceOf(ctx, m)
 	if err == nil {
 		err = active(m, in)
 	}
@@ -210,7 +239,7 @@ func (r *receiver) receiveVolume(ctx context.Context, m api.Migration, v api.Vol
 	if err := r.needsImage(ctx, v, have); err != nil {
 		return 0, err
 	}
-	if _, err := r.current(ctx, m); err != nil { // the image may have taken long
+	if _, err := r.current(ctx, m.Assignment.Source, api.MigrationID(m.Meta.ID)); err != nil { // the image may have taken long
 		return 0, err
 	}
 	if err := p.DiscardVolume(ctx, id); err != nil {
@@ -222,33 +251,27 @@ func (r *receiver) receiveVolume(ctx context.Context, m api.Migration, v api.Vol
 
 // needsImage returns an error unless the image that the volume reads from is in its pool.
 func (r *receiver) needsImage(ctx context.Context, v api.Volume, have sds.Volume) error {
-	if have.Image == "" || have.Standalone {
+	if have.Reads == "" {
 		return nil
 	}
 	p, err := r.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
-	if _, err := p.Image(ctx, have.Image); api.CodeOf(err) != api.CodeNotFound {
-		return wrap(err, "find image %s in pool %s", have.Image, v.Assignment.Pool)
+	if _, err := p.Image(ctx, have.Reads); api.CodeOf(err) != api.CodeNotFound {
+		return wrap(err, "find image %s in pool %s", have.Reads, v.Assignment.Pool)
 	}
-	img, ok := get(r.cache, r.cache.images, string(have.Image))
+	img, ok := get(r.cache, r.cache.images, string(have.Reads))
 	if !ok {
-		return api.Errorf(api.CodeState, "image %s of volume %s does not exist any more", have.Image, v.Meta.Name).
-			WithHint("start the instance and migrate it while it runs: then its image is not needed")
+		return api.Errorf(api.CodeState, "image %s of volume %s does not exist any more", have.Reads, v.Meta.Name).
+			WithHint("migrate it with its instance while that runs: then its image is not needed")
 	}
 	return &missingImage{v.Assignment.Pool, img}
 }
 
 // progress tells the source how far this node is.
 func (r *receiver) progress(ctx context.Context, from api.NodeID, q CopyRequest) (reply CopyReply, err error) {
-	m, in, err := r.target.arriving(ctx, from, q.Migration)
-	if err == nil {
-		err = active(m, in)
-	}
-	if err == nil && !m.Spec.Offline {
-		err = api.Errorf(api.CodeInvalid, "migration %s is not one of a stopped instance", q.Migration)
-	}
+	m, err := r.current(ctx, from, q.Migration)
 	if err == nil && !r.fence.leased() {
 		err = api.Errorf(api.CodeUnavailable, "the target node cannot accept migrations: it has no valid lease").WithHint("it is tried again automatically")
 	}
@@ -256,8 +279,8 @@ func (r *receiver) progress(ctx context.Context, from api.NodeID, q CopyRequest)
 		return reply, err
 	}
 	r.trigger(key(api.KindMigration, m.Meta.ID))
-	seen := r.copies.state(taskOf(m))
-	run, err := r.files.readRun(m.Spec.Instance)
+	seen := r.copies.state(subjectOf(m))
+	run, err := r.files.readReceipt(m)
 	if err != nil {
 		return reply, err
 	}
@@ -310,7 +333,7 @@ func (t *migrationTarget) attempted(id string, err error, now time.Time) {
 		a.err = errors.Join(api.Errorf(api.CodeState, "%s", userMessage(err)), err)
 	}
 	if err != nil && image == nil {
-		t.log.Warn("receive stopped instance failed", "id", id, "error", err)
+		t.log.Warn("receive volumes failed", "id", id, "error", err)
 	}
 	t.attempts[id] = a
 }

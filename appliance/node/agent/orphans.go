@@ -54,7 +54,7 @@ func (s *orphanSweeper) sweep(ctx context.Context) error {
 	if !s.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.backups.sweepReadings(ctx), s.sweepImages(ctx), s.media.sweep(ctx))
+	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.sweepReceipts(), s.backups.sweepReadings(ctx), s.sweepImages(ctx), s.media.sweep(ctx))
 }
 
 // sweepRuns removes whatever can run, or has run: domains, vGPUs, files. If it

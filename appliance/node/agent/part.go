@@ -146,7 +146,12 @@ func (c *cache) describe() {
 	c.migrations = newPart(func(m api.Migration) bool {
 		return m.Assignment.Source == c.node || m.Assignment.Target == c.node
 	})
-	c.migrations.also = func(_, now api.Migration) []string { return instanceKeys(now.Spec.Instance) }
+	c.migrations.also = func(_, now api.Migration) []string {
+		if now.Spec.Volume != "" {
+			return []string{key(api.KindVolume, string(now.Spec.Volume))}
+		}
+		return instanceKeys(now.Spec.Instance)
+	}
 	c.gpus = newPart(func(g api.GPU) bool { return g.Status.Node == c.node })
 	c.gpus.news = unseen[api.GPU]
 	c.gpuPools = newPart(everything[api.GPUPool])

@@ -45,7 +45,7 @@ func (p *cpuPins) shared() (cpus []int, some bool) {
 		taken = append(taken, in.Assignment.CellsOn(p.o.NodeID)...)
 	}
 	for _, m := range all(p.cache, p.cache.migrations) {
-		if m.Assignment.Target != p.o.NodeID || m.Assignment.Phase.Ended() {
+		if m.Assignment.Target != p.o.NodeID || m.Assignment.Phase.Ended() || m.Spec.Instance == "" {
 			continue
 		}
 		if r, err := p.files.readRun(m.Spec.Instance); err == nil && r.Incoming == api.MigrationID(m.Meta.ID) {

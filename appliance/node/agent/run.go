@@ -61,7 +61,11 @@ func (f *instanceFiles) runPath(id api.InstanceID) string {
 
 // readRun returns the run's file, or the zero value if there is none.
 func (f *instanceFiles) readRun(id api.InstanceID) (r runFile, err error) {
-	raw, err := os.ReadFile(f.runPath(id))
+	return readRunFile(f.runPath(id))
+}
+
+func readRunFile(path string) (r runFile, err error) {
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
 	}
@@ -75,14 +79,18 @@ func (f *instanceFiles) readRun(id api.InstanceID) (r runFile, err error) {
 }
 
 func (f *instanceFiles) writeRun(id api.InstanceID, r runFile) error {
+	return f.writeRunFile(f.runPath(id), r)
+}
+
+func (f *instanceFiles) writeRunFile(path string, r runFile) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.dir(id), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return f.o.writeFile(f.runPath(id), raw)
+	return f.o.writeFile(path, raw)
 }
 
 // NoteStopped records, for a process beside the agent that shuts guests down, that

@@ -35,6 +35,12 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		if rec.restores.cancel(key(api.KindVolume, id)) {
 			return time.Second, nil
 		}
+		if m, comes := rec.volumeComesHere(api.VolumeID(id)); comes { // a task of the receiver has ended
+			if !m.Status.Phase.Ended() {
+				rec.trigger(key(api.KindMigration, m.Meta.ID))
+			}
+			return 0, nil
+		}
 		err := rec.leave(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse {
 			return time.Second, nil // its instance is still being removed
@@ -172,21 +178,20 @@ func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Vo
 	if err != nil || open && !p.Capabilities().ResizeOnline {
 		return have, err
 	}
-	if holder != "" {
-		if _, moving := rec.migrations.moving(holder); moving {
-			return have, nil
-		}
-		release, err := rec.disks.acquire(holder)
-		if err != nil {
-			return have, err
-		}
-		defer release()
+	id := api.VolumeID(v.Meta.ID)
+	if rec.disks.moving(id, holder) {
+		return have, nil
 	}
+	release, err := rec.disks.acquireVolume(id, holder)
+	if err != nil {
+		return have, err
+	}
+	defer release()
 	access, err := rec.disks.access(ctx, v)
 	if err != nil {
 		return have, err
 	}
-	have, err = p.ResizeVolume(ctx, api.VolumeID(v.Meta.ID), v.Spec.SizeBytes, access)
+	have, err = p.ResizeVolume(ctx, id, v.Spec.SizeBytes, access)
 	return have, wrap(err, "grow volume %s to %d bytes", v.Meta.ID, v.Spec.SizeBytes)
 }
 
@@ -206,7 +211,7 @@ func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sd
 		return ref, about(api.CauseSnapshotNotReady, "waiting for snapshot", s.Meta.Name), nil
 	}
 	of, here := get(rec.cache, rec.cache.volumes, string(s.Spec.Volume))
-	if _, moving := rec.migrations.moving(cmp.Or(of.Status.Attached, of.Spec.Instance)); here && moving && v.Status.Phase != api.VolumeReady {
+	if here && rec.disks.moving(s.Spec.Volume, cmp.Or(of.Status.Attached, of.Spec.Instance)) && v.Status.Phase != api.VolumeReady {
 		return ref, plainly(api.CauseSnapshotMoving, "its snapshot is being moved to another node"), nil
 	}
 	return sds.SnapshotRef{Volume: s.Spec.Volume, ID: v.Spec.Snapshot}, wait, nil

@@ -40,19 +40,18 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		return st, 0, nil
 	case diskWait:
 		return st, time.Second, nil
-	case diskReport:
-		return st, time.Millisecond, nil
 	}
 	holder := v.Status.Attached
 	if v.Spec.Root {
 		holder = v.Spec.Instance
 	}
-	if holder != "" {
-		release, err := a.disks.acquire(holder)
-		if err != nil {
-			return st, 0, err
-		}
-		defer release()
+	release, err := a.disks.acquireVolume(api.VolumeID(v.Meta.ID), holder)
+	if err != nil {
+		return st, 0, err
+	}
+	defer release()
+	if d.step == diskReport { // written while no migration of the volume can begin
+		return st, time.Millisecond, a.volumes.writeStatus(ctx, v, st)
 	}
 	a.log.Info("volume step started", "id", v.Meta.ID, "step", string(d.step), "instance", holder)
 	if err := a.perform(ctx, v, holder, d.step, &st); err != nil {
@@ -72,6 +71,7 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 }
 
 func (a *volumeAttacher) observe(ctx context.Context, v api.Volume) (s diskSeen, err error) {
+	s.moving = a.migrations.movingVolume(api.VolumeID(v.Meta.ID))
 	if s.holder, err = a.observeHolder(ctx, v.Status.Attached); err != nil {
 		return s, err
 	}

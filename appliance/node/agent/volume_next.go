@@ -24,6 +24,7 @@ type diskSeen struct {
 	holder diskHolder
 	// wanted is the instance in spec.instance.
 	wanted diskHolder
+	moving bool // the volume itself is being moved to another node
 	open   bool // a running machine has it open
 	qos    hypervisor.QoS
 }
@@ -59,6 +60,12 @@ type diskDecision struct {
 func nextDisk(v api.Volume, s diskSeen) diskDecision {
 	st := v.Status
 	d := diskDecision{attached: st.Attached}
+	if s.moving { // until the migration ends, which it does when the volume is to be attached
+		if st.Attached != v.Spec.Instance || needsRollback(v) {
+			d.step, d.waits = diskWait, plainly(api.CauseVolumeMoving, "it is being moved to another node")
+		}
+		return d
+	}
 	if !v.Spec.Root {
 		switch {
 		case st.Attached != "" && st.Attached != v.Spec.Instance:

@@ -116,7 +116,7 @@ func keysOf(in api.Instance, authority string) []string {
 func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network, map[guest]metadata.Instance) {
 	coming := map[api.InstanceID]bool{}
 	for _, x := range objects.Map[api.Migration](s) {
-		if x.Assignment.Target == m.Node && !x.Status.Phase.Ended() {
+		if x.Assignment.Target == m.Node && x.Spec.Instance != "" && !x.Status.Phase.Ended() {
 			coming[x.Spec.Instance] = true
 		}
 	}

@@ -7,18 +7,20 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// disks tracks the content of every root volume as a generation number: each run of an instance
-// writes a new generation. An instance must not start from an older generation, nor from an
-// empty disk unless it is ephemeral.
+// disks tracks the content of every volume as a generation number: each run of an instance
+// writes a new generation to its root volume, and an instance that opens a data volume one to
+// that. An instance must not start from an older generation, nor from an empty disk unless it
+// is ephemeral, and no data volume must be opened with an older one.
 type disks struct {
 	w       *world
 	content map[string]int64 // by path: the generation; 0: as created
 	latest  map[api.InstanceID]int64
+	data    map[string]int64 // by data volume: the latest generation
 	roots   map[api.InstanceID]api.VolumeID
 }
 
 func newDisks(w *world) *disks {
-	return &disks{w: w, content: map[string]int64{}, latest: map[api.InstanceID]int64{}, roots: map[api.InstanceID]api.VolumeID{}}
+	return &disks{w: w, content: map[string]int64{}, latest: map[api.InstanceID]int64{}, data: map[string]int64{}, roots: map[api.InstanceID]api.VolumeID{}}
 }
 
 func (d *disks) path(m *machine, id api.InstanceID) string {
@@ -44,6 +46,15 @@ func (d *disks) opened(m *machine, id api.InstanceID) {
 	}
 	d.latest[id] = last + 1
 	d.content[path] = last + 1
+}
+
+// wrote records that an instance has opened a data volume, and writes to it.
+func (d *disks) wrote(volume, path, by string) {
+	if have, last := d.content[path], d.data[volume]; have != last {
+		d.w.failf("%s opens %s from disk %s of generation %d, want %d: written data is lost", by, volume, path, have, last)
+	}
+	d.data[volume]++
+	d.content[path] = d.data[volume]
 }
 
 // locked returns the machine whose QEMU holds the lock on the root disk of the instance, or

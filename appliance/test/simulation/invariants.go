@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -23,10 +24,12 @@ func (w *world) check() {
 	if w.err != nil {
 		return
 	}
+	paths := map[string]string{} // of the data volumes that are open
 	defer func(was map[string]string) {
-		for v, by := range w.open {
-			if was[v] != by {
+		for _, v := range slices.Sorted(keys(w.open)) {
+			if was[v] != w.open[v] {
 				w.stats.Attached++
+				w.disks.wrote(v, paths[v], w.open[v])
 			}
 		}
 	}(w.open)
@@ -57,7 +60,7 @@ func (w *world) check() {
 					w.failf("volume %s is open twice: in %s and in %s on %s", k.Serial, open[k.Serial], id, m.id)
 					return
 				}
-				open[k.Serial] = string(id) + " on " + string(m.id)
+				open[k.Serial], paths[k.Serial] = string(id)+" on "+string(m.id), k.Path
 			}
 			vcpus += int64(d.VCPUs)
 			memory += d.MemoryBytes

@@ -90,7 +90,7 @@ func (w *world) unmet() (wrong, slow []string) {
 	}
 	for _, id := range slices.Sorted(keys(w.truth.Migrations)) {
 		if m := w.truth.Migrations[id]; !m.Assignment.Phase.Ended() {
-			add("%s of %s from %s to %s is %s, %s", id, m.Spec.Instance, m.Assignment.Source, m.Assignment.Target, m.Assignment.Phase, m.Status.Phase)
+			add("%s of %s from %s to %s is %s, %s", id, m.Spec.Subject(), m.Assignment.Source, m.Assignment.Target, m.Assignment.Phase, m.Status.Phase)
 		}
 	}
 	for _, id := range slices.Sorted(keys(w.truth.Instances)) {
@@ -99,8 +99,12 @@ func (w *world) unmet() (wrong, slow []string) {
 		}
 	}
 	for _, id := range slices.Sorted(keys(w.truth.Volumes)) {
-		if v := w.truth.Volumes[id]; v.Meta.DeletedAt != nil && !w.isGone(v.Assignment.Node) {
+		v := w.truth.Volumes[id]
+		if v.Meta.DeletedAt != nil && !w.isGone(v.Assignment.Node) {
 			add("%s is still being deleted on %s", id, v.Assignment.Node)
+		}
+		if why := w.lostVolume(v); why != "" {
+			add("%s: %s", id, why)
 		}
 	}
 	for _, m := range w.nodes {
@@ -118,6 +122,28 @@ func (w *world) unmet() (wrong, slow []string) {
 		}
 	}
 	return wrong, slow
+}
+
+// lostVolume returns why a data volume that was created is not where the store has it, with the
+// content that was written to it last, or nothing.
+func (w *world) lostVolume(v api.Volume) string {
+	a := v.Assignment
+	m := w.machine(a.Node)
+	if v.Spec.Root || v.Meta.DeletedAt != nil || v.Status.Phase != api.VolumeReady || m == nil || m.gone {
+		return ""
+	}
+	in := pool{Store: m.local, m: m, name: m.name()}
+	if a.Pool == api.PoolShared {
+		in = pool{Store: w.shared, m: m, name: api.PoolShared}
+	}
+	have, err := in.path(in.Store.Volume(forever, api.VolumeID(v.Meta.ID)))
+	if err != nil {
+		return fmt.Sprintf("is not in pool %s of %s: %v", a.Pool, m.id, err)
+	}
+	if is, want := w.disks.content[have.Source.Path], w.disks.data[v.Meta.ID]; is != want {
+		return fmt.Sprintf("has generation %d in pool %s of %s, want %d", is, a.Pool, m.id, want)
+	}
+	return ""
 }
 
 func (w *world) isGone(id api.NodeID) bool {

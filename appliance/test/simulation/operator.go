@@ -253,7 +253,13 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 				add(at, "removes "+node+" if it is off", func() { a.force(w.machine(api.NodeID(node))) })
 			}
 		case 15, 16:
-			add(at, "creates or deletes a volume", func() { a.volume(coin, pick%3 > 0) })
+			add(at, "creates, deletes or migrates a volume", func() {
+				if pick%4 == 0 {
+					a.migrateVolume(pick)
+					return
+				}
+				a.volume(coin, pick%3 > 0)
+			})
 		case 17, 18, 19:
 			add(at, "attaches or detaches a volume", func() { a.attach(pick, some(), coin || pick%3 > 0) })
 		}
@@ -286,6 +292,18 @@ func (a *actions) migrate(id string, target api.NodeID, number int) {
 	mig := fmt.Sprintf("mig-%d", number)
 	if a.apply(mig, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: mig, Name: mig, Data: api.Encode(m)}) == nil {
 		a.w.logf("operator", "asks for %s of %s to %q, stopped: %t", mig, id, m.Target, m.Offline)
+	}
+}
+
+// migrateVolume asks for a migration of one of the data volumes, as the API does.
+func (a *actions) migrateVolume(pick int) {
+	if a.volumes == 0 {
+		a.volume(true, false)
+	}
+	id, mig := fmt.Sprintf("vol-data-%d", 1+pick%a.volumes), fmt.Sprintf("mig-%d", pick)
+	m := api.MigrationSpec{Volume: api.VolumeID(id), Offline: true}
+	if a.apply(mig, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: mig, Name: mig, Data: api.Encode(m)}) == nil {
+		a.w.logf("operator", "asks for %s of %s", mig, id)
 	}
 }
 

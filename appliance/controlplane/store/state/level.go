@@ -35,7 +35,7 @@ import (
 // identity providers may use SAML. 13: instances can be rescued with a medium; Ceph's
 // monitors have addresses of their own; payments have refunds and disputes; addresses
 // from which mail was returned are suppressed. 14: tunnels between nodes can be encrypted;
-// VAT numbers are verified with VIES. 15: stopped instances migrate with their disks;
+// VAT numbers are verified with VIES. 15: stopped instances migrate with their disks, and volumes without an instance;
 // organizations have identity providers of their own; people can sign up in the portals
 // of resellers; certificates are requested by ACME; histories of
 // instances and events have causes; disks of Ceph can be encrypted.
@@ -43,7 +43,8 @@ const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
 // source would refuse it, and an older leader would assign the instance to its target
-// without the volumes that were copied.
+// without the volumes that were copied. From the same level, volumes without an instance
+// do.
 const OfflineMigrationLevel = 15
 
 // OwnProviderLevel is the level from which identity providers belong to organizations: older

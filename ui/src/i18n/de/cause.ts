@@ -36,6 +36,7 @@ export const cause = {
   'cause.rollback-later': 'Wird zurückgesetzt, wenn die Instanz gestoppt oder das Volume von ihr getrennt ist.',
   'cause.no-room-to-grow': 'Wo es gespeichert ist, ist für die neue Größe kein Platz.',
   'cause.snapshot-moving': 'Geht weiter, wenn der Snapshot verschoben ist.',
+  'cause.volume-moving': 'Geht weiter, wenn es auf einen anderen Knoten verschoben ist.',
   'cause.volume-unreadable':
     'Das Volume konnte nicht vollständig gelesen werden. Das wird automatisch erneut versucht.',
   'cause.source-unreachable':

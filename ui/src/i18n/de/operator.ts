@@ -119,7 +119,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.views': 'Ansichten der Wartung',
   'mnt.nodes': 'Knoten',
   'mnt.nodesHelp':
-    'Beim Leeren eines Knotens werden seine Instanzen im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert. Ein geleerter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
+    'Beim Leeren eines Knotens werden seine Instanzen im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert, Volumes ohne Instanz mit ihren Snapshots. Ein geleerter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
   'mnt.migrations': 'Migrationen',
   'mnt.tokens': 'Knoten hinzufügen',
   'mnt.votes': 'Stimmberechtigt',
@@ -128,7 +128,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.drain': 'Leeren',
   'mnt.drainTitle': '{name} leeren?',
   'mnt.drainHelp':
-    'Der Knoten nimmt keine neuen Instanzen an. Seine Instanzen werden im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert.',
+    'Der Knoten nimmt keine neuen Instanzen an. Seine Instanzen werden im laufenden Betrieb migriert oder, wo das nicht möglich ist, auf anderen Knoten neu gestartet. Gestoppte Instanzen werden mit ihren Festplatten migriert, Volumes ohne Instanz mit ihren Snapshots.',
   'mnt.undrain': 'Wieder in Betrieb nehmen',
   'mnt.undrainTitle': '{name} wieder in Betrieb nehmen?',
   'mnt.undrainHelp': 'Der Knoten nimmt wieder Instanzen an. Migrierte Instanzen kehren nicht automatisch zurück.',
@@ -146,6 +146,7 @@ export const operator: Record<keyof typeof en, string> = {
 
   'mig.empty': 'Keine Migrationen',
   'mig.emptyHelp': 'Migrieren Sie eine Instanz aus der Liste aller Instanzen, oder leeren Sie ihren Knoten.',
+  'mig.subject': 'Instanz oder Volume',
   'mig.way': 'Knoten',
   'mig.fromTo': '{from} → {to}',
   'mig.far': 'Fortschritt von {name}',
@@ -154,7 +155,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mig.abort': 'Abbrechen',
   'mig.aborting': 'Wird abgebrochen',
   'mig.abortTitle': 'Migration abbrechen?',
-  'mig.abortHelp': 'Die Instanz bleibt auf ihrem Knoten. Läuft sie, so läuft sie weiter.',
+  'mig.abortHelp': 'Die Instanz oder das Volume bleibt auf dem Knoten. Eine laufende Instanz läuft weiter.',
   'mig.forget': 'Aus der Liste entfernen',
   'mig.Pending': 'Ausstehend',
   'mig.Preparing': 'Wird vorbereitet',

@@ -36,6 +36,7 @@ export const cause = {
   'cause.rollback-later': 'It is rolled back when its instance is stopped, or when it is detached.',
   'cause.no-room-to-grow': 'There is no room where it is stored for its new size.',
   'cause.snapshot-moving': 'It continues when its snapshot has been moved.',
+  'cause.volume-moving': 'It continues when it has been moved to another node.',
   'cause.volume-unreadable': 'The volume could not be read completely. This is tried again automatically.',
   'cause.source-unreachable':
     'The image cannot be downloaded: its server did not respond. Try again, or upload the image instead.',

@@ -117,7 +117,7 @@ export const operator = {
   'mnt.views': 'Views of maintenance',
   'mnt.nodes': 'Nodes',
   'mnt.nodesHelp':
-    'Draining a node live-migrates its instances, or restarts them on other nodes where that is not possible. Stopped instances are migrated with their disks. A drained node can be powered off, upgraded or removed.',
+    'Draining a node live-migrates its instances, or restarts them on other nodes where that is not possible. Stopped instances are migrated with their disks, and volumes without an instance with their snapshots. A drained node can be powered off, upgraded or removed.',
   'mnt.migrations': 'Migrations',
   'mnt.tokens': 'Add node',
   'mnt.votes': 'Voter',
@@ -126,7 +126,7 @@ export const operator = {
   'mnt.drain': 'Drain',
   'mnt.drainTitle': 'Drain {name}?',
   'mnt.drainHelp':
-    'The node accepts no new instances. Its instances are live-migrated, or restarted on other nodes where that is not possible. Stopped instances are migrated with their disks.',
+    'The node accepts no new instances. Its instances are live-migrated, or restarted on other nodes where that is not possible. Stopped instances are migrated with their disks, and volumes without an instance with their snapshots.',
   'mnt.undrain': 'Return to service',
   'mnt.undrainTitle': 'Return {name} to service?',
   'mnt.undrainHelp': 'The node accepts instances again. Migrated instances do not return automatically.',
@@ -144,6 +144,7 @@ export const operator = {
 
   'mig.empty': 'No migrations',
   'mig.emptyHelp': 'Migrate an instance from the list of all instances, or drain its node.',
+  'mig.subject': 'Instance or volume',
   'mig.way': 'Nodes',
   'mig.fromTo': '{from} → {to}',
   'mig.far': 'Progress of {name}',
@@ -152,7 +153,7 @@ export const operator = {
   'mig.abort': 'Abort',
   'mig.aborting': 'Aborting',
   'mig.abortTitle': 'Abort the migration?',
-  'mig.abortHelp': 'The instance stays on its node. If it is running, it keeps running.',
+  'mig.abortHelp': 'The instance or volume stays on its node. An instance that is running keeps running.',
   'mig.forget': 'Remove from list',
   'mig.Pending': 'Pending',
   'mig.Preparing': 'Preparing',

@@ -6,6 +6,7 @@ import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../../api/client';
 import { mostInstances, useInstances, useNodes } from '../../api/queries';
 import { change, migrations } from '../../api/resource';
+import { mostChoices, useVolumes } from '../../api/storage';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
@@ -51,6 +52,7 @@ export function Migrations() {
   const list = useListing(collections.migrations, { sort: '-createdAt' });
   const nodes = useNodes({ limit: 1000 });
   const instances = useInstances({ limit: mostInstances });
+  const volumes = useVolumes({ limit: mostChoices });
   const [asked, ask] = useState<Migration | null>(null);
   const act = useMutation({
     mutationFn: (m: Migration) =>
@@ -68,14 +70,16 @@ export function Migrations() {
   const node = (id: string | undefined) => nodes.data?.items.find((n) => n.meta.id === id)?.meta.name ?? id ?? '–';
   const columns: Column<Migration>[] = [
     {
-      id: 'instance',
-      sort: 'spec.instance',
-      title: t('op.instance'),
-      cell: ({ spec: { instance } }) => (
-        <Link href={`/instances/${instance}`}>
-          {instances.data?.items.find((i) => i.meta.id === instance)?.meta.name ?? instance}
-        </Link>
-      ),
+      id: 'subject',
+      title: t('mig.subject'),
+      cell: ({ spec: { instance, volume } }) =>
+        volume ? (
+          (volumes.data?.items.find((v) => v.meta.id === volume)?.meta.name ?? volume)
+        ) : (
+          <Link href={`/instances/${instance}`}>
+            {instances.data?.items.find((i) => i.meta.id === instance)?.meta.name ?? instance}
+          </Link>
+        ),
     },
     { id: 'state', sort: 'state', title: t('common.state'), value: phaseOf, cell: (m) => <How migration={m} /> },
     {
