@@ -348,9 +348,10 @@ func (a *actions) volume(create, shared bool) {
 	}
 	a.volumes++
 	id := fmt.Sprintf("vol-data-%d", a.volumes)
-	s := api.VolumeSpec{SizeBytes: 1 << 20}
-	if a.w.o.Attach {
-		if s.Pool = api.PoolLocal; shared {
+	s := api.VolumeSpec{SizeBytes: 1 << 20, Pool: api.PoolLocal}
+	if shared {
+		s.Pool = ""
+		if a.w.o.Attach {
 			s.Pool = api.PoolShared
 		}
 	}

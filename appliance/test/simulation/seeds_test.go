@@ -105,20 +105,21 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 	if n > 1 && os.Getenv("SEEDS") == "" {
 		n = min(n, n/4+5) // 30 of 100
 	}
-	var attached atomic.Int64
+	var attached, copied atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for s := first; s < first+n; s++ {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
 				t.Parallel()
 				r := simulation.Run(simulation.Options{Seed: s, Dir: t.TempDir(), Attach: true, Tail: *tail})
 				attached.Add(int64(r.Stats.Attached))
+				copied.Add(int64(r.Stats.CopiedData))
 				if r.Err != nil {
 					t.Errorf("seed %d: %v", s, r.Err)
 				}
 			})
 		}
 	})
-	if t.Logf("opened %d times", attached.Load()); n > 1 && attached.Load() < int64(n)/4 {
+	if t.Logf("opened %d times, copied to other nodes %d times", attached.Load(), copied.Load()); n > 1 && attached.Load() < int64(n)/4 {
 		t.Errorf("volumes were opened %d times in %d seeds, want at least %d", attached.Load(), n, int64(n)/4)
 	}
 }
@@ -184,6 +185,7 @@ func TestTheStormIsOne(t *testing.T) {
 		sum.Moved += r.Stats.Moved
 		sum.Copies += r.Stats.Copies
 		sum.Copied += r.Stats.Copied
+		sum.CopiedData += r.Stats.CopiedData
 		sum.Refused += r.Stats.Refused
 		sum.Rebuilt += r.Stats.Rebuilt
 		sum.Differing += r.Stats.Differing
